@@ -21,10 +21,13 @@ export type Applied =
 
 type Answer = { status: number; body: Record<string, unknown> }
 
-/** The catalog did not answer, or cannot now: worth another try. */
+/** The catalog did not answer, or cannot now; worth a retry. */
 export class CatalogAway extends Error {}
 
-/** Writes of node results to the catalog's internal API, and versions of its resources. Throws CatalogAway when it should be tried again. */
+/**
+ * Writes node results to the catalog's internal API, and reads versions of its resources. Throws CatalogAway if a retry
+ * may help.
+ */
 export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => {
   const send = async (method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer> => {
     try {
@@ -50,14 +53,14 @@ export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => 
       const { status, body } = await send('POST', path, command)
       return readAnswer(status, body)
     },
-    /** A resource as it is now; undefined if there is none. */
+    /** The current state of a resource; undefined if it does not exist. */
     documentOf: async (resource_id: string): Promise<(Record<string, unknown> & { version: number }) | undefined> => {
       const { status, body } = await send('GET', `/internal/v1/resources/${encodeURIComponent(resource_id)}`)
       if (status === 404) return undefined
       if (status !== 200) throw new CatalogAway(`The catalog answered ${status}, ${String(body.code)}`)
       return body as { version: number }
     },
-    /** The version of a resource at this moment; undefined if there is none. */
+    /** The current version of a resource; undefined if it does not exist. */
     versionOf: together(async (resource_ids) => {
       const { status, body } = await send('POST', '/internal/v1/resources:versions', { resource_ids })
       if (status !== 200) throw new CatalogAway(`The catalog answered ${status}, ${String(body.code)}`)
@@ -86,7 +89,10 @@ const readAnswer = (status: number, body: Record<string, unknown>): Applied => {
 
 const MOST_AT_ONCE = 1000
 
-/** Asks one by one, sent many at a time: whoever asks while a request is in flight goes with the next, never with an older answer. */
+/**
+ * Batches single queries into few requests. A query made while a request is in flight joins the next one, so it never
+ * gets an older answer.
+ */
 const together = (ask: (ids: string[]) => Promise<ReadonlyMap<string, number>>) => {
   const waiting: { id: string; settle: PromiseWithResolvers<number | undefined> }[] = []
   let busy = false

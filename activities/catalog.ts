@@ -13,11 +13,11 @@ import type { ActivityDeps } from './deps.ts'
 
 export type CatalogInput = { operation_id: string; node_id: string; generation: number; attempt: number }
 
-/** Catalog writes of nodes and of their undos (operations.md 7.1): one command, the same id and key on every try. */
+/** Catalog writes of nodes and their undos (operations.md 7.1): one command, with the same id and key on every try. */
 export const createCatalogActivities = (deps: ActivityDeps) => ({
-  /** Of a node that succeeded. */
+  /** For a node that succeeded. */
   apply_catalog_result: (input: CatalogInput): Promise<CatalogResult> => writeOnce(deps, input, 'run'),
-  /** Of a node that was undone. */
+  /** For a node that was undone. */
   restore_catalog: (input: CatalogInput): Promise<CatalogResult> => writeOnce(deps, input, 'undo'),
 })
 
@@ -51,7 +51,7 @@ const idsOf = ({ operation_id, node_id, attempt }: CatalogInput, role: Role) => 
   }
 }
 
-/** What is to be written, and what the node had written before. */
+/** Returns the changes to write, and those that the node wrote before. */
 const changesOf = async (
   { pool }: ActivityDeps,
   { operation_id }: CatalogInput,
@@ -76,12 +76,13 @@ const commandOf = (
   evidence_refs: [{ uri: `/v1/operations/${operation_id}/nodes/${node_id}`, kind: 'node_run', label: node_id }],
 })
 
-/** How often an undo looks again at a resource that moves on between look and write. */
+/** How often an undo looks again at a resource that changes between look and write. */
 const LOOKS = 5
 
 /**
- * A version that this operation itself moved on (another node of the same target) is no conflict: once more with the
- * current one. Any other change since the plan is for a person to judge, unless it leaves alone what an undo takes back.
+ * A version that this operation itself moved (another node with the same target) is no conflict: it tries once more
+ * with the current version. A person judges any other change since the plan, unless it does not touch the fields that
+ * an undo restores.
  */
 const apply = async (
   { catalog }: ActivityDeps,
@@ -106,7 +107,7 @@ const apply = async (
 
 const STATES = { desired_state_patch: 'desired_state', observed_state_patch: 'observed_state' } as const
 
-/** A field to restore that holds neither what the node wrote nor what it gets back. */
+/** Returns a field to restore that holds neither the value the node wrote nor the value to restore. */
 const movedField = (changes: Changes, written: Changes, found: Changes): string | undefined => {
   const { lifecycle_status: back } = changes
   if (back !== undefined && ![back, written.lifecycle_status].some((known) => known === found.lifecycle_status))

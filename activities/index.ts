@@ -4,20 +4,23 @@ import { createCatalogActivities } from './catalog.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createLocalActivities, createOperationActivities } from './operation.ts'
 
-/** Activities of the queue `bookkeeping`: what moves rows, and the catalog; graphs for operations begun without the patch `local-graph`. */
+/**
+ * Activities of the queue `bookkeeping`: those that move rows, and the catalog; graphs for operations begun without the
+ * patch `local-graph`.
+ */
 export const createBookkeeping = (deps: ActivityDeps) => ({
   ...createLocalActivities(deps),
   ...createOperationActivities(deps),
   ...createCatalogActivities(deps),
 })
 
-/** Activities of the queue `operation`, beside the workflows: the work of nodes. */
+/** Activities of the queue `operation`, which also runs the workflows: the work of nodes. */
 export const createExecution = (deps: ActivityDeps) => ({
   ...createExecutionActivities(deps),
   ...createCancelActivities(deps),
 })
 
-/** What workflows do where they run, without a queue. */
+/** Activities that run in the workflow's own process, without a queue. */
 export const createLocal = createLocalActivities
 
 export type Bookkeeping = ReturnType<typeof createBookkeeping>

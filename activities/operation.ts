@@ -11,7 +11,7 @@ export const createLocalActivities = ({ db, limits }: ActivityDeps) => ({
     loadGraph(db, operation_id, from, limits),
 })
 
-/** Bookkeeping of an operation: each may be repeated without a second effect. */
+/** Bookkeeping of an operation: each activity may be repeated without a second effect. */
 export const createOperationActivities = ({ db, wake }: ActivityDeps) => ({
   record_changes: async ({
     operation_id,

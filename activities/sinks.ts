@@ -5,13 +5,16 @@ import type { ActivityDeps } from './deps.ts'
 
 type Deps = Pick<ActivityDeps, 'db' | 'log' | 'wake'>
 
-/** What workflows tell the worker past their history: at each try again, so that the rows have it in the end. */
+/**
+ * Messages from workflows to the worker outside their history. They are sent again on each replay, so that the rows get
+ * them in the end.
+ */
 export const createSinks = ({ db, log, wake }: Deps): InjectedSinks<OperationSinks> => ({
   engine: {
     mismatch: {
       callDuringReplay: true,
       fn: async ({ workflowId }, message) => {
-        log.error({ operation_id: workflowId, why: message }, 'the workflow cannot carry this operation on')
+        log.error({ operation_id: workflowId, why: message }, 'the workflow cannot continue this operation')
         await pauseOnMismatch(db, workflowId, message)
         wake('operations')
       },

@@ -2,24 +2,24 @@ import { createPublicKey, sign, verify } from 'node:crypto'
 import { canonicalJson } from '../apps/shared/data/digest.ts'
 import type { PrivateKey } from '../apps/shared/service/keys.ts'
 
-/** The last sealed row of one audit log at a time. */
+/** The last sealed row of one audit log at a point in time. */
 export type SealedHead = { log: string; seal_seq: string; seal_hash: string }
 /**
  * The heads of all logs that have sealed rows. `restored`: a person has accepted an earlier state of the database under
- * this restore epoch; `lost` are the heads of earlier anchors that are not in it.
+ * this restore epoch; `lost` lists the heads of earlier anchors that it lacks.
  */
 export type Anchor = { at: string; heads: SealedHead[]; restored?: { epoch: number; lost: SealedHead[] } }
 
 /**
- * An anchor as one line of text: what is signed stands in it as it was signed. It is kept outside the database, so that
- * a tail that is cut off there is missed here (reliability.md 5.4).
+ * An anchor as one line of text that contains the signed content verbatim. It is stored outside the database, so that
+ * verification notices a truncated log (reliability.md 5.4).
  */
 export const signAnchor = (anchor: Anchor, { kid, private_key }: PrivateKey): string => {
   const body = canonicalJson(anchor)
   return canonicalJson({ body, kid, signature: sign(null, Buffer.from(body), private_key).toString('base64url') })
 }
 
-/** What the line says; undefined when this key did not sign it. */
+/** The anchor in the line; `undefined` if this key did not sign it. */
 export const readAnchor = (line: string, { private_key }: PrivateKey): Anchor | undefined => {
   try {
     const { body, signature } = JSON.parse(line) as { body: string; signature: string }
@@ -31,7 +31,7 @@ export const readAnchor = (line: string, { private_key }: PrivateKey): Anchor | 
   }
 }
 
-/** Heads of one log that must stand where they stood: of each number what was anchored first, less what a restore lost. */
+/** Heads that one log must still have: for each number the one anchored first, minus those lost in a restore. */
 export const anchoredHeads = (
   anchors: readonly Anchor[],
   log: string,
@@ -40,7 +40,7 @@ export const anchoredHeads = (
   for (const { at, heads: said, restored } of anchors.toSorted((a, b) => a.at.localeCompare(b.at))) {
     for (const lost of restored?.lost ?? [])
       if (lost.log === log && heads.get(lost.seal_seq)?.seal_hash === lost.seal_hash) heads.delete(lost.seal_seq)
-    // A later anchor may have been made of a log that was changed by then.
+    // A later anchor may cover a log that had already been changed.
     for (const { log: of, seal_seq, seal_hash } of said)
       if (of === log && !heads.has(seal_seq)) heads.set(seal_seq, { at, seal_hash })
   }

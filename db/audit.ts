@@ -14,7 +14,7 @@ import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/dat
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
 
-/** The columns that every audit log has. */
+/** The columns of every audit log. */
 export const auditColumns = () => ({
   id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
   actor: text('actor').notNull(),
@@ -34,7 +34,7 @@ export const auditColumns = () => ({
   seal_hash: text('seal_hash'),
 })
 
-/** An audit log of one schema (reliability.md 5.4). Apps insert and read; the relay alone seals the rows into a chain. */
+/** The audit log of one schema (reliability.md 5.4). Apps insert and read; only the relay seals rows into a chain. */
 export const auditTable = <N extends string>(schema: PgSchema, name: N) =>
   schema.table(
     name,
@@ -71,12 +71,15 @@ export type AuditEntry = {
 }
 
 /**
- * Version 2 of what the MAC of an audit row covers: the log, a unique id, the time and every other column that anybody
- * reads. Rows of version 1 have no `v`; in three of the five logs they do not sign their time (`verify-audit` says which).
+ * Version 2 of what the MAC of an audit row covers: the log, a unique id, the time and every other column that is read.
+ * Rows of version 1 have no `v`; in three of the five logs they do not sign their time (`verify-audit` reports which).
  */
 export const AUDIT_VERSION = 2
 
-/** The signed body of a row of this log, and its MAC. `columns` bears its time, and its id where the log has a column for it. */
+/**
+ * The signed body of a row of this log, and its MAC. `columns` contains its time, and its id if the log has a column
+ * for it.
+ */
 export const signAudit = (
   log: string,
   key: Uint8Array,
@@ -87,7 +90,7 @@ export const signAudit = (
   return { body, mac: hmacSha256(key, body).toString('hex') }
 }
 
-/** One row per mutation, per 403 and per security event, in the transaction of the change. */
+/** Appends one row per mutation, per 403 and per security event, in the transaction of the change. */
 export const appendAuditTo = async (tx: Tx, table: AuditTable, key: Uint8Array, entry: AuditEntry): Promise<void> => {
   const { before, after, roles = [], ...rest } = entry
   const columns = {
@@ -106,20 +109,20 @@ const logOf = (table: AuditTable): string => {
 }
 
 export type AuditFilter = {
-  /** The user whom it is about. */
+  /** The user whom it concerns. */
   user_id?: string | undefined
-  /** Who did it, and to what, as they stand in the rows. */
+  /** Who did it, and to what, as stored in the rows. */
   actor?: string | undefined
   object?: string | undefined
   type?: string | undefined
-  /** From this time on, and before that one; ISO 8601. */
+  /** From this time (inclusive) to that one (exclusive); ISO 8601. */
   from?: string | undefined
   to?: string | undefined
-  /** Rows before this one: the last of the page before. */
+  /** Rows before this one, the last of the previous page. */
   before?: string | null | undefined
 }
 
-/** Which rows of an audit log, read newest first, a page of that filter holds. */
+/** The condition for one page of an audit log under that filter, newest first. */
 export const auditMatches = (
   table: Record<'id' | 'at' | 'actor' | 'action' | 'object', AnyPgColumn>,
   { user_id, actor, object, type, from, to, before }: AuditFilter,
@@ -144,7 +147,7 @@ export const auditView = ({ id, body, mac, seal_seq, prev_hash, seal_hash, ...ro
   at: new Date(row.at).toISOString(),
 })
 
-/** The audit logs of all schemas, as the relay seals and the verifier reads them. */
+/** The audit logs of all schemas, for the relay to seal and the verifier to read. */
 export const AUDIT_LOGS = [
   { app: 'identity', table: 'identity.user_events' },
   { app: 'session', table: 'session.auth_events' },
@@ -154,10 +157,10 @@ export const AUDIT_LOGS = [
 ] as const
 
 /**
- * The link of a sealed row: it holds the one before it, so that a row that is changed, taken out or moved breaks the
- * chain. Readers order by `id`, so it is in the link; links from before that are made without it.
+ * The link of a sealed row. It includes the previous link, so changing, removing or moving a row breaks the chain.
+ * Readers order by `id`, so the link includes it; older links were made without it.
  */
 export const sealHash = (prev_hash: string, seal_seq: bigint, mac: string | null, id?: string): string =>
   sha256Hex([prev_hash, seal_seq, mac ?? '', ...(id === undefined ? [] : [id])].join('|'))
-/** Stands before the first sealed row. */
+/** The link before the first sealed row. */
 export const SEAL_START = '0'.repeat(64)

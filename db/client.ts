@@ -7,7 +7,7 @@ import { type Deadline, deadlineNow } from '../apps/shared/process/deadline.ts'
 import { PATIENT } from '../apps/shared/process/priority.ts'
 import { shareConnections } from '../apps/shared/process/shares.ts'
 
-/** A connection pool; reads take it or a transaction, writes take a transaction only. */
+/** The database behind a connection pool; reads take it or a transaction, writes only a transaction. */
 export type Db = NodePgDatabase<Record<string, never>> & { $client: pg.Pool }
 export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0]
 export type Queryable = Db | Tx
@@ -22,20 +22,20 @@ export type DbOptions = {
 }
 
 /**
- * In a transaction rows are found by their keys: a plan without the values is as good, and is made once a connection
- * instead of five times. Lists are read outside of transactions, where the values decide how.
+ * In a transaction rows are found by their keys: a plan without the values is equally good, and is made once per
+ * connection instead of five times. Lists are read outside transactions, where the values determine the plan.
  */
 const PLAN_ONCE = 'set local plan_cache_mode = force_generic_plan'
 
-/** For what a person runs once: on a busy machine a connection may take longer than a request may wait. */
+/** For commands that a person runs once: on a busy machine a connection may take longer than a request may wait. */
 export const ONE_ACT = { connect_timeout_ms: 30_000, statement_timeout_ms: 30_000 } as const
 
-/** How much later than the server itself a client gives a statement up. */
+/** How much later than the server a client aborts a statement. */
 const SILENT_MS = 1000
 
 /**
- * A URL with `?pooler=transaction` leads to PgBouncer in transaction mode. Each transaction may meet another connection of
- * the server, so no statement has a name, and a client gives no settings at its start: those of the role count.
+ * A URL with `?pooler=transaction` leads to PgBouncer in transaction mode. Each transaction may use another server
+ * connection, so statements have no names, and the client sends no settings at startup: those of the role apply.
  */
 const poolerOf = (url: string): { pooler: boolean; url: string } => {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
@@ -45,7 +45,7 @@ const poolerOf = (url: string): { pooler: boolean; url: string } => {
   return { pooler, url: parsed.href }
 }
 
-/** Opens a pool with its time-outs: a connection 2 s, a lock 1.8 s, a statement 2 s unless the app says otherwise. */
+/** Opens a pool with its timeouts: a connection 2 s, a lock 1.8 s, a statement 2 s unless the app sets others. */
 export const createDb = (
   given_url: string,
   { app, max = 16, statement_timeout_ms = 2000, lock_timeout_ms = 2000, connect_timeout_ms = 2000 }: DbOptions,
@@ -53,41 +53,42 @@ export const createDb = (
   const { pooler, url } = poolerOf(given_url)
   const settings = {
     statement_timeout: statement_timeout_ms,
-    // Earlier than the statement's own time-out: who waits for a lock hears 409 in_progress, not an outage.
+    // Shorter than the statement timeout: a caller that waits for a lock gets 409 in_progress, not an outage.
     lock_timeout: Math.min(lock_timeout_ms, statement_timeout_ms - 200),
     idle_in_transaction_session_timeout: 10_000,
-    // A statement whose client went away, killed or cut off at its deadline, ends and gives its locks back.
-    // Compiling a statement costs far more than any of ours takes.
+    // A statement whose client is gone, killed or cut off at its deadline, ends and releases its locks. JIT compilation
+    // costs far more than any of our statements.
     options: '-c timezone=UTC -c client_connection_check_interval=250 -c jit=off',
   }
   const pool = new pg.Pool({
     Client: pooler ? PooledClient : PreparingClient,
     connectionString: url,
-    // Statements that do not need one another's answer go out together (`together`): one round trip.
+    // Statements that do not need each other's results go out together (`together`): one round trip.
     pipeline: true,
     max,
     application_name: app,
     connectionTimeoutMillis: connect_timeout_ms,
     idleTimeoutMillis: 60_000,
-    // Of this side: a server that is gone without a word ends no statement. The connection is given up with it.
+    // The client's own timeout: a server that vanishes silently ends no statement. The connection is dropped with it.
     query_timeout: statement_timeout_ms + SILENT_MS,
     ...(!pooler && settings),
   })
   shareConnections(pool, max)
-  // A server that goes away breaks idle connections; the pool opens new ones, so this needs no handling.
+  // When the server goes away, idle connections break; the pool opens new ones, so this needs no handling.
   pool.on('error', () => {})
-  // The same for one that is in use but idle, such as a transaction that waits for another app: its next query fails.
+  // The same for one that is checked out but idle, such as a transaction that waits for another app: its next query
+  // fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = drizzle(pool) as unknown as Db
   return { db, pool, close: () => pool.end() }
 }
 
-/** Statements that one process prepares: those made of parts that vary without end must not fill the server's memory. */
+/** How many statements one process prepares: endlessly varying statements must not fill the server's memory. */
 const MAX_PREPARED = 400
 const prepared = new Map<string, string>()
 const seenOnce = new Set<string>()
 
-/** The name under which each connection prepares a statement: from its second use on, until there are too many. */
+/** The name under which each connection prepares a statement: from its second use on, until the limit is reached. */
 const nameOf = (text: string): string | undefined => {
   const name = prepared.get(text)
   if (name !== undefined || prepared.size >= MAX_PREPARED) return name
@@ -106,20 +107,20 @@ const BEGIN = /^begin\b/i
 const ROLLBACK = /^rollback$/i
 const COMMIT = /^commit$/i
 
-/** What pg keeps of a connection; not in its types. */
+/** pg's internal connection members, missing from its types. */
 type Wire = {
   connection?: { stream?: Pick<Writable, 'cork' | 'uncork' | 'destroy'> }
   connectionParameters?: { statement_timeout?: number | string | false }
 }
 type Callback = (error: Error | null, result?: unknown) => void
-/** A transaction of a request: no statement is sent after its deadline, and a commit least of all. */
+/** A transaction of a request: after its deadline no statement is sent, above all no commit. */
 type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean; query_timeout?: number }
 
 /**
- * Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. What is
- * asked in one turn of the event loop goes out as one write: system calls cost more than their content. A `begin` is
- * not waited for, so that it goes out with the first statement of its transaction. What a request asks for ends with the
- * deadline of that request: its connection is cut, and the server rolls back.
+ * Prepares repeated statements: parsing and planning cost more than most of our statements. Statements of one turn of
+ * the event loop go out as one write: system calls cost more than their content. It does not wait for a `begin`, so
+ * that it goes out with the transaction's first statement. A request's statements end at its deadline: the connection
+ * is cut, and the server rolls back.
  */
 export class PreparingClient extends pg.Client {
   protected readonly names: boolean = true
@@ -164,8 +165,8 @@ export class PreparingClient extends pg.Client {
   }
 
   /**
-   * Its answer is of no use. Should it ever fail, no statement may follow it on this connection. A statement near the
-   * deadline gets no more time than is left, though the cut connection ends it too.
+   * The result is not needed. If it fails, no statement may follow on this connection. A statement near the deadline
+   * gets only the remaining time, although cutting the connection would end it too.
    */
   private begin(config: pg.QueryConfig): Promise<object> {
     const deadline = deadlineNow()
@@ -190,7 +191,10 @@ export class PreparingClient extends pg.Client {
     return Promise.resolve({ rows: [], rowCount: 0 })
   }
 
-  /** Fails only on a connection that is broken: why it broke is what its transaction has said, and is not hidden by this. */
+  /**
+   * Fails only on a broken connection. The transaction has already reported why it broke, and a failed rollback must
+   * not hide that.
+   */
   private async rollback(config: pg.QueryConfig): Promise<object> {
     try {
       return await super.query(config as pg.QueryConfig)
@@ -202,10 +206,10 @@ export class PreparingClient extends pg.Client {
     }
   }
 
-  /** A transaction in which a statement failed ends by its commit, too, but is rolled back: that is a failure. */
+  /** Commits. After a failed statement, a commit ends the transaction by rolling it back, which counts as a failure. */
   private async commit(config: pg.QueryConfig): Promise<object> {
     const { bounded } = this
-    // Its caller then rolls back.
+    // The caller then rolls back.
     if (bounded?.deadline.over) throw bounded.deadline.refusal()
     if (bounded) bounded.committing = true
     try {
@@ -223,7 +227,7 @@ export class PreparingClient extends pg.Client {
     bounded?.deadline.release(bounded.letGo)
   }
 
-  /** Gives the connection up. */
+  /** Closes the connection. */
   private giveUp(error: Error): void {
     ;(this as unknown as Wire).connection?.stream?.destroy(error)
   }
@@ -240,24 +244,24 @@ export class PreparingClient extends pg.Client {
   }
 }
 
-/** Behind a pooler: what one connection of the server prepared, the next one does not know. */
+/** For a pooler: one server connection does not know the statements prepared on another. */
 class PooledClient extends PreparingClient {
   protected override readonly names = false
 }
 
-/** What a statement after its deadline gets, in the way in which it was asked. */
+/** Refuses a statement after its deadline, by callback or promise as it was called. */
 const refused = ({ refusal }: Deadline, callback?: Callback): Promise<never> | undefined => {
   if (callback === undefined) return Promise.reject(refusal())
   process.nextTick(callback, refusal())
   return undefined
 }
 
-/** Takes what was sent last in a transaction and need not be waited for before its commit. */
+/** Receives the last statements sent in a transaction, which need not be awaited before its commit. */
 export type Last = (sent: Promise<unknown>) => void
 
 /**
- * A transaction whose last statements go out together with its commit, in one round trip: `run` sends them and hands them
- * to `last`. Fails as they fail, and is then rolled back.
+ * Runs a transaction whose last statements go out together with its commit, in one round trip: `run` sends them and
+ * passes them to `last`. If they fail, it fails with their error and is rolled back.
  */
 export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T>): Promise<T> => {
   const all: Promise<unknown>[] = []
@@ -268,18 +272,18 @@ export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T
   try {
     return await db.transaction((tx) => run(tx, last))
   } catch (error) {
-    // Why the commit kept nothing: the first that failed, for those behind it only follow.
+    // The reason for the failed commit: the first failure, because later ones only follow from it.
     await together(...all)
     throw error
   }
 }
 
-/** The first row; undefined if there is none. */
+/** The first row; `undefined` if there is none. */
 export const first = <T>(rows: T[]): T | undefined => rows[0]
 
 /**
- * The results of steps of one transaction that do not depend on one another: their statements go out together. Waits for
- * all of them before it throws the first failure, so that none sends anything after the rollback.
+ * The results of independent steps of one transaction, whose statements go out together. Waits for all of them before
+ * it throws the first failure, so that none sends anything after the rollback.
  */
 export const together = async <T extends readonly unknown[]>(
   ...steps: { [K in keyof T]: PromiseLike<T[K]> }
@@ -289,16 +293,16 @@ export const together = async <T extends readonly unknown[]>(
   return settled.map((step) => (step as PromiseFulfilledResult<unknown>).value) as unknown as T
 }
 
-/** The values of some columns; null is not among them, because no value equals it in SQL. */
+/** Values of some columns; not null, because no value equals null in SQL. */
 type Values<T extends PgTable> = {
   [K in keyof T['$inferSelect']]?: NonNullable<T['$inferSelect'][K]>
 }
 
-/** Where each of these columns of a table has this value. */
+/** The condition that each of these columns of a table has this value. */
 export const equals = <T extends PgTable>(table: T, values: Values<T>) =>
   and(...Object.entries(values).map(([name, value]) => eq(table[name as keyof T] as PgColumn, value)))
 
-/** Changes the rows with these values of a table. */
+/** Updates the rows of a table that have these values. */
 export const updateRows = <T extends PgTable>(
   tx: Tx,
   values: NoInfer<Values<T>>,

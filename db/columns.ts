@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
 import { bigint, customType, integer, jsonb, timestamp } from 'drizzle-orm/pg-core'
 
-/** The columns that all schemas write alike. A time is text as Postgres prints it: a `Date` would lose microseconds. */
+/** Columns common to all schemas. A time is text as Postgres prints it: a `Date` would lose microseconds. */
 export const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
 export const now = (name: string) => at(name).notNull().default(sql`clock_timestamp()`)
 export const json = <T>(name: string) => jsonb(name).$type<T>()
 export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 export const count = (name: string) => integer(name).notNull().default(0)
-/** A 64 bit column read as a number: exact up to 2^53. */
+/** A 64-bit column read as a number: exact up to 2^53. */
 export const big = (name: string) => bigint(name, { mode: 'number' })

@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * One connection of its own, for work that no pool serves. A connection that the server ends between two statements fails
- * the next statement, not the process.
+ * Runs work on a separate connection, for work that no pool serves. If the server closes the connection between two
+ * statements, the next statement fails, not the process.
  */
 export const withConnection = async <T>(
   config: pg.ClientConfig,

@@ -4,7 +4,7 @@ import { type Db, equals, type Queryable, type Tx } from './client.ts'
 import { at } from './columns.ts'
 import { pruneRows } from './prune.ts'
 
-/** The tables of whoever consumes events (reliability.md 4.1): seen events, version per aggregate, parked events, projections. */
+/** The tables of an event consumer (reliability.md 4.1): seen events, version per aggregate, parked events, state. */
 export const inboxTables = (schema: PgSchema) => ({
   inbox: schema.table(
     'inbox',
@@ -53,7 +53,7 @@ export const inboxTables = (schema: PgSchema) => ({
 })
 export type InboxTables = ReturnType<typeof inboxTables>
 
-/** Marks an event as received by a consumer. False: it was received before. */
+/** Marks an event as received by a consumer. Returns false if it was received before. */
 export const receive = async (tx: Tx, { inbox }: InboxTables, consumer: string, event_id: string): Promise<boolean> => {
   const rows = await tx
     .insert(inbox)
@@ -63,7 +63,7 @@ export const receive = async (tx: Tx, { inbox }: InboxTables, consumer: string, 
   return rows.length === 1
 }
 
-/** Forgets what was received long ago: longer than any stream or outbox can bring it again (reliability.md 4.3). */
+/** Deletes receipts older than any event that a stream or outbox can deliver again (reliability.md 4.3). */
 export const pruneInbox = (db: Db, { inbox }: InboxTables): Promise<number> =>
   pruneRows(db, inbox, sql`received_at < now() - interval '40 days'`)
 
@@ -96,8 +96,8 @@ export const setVersion = async (
 }
 
 /**
- * Counts an event that changes no row of its consumer, in one statement. False: it is not the next of an aggregate that
- * is followed, so the way of every other event decides.
+ * Counts an event that changes no row of its consumer, in one statement. Returns false if it is not the next event of a
+ * followed aggregate; the caller then handles it like every other event.
  */
 export const passVersion = async (
   db: Queryable,
@@ -125,7 +125,7 @@ export type DeadLetter = {
   parked_at: string
 }
 
-/** Events that a consumer set aside and nobody has decided on, the oldest first. */
+/** Events that a consumer parked and no one has decided on, the oldest first. */
 export const listDeadLetters = async (db: Queryable, { dead_letter: d }: InboxTables): Promise<DeadLetter[]> => {
   const rows = await db.select().from(d).where(isNull(d.released_at)).orderBy(d.parked_at)
   return rows.map(({ released_at: _, agg_type, agg_id, agg_version, ...row }) => ({
@@ -136,7 +136,7 @@ export const listDeadLetters = async (db: Queryable, { dead_letter: d }: InboxTa
   }))
 }
 
-/** Sets an event aside and holds its aggregate until a person decides (reliability.md 4.7). */
+/** Parks an event and holds its aggregate until a person decides (reliability.md 4.7). */
 export const parkLetter = async (
   tx: Tx,
   tables: InboxTables,
@@ -157,7 +157,7 @@ export const parkLetter = async (
   await setHeld(tx, tables, { consumer, agg_type, agg_id }, true)
 }
 
-/** Lets the aggregate of a parked event resume: with the event itself next, or after it when it is dropped. */
+/** Resumes the aggregate of a parked event: with the event itself next, or after it if it is dropped. */
 export const releaseLetter = async (tx: Tx, tables: InboxTables, letter: DeadLetter, drop: boolean): Promise<void> => {
   const { dead_letter: d } = tables
   const { consumer, event_id, agg_type, agg_id, agg_version } = letter

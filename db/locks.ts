@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
 
 /**
- * Every advisory lock of the database, by name. A number is used once: two meanings of one number would wait for each
- * other. Locks that a transaction takes end with it; those of a session are given back or end with its connection.
+ * Every advisory lock of the database, by name. Each number is used once: two meanings of one number would block each
+ * other. Transaction locks end with the transaction; session locks are released or end with the connection.
  */
 export const LOCKS = {
   migrate: 727_301,
@@ -23,27 +23,27 @@ export const LOCKS = {
 } as const
 type Lock = keyof typeof LOCKS
 
-/** Locks of one thing each: the prefix keeps a resource and a pool of the same name apart. */
+/** Locks of individual things: the prefix separates a resource from a pool of the same name. */
 export const KEYED = { leader: 'leader:', seal: 'seal:', catalog: 'catalog:', places: 'places:' } as const
 type KeyedLock = keyof typeof KEYED
 
 const call = (name: string, args: string): SQL => sql.raw(`${name}(${args})`)
 const hashed = (kind: KeyedLock, key: string): string => `hashtextextended('${KEYED[kind]}' || ${key}, 0)`
 
-/** Waits for a lock that ends with the transaction: an expression for `select`. */
+/** Waits for a lock that ends with the transaction; an expression for `select`. */
 export const lockOf = (lock: Lock, how: 'exclusive' | 'shared' = 'exclusive'): SQL =>
   call(how === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock', String(LOCKS[lock]))
 
-/** As lockOf, for one of the things that the lock is about: a number. */
+/** Like lockOf, for one of the things that the lock covers, identified by a number. */
 export const lockOfOne = (lock: Lock, id: SQL, how: 'exclusive' | 'shared' = 'exclusive'): SQL =>
   sql`${sql.raw(how === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock')}(${sql.raw(String(LOCKS[lock]))}, ${id})`
 
-/** Milliseconds take the lower bits of a lock of one time, until the year 2109. */
+/** Milliseconds take the lower bits of a time lock, until the year 2109. */
 const MS_BITS = 42
 
 /**
- * A shared lock of one time that ends with the transaction, for all processes to see: `ms` is SQL of milliseconds. It is
- * held until the commit can be seen, or the connection ends.
+ * A shared lock on a point in time, visible to all processes, that ends with the transaction; `ms` is SQL for
+ * milliseconds. It is held until the commit is visible or the connection ends.
  */
 export const timeLock = (lock: Lock, ms: string): string =>
   `pg_advisory_xact_lock_shared((${LOCKS[lock]}::bigint << ${MS_BITS}) | (${ms})::bigint)`
@@ -56,16 +56,19 @@ export const earliestTime = (lock: Lock): SQL => {
       and database = (select oid from pg_database where datname = current_database()))`)
 }
 
-/** True if the lock was free; it ends with the transaction. */
+/** Returns true if the lock was free; it ends with the transaction. */
 export const tryLockOf = (lock: Lock): SQL => call('pg_try_advisory_xact_lock', String(LOCKS[lock]))
 
-/** Waits for the lock of one thing that ends with the transaction. `key` is SQL of type text: an expression or `$1::text`. */
+/**
+ * Waits for the lock of one thing; it ends with the transaction. `key` is SQL of type text: an expression or
+ * `$1::text`.
+ */
 export const keyedLock = (kind: KeyedLock, key: string): string => `pg_advisory_xact_lock(${hashed(kind, key)})`
 
-/** As lockOf, as a statement for a connection of one's own. */
+/** Like lockOf, as a statement for a separate connection. */
 export const lockStatement = (lock: Lock): string => `select pg_advisory_xact_lock(${LOCKS[lock]})`
 
-/** Locks of a session, as statements for a connection of one's own. */
+/** Session locks, as statements for a separate connection. */
 export const sessionLock = {
   wait: (lock: Lock): string => `select pg_advisory_lock(${LOCKS[lock]})`,
   try: (lock: Lock): string => `select pg_try_advisory_lock(${LOCKS[lock]}) as held`,

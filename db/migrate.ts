@@ -6,13 +6,13 @@ import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
 import { sessionLock } from './locks.ts'
 
-/** The areas that own a schema; each has its own folder of migrations. */
+/** The areas that own a schema; each has its own migrations folder. */
 export const AREAS = ['identity', 'credential', 'session', 'token', 'catalog', 'operations'] as const
 export type Area = (typeof AREAS)[number]
 
 const folderOf = (area: Area) => fileURLToPath(new URL(`./migrations/${area}`, import.meta.url))
 
-/** SHA-256 over the hashes, in order, of the migrations that one initial migration has replaced. */
+/** SHA-256 over the hashes, in order, of the migrations replaced by an initial migration. */
 const REPLACED: { [area in Area]?: string } = {
   catalog: 'dd7cb6d2380e940485f0fa6e899afa16bf9e3a9e9dd9a0de10c66031d3ec0d72',
   identity: 'ba656a8f3b43748105c8bad1c1206a53356f86e070a78148553f6636f33683f4',
@@ -20,8 +20,8 @@ const REPLACED: { [area in Area]?: string } = {
 }
 
 /**
- * A database at the last of the replaced migrations has the schema of the initial one: one row in the journal takes the
- * place of theirs. An older database is refused unchanged.
+ * A database at the last of the replaced migrations already has the schema of the initial one: one journal row replaces
+ * theirs. An older database is refused unchanged.
  */
 const takeOver = async (client: pg.Client, area: Area): Promise<void> => {
   const table = `migrations.migrations_${area}`
@@ -40,13 +40,13 @@ const takeOver = async (client: pg.Client, area: Area): Promise<void> => {
 }
 
 /**
- * Brings the schemas of the given areas up to date, as the database's owner. One at a time across processes, by an
- * advisory lock. Afterwards the applied rows are compared with the journal: drizzle's migrator skips a file with an
- * older stamp silently, so a shortfall stops the start here.
+ * Updates the schemas of the given areas, as the database's owner. An advisory lock allows one run at a time across
+ * processes. Afterwards it compares the applied rows with the journal: drizzle's migrator silently skips a file with an
+ * older stamp, so a missing row stops the start here.
  */
 export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all'): Promise<void> => {
   const client = new pg.Client({ connectionString: url, application_name: 'migrate', lock_timeout: 60_000 })
-  client.on('error', () => {}) // the statement that meets it fails
+  client.on('error', () => {}) // The statement in progress fails.
   await client.connect()
   try {
     await client.query(sessionLock.wait('migrate'))
@@ -54,7 +54,7 @@ export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all
       'create extension if not exists ltree; create extension if not exists pg_trgm; create extension if not exists btree_gin',
     )
     const wanted = areas === 'all' ? AREAS : areas
-    await client.query('begin') // all areas or none: a database in between has no release that starts on it
+    await client.query('begin') // All areas or none: no release starts on a partly migrated database.
     for (const area of wanted) await takeOver(client, area)
     await client.query('commit')
     for (const area of wanted) {

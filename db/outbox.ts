@@ -48,7 +48,7 @@ export type OutboxEvent = {
   event_id: string
   agg_type: string
   agg_id: string
-  /** The aggregate's version after the change: dense, so that consumers see a gap. */
+  /** The aggregate's version after the change: dense, so that consumers detect a gap. */
   agg_version: number
   type: string
   schema_version?: number
@@ -58,8 +58,8 @@ export type OutboxEvent = {
 }
 
 /**
- * Forgets events that went out a month ago. For outboxes that nobody reads back: those of catalog and operations are
- * what missed events and read models are taken from.
+ * Deletes events published more than a month ago. For outboxes that no one reads again: those of catalog and operations
+ * supply missed events and read models.
  */
 export const pruneOutbox = (db: Db, outbox: OutboxTable): Promise<number> =>
   pruneRows(db, outbox, sql`published_at < now() - interval '31 days'`)
@@ -68,8 +68,9 @@ export const pruneOutbox = (db: Db, outbox: OutboxTable): Promise<number> =>
 export const wakeChannel = (schema: string): string => `relay_wake_${schema}`
 
 /**
- * Tells the relay that rows were committed; for apps without NATS. After the commit and best effort: inside the
- * transaction a NOTIFY would queue all commits behind one lock, and a lost one costs only the relay's poll.
+ * Notifies the relay that rows were committed, for apps without NATS. It runs after the commit, because inside the
+ * transaction a NOTIFY would queue all commits behind one lock. Best effort: a lost one only delays the relay until its
+ * poll.
  */
 export const wakeRelay = async (db: Queryable, schema: string): Promise<void> => {
   await db.execute(sql`select pg_notify(${wakeChannel(schema)}, '')`).catch(() => {})
@@ -78,7 +79,10 @@ export const wakeRelay = async (db: Queryable, schema: string): Promise<void> =>
 /** The row of one event, to be sent last in the transaction of the change. */
 export const outboxRow = (tx: Tx, outbox: OutboxTable, event: OutboxEvent) => insertRow(tx, outbox, event)
 
-/** Promises events in the transaction of the change. Call it last, under the aggregate's lock: id order is then version order. */
+/**
+ * Writes events in the transaction of the change. Call it last, under the aggregate's lock: id order is then version
+ * order.
+ */
 export const appendOutbox = async (tx: Tx, outbox: OutboxTable, ...events: OutboxEvent[]): Promise<void> => {
   await Promise.all(events.map((event) => outboxRow(tx, outbox, event)))
 }

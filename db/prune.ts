@@ -19,7 +19,7 @@ export const pruneRows = async (db: Db, table: PgTable, old: SQL): Promise<numbe
   }
 }
 
-/** Runs these each hour; a failure is told and the next hour tries again. Answers how it is stopped. */
+/** Runs these every hour; reports a failure and tries again the next hour. Returns a function that stops it. */
 export const startPruning = (acts: readonly (() => Promise<unknown>)[], onError: (error: unknown) => void) => {
   const timer = setInterval(async () => {
     for (const act of acts) await act().catch(onError)

@@ -2,10 +2,11 @@ import { sql } from 'drizzle-orm'
 import type { Queryable } from './client.ts'
 
 /**
- * What stands between a database that was put back to an earlier state and the world that went on without it
- * (reliability.md 4.13). Rows of `relay_state` in the schemas that follow one another, so that each app reads its own:
- * - `restored`: `stream_created` says since when a person is waited for; `epoch` counts the restores that were accepted;
- *   `next` to `js_last_seq` are the event numbers that the last one lost.
+ * The fence between a database restored to an earlier state and the world that continued without it (reliability.md
+ * 4.13). It consists of rows of `relay_state` in the schemas that follow each other's events, so that each app reads
+ * its own:
+ * - `restored`: `stream_created` states since when a person's acceptance is awaited; `epoch` counts the accepted
+ * restores; `next` to `js_last_seq` are the event numbers that the last one lost.
  * - `checked <schema>`: for which run of the database the relay has compared that schema's events with the broker's.
  */
 export const FENCED = ['catalog', 'operations'] as const
@@ -14,13 +15,13 @@ export type Fenced = (typeof FENCED)[number]
 export type Fence = {
   epoch: number
   held_since: string | null
-  /** Schemas whose events the relay has not compared since this database was started or made. */
+  /** Schemas whose events the relay has not compared since this database was started or created. */
   unchecked: string[]
-  /** The numbers that the last restore lost, both included. */
+  /** The event numbers that the last restore lost, inclusive. */
   lost: { from: number; to: number } | null
 }
 
-/** This run of this database: another one may be an older copy. */
+/** This run of this database: another run may be an older copy. */
 export const runOf = (schema: Fenced): string =>
   `pg_postmaster_start_time()::text || ' ' || '${schema}.relay_state'::regclass::oid`
 
@@ -49,7 +50,7 @@ export const readFence = async (db: Queryable, schema: Fenced): Promise<Fence> =
   }
 }
 
-/** A restore takes the database away for longer than that. */
+/** A restore takes the database away for longer than this. */
 const TRUSTED_MS = 1000
 
 /** The fence of a schema, at most a second old. */
@@ -69,7 +70,7 @@ export const createFence = (db: Queryable, schema: Fenced) => {
 }
 export type ReadFence = ReturnType<typeof createFence>
 
-/** Why an event of this schema, told under this epoch, is not to be believed now; undefined if it is. */
+/** Why an event of this schema, emitted under this epoch, must not be trusted now; `undefined` if it can be. */
 export const refuseEvent = ({ held_since, unchecked, epoch }: Fence, of: Fenced, told: number): string | undefined => {
   if (held_since) return RESTORED
   if (unchecked.includes(of)) return `the relay has not compared the events of ${of} with this database yet`
@@ -80,7 +81,7 @@ export const refuseEvent = ({ held_since, unchecked, epoch }: Fence, of: Fenced,
 export const RESTORED =
   'The database was restored to an earlier state. A person must accept it before anything starts: npm run ops -- accept-restore.'
 
-/** Throws while a restore waits to be accepted: the health of an app that must not continue. */
+/** Throws while a restore waits for acceptance: the health check of an app that must not continue. */
 export const refuseHeld = async (fence: ReadFence): Promise<void> => {
   const { held_since } = await fence()
   if (held_since) throw new Error(`restored, found at ${held_since}: waits for npm run ops -- accept-restore`)

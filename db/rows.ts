@@ -4,9 +4,9 @@ import type pg from 'pg'
 import type { Tx } from './client.ts'
 
 /**
- * Writes of single rows where every command passes: the text of a statement is built once per set of columns. Building
- * it each time would cost more than the rest of a small statement on this side. As with Drizzle's own builders no
- * statement is sent before it is awaited, and the database's error is the `cause` of the error.
+ * Writes of single rows on the path of every command: the text of a statement is built once per set of columns.
+ * Building it each time would cost the client more than the rest of a small statement. As with Drizzle's own builders,
+ * a statement is sent only when awaited, and the database's error is the `cause` of the error.
  */
 export class Statement extends QueryPromise<pg.QueryResult> {
   readonly tx: Tx
@@ -30,17 +30,14 @@ export class Statement extends QueryPromise<pg.QueryResult> {
   }
 }
 
-/**
- * What takes the writes of a transaction instead of the database, to send them later together
- * (db/catalog/held/rows.ts).
- */
+/** Receives a transaction's writes instead of the database, to send them later together (db/catalog/held/rows.ts). */
 export type Keeper = {
   insert: (table: PgTable, rows: readonly object[]) => void
   update: (table: PgTable, key: object, set: object) => void
 }
 const keeperOf = (tx: Tx): Keeper | undefined => (tx as { keeper?: Keeper }).keeper
 
-/** A write that is handed to the keeper of its transaction when it is awaited. */
+/** A write that is passed to its transaction's keeper when awaited. */
 class KeptWrite extends Statement {
   readonly keep: () => void
 
@@ -89,7 +86,7 @@ const givenOf = (row: object) => Object.entries(row).filter(([, value]) => value
 export const insertRow = <T extends PgTable>(tx: Tx, table: T, row: T['$inferInsert'], more = ''): Statement =>
   insertRows(tx, table, [row], more)
 
-/** Inserts rows in their order, a few and all with the same columns. */
+/** Inserts a few rows in order, all with the same columns. */
 export const insertRows = <T extends PgTable>(
   tx: Tx,
   table: T,
@@ -108,7 +105,7 @@ export const insertRows = <T extends PgTable>(
   return new Statement(tx, text, rows.flatMap(valuesOf))
 }
 
-/** Changes the one row with this key. */
+/** Updates the one row with this key. */
 export const updateRow = <T extends PgTable>(
   tx: Tx,
   table: T,
@@ -135,8 +132,8 @@ export const updateRow = <T extends PgTable>(
 const merged = new Map<string, string>()
 
 /**
- * Writes as one statement: each by itself costs the server an answer of its own. They touch different rows and see
- * no row of one another, for their order is not set.
+ * Combines writes into one statement, because each separate one costs the server an answer. They must touch different
+ * rows and read none of each other's, because their order is undefined.
  */
 export const inOne = (...statements: [Statement, ...Statement[]]): Statement => {
   const [{ tx }] = statements

@@ -1,4 +1,4 @@
-/** Import rules (dependency-cruiser). Each says why in its comment. */
+/** Import rules (dependency-cruiser). Each explains itself in its comment. */
 const APPS = 'gateway|session|identity|credential|token|catalog|operations|worker|relay|console|cli|fleet|platform'
 const OWNED = 'session|identity|credential|token|catalog|operations'
 const SERVED = 'gateway|session|identity|credential|token|catalog|operations|worker|relay|fleet'
@@ -7,7 +7,7 @@ const { ROOMS } = require('./rooms.cjs')
 /** Files directly in one of these rooms of an app. */
 const filesIn = (app, rooms) => `^${app}/(${rooms.join('|')})/[^/]+$`
 
-/** One rule per room: what it must not import is its own layer's other rooms and every layer above. */
+/** One rule per room: it must not import its own layer's other rooms or any layer above. */
 const layers = Object.entries(ROOMS).flatMap(([app, floors]) =>
   floors.flatMap((floor, index) =>
     floor.flatMap((room) => {

@@ -1,7 +1,7 @@
 /**
- * The rooms of each app, from the lowest layer to the highest: a room imports from lower layers alone, and rooms of one
- * layer do not import each other. A noun of the API has a room in each app that knows it. What is in the app's own
- * folder wires the rooms together.
+ * The rooms of each app, from the lowest layer to the highest: a room imports only from lower layers, and rooms of one
+ * layer do not import each other. A noun of the API has a room in each app that knows it. The files directly in the
+ * app's folder wire the rooms together.
  */
 const ROOMS = {
   'apps/operations': [

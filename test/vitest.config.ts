@@ -4,9 +4,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { which } from '../apps/platform/servers/sources.ts'
 
 /**
- * The files that take longest come first: begun last, each would run alone at the end while cores are idle. Those that
- * start a platform of their own stand between others, so that never three of them start at once. A fresh checkout knows
- * no durations, and the size of a file says little about them.
+ * The files that take longest come first: started last, each would run alone at the end while cores are idle. Those
+ * that start their own platform are spaced out, so that three of them never start at once. A fresh checkout knows no
+ * durations, and the size of a file says little about them.
  */
 const LONGEST = [
   'e2e/desk',
@@ -42,7 +42,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     include: ['test/**/*.test.ts'],
-    // They need servers that take minutes to build, and programs: `npm run test:kubernetes`, `test:collector`, `check:chart`.
+    // They need programs and slowly built servers: `npm run test:kubernetes`, `test:collector`, `check:chart`.
     exclude: [
       ...(process.env.KUBE_APISERVER ? [] : ['test/kubernetes/**']),
       ...(process.env.OTEL_COLLECTOR ? [] : ['test/collector/**']),
@@ -58,7 +58,7 @@ export default defineConfig({
     reporters: ['default'],
     env: {
       SIGNALBOX_LOG_LEVEL: process.env.SIGNALBOX_LOG_LEVEL ?? 'silent',
-      // A test process runs several apps and is busy all the time: that is no overload of any of them.
+      // A test process runs several apps and is always busy, which is no overload of any of them.
       SIGNALBOX__PRESSURE__UTILISATION: '1',
       SIGNALBOX__PRESSURE__DELAY_MS: '60000',
     },

@@ -1,6 +1,6 @@
 /**
  * Loaded once per worker, before the first workflow. The SDK formats the stack of every promise for its stack trace
- * query, frame by frame through the source map. That costs more than deciding on a node. The query `state` says what is
- * in flight; of an error the nearest frames stay.
+ * query, frame by frame through the source map, which costs more than deciding on a node. The query `state` shows what
+ * is in flight; errors keep their nearest frames.
  */
 Error.stackTraceLimit = 2

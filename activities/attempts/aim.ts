@@ -14,22 +14,22 @@ export type AttemptInput = {
   slice: number
 }
 
-/** So long an attempt waits here until what the catalog says has been looked at; most of that takes a moment. */
+/** How long an attempt waits for the catalog to report the planned version. Usually it takes a moment. */
 const PATIENCE_MS = 3000
 const LOOK_MS = 200
-/** After so long the node asks again. */
+/** The node asks again after this long. */
 const AGAIN_MS = 5000
 
-/** `asked_at`: when the catalog was asked; absent where no version counts. */
+/** `asked_at`: when the catalog was asked; absent if no version matters. */
 export type Aimed = { refusal: Refusal } | { asked_at?: string }
 
-/** Operations that are known to have no target: their attempts are not asked about. */
+/** Operations known to have no target; their attempts skip the query. */
 const MOST_KNOWN = 10_000
 
 /**
- * Why an attempt may not begin on its target: the catalog has moved on from the version that was planned, or does not
- * answer (operations.md 1.5, "target as planned"). A version that moved without a value is pinned anew by operations,
- * another pauses the operation; until one of both has happened the node waits.
+ * Returns why an attempt must not begin on its target: the catalog has moved on from the planned version, or does not
+ * answer (operations.md 1.5, "target as planned"). Operations either pins the new version, if no value changed, or
+ * pauses the operation. Until then the node waits.
  */
 export const createAims = ({ pool, catalog }: Pick<ActivityDeps, 'pool' | 'catalog'>) => {
   const aimless = new Set<string>()

@@ -6,8 +6,8 @@ import { tellToStop } from '../executors/agents/doors.ts'
 export type CancelInput = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number }
 
 /**
- * Tells an agent outside that its work is to stop (operations.md 7.4). It also hears so in the answer to its next word;
- * this only makes it hear sooner, so nobody waits for it, and work that no agent has is passed over.
+ * Tells an external agent to stop its work (operations.md 7.4). The agent also learns this from the answer to its next
+ * message. This call only speeds that up, so nobody waits for it, and it skips work that no agent has.
  */
 export const createCancelActivities = ({ pool, policy, agents }: ActivityDeps) => ({
   cancel_attempt: async (input: CancelInput): Promise<void> => {

@@ -28,10 +28,10 @@ import { CHUNK_BYTES, createLog } from './logs.ts'
 import { type Look, lookOf, refuseTarget } from './read.ts'
 import { allowSecrets, resolveSecrets, SecretError } from './secrets.ts'
 
-/** Tries of one activity: the workflow sets the same number (operations.md 8). */
+/** Tries of one activity; the workflow sets the same number (operations.md 8). */
 export const ACTIVITY_TRIES = 5
 const BEAT_MS = 3000
-/** Lines that wait to be stored: an executor that writes more waits for Postgres. */
+/** Bytes of log lines waiting to be stored. An executor that writes more waits for Postgres. */
 const HELD_BYTES = 256 * 1024
 /** How long a claim or a result waits for Postgres; the workflow allows for both (launch.ts). */
 const PATIENCE_MS = 20_000
@@ -41,7 +41,7 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
   const takeAim = createAims(deps)
   return {
     run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
-      // No effect has begun: while Postgres is away the attempt waits, rather than end as one nobody knows about.
+      // No effect has begun, so the attempt waits out an outage of Postgres instead of ending with an unknown outcome.
       const claim = await claimProved(deps, input, takeAim)
       if (claim.verdict === 'refused') {
         deps.observe.refused(claim.reason)
@@ -57,12 +57,12 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
 
 type Granted = Extract<Claim, { verdict: 'granted' }>
 type Asked = Claim | ({ verdict: 'refused' } & Refusal)
-/** Whoever proves voters has done so, and the claim still finds them too old: it is too busy to wait for. */
+/** If the voters were proved this often and the claim still finds the proof too old, identity counts as away. */
 const PROOFS = 3
 
 /**
- * A claim whose target and voters stand. Voters that were proved too long ago are proved now, and the claim is asked
- * again; each claim follows at once on the question about its target, else that is asked again, too.
+ * Claims an attempt whose target and voters are valid. If the voters' proof is too old, it has them proved and claims
+ * again. Each claim directly follows the query about its target; otherwise that query is repeated too.
  */
 const claimProved = async (
   deps: ActivityDeps,
@@ -78,13 +78,13 @@ const claimProved = async (
     })
     if (claim.verdict !== 'recheck') return claim
     Context.current().heartbeat()
-    // None: what the catalog said is too old, and it is asked again.
+    // No gates: the catalog's answer is too old, so it is asked again.
     if (claim.gate_ids.length > 0)
       away = proofs > PROOFS ? 'identity' : await deps.standing.prove(input.operation_id, claim.gate_ids)
   }
 }
 
-/** An attempt whose end is known tells it again: the answer of an earlier try got lost. */
+/** Repeats the known end of an attempt, because the answer of an earlier try was lost. */
 const endedBefore = ({ phase, error, started_at, ended_at }: Extract<Claim, { verdict: 'ended' }>): AttemptResult => {
   const said = error ?? { class: 'cancelled', message: 'The attempt was closed.', retryable: false }
   if (phase === 'succeeded') return { status: 'succeeded', started_at, ended_at }
@@ -98,7 +98,7 @@ type Prepared = {
   with: Record<string, unknown>
   mask: (text: string) => string
   wanted: boolean
-  /** Done before the call, on the first slice. */
+  /** Happens before the call, on the first slice. */
   look: Look | undefined
 }
 
@@ -122,7 +122,7 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
       noteAttempt(deps.pool, ref, { lines, resume: verdict.resume, inputs: prepared.inputs }),
     )
     if (ours) return { status: 'pending', started_at: claim.started_at, poll_after_s: verdict.poll_after_s }
-    // An agent may have ended it meanwhile: then its end is told, not that nobody knows.
+    // An agent may have ended it meanwhile; then report that end instead of dropping the attempt.
     const ended = await patiently(() => readEnd(deps.pool, ref))
     return ended ? endedBefore({ verdict: 'ended', ...ended }) : { status: 'dropped' }
   }
@@ -139,15 +139,15 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
   return finish(deps, ref, end, verdict.status === 'failed' ? verdict : undefined)
 }
 
-/** It brings a result; a failure may, too. */
+/** Whether it carries a raw result; a failure may, too. */
 const hasFound = (result: ExecutorResult): result is Extract<ExecutorResult, { raw?: unknown }> =>
   result.status === 'succeeded' || (result.status === 'failed' && result.raw !== undefined)
 
 const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({ operation_id, node_id, role, attempt })
 
 /**
- * An end that nobody knows is tried again under a new fence and the same key, where the node can take that. Who was only
- * silent for too long is cancelled as well, but by nobody: the engine has begun the next try.
+ * Whether an unknown outcome is retried under a new fencing token and the same key: only if the node is idempotent. An
+ * attempt that missed its heartbeats is also canceled, but without a cancel request: the engine has begun the next try.
  */
 const mayRepeat = ({ spec }: Granted, { role }: AttemptInput): boolean => {
   const idempotent = role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)
@@ -186,7 +186,7 @@ const failedBy = ({ class: kind, message, retryable }: NodeError): Failed => ({
   retryable,
 })
 
-/** A value that cannot be resolved is a definite failure: no call was sent. */
+/** A value that cannot be resolved is a definite failure, because no call was sent. */
 const asFailure = (error: unknown): Failed => {
   if (error instanceof SecretError) return { status: 'failed', class: error.kind, message: error.message }
   if (error instanceof ValueError || error instanceof CelError)
@@ -194,7 +194,7 @@ const asFailure = (error: unknown): Failed => {
   throw error
 }
 
-/** The running attempt: its context, its heartbeat, its log. It stops when it is told to or when its fence is old. */
+/** The running attempt: its context, heartbeat and log. Stops when told to, or when its fencing token is outdated. */
 const startAttempt = (
   deps: ActivityDeps,
   ref: AttemptRef,
@@ -206,7 +206,7 @@ const startAttempt = (
   const stop = new AbortController()
   const log = createLog({ lines: claim.log_lines, bytes: claim.log_bytes }, mask, () => new Date())
   const artifacts: Artifact[] = []
-  // One note at a time: lines are stored in their order.
+  // One note at a time, so that lines are stored in order.
   let noted: Promise<unknown> = Promise.resolve()
   const note = (what: AttemptNote = {}): Promise<boolean> => {
     const next = noted.then(() => noteAttempt(deps.pool, ref, { ...what, lines: log.take() }))
@@ -243,7 +243,7 @@ const startAttempt = (
   const call = async (name: string, given: Partial<ExecutorContext> = {}): Promise<ExecutorResult> => {
     const executor = deps.executors.get(name)
     if (!executor) return { status: 'failed', class: 'refused', message: `This worker has no executor "${name}".` }
-    // A beat that fails is made up for by the next one; lines it held are lost, the log says no more than that.
+    // The next beat makes up for a failed one. The lines it held are lost, and the log does not mention them.
     const timer = setInterval(() => void beat().catch((error) => deps.log.warn({ err: error }, 'heartbeat')), BEAT_MS)
     try {
       return await executor.run({ ...executorContext, ...given })
@@ -251,7 +251,7 @@ const startAttempt = (
       clearInterval(timer)
     }
   }
-  /** The last lines, when all that fits no more into one chunk is stored. */
+  /** Returns the last lines, after storing everything that does not fit into one chunk. */
   const rest = async () => {
     await stored(CHUNK_BYTES)
     await noted
@@ -259,7 +259,7 @@ const startAttempt = (
   }
   return {
     run: () => call(work.executor),
-    /** Why it may not act on the target as it is. */
+    /** Returns why the attempt must not act on the target in its current state. */
     look: async () => {
       if (!look) return undefined
       const seen = await call(look.executor, { with: look.with, key: `${executorContext.key}:read` })
@@ -314,7 +314,7 @@ const failureEnd = (
   return endOf(result.status === 'unknown' ? 'outcome_unknown' : 'failed', inputs, outputs, error, lines)
 }
 
-/** Writes the end, patiently: the effect has happened, and a repeat would only find it out the hard way. */
+/** Writes the end, with patience: the effect has happened, and a repeat would be a costly way to find that out. */
 const finish = async (
   deps: ActivityDeps,
   ref: AttemptRef,
@@ -330,7 +330,7 @@ const finish = async (
   return { status: 'failed', ...times, error, ...(retry_after_s !== undefined && { retry_after_s }) }
 }
 
-/** Tries a statement again while Postgres is away for a moment; the beat tells that the attempt is still at work. */
+/** Retries a statement during a short outage of Postgres; the heartbeat shows that the attempt is still at work. */
 const patiently = async <T>(write: () => Promise<T>): Promise<T> => {
   const end = Date.now() + PATIENCE_MS
   for (let wait = 100; ; wait = Math.min(wait * 2, 2000)) {

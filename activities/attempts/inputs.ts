@@ -5,7 +5,7 @@ import { compileCel } from '../../apps/shared/expressions/cel.ts'
 import { formsOf, resolveValue } from '../../apps/shared/expressions/values.ts'
 import { namesIn } from '../../db/operations/nodes/record.ts'
 
-/** Ids of the nodes whose outputs a value refers to. */
+/** Returns the ids of the nodes whose outputs a value refers to. */
 export const nodesNamedIn = (value: unknown): string[] => [
   ...new Set(
     formsOf(value)
@@ -22,7 +22,7 @@ export type Work = {
   secrets: Record<string, Value>
 }
 
-/** What an attempt is to do: the node's own work with a person's overrides, or its compensation. */
+/** Returns an attempt's work: the node's own work with a person's overrides, or its compensation. */
 export const workOf = (spec: PlanNode, role: 'run' | 'undo', overrides: Record<string, unknown> | null): Work => {
   const { pool = 'default', secrets = {}, compensate } = spec
   if (role === 'run')
@@ -30,7 +30,7 @@ export const workOf = (spec: PlanNode, role: 'run' | 'undo', overrides: Record<s
       executor: spec.executor,
       pool,
       secrets,
-      // The condition of a node is decided before its gates, by record_changes.
+      // `record_changes` decides the condition of a node before its gates.
       when: undefined,
       with: overrides === null ? spec.with : mergePatch(spec.with, overrides),
     }
@@ -47,7 +47,7 @@ type Outputs = Record<string, { outputs: Record<string, unknown> }>
 export const isWanted = ({ when }: Work, nodes: Outputs): boolean =>
   when === undefined || compileCel(when, ['nodes']).test({ nodes })
 
-/** Values with outputs filled in; with secrets for the executor, without them for the record. */
+/** Fills in the outputs: with secrets for the executor, without them for the record. */
 export const inputsOf = (work: Work, nodes: Outputs, secrets?: Record<string, string>): Record<string, unknown> => {
   const value = resolveValue(work.with, { nodes, ...(secrets && { secrets }) })
   return isObject(value) ? value : {}

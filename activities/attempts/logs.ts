@@ -1,11 +1,14 @@
 import type { LogLine } from '../../db/operations/nodes/attempts.ts'
 
 const MAX_LINE = 16 * 1024
-/** Text of one stored chunk, at most. */
+/** Maximum text of one stored chunk. */
 export const CHUNK_BYTES = 64 * 1024
 const MAX_LOG = 50 * 1024 * 1024
 
-/** Lines of one attempt: numbered densely over all its slices, masked, bounded; one line says where the log was cut. */
+/**
+ * The log lines of one attempt: numbered without gaps across its slices, masked and bounded. One line says where the
+ * log was cut.
+ */
 export const createLog = (
   { lines, bytes }: { lines: number; bytes: number },
   mask: (text: string) => string,
@@ -28,15 +31,15 @@ export const createLog = (
       if (full) return
       if (size > MAX_LOG) {
         full = true
-        return push('The log is longer than 50 MiB; what follows is not kept.', 'warn', 'log', false)
+        return push('The log is longer than 50 MiB; the rest is not stored.', 'warn', 'log', false)
       }
       const masked = mask(text)
       const cut = Buffer.byteLength(masked) > MAX_LINE
       push(cut ? Buffer.from(masked).subarray(0, MAX_LINE).toString('utf8') : masked, level, stream, cut)
     },
-    /** Bytes that are not stored yet. */
+    /** Bytes not stored yet. */
     waiting: () => held,
-    /** The next lines to store, at most a chunk of them. */
+    /** The next lines to store, at most one chunk. */
     take: (): LogLine[] => {
       let taken = 0
       let total = 0

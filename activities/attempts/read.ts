@@ -16,8 +16,8 @@ export const lookOf = ({ executor, ...read }: TargetRead, secrets: Record<string
 }
 
 /**
- * Why an attempt may not act on what was read: it could not be read, or it is not as planned. Undefined: it is.
- * After a repeat nobody knows whether the attempt itself made the difference.
+ * Returns why an attempt must not act on its target: it could not be read, or it is not as planned. `undefined` if it
+ * is as planned. After a repeat it is unknown whether the attempt itself made the difference.
  */
 export const refuseTarget = (
   { expect }: Look,

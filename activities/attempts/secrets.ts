@@ -15,8 +15,9 @@ type Source = { secrets_dir: string; env: NodeJS.ProcessEnv; policy: ExecutorPol
 const REFERENCE = /^secret:\/\/(file|env)\/([A-Za-z0-9][A-Za-z0-9._-]*)#([A-Za-z0-9][A-Za-z0-9._-]*)$/
 
 /**
- * Values of the secrets that a node names, read at the last moment: `secret://file/name#version` is the file
- * `<secrets_dir>/name.version`, `secret://env/NAME#version` the variable NAME. Only what the pool's policy lists.
+ * Reads the values of a node's secrets at the last moment. `secret://file/name#version` is the file
+ * `<secrets_dir>/name.version`, `secret://env/NAME#version` the variable NAME. Only secrets that the pool's policy
+ * lists.
  */
 export const resolveSecrets = async (
   references: Record<string, unknown>,
@@ -29,7 +30,7 @@ export const resolveSecrets = async (
   return resolved
 }
 
-/** Whether an agent of this pool may resolve them, where the worker itself does not. Throws a SecretError. */
+/** Throws a SecretError unless this pool's agents may resolve these references in the worker's place. */
 export const allowSecrets = (references: Record<string, unknown>, pool: string, policy: ExecutorPolicy): void => {
   for (const reference of Object.values(references))
     if (!policy.mayResolve(pool, String(reference)))

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Executor } from './types.ts'
 
-/** Has no effect, but the commits of any node: for tests and benchmarks. */
+/** Has no effect except the commits that every node makes; for tests and benchmarks. */
 export const noop: Executor = {
   name: 'noop',
   run: async ({ with: values, signal }) => {

@@ -12,19 +12,19 @@ type Pool = ExecutorPolicyFile['pools'][string]
 /** How the agents of a pool are reached. */
 export type AgentDoor = { mode: 'http'; endpoint: string } | { mode: 'nats' }
 
-/** Which addresses and secrets the steps of each pool may use, and the programs there are. */
+/** Which addresses and secrets the steps of each pool may use, and which programs exist. */
 export type ExecutorPolicy = {
-  /** Rules of the pool that this URL fits; none: it may not be called. */
+  /** The pool's rules that match this URL; if none does, the URL must not be called. */
   rulesFor: (pool: string, url: URL) => readonly Rule[]
   mayResolve: (pool: string, reference: string) => boolean
   /** How the agents of a pool take work; undefined if it has none. */
   agentsOf: (pool: string) => AgentDoor | undefined
-  /** How much work of each pool with agents may be out at once. */
+  /** How much work of each pool with agents may be in flight at once. */
   places: Readonly<Record<string, number>>
   programOf: (name: string) => Program | undefined
 }
 
-/** Reads the policy file; a broken one stops the start with one line that names it. */
+/** Reads the policy file; an invalid one stops the start with one line that names it. */
 export const loadPolicy = (file: string): ExecutorPolicy => {
   let document: unknown
   try {
@@ -52,7 +52,7 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
   }
 }
 
-/** A pool with agents says how they take work and how much; one without omits it. */
+/** A pool with agents states how they take work and how much; a pool without agents omits it. */
 const doorOf = (file: string, name: string, { mode, endpoint, max_in_flight, agents }: Pool): [string, AgentDoor][] => {
   const fault = (key: string, says: string) => new ConfigError(`${file}/pools/${name}/${key}: ${says}`)
   if (endpoint !== undefined && mode !== 'http') throw fault('endpoint', 'is for a pool with mode http.')
@@ -61,9 +61,9 @@ const doorOf = (file: string, name: string, { mode, endpoint, max_in_flight, age
     if (max_in_flight !== undefined) throw fault('max_in_flight', 'is for a pool with a mode.')
     return []
   }
-  if (max_in_flight === undefined) throw fault('max_in_flight', 'is missing: how much work may be out at once.')
+  if (max_in_flight === undefined) throw fault('max_in_flight', 'is missing: it limits how much work may be out at once.')
   if (mode === 'nats') return [[name, { mode }]]
-  if (endpoint === undefined) throw fault('endpoint', 'is missing: where the agent takes work.')
+  if (endpoint === undefined) throw fault('endpoint', 'is missing: it says where the agent takes work.')
   return [[name, { mode, endpoint: endpoint.replace(/\/+$/, '') }]]
 }
 

@@ -1,7 +1,7 @@
 import type { Timeouts } from '../../apps/shared/contracts/operations/graph.ts'
 import type { LogLine } from '../../db/operations/nodes/attempts.ts'
 
-/** What an executor is given: everything that is its own to know, resolved. */
+/** The input of an executor, fully resolved. */
 export type ExecutorContext = {
   operation_id: string
   node_id: string
@@ -22,19 +22,19 @@ export type ExecutorContext = {
   deadline: number
   slice_end: number
   signal: AbortSignal
-  /** Aborted when this worker stops: an executor that only waits answers `pending`, and another worker resumes. */
+  /** Aborted when this worker stops: an executor that is only waiting answers `pending`, and another worker resumes. */
   leave: AbortSignal
   log: (text: string, options?: Partial<Pick<LogLine, 'level' | 'stream'>>) => void
-  /** Writes down that the effect is behind it: a repeat resumes from here. False: another attempt has taken over. */
+  /** Records that the effect has happened: a repeat resumes from here. False: another attempt has taken over. */
   checkpoint: (resume: Record<string, unknown>) => Promise<boolean>
-  /** Resolves when few enough lines are waiting to be stored: who writes many takes no more than that. */
+  /** Resolves when few enough lines are waiting to be stored, so that a heavy writer is held back. */
   stored: () => Promise<void>
   artifact: (artifact: { name: string; kind: string; media_type: string; content: string | Buffer }) => void
 }
 
 export type ExecutorResult =
   | { status: 'succeeded'; raw: unknown }
-  /** `raw`: what it found out all the same; outputs are taken from it as from that of a success. */
+  /** `raw`: the result found despite the failure; outputs are taken from it as from a success. */
   | {
       status: 'failed'
       class: string
@@ -44,14 +44,14 @@ export type ExecutorResult =
       hint?: string
       raw?: unknown
     }
-  /** Nobody knows whether it took effect. */
+  /** It is unknown whether it took effect. */
   | { status: 'unknown'; class: string; message: string }
-  /** Not over: called again after a while with `resume`. */
+  /** Not finished: called again later with `resume`. */
   | { status: 'pending'; poll_after_s: number; resume: Record<string, unknown> }
 
 export type Executor = {
   name: string
-  /** It hands references to secrets on, and whoever does the work resolves them. */
+  /** It passes references to secrets on, and the agent that does the work resolves them. */
   refers?: boolean
   run: (ctx: ExecutorContext) => Promise<ExecutorResult>
 }

@@ -71,7 +71,7 @@ export const buildApp = async (deps: CatalogDeps) => {
     telemetry,
     internal: true,
     codes: CATALOG_CODES,
-    // Of a service that is known: what it may not do is told with its name.
+    // Audits only refusals of a known service, because the row carries its name.
     onRefused: async (req, error) => {
       if (error.status === 403 && req.service) await recordDenied(deps, req, error)
     },
@@ -105,7 +105,10 @@ export const buildApp = async (deps: CatalogDeps) => {
   return { app, internal, health }
 }
 
-/** Who may not call at all learns that before the body is read: guards run first (catalog.md 7.4, order of checks). */
+/**
+ * Callers without the right to call learn so before the body is read: guards run first (catalog.md 7.4, order of
+ * checks).
+ */
 const guardFirst = (app: FastifyInstance): void => {
   app.addHook('onRoute', (route) => {
     const guards = [route.preHandler ?? []].flat() as unknown as onRequestAsyncHookHandler[]

@@ -7,14 +7,14 @@ import type { CatalogDeps } from './deps.ts'
 
 type Guard = ReturnType<typeof allow> | ReturnType<typeof requireScope>
 
-/** The audit log of the catalog, for people who may read it and for services that look after it. */
+/** The catalog's audit log, for people who may read it and for services that monitor it. */
 export const auditRoutes: Routes<CatalogDeps, { path: string; guard: Guard }> = async (app, { deps, path, guard }) => {
   app.get(path, {
     schema: {
       operationId: 'listCatalogAudit',
       summary: 'List audit rows of the catalog',
       description:
-        'Who wrote which resource, and who was refused; newest first. Not in the specification. Example: ?object=resource:eu1-web-01',
+        'Lists writes to resources, and refused attempts, newest first. Not in the specification. Example: ?object=resource:eu1-web-01',
       tags: ['audit'],
       querystring: AuditQuery,
       response: { 200: AuditList, ...errorReplies },

@@ -6,7 +6,7 @@ import { MAX_DEPTH } from './rules/depth.ts'
 export const schema = Type.Object({
   CATALOG__DATABASE__URL: settings.postgres(),
   CATALOG__NATS__URL: settings.nats(),
-  /** Where it says how it is; without it nobody hears. */
+  /** Where it reports its health; without it no report is sent. */
   CATALOG__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
   CATALOG__LISTEN__HOST: settings.host(),
@@ -16,32 +16,32 @@ export const schema = Type.Object({
   CATALOG__SERVICE__KEY_FILE: authSettings.keyFile('catalog'),
   CATALOG__PACKS__DIRS: Type.Array(Type.String(), {
     default: [],
-    description: 'A JSON array of folders with a site’s own type packs.',
+    description: 'A JSON array of folders with the site’s own type packs.',
   }),
   CATALOG__PACKS__ALLOW_CHANGE: Type.Boolean({ default: false, description: 'true or false.' }),
-  /** Levels of containment, the root's among them. */
+  /** Levels of containment, including the root. */
   CATALOG__TREE__MAX_DEPTH: settings.integer(MAX_DEPTH, 1, MAX_DEPTH),
   CATALOG__LISTS__PAGE_DEFAULT: settings.integer(50, 1, 500),
   CATALOG__LISTS__PAGE_MAX: settings.integer(500, 1, 5000),
   CATALOG__HEALTH__DEFAULT_TTL_S: settings.integer(300, 10, 604_800),
   CATALOG__HEALTH__SWEEP_MS: settings.integer(1000, 20, 60_000),
-  /** How long a write waits for the row of another one before 409 `in_progress`. */
+  /** How long a write waits for a row locked by another before 409 `in_progress`. */
   CATALOG__COMMANDS__LOCK_TIMEOUT_MS: settings.integer(2000, 10, 4000),
   CATALOG__COMMANDS__RETAIN_INTERNAL_D: settings.integer(30, 1, 400),
   CATALOG__COMMANDS__RETAIN_PUBLIC_D: settings.integer(7, 1, 400),
-  /** Revisions and closed relationships; the last one before stays, so that every later time is whole. */
+  /** Revisions and closed relationships. The last one before the limit stays, so that every later time is complete. */
   CATALOG__HISTORY__RETAIN_D: settings.integer(400, 1, 4000),
   CATALOG__HISTORY__OBSERVATIONS_D: settings.integer(30, 1, 4000),
   CATALOG__OPERATIONS__URL: settings.url('http://127.0.0.1:7152'),
-  /** False: graphs are read by SQL, to depth 2. */
+  /** False: SQL reads graphs, to depth 2. */
   CATALOG__GRAPH__ENABLED: Type.Boolean({ default: true, description: 'true or false.' }),
   CATALOG__GRAPH__COMPACT_AT: settings.integer(100_000, 1),
-  /** After which a verify or rebuild of the graph that cannot come to its end fails. */
+  /** After this time an unfinished verify or rebuild of the graph fails. */
   CATALOG__GRAPH__COMPARE_S: settings.integer(300, 1, 3600),
-  /** False: another process of this app folds what operations tells into operations-summary. */
+  /** False: another process of this app folds the operations app's events into operations-summary. */
   CATALOG__PROJECTOR__ENABLED: Type.Boolean({ default: true, description: 'true or false.' }),
   CATALOG__PROJECTOR__POLL_MS: settings.integer(50, 5, 10_000),
-  /** Events that are read and applied at once. */
+  /** Events that are read and applied together. */
   CATALOG__PROJECTOR__BATCH: settings.integer(500, 1, 10_000),
   CATALOG__STALE__WAIT_MS: settings.integer(2000, 0, 7000),
   CATALOG__GRAPH__MAX_NODES: settings.integer(5000, 1, 5000),

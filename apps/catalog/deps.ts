@@ -11,7 +11,7 @@ import type { createNats } from './nats.ts'
 import type { Registry } from './packs/registry.ts'
 import type { createProofs } from './projections/proofs.ts'
 
-/** Who is believed: user tokens, their principals, service tokens. Tests give their own. */
+/** The trusted sources: user tokens, their principals, service tokens. Tests pass their own. */
 export type Trust = {
   verifier: AccessVerifier
   principals: Principals
@@ -21,16 +21,16 @@ export type Trust = {
   close: () => void
 }
 
-/** Everything that the rooms work with; each function takes its part of it. Built by wire.ts. */
+/** Everything that the catalog's modules work with; each function takes the part it needs. Built by wire.ts. */
 export type CatalogDeps = {
   db: Db
   pool: pg.Pool
   clock: Clock
   telemetry: Telemetry
   registry: Registry
-  /** Follows the log from `start` on. */
+  /** Follows the log once `start` is called. */
   graph: ReturnType<typeof createGraph>
-  /** What the last comparisons of the read models with the truth have found. */
+  /** The results of the last comparisons of the read models with the truth. */
   proofs: ReturnType<typeof createProofs>
   nats: ReturnType<typeof createNats>
   trust: Trust
@@ -40,7 +40,7 @@ export type CatalogDeps = {
   config: Limits & { projector_enabled: boolean; operations_url: string }
   close: () => Promise<void>
 }
-/** The part of them that a function works with. */
+/** The part of the dependencies that a function works with. */
 export type Uses<K extends keyof CatalogDeps> = Pick<CatalogDeps, K>
 type Limits = Record<
   | 'tree_depth'

@@ -14,8 +14,8 @@ import { applyChange } from './resources/write.ts'
 const SWEEP_BATCH = 200
 
 /**
- * Tells once of each provider that its time ran out (`capability.changed`); that it is stale is worked out at every read.
- * One turn; true when there may be more.
+ * Emits once for each provider that it expired (`capability.changed`); every read computes staleness itself. One turn;
+ * returns true if there may be more.
  */
 export const sweepProviders = async (deps: CatalogDeps): Promise<boolean> => {
   const { types } = deps.registry
@@ -36,7 +36,10 @@ export const sweepProviders = async (deps: CatalogDeps): Promise<boolean> => {
   return rids.length === SWEEP_BATCH
 }
 
-/** Ends the reservations whose time ran out, each as a change of the resource that made it. One turn; true when there may be more. */
+/**
+ * Ends expired reservations, each as a change of the resource that made it. One turn; returns true if there may be
+ * more.
+ */
 export const sweepReservations = async (deps: CatalogDeps): Promise<boolean> => {
   const { types } = deps.registry
   const now = deps.clock.now().toISOString()
@@ -46,13 +49,13 @@ export const sweepReservations = async (deps: CatalogDeps): Promise<boolean> => 
     const relationship_changes = [{ op: 'remove' as const, type_key: 'uses_capability', target_id }]
     const run = async (tx: Tx) => {
       const locked = await lockResource(tx, types, resource_id, { relationship_changes, read: 'all' })
-      // Confirmed or ended meanwhile.
+      // It may have been confirmed or ended meanwhile.
       const until = heldOf(tx).edges.get({ src, reltype_id, dst })?.properties.expires_at
       if (typeof until === 'string' && until <= now)
         await applyChange(tx, deps, locked, {}, sweepCause(now, 'reservations.sweep'))
     }
     const change = { wish: { resource_id, edges: relationship_changes }, run }
-    // One that cannot be ended does not keep the rest.
+    // A reservation that cannot be ended does not block the rest.
     await deps.db
       .transaction((tx) => makeHere(tx, types, change))
       .catch((err) => deps.telemetry.log.warn({ err, resource_id, target_id }, 'a reservation could not be ended'))

@@ -38,7 +38,7 @@ const senderOf = (req: FastifyRequest): Sender => ({
 
 const tags = ['internal']
 
-/** Commands of the control plane, and the log from which other apps fill their projections. */
+/** Commands of the control plane, and the log that feeds the projections of other apps. */
 export const internalRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   commandRoutes(app, deps)
   batchRoute(app, deps)
@@ -61,7 +61,7 @@ const commandRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       ...command,
       summary: 'Apply the result of an operation',
       description:
-        'ResourceUpdateCommand: refused when expected_version does not match; a repeat gets the first answer byte for byte. Example changes: {"observed_state_patch":{"release":"2.4.0"}}',
+        'ResourceUpdateCommand: refused if expected_version does not match; a repeat gets the first answer byte for byte. Example changes: {"observed_state_patch":{"release":"2.4.0"}}',
       body: ResourceUpdateCommand,
     },
     preHandler: requireScope('results:apply'),
@@ -74,7 +74,7 @@ const commandRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       ...command,
       summary: 'Report provided capabilities',
       description:
-        'What the resource offers to others; mode replace withdraws what is not listed. Example change: {"op":"add","capability_key":"compute.slots","version":"1.0.0","capacity":{"total":8}}',
+        'Reports the capabilities that the resource offers; mode replace withdraws unlisted ones. Example change: {"op":"add","capability_key":"compute.slots","version":"1.0.0","capacity":{"total":8}}',
       body: CapabilitiesCommand,
     },
     preHandler: requireScope('capabilities:report'),
@@ -87,7 +87,7 @@ const commandRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       ...command,
       summary: 'Record a health observation',
       description:
-        'The latest word of one check. An older one than is known answers applied: false, superseded. Never moves the version.',
+        'Records the latest result of one check. A result older than the known one is answered with applied: false, superseded. The version never changes.',
       body: HealthObservation,
     },
     preHandler: requireScope('health:report'),
@@ -101,7 +101,7 @@ const batchRoute = (app: TypedApp, deps: CatalogDeps): void => {
       operationId: 'applyCommands',
       summary: 'Apply many commands',
       description:
-        'Up to 500 commands, each with its own id and key and answered as if it had come alone; a repeat gets the first answers byte for byte. The scope is that of each item. Not in the specification.',
+        'Applies up to 500 commands, each with its own id and key and answered as if it had been sent alone; a repeat gets the first answers byte for byte. Each item needs its own scope. Not in the specification.',
       tags,
       body: BatchApply,
       response: { 200: BatchReply, ...errorReplies },
@@ -130,7 +130,7 @@ const logRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       operationId: 'listEvents',
       summary: 'Read the event log',
       description:
-        'Numbered events after a pub_seq, or those of one aggregate after a version: for who missed some. Not in the specification.',
+        'Returns numbered events after a pub_seq, or those of one aggregate after a version, for consumers that missed some. Not in the specification.',
       tags,
       querystring: EventsQuery,
       response: { 200: EventsPage, ...errorReplies },
@@ -144,7 +144,7 @@ const logRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       operationId: 'getSnapshot',
       summary: 'Read all resources',
       description:
-        'Documents and outgoing relationships in the order of ids, for the first fill of a projection. Not in the specification.',
+        'Returns documents and outgoing relationships in the order of ids, for the first fill of a projection. Not in the specification.',
       tags,
       querystring: SnapshotQuery,
       response: { 200: Snapshot, ...errorReplies },
@@ -158,7 +158,7 @@ const logRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       operationId: 'readVersions',
       summary: 'Read versions',
       description:
-        'The versions of up to 1,000 resources at this moment, for who must know that what it has seen still holds. Not in the specification.',
+        'Returns the current versions of up to 1,000 resources, for callers that must check that they are up to date. Not in the specification.',
       tags,
       body: VersionsQuery,
       response: { 200: Versions, ...errorReplies },
@@ -172,7 +172,7 @@ const logRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       operationId: 'readAffected',
       summary: 'Read what depends on resources',
       description:
-        'What would be affected if up to 1,000 resources failed together, transitively, counted by type and health. Not in the specification.',
+        'Returns the resources that would be affected if up to 1,000 resources failed together, transitively, counted by type and health. Not in the specification.',
       tags,
       body: AffectedQuery,
       response: { 200: AffectedReply, ...errorReplies },

@@ -11,12 +11,12 @@ import { sweepHealth } from './health/observe.ts'
 const PRUNE_MS = 60_000
 const DAY_MS = 86_400_000
 
-/** Goes on while there are full batches. */
+/** Continues while batches are full. */
 const drain = async (stopped: () => boolean, turn: () => Promise<boolean>): Promise<void> => {
   for (let more = true; more && !stopped(); ) more = await turn()
 }
 
-/** One turn of tidying up (catalog.md 9, "Jobs"): answers of commands and observations whose time is over. */
+/** One turn of cleanup (catalog.md 9, "Jobs"): expired command answers and observations. */
 export const prune = async ({ db, clock, config }: CatalogDeps, stopped: () => boolean = () => false) => {
   const now = clock.now()
   const before = new Date(now.getTime() - config.observations_d * DAY_MS).toISOString()
@@ -26,7 +26,10 @@ export const prune = async ({ db, clock, config }: CatalogDeps, stopped: () => b
   await drain(stopped, () => pruneJobs(db, jobs_before))
 }
 
-/** Forgets the history that is not kept: closed relationships, and revisions that no kept time needs. A walk over all resources. */
+/**
+ * Deletes history beyond retention: closed relationships, and revisions that no retained time needs. Walks over all
+ * resources.
+ */
 export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: () => boolean = () => false) => {
   const before = new Date(clock.now().getTime() - config.history_d * DAY_MS).toISOString()
   await drain(stopped, () => pruneOld(db, 'relationship_history', before))
@@ -36,7 +39,7 @@ export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: 
   await pruneInbox(db, inboxOf)
 }
 
-/** Sweeps health and providers, and tidies up now and then, in one process of all; `stop` waits for the turn that is running. */
+/** Sweeps health and providers, and cleans up at intervals, in one process of all; `stop` waits for this turn. */
 export const startSweeper = (deps: CatalogDeps) => {
   const stopping = new AbortController()
   const stopped = () => stopping.signal.aborted
@@ -54,7 +57,7 @@ export const startSweeper = (deps: CatalogDeps) => {
     await pruneHistory(deps, stopped)
   }
   const sweepOnce = async () => {
-    // Taken for one turn only, on a connection that is not held between turns.
+    // Taken for one turn only, on a connection not held between turns.
     const client = await deps.pool.connect()
     try {
       const { rows } = await client.query<{ held: boolean }>(sessionLock.try('catalogJobs'))
@@ -70,7 +73,7 @@ export const startSweeper = (deps: CatalogDeps) => {
   }
   const loop = (async () => {
     while (!stopped()) {
-      await sweepOnce().catch((error) => deps.telemetry.log.warn({ err: error }, 'what ran out could not be swept'))
+      await sweepOnce().catch((error) => deps.telemetry.log.warn({ err: error }, 'expired rows could not be swept'))
       await delay(deps.config.sweep_ms, undefined, { signal: stopping.signal }).catch(() => {})
     }
   })()

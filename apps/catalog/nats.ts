@@ -2,7 +2,7 @@ import { prefixed } from '../shared/events/events.ts'
 import { holdNats } from '../shared/events/holder.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
-/** Who is woken takes all that waits: the relay need not hear of each command of a crowd. */
+/** A woken relay takes everything that waits, so it need not be notified of each command in a burst. */
 const WAKE_MS = 5
 
 /** The catalog's connection to NATS. */
@@ -24,7 +24,10 @@ export const createNats = (url: string, prefix: string, log: Logger) => {
   return {
     ...holder,
     prefix,
-    /** Tells the relay that the outbox has something, at once or within 5 ms of the last time. Best effort: it also polls. */
+    /**
+     * Wakes the relay because the outbox has rows: at once, or within 5 ms of the last time. Best effort: the relay
+     * also polls.
+     */
     wake,
     close: async () => {
       clearTimeout(resting)

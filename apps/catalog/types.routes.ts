@@ -15,7 +15,7 @@ const TypesQuery = Type.Object(
     ...PageQuery,
     status: Type.Optional(Type.Enum(['active', 'deprecated'])),
     version: Type.Optional(Type.Integer({ minimum: 1, description: 'Only types whose newest version is this one.' })),
-    derived_from: Type.Optional(Type.String({ maxLength: 64, description: 'Only what derives from this type.' })),
+    derived_from: Type.Optional(Type.String({ maxLength: 64, description: 'Only types derived from this type.' })),
     provides: Type.Optional(Type.String({ maxLength: 64 })),
     requires: Type.Optional(Type.String({ maxLength: 64 })),
   },
@@ -24,7 +24,7 @@ const TypesQuery = Type.Object(
 const TypeParams = Type.Object({ type_key: text('fleet.host', { minLength: 1, maxLength: 64 }) })
 const TypeQuery = Type.Object({ version: Type.Optional(Type.Integer({ minimum: 1 })) }, closed)
 
-/** A type that is gone from the packs stays readable and is deprecated. */
+/** A type removed from the packs stays readable and is deprecated. */
 const documentOf = ({ id, retired, ...type }: StoredType): ResourceType => ({
   ...type,
   status: retired ? 'deprecated' : type.status,
@@ -37,7 +37,7 @@ export const typesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { de
       operationId: 'listResourceTypes',
       summary: 'List resource types',
       description:
-        'The newest version of each type, with all that it has from its bases. Example: ?derived_from=infra.managed',
+        'Lists the newest version of each type, including everything inherited from its bases. Example: ?derived_from=infra.managed',
       tags: side.tags,
       querystring: TypesQuery,
       response: { 200: pageOf(ResourceType), ...errorReplies },
@@ -77,7 +77,7 @@ export const typesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { de
       operationId: 'getResourceType',
       summary: 'Read a resource type',
       description:
-        'Schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host',
+        'Returns schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host',
       tags: side.tags,
       params: TypeParams,
       headers: ReadHeaders,
@@ -105,7 +105,7 @@ export const relationshipTypesRoutes: Routes<CatalogDeps, { side: Side }> = asyn
     schema: {
       operationId: 'listRelationshipTypes',
       summary: 'List relationship types',
-      description: 'All relationship types with their rules. Not in the specification.',
+      description: 'Lists all relationship types with their rules. Not in the specification.',
       tags: side.tags,
       response: { 200: Type.Object({ items: Type.Array(RelationshipType) }), ...errorReplies },
     },

@@ -23,7 +23,7 @@ import { createProofs } from './projections/proofs.ts'
 
 type DepsOptions = { telemetry?: Telemetry; clock?: Clock }
 
-/** Everything that the rooms work with, from one configuration: stores the packs and loads the types. */
+/** Everything the catalog's modules work with, built from one configuration. Stores the packs and loads the types. */
 export const createDeps = async (
   config: CatalogConfig,
   trust: Trust,
@@ -47,7 +47,7 @@ export const createDeps = async (
   const loaded = await insist(() => storePacks(db, model, { clock, allow_change }))
   if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')
   const registry = await createRegistry(db, (error) =>
-    telemetry.log.warn({ err: error }, 'types could not be read again'),
+    telemetry.log.warn({ err: error }, 'types could not be reloaded'),
   )
   const nats = createNats(config.CATALOG__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
   const graph = createGraph({
@@ -100,7 +100,7 @@ export const createDeps = async (
     },
   }
 }
-/** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
+/** Trust as in production: token's keys, identity's principals, the registry of services. */
 export const createTrust = (config: CatalogConfig, telemetry: Telemetry): Trust => {
   const jwks = jwksOf(config, telemetry)
   void jwks.start()

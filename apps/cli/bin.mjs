@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npx signalbox …`: hands over to the door of every script, which finds Node 24 and the packages. */
+/** `npx signalbox …`: hands over to the shared entry point of every script, which finds Node 24 and the packages. */
 import { fileURLToPath } from 'node:url'
 
 process.argv.splice(2, 0, 'signalbox')

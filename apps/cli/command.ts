@@ -7,15 +7,15 @@ import type { Output } from './terminal/output.ts'
 
 export type Values = Record<string, string | boolean | undefined>
 
-/** What a command works with. */
+/** The context that a command runs in. */
 export type Context = {
   api: Api
   credentials: Credentials
   env: NodeJS.ProcessEnv
   out: Output
-  /** `--all`: follow the cursor to the end. */
+  /** `--all`: follows the cursor to the end. */
   all: boolean
-  /** `--yes`: no question is asked. */
+  /** `--yes`: asks no question. */
   yes: boolean
   dry_run: boolean
   /** `--idempotency-key`, for commands that send more than one request. */
@@ -25,9 +25,9 @@ export type Context = {
 export type Option = {
   type: 'string' | 'boolean'
   short?: string
-  /** What the option does, in one line of help. */
+  /** The effect of the option, in one line of help. */
   about: string
-  /** The name of its value in the help; without one the option's own name in capitals. */
+  /** The name of its value in the help; by default the option's name in capitals. */
   value?: string
   choices?: readonly string[]
 }
@@ -43,13 +43,13 @@ export type Command = {
   options?: Record<string, Option>
   /** How long a request may take, if half a minute is too long. */
   timeout_ms?: number
-  /** How often a retryable refusal is sent again; 0 for commands that repeat by themselves. */
+  /** How often a retryable refusal is sent again; 0 for commands that do their own retries. */
   repeats?: number
   // biome-ignore lint/suspicious/noConfusingVoidType: most commands end with EXIT.done
   run: (context: Context, args: string[], values: Values) => Promise<ExitCode | void>
 }
 
-/** What every command takes. */
+/** Options that every command takes. */
 export const GLOBAL = {
   context: { type: 'string', value: 'NAME', about: 'the context to use (signalbox context list)' },
   url: { type: 'string', about: 'the address of the platform; also SIGNALBOX_URL' },
@@ -70,7 +70,7 @@ export const GLOBAL = {
   'idempotency-key': { type: 'string', value: 'KEY', about: 'the key of the request: a repeat with it has one effect' },
 } as const satisfies Record<string, Option>
 
-/** The command that these words begin with: noun and verb, or one word alone. */
+/** The command that these words begin with: noun and verb, or a single word. */
 export const commandOf = (commands: readonly Command[], [noun = '', verb = '']: string[]): Command | undefined =>
   commands.find(({ name }) => name === `${noun} ${verb}`) ?? commands.find(({ name }) => name === noun)
 
@@ -79,20 +79,20 @@ export const text = (values: Values, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined
 }
 
-/** An option that a command cannot do without. */
+/** The value of a required option. Throws a usage error without it. */
 export const needed = (values: Values, name: string): string => {
   const value = text(values, name)
   if (value === undefined) throw usageError(`--${name} is missing.`)
   return value
 }
 
-/** The number that an option was given as. */
+/** The value of an option as a whole number. */
 export const whole = (given: string, name: string): number => {
   if (!/^\d{1,9}$/.test(given)) throw usageError(`--${name} takes a whole number, not ${given}.`)
   return Number(given)
 }
 
-/** A YAML or JSON document from a file, or from stdin as `-`. */
+/** Reads a YAML or JSON document from a file, or from stdin as `-`. */
 export const readDocument = (file: string): unknown => {
   const source = readText(file)
   try {
@@ -100,7 +100,7 @@ export const readDocument = (file: string): unknown => {
     const [fault] = [...parsed.errors, ...parsed.warnings]
     if (fault) throw fault
     const document: unknown = parsed.toJS()
-    // An anchor that holds itself makes a circle, which no body can hold.
+    // An anchor that contains itself makes a cycle, which JSON cannot represent.
     JSON.stringify(document)
     return document
   } catch (error) {
@@ -108,7 +108,7 @@ export const readDocument = (file: string): unknown => {
   }
 }
 
-/** The text of a file; `-` is stdin. */
+/** Reads the text of a file; `-` is stdin. */
 export const readText = (file: string): string => {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8')
@@ -121,7 +121,7 @@ const WHOLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 
 export const isWholeId = (given: string): boolean => WHOLE_ID.test(given)
 
-/** A whole id, or the one item of the list whose id ends so. */
+/** A full id, or the only item of the list whose id ends with it. */
 export const wholeId = async <T>(
   { api }: Context,
   given: string,
@@ -133,7 +133,7 @@ export const wholeId = async <T>(
   return idAmong(items.map(idOf), given)
 }
 
-/** The one of these ids that ends so. */
+/** The only one of these ids that ends with it. */
 export const idAmong = (ids: readonly string[], given: string): string => {
   const found = ids.filter((id) => id.endsWith(given))
   if (found.length === 1 && found[0]) return found[0]

@@ -12,21 +12,21 @@ export const EXIT = {
   refused: 7,
   changes: 8,
   sign_in: 9,
-  /** Ctrl-C, as shells count it. */
+  /** Ctrl-C, as shells number it. */
   interrupted: 130,
 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** An end with an exit code: its lines go to stderr, and no stack. */
+/** An end with an exit code: prints its lines on stderr, without a stack. */
 export class CliError extends Error {
   readonly exit: ExitCode
-  /** The fault and its remedy, in one line; a refusal of the API has more. */
+  /** The fault and its remedy in one line; a refusal of the API has more lines. */
   readonly lines: string[]
-  /** How long to wait before the same request with the same key may be sent again; undefined if a repeat cannot help. */
+  /** How long to wait before sending the same request with the same key again; `undefined` if a repeat cannot help. */
   retry_after_ms: number | undefined
-  /** The server was not reached, or could not answer: a later read may succeed. */
+  /** The server was unreachable or could not answer: a later read may succeed. */
   passing = false
-  /** The sentence of a refusal of the API. */
+  /** The detail of a refusal of the API. */
   detail = ''
   /** The two halves of a single line. */
   fault = ''
@@ -45,7 +45,7 @@ export const failure = (exit: ExitCode, fault: string, remedy = ''): CliError =>
 /** A command line that cannot be carried out. */
 export const usageError = (fault: string, remedy?: string): CliError => failure(EXIT.usage, fault, remedy)
 
-/** A refusal of the API: category and code for scripts, the sentence and the next step for people. */
+/** A refusal of the API: category and code for scripts, the detail and the next step for people. */
 export const refused = (problem: Problem, remedy: string | undefined): CliError => {
   const { status, category, code, detail, hint = 'Try again later.', request_id, violations = [] } = problem
   const error = new CliError(
@@ -60,11 +60,11 @@ export const refused = (problem: Problem, remedy: string | undefined): CliError 
   return error
 }
 
-/** Remedies by means of this client. */
+/** Remedies that use this client. */
 const HINTS: Record<string, string> = {
   reauth_required: 'Sign in again: signalbox login NAME. Then repeat the command.',
   factor_required: 'Run: signalbox totp set, or add a passkey in the console. Then sign in with it.',
-  field_owned: 'Leave these fields to who manages them, or take them over with --force --reason TEXT.',
+  field_owned: 'Leave these fields to their manager, or take them over with --force --reason TEXT.',
 }
 
 const exitOf = ({ status, category, code }: Problem): ExitCode => {

@@ -2,13 +2,13 @@ import './older-node.ts'
 import { EXIT } from './errors.ts'
 import { run } from './run.ts'
 
-// A reader may stop early: `signalbox … | head` is no failure.
+// A reader may stop early: `signalbox … | head` is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit()
   process.stderr.write(`The output cannot be written: ${error.message}\n`)
   process.exit(EXIT.error)
 })
-// No await at the top: the packaged client is one CommonJS file (apps/platform/package.ts).
+// No top-level await: the packaged client is one CommonJS file (apps/platform/package.ts).
 void run(process.argv.slice(2)).then((code) => {
   process.exitCode = code
 })

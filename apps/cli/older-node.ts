@@ -1,4 +1,4 @@
-/** The packaged client runs on Node 20 too. What our sources use and Node 20 lacks: */
+/** The packaged client runs on Node 20 too. Features that our sources use and Node 20 lacks: */
 Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K): Map<K, T[]> => {
   const groups = new Map<K, T[]>()
   let index = 0

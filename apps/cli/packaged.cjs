@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The packaged client starts here: on a Node that can run it, with its compiled code kept between starts.
+// Entry point of the packaged client: checks the version of Node and keeps the compiled code between starts.
 const { enableCompileCache } = require('node:module')
 const { homedir } = require('node:os')
 const { join } = require('node:path')

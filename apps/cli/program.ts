@@ -3,22 +3,22 @@ import { type Command, commandOf, GLOBAL, type Option, type Values } from './com
 import { usageError } from './errors.ts'
 import { dim } from './terminal/output.ts'
 
-/** The words of one command line, taken apart. */
+/** One parsed command line. */
 export type Line = { command: Command; args: string[]; values: Values }
 
 const EXIT_CODES =
   'Exit codes: 0 done, 1 error, 2 usage, 3 timed out, 4 waiting for a person, 5 failed, 6 canceled, 7 refused, 8 there would be changes, 9 sign in, 130 Ctrl-C.'
 
-/** What each noun is about, for the first page of the help. */
+/** The subject of each noun, for the first page of the help. */
 const NOUNS: Record<string, string> = {
   session: 'your own sessions',
   context: 'the platforms that you work with',
   gate: 'gates: decisions that operations wait for',
-  intent: 'intents: what should be true',
+  intent: 'intents: the desired result',
   plan: 'plans: how an intent is carried out',
   op: 'operations: started plans',
   patch: 'patches: changes of a running graph',
-  evidence: 'what an operation can prove',
+  evidence: 'the evidence of an operation',
   audit: 'who did what',
   user: 'accounts',
   machine: 'service accounts and their keys',
@@ -26,8 +26,8 @@ const NOUNS: Record<string, string> = {
   type: 'types of resources',
   topology: 'regions and the places inside them',
   capability: 'what resources offer to others',
-  schedule: 'intents that are stated at set times',
-  notify: 'where and when you are told that something waits for you',
+  schedule: 'intents that run on a schedule',
+  notify: 'where and when you are notified',
   totp: 'your authenticator app',
   import: 'imports from other systems',
   pack: 'packs of procedures, for their authors',
@@ -39,14 +39,14 @@ const switchOf = (name: string, { type, short, about, value, choices }: Option):
   return choices ? made.choices([...choices]) : made
 }
 
-/** `GATE`, `[NAME]`, `[WORD…]` as commander writes them. */
+/** Turns `GATE`, `[NAME]` and `[WORD…]` into commander's arguments. */
 const argumentOf = (shown: string): Argument => {
   const name = shown.replace(/[[\]…]/g, '')
   const written = shown.endsWith('…]') ? `[${name}...]` : shown.startsWith('[') ? `[${name}]` : `<${name}>`
   return new Argument(written)
 }
 
-/** Throws a usage error for whatever commander refuses; what it prints for `--help` and `--version` goes to stdout. */
+/** Turns commander's refusals into usage errors; the output of `--help` and `--version` goes to stdout. */
 const quietly = (node: Node): Node =>
   node
     .exitOverride()
@@ -68,14 +68,14 @@ const describe = (leaf: Node, { about, takes = '', options = {}, examples }: Com
 }
 
 /**
- * Finds the command of a line and takes its words apart. Answers 'shown' after help or the version. Throws a usage error
+ * Finds the command of a line and parses its words. Returns 'shown' after help or the version. Throws a usage error
  * that names the nearest command, option or value.
  */
 export const parseLine = (commands: readonly Command[], argv: readonly string[], version: string): Line | 'shown' => {
   let found: Line | undefined
   const root = quietly(new Node('signalbox'))
     .description('Reviewed plans for infrastructure, from a terminal.')
-    // The version is asked for before a command: `resource update --version 3` is an option of that one.
+    // The version option comes before a command: in `resource update --version 3` it is an option of the command.
     .enablePositionalOptions()
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
@@ -93,7 +93,7 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
   for (const command of commands) {
     const [noun = '', verb] = command.name.split(' ')
     const leaf = describe(quietly(parentOf(noun, verb !== undefined).command(verb ?? noun)), command)
-    // A command of one word may have verbs beside: `agent`, `agent conformance`.
+    // A one-word command may also have verbs: `agent`, `agent conformance`.
     if (verb === undefined) nouns.set(noun, leaf.helpCommand(false))
     leaf.action(() => {
       found = { command, args: leaf.args, values: valuesOf(leaf) }
@@ -127,13 +127,13 @@ const helpOf = (commands: readonly Command[], asked: readonly string[]): string[
   throw usageError(`There is no command "${path}".`, 'See: signalbox --help')
 }
 
-/** Commander's complaint as a sentence: `Unknown command 'opp'. Did you mean op?` */
+/** Commander's error as a sentence: `Unknown command 'opp'. Did you mean op?` */
 const sentenceOf = (message: string): string => {
   const [fault = '', guess = ''] = message.replace(/^error: /, '').split('\n')
   const sentence = `${fault.charAt(0).toUpperCase()}${fault.slice(1).replace(/\.$/, '')}.`
   return guess === '' ? sentence : `${sentence} ${guess.replace(/[()]/g, '')}`
 }
 
-/** Values by the names that commands know them by: `dry-run`, not `dryRun`. */
+/** Values by the option names that commands use: `dry-run`, not `dryRun`. */
 const valuesOf = (leaf: Node): Values =>
   Object.fromEntries(leaf.options.map((option) => [option.name(), leaf.getOptionValue(option.attributeName())]))

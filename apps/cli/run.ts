@@ -69,7 +69,7 @@ export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env):
   }
 }
 
-/** Carries the line out; where an option is at fault, the help of the command says what it takes. */
+/** Runs the parsed line; if an option is at fault, points to the help of the command. */
 const carryOut = async (line: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> => {
   try {
     return await runCommand(line, env)

@@ -4,7 +4,7 @@ import { ProblemError, problemOf } from './problem.ts'
 import { pause, type Send } from './send.ts'
 
 export type EventsOptions = {
-  /** What to follow, as of GET /api/v1/events: `inbox`, `operations`, `operation:{id}` and others. */
+  /** The topics to follow, as in GET /api/v1/events: `inbox`, `operations`, `operation:{id}` and others. */
   topics: readonly string[]
   signal?: AbortSignal
   /** Where to resume: the `cursor` of the last frame. */
@@ -15,12 +15,12 @@ type Told = Frame & { cursor: string | undefined }
 const SILENT_MS = 30_000
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 15_000
-/** Refusals that end by themselves. */
+/** Refusals that pass without a change on this side. */
 const PASSING = new Set([401, 408, 429, 500, 502, 503, 504])
 
 /**
- * Follows changes until the signal ends it: every frame with its cursor. A lost or silent connection is made again
- * behind the last frame. A refusal that repeating cannot change is thrown as ProblemError.
+ * Follows changes until the signal ends it: every frame with its cursor. Replaces a lost or silent connection and
+ * resumes after the last frame. Throws a ProblemError for a refusal that a repeat cannot change.
  */
 export async function* events(
   { url, send }: { url: string; send: Send },
@@ -49,7 +49,7 @@ export async function* events(
   }
 }
 
-/** The frames of one connection. Thirty seconds without a byte, comments included, end it. */
+/** The frames of one connection, which ends after thirty seconds without a byte, comments included. */
 async function* framesOf(answer: Response, lost: AbortController): AsyncGenerator<Told> {
   if (!answer.ok || answer.body === null) throw new ProblemError(await problemOf(answer))
   const frames: Told[] = []

@@ -11,9 +11,9 @@ export type { Repeats, Send, Tokens } from './send.ts'
 export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name]
 
 export type SignalboxOptions = {
-  /** Where the gateway is: `https://signalbox.example`. */
+  /** The address of the gateway: `https://signalbox.example`. */
   url: string
-  /** An access token, or where tokens come from. */
+  /** An access token, or a function that returns one. */
   token?: string | Tokens['token']
   renew?: NonNullable<Tokens['renew']>
   /** How a retryable refusal is repeated. Default: 3 times, after waits of at most 10 s. */
@@ -21,14 +21,14 @@ export type SignalboxOptions = {
   fetch?: Send
 }
 
-/** Calls by path, `send` for whole requests: both with token, key and repeats. */
+/** Calls by path, and `send` for whole requests; both add the token, the key and repeats. */
 export type Signalbox = Client<paths> & { url: string; send: Send }
 
 const REPEATS = { times: 3, longest_wait_ms: 10_000 }
 
 /**
- * A typed client of the public API: `read(signalbox.GET('/api/v1/gates'))`. Every mutation has one Idempotency-Key for
- * itself and its repeats. A 401 is repeated once with a renewed token, a retryable refusal after its Retry-After.
+ * A typed client of the public API: `read(signalbox.GET('/api/v1/gates'))`. Every mutation has one Idempotency-Key,
+ * which its repeats keep. A 401 is repeated once with a renewed token, a retryable refusal after its Retry-After.
  */
 export const createSignalbox = ({
   url,

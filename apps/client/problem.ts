@@ -1,6 +1,6 @@
 import { type Code, type Problem, problemFrom } from '../shared/contracts/client/problem.ts'
 
-/** A refusal or an outage, with the server's explanation. Status 0: no answer came. */
+/** A refusal or an outage, with the server's explanation. Status 0: no answer arrived. */
 export class ProblemError extends Error {
   readonly problem: Problem
 
@@ -10,17 +10,17 @@ export class ProblemError extends Error {
     this.problem = problem
   }
 
-  /** The exact reason, of the closed table of /docs/errors. */
+  /** The exact reason, from the closed table of /docs/errors. */
   get code(): Code {
     return this.problem.code
   }
 }
 
-/** The problem of an answer that is no success. */
+/** The problem of an unsuccessful answer. */
 export const problemOf = async (answer: Response): Promise<Problem> =>
   problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 
-/** The body of an answer, or a ProblemError. */
+/** Returns the body of an answer; throws a ProblemError for a refusal. */
 export const read = async <T>(
   pending: Promise<{ data?: T; error?: unknown; response: Response }>,
 ): Promise<NonNullable<T>> => {

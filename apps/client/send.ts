@@ -6,7 +6,7 @@ export type Send = (request: Request) => Promise<Response>
 
 const READS = new Set(['GET', 'HEAD'])
 
-/** Gives a mutation an Idempotency-Key, which stays the same when it is repeated. */
+/** Gives a mutation an Idempotency-Key, which its repeats keep. */
 export const withKey =
   (send: Send): Send =>
   (request) => {
@@ -19,11 +19,11 @@ export const withKey =
 export type Token = string | null | undefined
 export type Tokens = {
   token: () => Token | Promise<Token>
-  /** Another token in place of the refused one; if there is none, the 401 is the answer. */
+  /** Returns a token to replace the refused one; if there is none, the 401 is the answer. */
   renew?: (refused: Token) => Promise<Token>
 }
 
-/** Sends with the access token; once more with another one after a 401. */
+/** Sends with the access token, and once more with a renewed one after a 401. */
 export const withToken =
   (send: Send, { token, renew }: Tokens): Send =>
   async (request) => {
@@ -42,15 +42,15 @@ const bearing = (request: Request, token: Token): Request => {
 
 /** When a refused request is sent again. */
 export type Repeats = {
-  /** How often at most. */
+  /** The maximum number of repeats. */
   times: number
-  /** A longer wait than this is not waited for: the refusal is the answer. */
+  /** If the server asks for a longer wait than this, the refusal is the answer. */
   longest_wait_ms: number
-  /** Told before each wait. */
+  /** Called before each wait. */
   onRepeat?: (problem: Problem, wait_ms: number) => void
 }
 
-/** Sends again what the server marks as retryable, each time after the wait that it names (Retry-After). */
+/** Repeats requests that the server refuses as retryable, each time after the wait that it names (Retry-After). */
 export const withRepeats =
   (send: Send, { times, longest_wait_ms, onRepeat }: Repeats): Send =>
   async (request) => {
@@ -65,7 +65,7 @@ export const withRepeats =
     }
   }
 
-/** Ends after this time, or as the signal does. */
+/** Resolves after this time; ends early with the signal. */
 export const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     const end = () => {

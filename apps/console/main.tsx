@@ -19,7 +19,7 @@ const client = new QueryClient({
     queries: {
       staleTime: 5000,
       refetchOnWindowFocus: false,
-      // Repeats only safe reads: no answer, or an outage that allows it.
+      // Retries only safe reads: after no answer, or an outage that allows it.
       retry: (failures, thrown) =>
         failures < TRIES &&
         thrown instanceof ProblemError &&
@@ -48,7 +48,7 @@ const followPhase = (): void => {
     const { pathname, search } = router.state.location
     if (pathname === '/login') {
       const next = nextPath((search as { next?: unknown }).next, location.origin)
-      // On a new device the first page already looks as on the others.
+      // On a new device, the first page already looks as on the person's other devices.
       void import('./queries/kept.ts')
         .then(({ takeKept }) => takeKept())
         .catch(() => false)
@@ -64,7 +64,7 @@ const followPhase = (): void => {
   }
 }
 
-/** A browser that shows notifications follows its person into a new session, and forgets them after a sign-out. */
+/** Moves a browser's push subscription to the new session, and removes it after a sign-out. */
 const followPush = () =>
   void navigator.serviceWorker
     ?.getRegistration()

@@ -48,7 +48,7 @@ export const createConsoleRouter = (client: QueryClient) => {
   return router
 }
 
-/** The router keeps a parameter that a reader leaves out; a page sees only those that its reader returns. */
+/** Unsets all parameters: the router keeps those that a reader leaves out, but a page sees only its reader's. */
 const without = (search: object) => Object.fromEntries(Object.keys(search).map((name) => [name, undefined]))
 
 declare module '@tanstack/react-router' {

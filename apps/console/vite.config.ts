@@ -7,13 +7,10 @@ import { defineConfig, type Plugin } from 'vite'
 
 const root = import.meta.dirname
 const gateway = process.env.SIGNALBOX_GATEWAY ?? 'http://127.0.0.1:8080'
-/** A language other than English: each has a build of its own beside it, so that no page carries the words of another. */
+/** A language other than English: each has a separate build, so that no page carries the texts of another. */
 const language = process.env.SIGNALBOX_CONSOLE_LANGUAGE
 
-/**
- * Builds the console into files that the gateway serves as they are: index.html (or index.<language>.html) beside hashed,
- * immutable /assets.
- */
+/** Builds the files that the gateway serves: index.html (or index.<language>.html) and hashed, immutable /assets. */
 export default defineConfig({
   root,
   publicDir: false,
@@ -22,16 +19,16 @@ export default defineConfig({
     outDir: process.env.SIGNALBOX_CONSOLE_DIR ?? resolve(root, '../../.signalbox/console'),
     emptyOutDir: false,
     manifest: language ? `.vite/manifest.${language}.json` : true,
-    // What others wrote, with their notices: for the bill of materials, and because their licenses ask for it.
+    // Third-party code with its notices: for the bill of materials, and because the licenses require it.
     license: { fileName: language ? `.vite/license.${language}.json` : '.vite/license.json' },
-    // The policy allows no data: scripts, styles or fonts, so no file is inlined.
+    // The policy does not allow data: scripts, styles or fonts, so no file is inlined.
     assetsInlineLimit: 0,
     target: 'es2023',
-    // Every browser of this target preloads modules by itself.
+    // Every browser of this target preloads modules natively.
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        // Few requests until the first screen, and one script is smaller than its parts.
+        // Keeps requests before the first screen few; one script is also smaller than its parts.
         codeSplitting: {
           groups: [
             { name: 'entry', tags: ['$initial'] },
@@ -45,7 +42,7 @@ export default defineConfig({
         },
       },
     },
-    // The elk worker is one generated file of 1.6 MB that is fetched only by the graph page.
+    // The elk worker is one generated file of 1.6 MB that only the graph page fetches.
     chunkSizeWarningLimit: 600,
   },
   server: {
@@ -55,13 +52,13 @@ export default defineConfig({
   },
 })
 
-/** Emits theme.js, which runs before first paint and so is no module, as a hashed asset and points index.html at it. */
+/** Emits theme.js as a hashed asset for index.html. It runs before the first paint, so it is not a module. */
 function themeScript(): Plugin {
   let reference = ''
   return {
     name: 'signalbox-theme-script',
     apply: 'build',
-    // After Vite has written index.html.
+    // Runs after Vite has written index.html.
     enforce: 'post',
     async buildStart() {
       const source = await readFile(resolve(root, 'theme.js'), 'utf8')
@@ -75,7 +72,7 @@ function themeScript(): Plugin {
   }
 }
 
-/** Emits the files that browsers ask for by their own names, and points index.html at the manifest as it is. */
+/** Emits the files that browsers request by fixed names, and points index.html at the manifest unchanged. */
 function ownAddresses(): Plugin {
   const names = ['sw.js', 'manifest.webmanifest', 'icon-192.png', 'icon-512.png']
   const iconText = async () =>
@@ -90,7 +87,7 @@ function ownAddresses(): Plugin {
     },
     transformIndexHtml: {
       order: 'post',
-      // The icon is in the page: no request of its own.
+      // Inlines the icon, which saves a request.
       handler: async (html) => ({
         html: html.replace(/(<link rel="icon"[^>]*href=")[^"]*/, `$1${await iconText()}`),
         tags: [link('manifest', '/manifest.webmanifest'), link('apple-touch-icon', '/icon-192.png')],
@@ -99,7 +96,7 @@ function ownAddresses(): Plugin {
   }
 }
 
-/** Takes each module of words from the folder of its language, where it is written with the same keys. */
+/** Resolves each module of words to the folder of its language, where it has the same keys. */
 function inLanguage(language: string): Plugin {
   const words = resolve(root, 'words')
   return {

@@ -6,7 +6,7 @@ import { audienceOf } from '../shared/service/scopes.ts'
 import { credentialRpc } from './credential.rpc.ts'
 import type { CredentialDeps } from './deps.ts'
 
-/** The one listener of this app: RPC, health and metrics. Passwords reach it from session and identity only. */
+/** The only listener of this app: RPC, health and metrics. Only session and identity send it passwords. */
 export const buildApp = (deps: CredentialDeps) => {
   const { telemetry, registry, pool } = deps
   const app = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 16_384, internal: true })

@@ -4,16 +4,19 @@ import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { refuseBreachedFile } from './passwords/breached.ts'
 
-/** The parameters that the specification gives; production may not go below them. */
+/** The parameters in the specification; production may not go below them. */
 const SPEC = { MEMORY_KIB: 65_536, TIME: 3, PARALLELISM: 4 } as const
 
-/** Never more than ten at once (the specification); more than there are cores would only take memory and make each slower. */
+/**
+ * Never more than ten at once (the specification). More than the number of cores would only cost memory and slow each
+ * one down.
+ */
 const MOST_HASHES = 10
 const HASHES = Math.min(MOST_HASHES, Math.max(2, availableParallelism()))
 
 export const schema = Type.Object({
   CREDENTIAL__DATABASE__URL: settings.postgres(),
-  /** Where it reports its health; without it no one sees that. */
+  /** Where it reports its health; without it no report is sent. */
   CREDENTIAL__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
   CREDENTIAL__LISTEN__HOST: settings.host(),
@@ -39,7 +42,7 @@ export const schema = Type.Object({
   ),
   CREDENTIAL__FACTORS__KEK: settings.kek('secrets of authenticator apps'),
   CREDENTIAL__ENROLMENT__TTL_S: settings.integer(3600, 1, 604_800),
-  /** Of a link in two halves. */
+  /** For a link in two halves. */
   CREDENTIAL__ENROLMENT__SPLIT_TTL_S: settings.integer(86_400, 1, 604_800),
   UV_THREADPOOL_SIZE: Type.Integer({
     minimum: 14,

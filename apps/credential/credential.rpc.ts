@@ -9,7 +9,7 @@ import { beginTotp, readTotp, removeTotp, setTotp, verifyTotp } from './totp/fac
 
 const contextOf = (context: HandlerContext) => ({ request_id: rpcContext(context).request_id, signal: context.signal })
 
-/** All that the credential app does, each method with the scope that its caller needs. */
+/** All methods of the credential app, each with the scope that its caller needs. */
 export const credentialRpc = (deps: CredentialDeps) =>
   rpcService(
     Credential,

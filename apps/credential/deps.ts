@@ -14,13 +14,13 @@ import { createSlots } from './hashing/slots.ts'
 import { createStrengthEstimator } from './passwords/strength.ts'
 import { resealTotps } from './totp/factor.ts'
 
-/** Before the callers' 7.5 s: what is merely slow is answered as busy, not taken for an outage. */
+/** Before the callers' 7.5 s, so that slowness is answered as busy and not taken for an outage. */
 const ANSWER_MS = 7000
-/** Ten hashes at once are the most (the specification): one is kept for people who are known here. */
+/** At most ten hashes run at once (the specification): one slot is reserved for people known here. */
 const URGENT = 1
 const MOST_GENERAL = 9
 
-/** Opens the database and makes the dummy hash; it calls no other app. */
+/** Opens the database and creates the dummy hash; calls no other app. */
 export const createDeps = async (config: CredentialConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('credential')
   const { db, pool, close } = createDb(config.CREDENTIAL__DATABASE__URL, { app: 'credential' })

@@ -6,8 +6,8 @@ import type { CredentialDeps } from './deps.ts'
 import { enrolmentHalfOf, enrolmentTokenOf } from './enrolment.ts'
 
 /**
- * Makes a one-time token for a first or a forgotten password; the same change_id gives the same token again. Halves live
- * longer than a whole token: two people hand them over, and neither opens anything alone.
+ * Creates a one-time token for a first or a forgotten password; the same change_id returns the same token. Halves live
+ * longer than a whole token: two people hand them over, and neither half works alone.
  */
 export const createEnrolmentToken = async (
   { db, clock, enrolment_key, config }: CredentialDeps,

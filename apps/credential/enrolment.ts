@@ -8,7 +8,7 @@ export const enrolmentTokenOf = (key: Buffer, user_id: string, token_id: string)
 
 const macOf = (key: Buffer, user_id: string, token_id: string) => hmacSha256(key, `e1.${user_id}.${token_id}`)
 
-/** The two halves of a token: the first is random to whoever lacks the key, and both together make the signature. */
+/** The two halves of a token: the first is random to anyone without the key, and both together form the signature. */
 export const enrolmentHalfOf = (key: Buffer, user_id: string, token_id: string, half: 1 | 2): string => {
   const pad = hmacSha256(key, `h1.${user_id}.${token_id}`)
   const mac = macOf(key, user_id, token_id)
@@ -16,7 +16,7 @@ export const enrolmentHalfOf = (key: Buffer, user_id: string, token_id: string, 
   return `h${half}.${user_id}.${token_id}.${Buffer.from(bytes).toString('base64url')}`
 }
 
-/** The ids of a token that we made; undefined for any other text. */
+/** The ids of a token that we issued; `undefined` for any other text. */
 export const parseEnrolmentToken = (key: Buffer, text: string): { user_id: string; token_id: string } | undefined => {
   const [version, user_id = '', token_id = '', mac = '', more] = text.split('.')
   if (version !== 'e1' || more !== undefined || !isUuid(user_id) || !isUuid(token_id)) return undefined

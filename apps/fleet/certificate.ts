@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * What a rotated certificate of a demo host looks like: a serial, an end, and a PEM block. The block is made from host
- * and serial, so that a repeat with the same key gives the same bytes; it is not meant for TLS.
+ * The rotated certificate of a demo host: a serial, an expiry, and a PEM block. The block is derived from host and
+ * serial, so a repeat with the same key returns the same bytes; it is not meant for TLS.
  */
 export const certificateOf = (hostname: string, serial: number) => {
   const body = Buffer.concat(

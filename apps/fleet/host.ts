@@ -5,7 +5,7 @@ import { objectIn } from '../shared/data/pointer.ts'
 import { certificateOf } from './certificate.ts'
 import type { Effect, Host, Store } from './store.ts'
 
-/** Connections of a host in traffic; they leave evenly while it drains. */
+/** Connections of a host that takes traffic; they leave evenly while it drains. */
 const CONNECTIONS = 24
 const BODY_BYTES = 16_384
 
@@ -17,7 +17,7 @@ type Act = {
   body: (before: Host, after: Host) => Record<string, unknown>
 }
 
-/** What a host says about itself now. */
+/** A host's current status. */
 export const statusOf = (host: Host, now = Date.now()) => ({
   ...pick(host, 'hostname', 'release', 'traffic'),
   connections: host.traffic === 'in' ? CONNECTIONS : connectionsLeft(host, now),
@@ -36,7 +36,7 @@ export const healthOf = (host: Host): { healthy: boolean; reason: string } =>
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value.length > 0 && value.length <= 64 ? value : undefined
 
-/** The writes of a host. Undefined: the body does not say what to do. */
+/** The writes of a host. `unknown`: no such path; `invalid`: the body does not state what to do. */
 const actOf = (path: string, body: Record<string, unknown>): Act | 'unknown' | 'invalid' => {
   switch (path) {
     case '/drain': {
@@ -89,7 +89,10 @@ const actOf = (path: string, body: Record<string, unknown>): Act | 'unknown' | '
 
 const KEY = /^([0-9a-f-]{36}):(.+):(c?\d+)$/
 
-/** A host's listener: reads are free; writes need the token, act once per Idempotency-Key, and refuse an older fence. */
+/**
+ * A host's listener. Reads need no token; writes need the token, act once per Idempotency-Key, and refuse an older
+ * fence.
+ */
 export const createHostServer = (store: Store, hostname: string, token: string | undefined): Server => {
   const read = (path: string): Reply => {
     const host = store.host(hostname)
@@ -131,7 +134,7 @@ export const createHostServer = (store: Store, hostname: string, token: string |
         effect.fence !== null &&
         !store.takeFence(hostname, `${effect.operation_id}/${effect.node_id}`, effect.fence)
       ) {
-        return { status: 409, body: { error: 'a newer fence was here before' } }
+        return { status: 409, body: { error: 'a newer fence was already used' } }
       }
     }
     const after = act.apply(before)

@@ -3,16 +3,16 @@ import type { Logger } from '../shared/telemetry.ts'
 import { createHostServer } from './host.ts'
 import type { Host, Store } from './store.ts'
 
-/** The range of ports that the policy of the executors lets the hosts have. */
+/** The number of ports that the executors' policy allows for hosts. */
 const TRIES = 800
 
 type HostsDeps = { address: string; known_as: string; port_base: number; token: string | undefined; log: Logger }
 
-/** The running listeners: one per host, on the port that its record holds. */
+/** The running listeners: one per host, on the port in its record. */
 export const createHosts = (store: Store, { address, known_as, port_base, token, log }: HostsDeps) => {
   const servers = new Map<string, Server>()
 
-  /** Opens the host's listener; a port that is taken is replaced by the next free one, and logged. */
+  /** Opens the host's listener; if its port is taken, uses the next free one and logs it. */
   const open = async (host: Host): Promise<Host> => {
     for (let port = host.port; port < host.port + TRIES; port++) {
       const server = createHostServer(store, host.hostname, token)
@@ -41,7 +41,7 @@ export const createHosts = (store: Store, { address, known_as, port_base, token,
     openAll: async () => {
       for (const host of store.hosts()) await open(host)
     },
-    /** Adds a host, or changes the given fields of a known one. */
+    /** Adds a host, or changes the given fields of an existing one. */
     put: async (hostname: string, given: Partial<Pick<Host, 'resource_id' | 'region' | 'release'>>): Promise<Host> => {
       const known = store.host(hostname)
       if (known) {
@@ -75,7 +75,7 @@ export const createHosts = (store: Store, { address, known_as, port_base, token,
 }
 export type Hosts = ReturnType<typeof createHosts>
 
-/** Whether the server listens; false if the port is taken. */
+/** Returns whether the server listens; false if the port is taken. */
 const listen = (server: Server, port: number, address: string) =>
   new Promise<boolean>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>

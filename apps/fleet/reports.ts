@@ -9,8 +9,8 @@ const LOOK_MS = 1000
 type ReportsDeps = { store: Store; catalog_url: string; token: () => Promise<string>; every_s: number; log: Logger }
 
 /**
- * Tells the catalog each host's health, so that people see it live: what changed within a second, all of it every
- * `every_s`. A catalog that is away is tried again next time.
+ * Reports each host's health to the catalog, so that people see it live: changes within a second, everything every
+ * `every_s`. If the catalog is unavailable, the next round tries again.
  */
 export const startReports = ({ store, catalog_url, token, every_s, log }: ReportsDeps) => {
   let stopped = false
@@ -57,7 +57,7 @@ export const startReports = ({ store, catalog_url, token, every_s, log }: Report
   }
 }
 
-/** Sends one observation; a host that the catalog no longer knows is left out. */
+/** Sends one observation; skips a host that the catalog no longer knows. */
 const post = async (
   { catalog_url, bearer, every_s }: { catalog_url: string; bearer: string; every_s: number },
   host: Host,

@@ -2,13 +2,13 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Behavior on demand, for demos and fault tests. */
+/** Faults on demand, for demos and tests. */
 export type Faults = {
-  /** /health answers 500 once a release was deployed. */
+  /** /health answers 500 once a release has been deployed. */
   unhealthy_after_deploy?: boolean
-  /** Every write waits so long before it acts. */
+  /** Every write waits this long before it acts. */
   delay_ms?: number
-  /** Every write acts, but its answer never comes. */
+  /** Every write acts, but its answer never arrives. */
   swallow_answers?: boolean
   /** Every write answers this status and has no effect. */
   refuse_with?: number
@@ -21,14 +21,14 @@ export type Host = {
   region: string | null
   release: string
   traffic: 'in' | 'out'
-  /** When the last connection will have gone, in milliseconds since the epoch; 0 when not draining. */
+  /** When the last connection will have left, in milliseconds since the epoch; 0 if not draining. */
   drained_at: number
   deployed: number
   serial: number
   faults: Faults
 }
 
-/** One effect on a host, written before its answer: the witness of real effects. */
+/** One effect on a host, written before its answer: proof of real effects. */
 export type Effect = {
   hostname: string
   operation_id: string | null
@@ -40,7 +40,7 @@ export type Effect = {
   detail: string
 }
 
-/** The answer of a host to one request. */
+/** A host's answer to one request. */
 type Answer = { path: string; status: number; body: string }
 
 const TABLES = `
@@ -53,7 +53,7 @@ const TABLES = `
     primary key (hostname, key, path)) strict;
   create table if not exists fences (hostname text not null, node text not null, fence integer not null, primary key (hostname, node)) strict;`
 
-/** Hosts, effects and answers in one SQLite file with full synchronization: it survives any crash of this process. */
+/** Hosts, effects and answers in one SQLite file with full synchronization, so it survives a crash of this process. */
 export const openStore = (file: string) => {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true })
   const db = new DatabaseSync(file)
@@ -77,13 +77,13 @@ export const openStore = (file: string) => {
           base,
       ),
 
-    /** The answer that a key got before, if any. */
+    /** The earlier answer to a key, if any. */
     answer: (hostname: string, key: string, path: string) =>
       db
         .prepare('select status, body from answers where hostname = ? and key = ? and path = ?')
         .get(hostname, key, path) as { status: number; body: string } | undefined,
 
-    /** Takes the fence of a node unless a larger one was here before. */
+    /** Records a node's fence unless a larger one was recorded before. */
     takeFence: (hostname: string, node: string, fence: number): boolean =>
       db
         .prepare(
@@ -92,7 +92,7 @@ export const openStore = (file: string) => {
         )
         .run(hostname, node, fence).changes > 0,
 
-    /** Effect, new host state and answer become durable together. */
+    /** Makes effect, new host state and answer durable together. */
     commit: (host: Host, effect: Effect, answer: Answer, save: (host: Host) => void): void => {
       db.exec('begin immediate')
       try {

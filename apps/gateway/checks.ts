@@ -12,7 +12,7 @@ type Checked = {
   upstreams: Upstreams
 }
 
-/** Unready without keys, or without any way to know of revocations; degraded while another part is away. */
+/** Unready without keys, or without any way to learn of revocations; degraded while another dependency is away. */
 export const createChecks = ({ jwks, redis, feed, upstreams }: Checked): Checks => ({
   keys: {
     critical: true,

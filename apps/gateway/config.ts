@@ -5,7 +5,10 @@ import { loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
 import { QUEUES, SEATED, SEATS } from './proxy/seats.ts'
 
-/** What credential can answer in its two seconds, with a hash of 0.2 s on each core: more would be refused there later. */
+/**
+ * The logins that credential can answer within its two seconds, at 0.2 s per hash and core. It would refuse more, only
+ * later.
+ */
 const LOGINS_AT_ONCE = Math.max(16, 12 * availableParallelism())
 
 const byClass = (what: string) =>
@@ -39,12 +42,12 @@ export const schema = Type.Object({
   GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('10/60/10'),
   GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),
   GATEWAY__LIMITS__API: rateSetting('600/60/100'),
-  /** Requests of one machine, and exchanges of credentials by address: apart from those of people. */
+  /** Requests of one machine, and exchanges of credentials per address: separate from those of people. */
   GATEWAY__LIMITS__MACHINE: rateSetting('1200/60/200'),
   GATEWAY__LIMITS__FAILED_TOKENS: rateSetting('60/60/60'),
   GATEWAY__LIMITS__JWKS: rateSetting('60/60/60'),
   GATEWAY__LIMITS__ENROL: rateSetting('10/60/10'),
-  /** Devices that ask to be signed in by a code, by address; their polls are charged as exchanges of machines. */
+  /** Devices that ask to sign in with a code, per address; their polls are charged as exchanges of machines. */
   GATEWAY__LIMITS__DEVICE: rateSetting('10/60/20'),
   GATEWAY__PRESSURE__IN_FLIGHT: settings.integer(2000, 1),
   GATEWAY__PRESSURE__DELAY_MS: settings.integer(250, 10),

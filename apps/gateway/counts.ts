@@ -11,14 +11,14 @@ export const createCounts = (telemetry: Telemetry) => ({
   csrf_errors: telemetry.counter('csrf_errors_total', 'Requests refused by the CSRF rule.'),
   fallback: telemetry.gauge(
     'signalbox_redis_fallback_active',
-    'Whether limits and revocations are local, because Redis is away.',
+    'Whether limits and revocations are local because Redis is unavailable.',
   ),
   script_seconds: telemetry.histogram('signalbox_redis_script_seconds', 'Time of a Lua script.', ['script']),
   revocation_delay: telemetry.histogram('signalbox_revocation_delay_seconds', 'From a revocation to its event here.'),
 })
 export type Counts = ReturnType<typeof createCounts>
 
-/** The times of answers, from which the objectives are computed: each class stands at zero before its first request. */
+/** Response times, from which the objectives are computed; each class is zero before its first request. */
 export const createAnswers = (telemetry: Telemetry) => {
   const answers = telemetry.histogram(
     'signalbox_gateway_answer_seconds',
@@ -33,7 +33,7 @@ export const createAnswers = (telemetry: Telemetry) => {
 
 type Watched = { denylist: Denylist; disk: DiskWatch; feed: Feed; streams: Streams }
 
-/** Gauges that are read when the metrics are. */
+/** Gauges that are read when the metrics are scraped. */
 export const watchGauges = (telemetry: Telemetry, { denylist, disk, feed, streams }: Watched) => {
   const watch = (name: MetricName, help: string, read: () => number) => {
     const gauge = telemetry.gauge(name, help)

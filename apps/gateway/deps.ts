@@ -21,7 +21,7 @@ import type { Docs } from './routes/docs.ts'
 import type { Own } from './routes/own.ts'
 import type { Router } from './routes/router.ts'
 
-/** What the gateway works with; `wire.ts` builds it. */
+/** The dependencies of the gateway; `wire.ts` builds them. */
 export type GatewayDeps = {
   config: GatewayConfig
   telemetry: Telemetry
@@ -38,7 +38,7 @@ export type GatewayDeps = {
   nameOf: KeyNames
   limits: GatewayConfig['limits']
   devices: Devices
-  /** The logins of this process that are in flight, and how long they take. */
+  /** This process's logins in flight, and how long they take. */
   logins: { under_way: number; average_ms: number }
   router: Router
   addressOf: ReadAddress
@@ -50,7 +50,7 @@ export type GatewayDeps = {
   guard: Guard
   /** Resolves when keys and Redis are ready, or after a moment without them: an outage must not keep the edge down. */
   settled: () => Promise<void>
-  /** From here on the gateway says that it is not ready. */
+  /** From here on the gateway reports that it is not ready. */
   drain: () => void
   close: () => Promise<void>
 }

@@ -10,7 +10,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
   version: string
 }
 
-/** How long requests in flight may take at the end. */
+/** How long requests in flight may take at shutdown. */
 const IN_FLIGHT_MS = 20_000
 
 await runApp('gateway', async () => {

@@ -38,7 +38,7 @@ import { ROUTES, SCIM_ROUTES } from './routes/table.ts'
 
 const SETTLE_MS = 3000
 
-/** Opens the gateway's dependencies. Only `settled` waits: a server that is away at first is found later. */
+/** Opens the gateway's dependencies. Only `settled` waits: it connects later to a server that is away at first. */
 export const createDeps = (
   config: GatewayConfig,
   { version, clock = systemClock }: { version: string; clock?: Clock },
@@ -132,7 +132,7 @@ const followRevocations = (config: GatewayConfig, telemetry: Telemetry, counts: 
   const streams = createStreams()
   const denylist = createDenylist({
     onDenied: streams.end,
-    onDropped: () => log.error('the denylist is full: the oldest entry went'),
+    onDropped: () => log.error('the denylist is full: the oldest entry was dropped'),
   })
   const jwks = jwksOf(config, telemetry)
   const feed = startFeed({
@@ -187,7 +187,7 @@ const openProxy = (config: GatewayConfig, upstreams: Upstreams, telemetry: Telem
   return createProxy(upstreams, connection, telemetry)
 }
 
-/** What an exchange needs of the configuration before it reaches a guard. */
+/** The parts of an exchange that come from the configuration, before any guard. */
 const edgeOf = (config: GatewayConfig, origins: Origins, version: string) => ({
   router: createRouter([...ROUTES, ...SCIM_ROUTES]),
   addressOf: createAddressReader(config.GATEWAY__HTTP__TRUSTED_PROXIES),

@@ -24,7 +24,7 @@ const USAGE = {
   confirm: 'usage: confirm CHANGE',
 } as const
 
-/** `npm run admin -- identity <verb>`: acts that need identity's own keys and database. Each returns its exit code. */
+/** `npm run admin -- identity <verb>`: actions that need identity's own keys and database. Returns exit codes. */
 export const verbs: Record<string, (args: string[]) => Promise<number>> = {
   'bootstrap-admin': (args) => {
     const asked = parse(args)
@@ -82,7 +82,7 @@ const bootstrapOf = ({ db, keys, credential }: Uses<'credential' | 'db' | 'keys'
   credential,
 })
 
-/** The link stands alone on the last line of standard output, for scripts. */
+/** The link is alone on the last line of standard output, for scripts. */
 const link = ({ config }: Uses<'config'>, { username, token }: Enrolled): void => {
   console.error(`Open this link within an hour and set the password of ${username}:`)
   console.log(`${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/enrol#${token}`)

@@ -37,7 +37,7 @@ export const buildApp = (deps: IdentityDeps) => {
   })
   const rejected = telemetry.counter('signalbox_token_rejected_total', 'Tokens refused.', ['cause'])
   app.register(userAuth, { verifier, principals, onRejected: (cause) => rejected.inc({ cause }) })
-  // Who people are and what they hold is for the one who asked.
+  // Personal data and rights are only for the requester.
   app.addHook('onRequest', async (_req, reply) => {
     reply.header('cache-control', 'no-store')
   })

@@ -6,10 +6,10 @@ import { isSafeUrl } from './machines/foreign.ts'
 
 export const schema = Type.Object({
   IDENTITY__DATABASE__URL: settings.postgres(),
-  /** Where it reports its health; without it no one sees that. */
+  /** Where it reports its health; without it no report is sent. */
   IDENTITY__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
-  /** Where it hears of killed keys; without it the keys are read each second. */
+  /** Where it learns of revoked keys; without it, it reads the keys every second. */
   IDENTITY__NATS__URL: Type.Optional(settings.nats()),
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
   IDENTITY__LISTEN__HOST: settings.host(),

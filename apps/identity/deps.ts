@@ -12,7 +12,7 @@ import type { Telemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import type { Issuers } from './machines/foreign.ts'
 
-/** The dependencies of identity; each function takes its part of them. Built by wire.ts. */
+/** The dependencies of identity; each function takes the part it needs. Built by wire.ts. */
 export type IdentityDeps = {
   config: IdentityConfig
   telemetry: Telemetry
@@ -29,12 +29,12 @@ export type IdentityDeps = {
   credential: Client<typeof Credential>
   close: () => Promise<void>
 }
-/** The part of them that a function works with. */
+/** The part of the dependencies that a function works with. */
 export type Uses<K extends keyof IdentityDeps> = Pick<IdentityDeps, K>
 
 /** For reading and paging. */
 export type ReadDeps = Uses<'clock' | 'db' | 'keys'>
-/** For changing rights: once, audited, by the rules of dual control. */
+/** For changing rights: once, audited, under the rules of dual control. */
 export type ChangeDeps = ReadDeps & Uses<'config'>
 /** For changing rights and credentials. */
 export type AccountDeps = ChangeDeps & Uses<'credential'>

@@ -14,7 +14,7 @@ import { refuseUsername } from './rules.ts'
 
 const MAX_PAGE = 500
 
-/** Who people are and what they hold, for the other apps. An unknown user is an absent message, never an error. */
+/** People and their rights, for the other apps. An unknown user is an absent message, never an error. */
 export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
   const { db } = deps
   const read = 'identity:read'
@@ -85,11 +85,11 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
 const resolvedMessage = (resolved: Resolved) =>
   'user' in resolved ? { user: userMessage(resolved.user) } : { refused: resolved.refused }
 
-/** Between services a page token needs no seal: it grants no right. */
+/** Between services a page token needs no seal, because it grants no right. */
 const keyOf = (token: string): { username: string; id: string } => {
   try {
     const [username, id] = JSON.parse(token) as unknown[]
     if (typeof username === 'string' && typeof id === 'string' && isUuid(id)) return { username, id }
   } catch {}
-  throw new AppError('validation_error', 'schema_violation', 'The page token is not one of ours.')
+  throw new AppError('validation_error', 'schema_violation', 'The page token is not valid.')
 }

@@ -4,7 +4,7 @@ import { memberMeasure } from './groups/measures.ts'
 import { credentialMeasure } from './machines/measures.ts'
 import { createMeasure, enableMeasure, recoverMeasure, resetMeasure } from './users/measures.ts'
 
-/** Every kind of change that can need two administrators. */
+/** Every kind of change that may need two administrators. */
 export const MEASURES: Measures = {
   'user.create': createMeasure,
   'user.enable': enableMeasure,

@@ -11,7 +11,7 @@ import type { AppError } from '../shared/errors.ts'
 import { uuidv5, uuidv7 } from '../shared/ids.ts'
 import type { ChangeDeps, Uses } from './deps.ts'
 
-/** What a mutation leaves behind beside its rows. */
+/** What a mutation records besides its rows. */
 export type Change<T> = {
   status: number
   body: T
@@ -22,7 +22,7 @@ export type Change<T> = {
   after?: unknown
 }
 
-/** Who changes something, as rows and events name them. */
+/** The author of a change, as rows and events name it. */
 export const actorOf = (req: FastifyRequest): string => `user:${req.caller.user_id}`
 
 const requestOf = (deps: Uses<'keys'>, req: FastifyRequest): IdempotentRequest => ({
@@ -38,7 +38,7 @@ const requestOf = (deps: Uses<'keys'>, req: FastifyRequest): IdempotentRequest =
 })
 
 const NAMESPACE = 'b3c1f6ad-52a4-5c0e-9a5e-6f7f3f1d9c11'
-/** One id per caller, route and key: what credential is asked under, so that a repeat gets the same token. */
+/** One id per caller, route and key. Credential receives it, so that a repeat gets the same token. */
 export const changeIdOf = (req: FastifyRequest): string =>
   uuidv5(NAMESPACE, `${actorOf(req)} ${req.method} ${req.url} ${req.headers['idempotency-key']}`)
 
@@ -74,7 +74,7 @@ export const changeOnce = async <T>(
   return stored
 }
 
-/** One audit row per 403, in a transaction of its own: that of the change is gone. */
+/** Writes one audit row per 403, in a separate transaction, because that of the change was rolled back. */
 export const recordDenial = (deps: Uses<'db' | 'keys'>, req: FastifyRequest, error: AppError): Promise<void> =>
   deps.db.transaction((tx) =>
     appendAuditTo(tx, user_events, deps.keys.audit, {
@@ -90,7 +90,10 @@ export const recordDenial = (deps: Uses<'db' | 'keys'>, req: FastifyRequest, err
 
 const MAX_IDS = 500
 
-/** These people's rights have changed: new version each, and one event (in parts of 500) that drops caches everywhere. */
+/**
+ * Records that these people's rights have changed: a new version each, and one event (in parts of 500) that drops
+ * caches everywhere.
+ */
 export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user_ids: string[]): Promise<void> => {
   if (user_ids.length === 0) return
   await bumpUsers(tx, user_ids)
@@ -99,7 +102,7 @@ export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user
   }
 }
 
-/** Promises an event that is about no version of one thing. */
+/** Writes an event that belongs to no version of one aggregate. */
 export const announce = (tx: Tx, req: FastifyRequest | undefined, type: string, payload: Record<string, unknown>) => {
   const event_id = uuidv7()
   return appendOutbox(tx, outbox, {
@@ -113,7 +116,7 @@ export const announce = (tx: Tx, req: FastifyRequest | undefined, type: string, 
   })
 }
 
-/** How an event of a new status names itself and its cause; a repeat of the request finds it again. */
+/** How an event about a new status names itself and its cause; a repeated request finds it again. */
 export type StatusEvent = { event_id: string; actor: { type: string; id: string }; request_id: string | null }
 export const statusEventOf = (req: FastifyRequest | undefined): StatusEvent => ({
   event_id: req ? uuidv5(changeIdOf(req), 'status') : uuidv7(),

@@ -23,12 +23,12 @@ import {
   UserStatus,
 } from '../shared/contracts/gen/auth_pb.ts'
 
-/** The user's id of such a name; the rest as it stands: "system". */
+/** The user id in such a name; other names, such as "system", stay as they are. */
 export const userOf = (actor: string): string => actor.replace(/^user:/, '')
 
 const STATUS = { ACTIVE: UserStatus.ACTIVE, DISABLED: UserStatus.DISABLED, DELETED: UserStatus.DELETED } as const
 
-/** The user as who signs in: an account under recovery has no status, and none but ACTIVE is let in. */
+/** The user for a sign-in: an account under recovery has no status, and only ACTIVE may sign in. */
 export const signingIn = (user: UserRow): User =>
   Object.assign(userMessage(user), user.recovering && { status: UserStatus.UNSPECIFIED })
 
@@ -43,7 +43,7 @@ export const userMessage = (user: UserRow): User =>
     ...(user.disabled_at && { disabledAt: timestampFromDate(new Date(user.disabled_at)) }),
   })
 
-/** Who gave it and who confirmed that: users by id, or "system". */
+/** Who granted it and who confirmed that: users by id, or "system". */
 const giversOf = (...by: (string | null)[]): string[] => by.flatMap((actor) => (actor === null ? [] : [userOf(actor)]))
 const timeOf = (text: string) => timestampFromDate(new Date(text))
 
@@ -79,7 +79,7 @@ const grantMessage = ({
     by: giversOf(created_by, confirmed_by),
   })
 
-/** A user with everything held now; a user who is not ACTIVE holds no rights. */
+/** A user with all current rights; a user who is not ACTIVE has none. */
 export const principalMessage = async (db: Queryable, user_id: string): Promise<Principal | undefined> => {
   const user = await getUser(db, user_id)
   return user && (await principalsOf(db, [user]))[0]

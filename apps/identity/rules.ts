@@ -2,20 +2,20 @@ import type { UserRow } from '../../db/identity/tables.ts'
 import { ROLES_OF, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
 import { AppError, type CodeOf, wrongAt } from '../shared/errors.ts'
 
-/** Identity's own rules (auth.md 9): pure, each returns the refusal or undefined. */
+/** Identity's own rules (auth.md 9): pure functions that return the refusal or `undefined`. */
 
 const denied = (code: CodeOf<'policy_denied'>, detail: string, hint: string) =>
   new AppError('policy_denied', code, detail, { hint })
 const conflict = (code: CodeOf<'version_conflict'>, detail: string, hint: string) =>
   new AppError('version_conflict', code, detail, { hint })
 
-/** Nobody disables, deletes, enrols or unlocks themselves. */
+/** No one disables, deletes, enrols or unlocks themselves. */
 export const refuseSelfAction = (caller_id: string, user_id: string, what: string) =>
   caller_id === user_id
     ? denied('self_action', `You cannot ${what} yourself.`, 'Ask another administrator.')
     : undefined
 
-/** Nobody grants to themselves or to a group they are in, and nobody adds themselves to a group. */
+/** No one grants to themselves or to a group they are in, and no one adds themselves to a group. */
 export const refuseSelfGrant = (requester: string, accounts: readonly string[]) =>
   accounts.includes(requester)
     ? denied('self_grant', 'You cannot give rights to yourself or to a group you are in.', 'Ask another administrator.')
@@ -27,8 +27,8 @@ export const refuseScope = (role: string, scope: object | undefined) =>
     : undefined
 
 /**
- * A machine decides and administers nothing, so it holds no role that does, itself or by a group; and no person is a
- * control plane.
+ * A machine decides and administers nothing, so it holds no role that does, directly or through a group. A person holds
+ * no control-plane role.
  */
 export const refuseRolesOf = (accounts: readonly Pick<UserRow, 'username' | 'kind'>[], roles: readonly string[]) => {
   for (const { username, kind } of accounts) {
@@ -42,7 +42,7 @@ export const refuseRolesOf = (accounts: readonly Pick<UserRow, 'username' | 'kin
   return undefined
 }
 
-/** The last active administrator stays: `after` are those that would be left. */
+/** The last active administrator must remain; `after` lists those that would be left. */
 export const refuseLastAdmin = (before: readonly string[], after: readonly string[]) =>
   before.length > 0 && after.length === 0
     ? conflict(
@@ -52,13 +52,13 @@ export const refuseLastAdmin = (before: readonly string[], after: readonly strin
       )
     : undefined
 
-/** A change is confirmed by another administrator than who requested it and whom it concerns. */
+/** A change must be confirmed by an administrator who neither requested it nor is its subject. */
 export const refuseSecondAdmin = (own: boolean) =>
   own
     ? denied('second_admin', 'You requested this change, or it concerns you.', 'Another administrator must confirm it.')
     : undefined
 
-/** What one administrator may sign in as is hers: it gets no right until its person alone knows the credential. */
+/** If one administrator can sign in as an account, it gets no right until its person alone knows the credential. */
 export const refuseShownLink = (usernames: readonly string[]) =>
   usernames.length > 0
     ? denied(
@@ -71,15 +71,15 @@ export const refuseShownLink = (usernames: readonly string[]) =>
 export const refuseOthersChange = (own: boolean) =>
   own
     ? undefined
-    : denied('not_your_change', 'You have no part in this change.', 'Ask whoever requested it, or reject it.')
+    : denied('not_your_change', 'You have no part in this change.', 'Ask the requester, or reject it.')
 
-/** Whoever requested a change must still be an administrator when it is made. */
+/** The requester of a change must still be an administrator when it is made. */
 export const refuseRequester = (administers: boolean) =>
   administers
     ? undefined
     : conflict(
         'change_closed',
-        'Whoever requested this change is no longer an administrator.',
+        'The requester of this change is no longer an administrator.',
         'Reject it and request it yourself.',
       )
 
@@ -88,7 +88,7 @@ export const refuseClosed = (state: string) =>
     ? undefined
     : conflict('change_closed', `The change is ${state}.`, 'Request it again if it is still needed.')
 
-/** The digest covers the request and the account or group: the change that is made is the one that was reviewed. */
+/** The digest covers the request and the account or group, so the change made is the one reviewed. */
 export const refuseDigest = (reviewed: string, current: string) =>
   reviewed === current
     ? undefined
@@ -97,9 +97,9 @@ export const refuseDigest = (reviewed: string, current: string) =>
         extra: { current_digest: current },
       })
 
-/** Halves are for the newest link of an active account. */
+/** Halves are available only for the newest link of an active account. */
 export const refuseHalf = (open: boolean) =>
-  open ? undefined : conflict('change_closed', 'This change makes no link now.', 'Request a new enrolment link.')
+  open ? undefined : conflict('change_closed', 'This change no longer yields a link.', 'Request a new enrolment link.')
 
 const MOVES: Record<UserRow['status'], UserRow['status'][]> = {
   ACTIVE: ['DISABLED', 'DELETED'],
@@ -107,7 +107,7 @@ const MOVES: Record<UserRow['status'], UserRow['status'][]> = {
   DELETED: [],
 }
 
-/** ACTIVE and DISABLED change into each other, both end in DELETED. */
+/** ACTIVE and DISABLED change into each other; both can end in DELETED. */
 export const refuseStatus = (user: UserRow, to: UserRow['status']) =>
   user.status === to || MOVES[user.status].includes(to) ? undefined : refuseDeleted(user)
 
@@ -116,13 +116,13 @@ export const refuseDeleted = ({ status, username }: Pick<UserRow, 'status' | 'us
     ? conflict('user_deleted', `${username} was deleted; that is final.`, 'Create a new user with another name.')
     : undefined
 
-/** An account that a provider made has no password, so no link to set one. */
+/** An account created by a provider has no password, so it gets no link to set one. */
 export const refusePassword = ({ provider, username }: Pick<UserRow, 'provider' | 'username'>) =>
   provider === null
     ? undefined
     : conflict('provider_account', `${username} signs in through ${provider}.`, 'Reset the credential there.')
 
-/** If-Match is the version in quotes; without it the change is taken as it comes. */
+/** If-Match is the version in quotes; without it the change always applies. */
 export const refuseVersion = ({ version }: { version: number }, if_match: string | undefined) =>
   if_match === undefined || if_match === `"${version}"`
     ? undefined
@@ -133,17 +133,20 @@ export const refuseVersion = ({ version }: { version: number }, if_match: string
 
 const USERNAME = /^[\p{L}\p{M}\p{Nd}._@+-]{1,64}$/u
 
-/** The form in which a name is kept must itself be a name: some characters become several, or others, by NFKC. */
+/** The stored form of a name must itself be a valid name: NFKC turns some characters into several or into others. */
 export const refuseUsername = (username: string) =>
   USERNAME.test(username)
     ? undefined
-    : new AppError('validation_error', 'schema_violation', 'The username is not one.', {
+    : new AppError('validation_error', 'schema_violation', 'The username is not valid.', {
         violations: [
           { pointer: '/username', code: 'pattern', message: 'needs 1 to 64 letters, marks, digits or ._-@+' },
         ],
       })
 
-/** Scripts in everyday use (Unicode UTS 31, table 5), and those that are written together (UTS 39, highly restrictive). */
+/**
+ * Scripts in common use (Unicode UTS 31, table 5), and combinations that are written together (UTS 39, highly
+ * restrictive).
+ */
 const SCRIPTS = [
   ...'Arabic Armenian Bengali Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Hebrew Kannada Khmer'.split(
     ' ',
@@ -160,11 +163,11 @@ const ONE_SCRIPT = [...SCRIPTS.map((script) => [script]), ...TOGETHER].map(
     new RegExp(`^[\\p{scx=Common}\\p{scx=Inherited}${scripts.map((script) => `\\p{scx=${script}}`).join('')}]*$`, 'u'),
 )
 
-/** People decide by names, so nobody may look like another: a new name keeps to one script. */
+/** People decide by names, so no name may look like another: a new name must stay within one script. */
 export const refuseMixedScripts = (username: string) =>
   ONE_SCRIPT.some((script) => script.test(username))
     ? undefined
-    : wrongAt('/username', 'needs letters of one script', { detail: 'The username mixes scripts.', as: 'pattern' })
+    : wrongAt('/username', 'must use letters of one script', { detail: 'The username mixes scripts.', as: 'pattern' })
 
 export const throwIf = (error: AppError | undefined): void => {
   if (error) throw error

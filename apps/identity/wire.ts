@@ -22,10 +22,10 @@ import { noteEnding } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
 
-/** More than credential takes for an answer, less than this app does. */
+/** Longer than credential takes to answer, shorter than this app does. */
 const PASSWORD_MS = 7500
 
-/** Opens identity's dependencies. It reads its own principals from its own rows, not over the wire. */
+/** Creates identity's dependencies. It reads its own principals from its own rows, not over the network. */
 export const createDeps = (
   config: IdentityConfig,
   { clock = systemClock, patience }: { clock?: Clock; patience?: typeof ONE_ACT } = {},
@@ -54,7 +54,7 @@ export const createDeps = (
       () => pruneAssertions(db),
       () => noteEnding({ db, clock, keys }),
     ],
-    (err) => telemetry.log.warn({ err }, 'old rows cannot be removed, or an end be told'),
+    (err) => telemetry.log.warn({ err }, 'old rows cannot be removed, or an expiry cannot be published'),
   )
   const registry = registryOf(config, telemetry)
   const providers = providersOf(config, telemetry)
@@ -71,7 +71,7 @@ export const createDeps = (
     providers,
     jwks,
     verifier: accessVerifierOf(config, jwks, clock),
-    // No cache: what was granted or taken away here counts here at once.
+    // No cache: rights granted or revoked here take effect here at once.
     principals: createPrincipals({
       identityClient: { getPrincipal: async ({ userId }) => ({ principal: await principalMessage(db, userId) }) },
       ttl_ms: -1,

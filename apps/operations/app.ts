@@ -43,7 +43,10 @@ import { eventsRoutes } from './stream/routes.ts'
 import { createTail } from './stream/tail.ts'
 import { waitingRoutes } from './waiting/routes.ts'
 
-/** A graph of 2,000 nodes in one intent is the largest body; batches of events on the internal listener may be larger. */
+/**
+ * A graph of 2,000 nodes in one intent is the largest public body; batches of events on the internal listener may be
+ * larger.
+ */
 const PUBLIC_BODY = 4_194_304
 const INTERNAL_BODY = 8_388_608
 const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
@@ -117,7 +120,7 @@ export const buildApp = async (deps: OperationsDeps) => {
   return { app, ...(await buildInternal(deps)) }
 }
 
-/** The internal listener: its agents bring keys of their own, all others service tokens. */
+/** The internal listener: agents bring their own keys, all others service tokens. */
 const buildInternal = async (deps: OperationsDeps) => {
   const { telemetry, trust } = deps
   const internal = createHttpApp({

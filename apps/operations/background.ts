@@ -5,7 +5,10 @@ import { startNotifier } from './notifications/loop.ts'
 import { startSchedules } from './schedules/fire.ts'
 import { startSweeper } from './upkeep/sweeper.ts'
 
-/** What runs beside the requests of one process: the sweeper, schedules, the notifier, the catalog's consumer, and the wake-up of who waits for outcomes. */
+/**
+ * The background work of one process: the sweeper, schedules, the notifier, the catalog's consumer, and waking requests
+ * that wait for outcomes.
+ */
 export const startBackground = (deps: OperationsDeps) => {
   const { config, nats, outcomes, projection, telemetry } = deps
   const prefix = config.SIGNALBOX__NATS__PREFIX

@@ -11,7 +11,7 @@ const EXECUTOR_POLICY = fileURLToPath(new URL('../../activities/executors/policy
 export const schema = Type.Object({
   OPERATIONS__DATABASE__URL: settings.postgres(),
   OPERATIONS__NATS__URL: settings.nats(),
-  /** Where it says how it is; without it nobody hears. */
+  /** Where this process reports its health; without it nothing is reported. */
   OPERATIONS__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
   OPERATIONS__LISTEN__HOST: settings.host(),
@@ -24,7 +24,7 @@ export const schema = Type.Object({
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
   OPERATIONS__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
   OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233', {}),
-  OPERATIONS__PACKS__DIR: Type.Optional(Type.String({ description: "A folder with a site's procedure packs." })),
+  OPERATIONS__PACKS__DIR: Type.Optional(Type.String({ description: "A folder with the site's own procedure packs." })),
   OPERATIONS__PACKS__PACKAGES: Type.Array(Type.String({ pattern: PACKAGE }), {
     default: [],
     description:
@@ -34,9 +34,9 @@ export const schema = Type.Object({
     Type.String({ description: 'The file that "docker login" writes: credentials for registries of packages.' }),
   ),
   OPERATIONS__POLICY__DIR: Type.Optional(
-    Type.String({ description: "A folder with a site's gates, calendar and Cedar forbids." }),
+    Type.String({ description: "A folder with the site's gates, calendar and Cedar forbid policies." }),
   ),
-  /** The workers' own: which secrets a plan may name. */
+  /** The workers' own file: which secrets a plan may name. */
   WORKER__EXECUTORS__POLICY_FILE: Type.String({ default: EXECUTOR_POLICY }),
   OPERATIONS__COMMANDS__WAIT_MS: settings.integer(2000, 0, 10_000),
   OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S: settings.integer(300, 1, 86_400),
@@ -49,41 +49,44 @@ export const schema = Type.Object({
   OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
   /** Up to which risk approvals may be given together with others. */
   OPERATIONS__GATES__BULK_APPROVE: Type.Enum(['off', 'low', 'medium'], { default: 'low' }),
-  /** Rights that a participant of an operation gave count only if given so long before its plan was made. */
+  /** Rights granted by a participant of an operation count only if granted this long before its plan was made. */
   OPERATIONS__PROVENANCE__LOOKBACK_S: settings.integer(604_800, 0, 31_536_000),
   OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
   OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
   OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1, 2000),
   OPERATIONS__LIMITS__TARGETS: settings.integer(5000, 1, 5000),
-  /** Days after the end of an operation: its logs are packed; packed logs are removed; contents of artifacts are. */
+  /**
+   * Days after an operation's end until its logs are packed, its packed logs are removed, and its artifacts' contents
+   * are removed.
+   */
   OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),
   OPERATIONS__LOGS__ARCHIVE_DAYS: settings.integer(90, 1, 3650),
   /** Files by the digest of their bytes. */
   OPERATIONS__ARTIFACTS__DIR: Type.String({ default: '.signalbox/artifacts' }),
   OPERATIONS__ARTIFACTS__DAYS: settings.integer(90, 1, 3650),
   OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(1000, 20),
-  /** Whether this process tells people what waits for them: it then calls mail and webhooks. */
+  /** Whether this process notifies people of decisions that wait for them, by calling mail servers and webhooks. */
   NOTIFY__ENABLED: Type.Boolean({ default: false, description: 'true or false.' }),
-  /** The mail server; without it there is no mail. */
+  /** The mail server; without it no mail is sent. */
   NOTIFY__SMTP__HOST: Type.Optional(Type.String()),
   NOTIFY__SMTP__PORT: settings.port(587),
   NOTIFY__SMTP__TLS: Type.Enum(['starttls', 'implicit', 'none'], { default: 'starttls' }),
   NOTIFY__SMTP__USER: Type.Optional(Type.String()),
   NOTIFY__SMTP__PASSWORD_FILE: Type.Optional(Type.String()),
   NOTIFY__SMTP__FROM: Type.Optional(Type.String({ pattern: '@', description: 'A mail address.' })),
-  /** `minimal`: messages hold links alone, no titles. */
+  /** `minimal`: messages contain only links, no titles. */
   NOTIFY__CONTENT: Type.Enum(['titles', 'minimal'], { default: 'titles' }),
-  /** So long a message waits for more decisions to come. */
+  /** How long a message waits for more decisions to join it. */
   NOTIFY__GATHER_S: settings.integer(5, 0, 3600),
   NOTIFY__GIVE_UP_S: settings.integer(86_400, 1),
-  /** The private key that signs pushes, a P-256 JWK; without it there are none. A change ends all subscriptions. */
+  /** The private key that signs pushes, a P-256 JWK; without it none are sent. A new key ends all subscriptions. */
   NOTIFY__PUSH__KEY_FILE: Type.Optional(Type.String({ description: 'The P-256 key that pushes are signed with.' })),
-  /** Where browsers may have their pushes taken; `*` is any run of characters. */
+  /** Push services that browsers may use; `*` matches any run of characters. */
   NOTIFY__PUSH__HOSTS: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
     default: ['fcm.googleapis.com', 'updates.push.services.mozilla.com', '*.notify.windows.com', 'web.push.apple.com'],
     description: 'A JSON array of host names; * is any run of characters.',
   }),
-  /** Webhooks inside, which may be called beside those of the internet. */
+  /** Internal webhooks that may be called besides those on the internet. */
   NOTIFY__EGRESS__ALLOW: Type.Array(Destination, { default: [], description: 'A JSON array of destinations.' }),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
   AUTH__RPC__SESSION_URL: settings.url('http://127.0.0.1:7102'),

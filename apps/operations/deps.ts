@@ -25,17 +25,17 @@ import type { PlanPolicies } from './policies/plans.ts'
 
 /** The passkey that signed, as evidence states it. */
 export type SignedBy = { credential_id: string; jwk: Record<string, string> }
-/** What identity knows of passkeys; both throw 503 while it is away. */
+/** Identity's answers about passkeys; both calls throw 503 while it is away. */
 export type Passkeys = {
   of: (user_id: string) => Promise<{ rp_id: string; credential_ids: string[] }>
-  /** Undefined if this is no answer of a passkey of this person to the challenge. */
+  /** `undefined` if this is not this person's passkey's answer to the challenge. */
   verify: (user_id: string, challenge: string, assertion: string) => Promise<SignedBy | undefined>
 }
 
-/** Whether a session was neither ended nor has expired; throws 503 while session is away. */
+/** Whether a session is neither ended nor expired; throws 503 while session is away. */
 export type IsActive = (user_id: string, session_id: string) => Promise<boolean>
 
-/** Who is believed: how user tokens, principals and service tokens are checked. Tests give their own keys here. */
+/** The sources of trust: how user tokens, principals and service tokens are checked. Tests pass their own keys here. */
 export type Trust = {
   verifier: AccessVerifier
   principals: Principals
@@ -43,7 +43,7 @@ export type Trust = {
   isActive: IsActive
   approvers: Approvers
   registry: Registry
-  /** Where the projection of the catalog is filled from. */
+  /** The source that fills the projection of the catalog. */
   catalog: CatalogClient
   /** Signs exported evidence. */
   evidence_key: PrivateKey
@@ -52,7 +52,7 @@ export type Trust = {
   close: () => void
 }
 
-/** Everything that the rooms work with; each function takes its part of it. Built by wire.ts. */
+/** All dependencies of operations; each function takes its part. Built by wire.ts. */
 export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
   config: OperationsConfig
   telemetry: Telemetry
@@ -61,7 +61,7 @@ export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
   db: Db
   pool: pg.Pool
   closeDb: () => Promise<void>
-  /** The acts that a restore of the database keeps from resuming (reliability.md 4.13). */
+  /** The acts that must not resume after a restore of the database (reliability.md 4.13). */
   fence: ReadFence
   nats: NatsHolder
   keys: { fingerprint: Buffer; audit: Buffer }
@@ -71,7 +71,7 @@ export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
   policies: Policies
   planPolicies: PlanPolicies
   artifacts: ArtifactStore
-  /** The ways to people outside; undefined where notifications are off. */
+  /** The channels to people outside; undefined if notifications are off. */
   channels: Channels | undefined
   notifyKeys: NotifyKeys
   outcomes: Outcomes
@@ -79,10 +79,10 @@ export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
   cooloff_s: number
   lookback_s: number
 }
-/** The part of them that a function works with. */
+/** The dependencies that one function uses. */
 export type Uses<K extends keyof OperationsDeps> = Pick<OperationsDeps, K>
 
-/** For decisions by policy on an operation. */
+/** For policy decisions on an operation. */
 export type PolicyDeps = Uses<'clock' | 'cooloff_s' | 'policies'>
 /** For making plans. */
 export type PlanningDeps = Uses<'clock' | 'config' | 'library' | 'mayResolve' | 'planPolicies' | 'programs'>
@@ -90,7 +90,7 @@ export type PlanningDeps = Uses<'clock' | 'config' | 'library' | 'mayResolve' | 
 export type AcceptDeps = Uses<'config' | 'db' | 'fence' | 'keys' | 'nats' | 'telemetry'>
 /** For taking commands and answering with their outcome. */
 export type CommandDeps = AcceptDeps & Uses<'outcomes'>
-/** For commands that look at the catalog again, as their targets are now. */
+/** For commands that plan again on the current state of their targets. */
 export type ReplanDeps = PlanningDeps & PolicyDeps & Uses<'db' | 'projection' | 'trust'>
 /** For freezes that change while operations run. */
 export type FreezeDeps = AcceptDeps & PolicyDeps & Uses<'library'>

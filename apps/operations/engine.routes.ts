@@ -6,14 +6,14 @@ import { wrongAt } from '../shared/errors.ts'
 import { errorReplies, type Routes } from '../shared/http/app.ts'
 import type { Uses } from './deps.ts'
 
-/** The codec endpoint for the engine's own tools: they are given its path without `/decode`. */
+/** The codec endpoint for the engine's own tools, which are configured with its path without `/decode`. */
 export const engineRoutes: Routes<Uses<'db' | 'keys' | 'payload_codec'>> = async (app, { deps }) => {
   app.post('/v1/engine/codec/decode', {
     schema: {
       operationId: 'decodePayloads',
       summary: 'Decode payloads of the engine',
       description:
-        'What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.',
+        'Decrypts payloads that the engine stores encrypted, for its UI and command line. Plain payloads are returned unchanged. Each call is recorded in the audit log.',
       tags: ['engine'],
       body: Payloads,
       response: { 200: Payloads, ...errorReplies },

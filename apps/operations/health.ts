@@ -6,7 +6,7 @@ import type { Uses } from './deps.ts'
 
 const UNDELIVERED_S = 10
 
-/** What this app needs and how it stands; only its own Postgres makes it unready (reliability.md 2.3). */
+/** This app's dependencies and their state; only its own Postgres makes it unready (reliability.md 2.3). */
 export const checksOf = ({ pool, nats, db, fence }: Uses<'db' | 'fence' | 'nats' | 'pool'>): Checks => ({
   restore: { critical: false, run: () => refuseHeld(fence) },
   postgres: { critical: true, run: () => pool.query('select 1').then(() => undefined) },

@@ -24,7 +24,7 @@ export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { dep
       operationId: 'signalOperation',
       summary: 'Signal a running operation',
       description:
-        'A command by a control plane: the same transaction and rules as the public commands. Answered once it is accepted; signal_id is its command id, and a repeat is a duplicate.',
+        'Carries out a command of a control plane under the same rules as the public commands. Answered once it is accepted; signal_id is the command id, and a repeat is a duplicate.',
       tags: ['internal'],
       params: OperationParams,
       body: WorkflowSignal,
@@ -48,7 +48,7 @@ export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { dep
     schema: {
       operationId: 'listEvents',
       summary: 'Read the log of events',
-      description: 'Events after a position, or those of one aggregate after a version: how a consumer fills a gap.',
+      description: 'Returns events after a position, or those of one aggregate after a version, so that a consumer can fill a gap.',
       tags: ['internal'],
       querystring: LogQueryParams,
       response: { 200: LogMessages, ...errorReplies },

@@ -12,14 +12,14 @@ import { countsFor } from './waiting/mine.ts'
 
 const VERSION = '0.1.0'
 
-/** What is about the caller: permissions, groups, and how much waits. */
+/** Information about the caller: permissions, groups, and the number of waiting decisions. */
 export const meRoutes: Routes<Uses<'db' | 'fence' | 'nats' | 'pool'>> = async (app, { deps }) => {
   const readiness = createReadiness(checksOf(deps))
   app.get('/v1/me', {
     schema: {
       operationId: 'getCaller',
       summary: 'Read what concerns the caller',
-      description: 'Permissions and groups as they are now, counts of waiting items, and parts that are not ready.',
+      description: 'Returns current permissions and groups, counts of waiting items, and parts that are not ready.',
       tags: ['me'],
       response: { 200: Me, ...errorReplies },
     },

@@ -8,12 +8,12 @@ import type { CatalogProjection } from './catalog/projection.ts'
 const GAUGES: readonly MeasuredGauge[] = [
   ['signalbox_operations_open', 'Operations that have not ended.', 'status'],
   ['signalbox_gates_waiting', 'Gates that wait for a decision.'],
-  ['signalbox_gate_oldest_seconds', 'How long the gate waits that waits longest.'],
+  ['signalbox_gate_oldest_seconds', 'How long the longest waiting gate has waited.'],
   ['signalbox_notifications_queued', 'Messages that are not sent yet.'],
-  ['signalbox_notifications_oldest_seconds', 'How long the message is due, or was tried, that is due longest.'],
+  ['signalbox_notifications_oldest_seconds', 'Age of the oldest message that is due or being retried.'],
 ]
 
-/** By the indices of state and of gates: both tables keep what has ended. */
+/** Uses the indices on state and on gates, because both tables keep ended rows. */
 const readOpen = async (db: Db): Promise<Measured[]> => {
   const { rows } = await db.execute<Measured>(sql`
     select 'signalbox_operations_open' as name, array[operations.status_of(c.control, o.engine_status)] as labels, count(*)::float8 as value
@@ -31,12 +31,12 @@ const readOpen = async (db: Db): Promise<Measured[]> => {
   return rows
 }
 
-/** What is open here, told as metrics. */
+/** Reports open work as metrics. */
 export const measureOpen = (db: Db, telemetry: Telemetry): void => measure(telemetry, GAUGES, () => readOpen(db))
 
 const REFUSED: Record<string, string> = { idempotency_key_reused: 'reused', in_progress: 'in_progress' }
 
-/** Counts what became of the keys of mutations; `refused` is told of the refusals. */
+/** Counts mutations by the state of their key; `refused` is called on refusals. */
 export const countKeys = (telemetry: Telemetry) => {
   const keys = telemetry.counter('signalbox_idempotency_total', 'Mutations by the state of their key.', ['result'])
   return {
@@ -55,9 +55,9 @@ export const countKeys = (telemetry: Telemetry) => {
   }
 }
 
-/** How far this app is behind, told as a metric and in GET /v1/platform/health. */
+/** Reports how far this app is behind, as a metric and in GET /v1/platform/health. */
 export const createLags = (projection: CatalogProjection, telemetry: Telemetry) => {
-  const gauge = telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not folded.', [
+  const gauge = telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not yet applied.', [
     'consumer',
   ])
   return async (): Promise<Record<string, number>> => {

@@ -7,7 +7,7 @@ export const createNatsHolder = (url: string, prefix: string, log: Logger) => {
   const holder = holdNats(url, 'operations', log)
   return {
     ...holder,
-    /** Tells whoever listens that there is something to look at. Best effort: everybody also polls. */
+    /** Tells listeners that there is something to look at. Best effort: everyone also polls. */
     wake: (what: 'operations' | 'operations_outcome'): void => holder.publish(prefixed(prefix, `wake.${what}`)),
   }
 }

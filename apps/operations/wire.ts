@@ -30,7 +30,7 @@ import { createApprovers } from './policies/approvers.ts'
 import { loadPolicies } from './policies/cedar.ts'
 import { loadPlanPolicies } from './policies/plans.ts'
 
-/** Everything the routes work with, from one configuration; opens the database pool, waits for no one. */
+/** Creates all dependencies of the routes from one configuration: opens the database pool, waits for no other app. */
 export const createDeps = (
   config: OperationsConfig,
   trust: Trust,
@@ -102,7 +102,7 @@ const createIsActive =
     return active
   }
 
-/** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
+/** Trust in a running system: token's keys, identity's principals, the registry of services. */
 export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
   const jwks = jwksOf(config, telemetry)
   void jwks.start()

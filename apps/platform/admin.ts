@@ -4,7 +4,7 @@ import { ROOT, signalboxDir } from './base/paths.ts'
 import { loadAppEnv } from './run/app-env.ts'
 import { APP_NAMES } from './run/apps.ts'
 
-/** `npm run admin -- <app> <verb> [arguments]`: acts that need an app's own keys or database. */
+/** `npm run admin -- <app> <verb> [arguments]`: actions that need an app's keys or database. */
 type Verb = (args: string[]) => Promise<number>
 
 const adminFile = (app: string) => join(ROOT, 'apps', app, 'admin.ts')
@@ -24,7 +24,7 @@ if (!act) {
 try {
   process.exitCode = await act(args)
 } catch (error) {
-  // A query that failed says no more than its text; its cause says why.
+  // The message of a failed query is only its text; the cause has the reason.
   const { cause, message } = error as Error
   console.error(`${app} ${verb}: ${cause instanceof Error ? cause.message : message}`)
   process.exitCode = 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The door of every npm script. Plain JavaScript without dependencies, for Node >= 20. Installs the packages when they
- * are missing or differ from the lock file. Then hands over to Node 24, which runs the file of the verb as it is.
- * No package's install script ever runs (.npmrc).
+ * The entry point of every npm script. Plain JavaScript without dependencies, for Node >= 20. Installs the packages if
+ * they are missing or differ from the lock file. Then hands over to Node 24, which runs the verb's file directly. No
+ * package's install script ever runs (.npmrc).
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -12,9 +12,9 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const NODE_MAJOR = 24
-/** The command line client: a person's own command, so it runs in the folder where it was typed. */
+/** The command-line client: a user's command, so it runs in the folder where it was typed. */
 const CLI = 'signalbox'
-/** Where the file of a verb stands. */
+/** The folders that contain the verbs' files. */
 const VERBS = ['apps/platform', 'apps/platform/check', 'apps/platform/deploy', 'test/run']
 const PASS_ON_MS = 500
 const LOOK_MS = 1000
@@ -24,7 +24,7 @@ const script = scriptOf(verb)
 installPackages()
 handOver(nodeBinary(), script, args)
 
-/** `bench:operations` runs bench.ts with the area as its first argument; `signalbox` is an app; every other verb has a file of its name. */
+/** `bench:operations` runs bench.ts with the area as first argument; `signalbox` is an app; others name their file. */
 function scriptOf(name) {
   if (name === CLI) return join(ROOT, 'apps/cli/main.ts')
   const [head, area] = name.split(':')
@@ -42,7 +42,7 @@ function installPackages() {
   if (!reason) return
   const started = performance.now()
   say(`packages   ${reason}: npm ci (once)`)
-  // npm passes its own settings down as npm_config_*; a dry or global run of the outer npm is not meant for this one.
+  // npm passes its settings down as npm_config_*; a dry or global run of the outer npm must not affect this one.
   const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: ROOT,
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -53,7 +53,7 @@ function installPackages() {
   say(`packages   installed in ${((performance.now() - started) / 1000).toFixed(1)} s`)
 }
 
-/** Why node_modules must be installed again, or undefined. Compared by content: checkouts change the times of files. */
+/** Why node_modules must be installed again, or `undefined`. Compares content: checkouts change the times of files. */
 function staleReason() {
   const installed = readLock('node_modules/.package-lock.json')
   if (!installed) return 'node_modules is missing'
@@ -75,7 +75,7 @@ function readLock(file) {
   }
 }
 
-/** Node 24: from the packages (Linux), this very Node, or a copy in the user's cache. */
+/** Finds Node 24: from the packages (Linux), this very Node, or a copy in the user's cache. */
 function nodeBinary() {
   const name = `node-${process.platform}-${process.arch}`
   const packaged = join(ROOT, 'node_modules', name, 'bin/node')
@@ -120,9 +120,9 @@ function cacheFolder() {
 }
 
 /**
- * Runs the verb in this terminal. A Ctrl-C there reaches the child by itself; a SIGINT to this process alone does not, so
- * it is passed on to a child that still runs a moment later, and other signals at once. Under npm it ends with whoever
- * started it: a shell in between passes no signals on.
+ * Runs the verb in this terminal. A Ctrl-C there reaches the child directly; a SIGINT to this process alone does not.
+ * So SIGINT is passed on to a child that still runs a moment later, and other signals at once. Under npm it ends with
+ * its parent, because a shell in between passes no signals on.
  */
 function handOver(node, file, rest) {
   const quick = join(ROOT, 'apps/platform/quick-imports.mjs')
@@ -130,7 +130,7 @@ function handOver(node, file, rest) {
     cwd: verb === CLI ? (process.env.INIT_CWD ?? process.cwd()) : ROOT,
     stdio: 'inherit',
     env: {
-      // Most of a verb's second is compiling; a folder that cannot be written is passed over by Node.
+      // Most of a verb's first second is compiling. Node skips a cache folder that cannot be written.
       NODE_COMPILE_CACHE: join(ROOT, '.signalbox/cache/compile'),
       ...process.env,
       SIGNALBOX_ROOT: ROOT,

@@ -16,15 +16,15 @@ import { staleSettings } from './deploy/reference.ts'
 import { run } from './servers/sources.ts'
 
 /**
- * `npm run check`: all that CI checks besides tests. Prints a table of results, then the problems. With --measures
- * it prints how long files and functions are instead, with --words every place that a habit of English has.
+ * `npm run check`: all CI checks except tests. Prints a table of results, then the problems. With --measures it prints
+ * how long files and functions are instead; with --words, every place that has an English habit to avoid.
  */
 type Check = { name: string; what: string; run: () => Promise<string[]> }
 
 const TOOL_MS = 600_000
 const SOURCES = ['apps', 'workflows', 'activities', 'db', 'test'].filter((folder) => existsSync(join(ROOT, folder)))
 
-/** A tool that says what is wrong and exits with another code than 0. */
+/** A tool that prints the problems and exits with a code other than 0. */
 const tool = (name: string, what: string, args: string[]): Check => ({
   name,
   what,
@@ -59,7 +59,7 @@ const CHECKS: Check[] = [
   { name: 'openapi', what: 'by spectral', run: lintBySpectral },
 ]
 
-/** Two at a time: the tools themselves use more than one core. */
+/** Two at a time, because the tools themselves use more than one core. */
 const AT_ONCE = 2
 
 if (process.argv.includes('--measures')) {

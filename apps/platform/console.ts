@@ -6,6 +6,6 @@ import type { Run } from './run/supervisor.ts'
 
 /** `npm run console`: the console from its sources with Vite's development server, against the running platform. */
 const gateway = process.env.SIGNALBOX_GATEWAY ?? readRun<Run>(signalboxDir())?.gateway
-if (!gateway) console.error('The platform does not run: start it with npm start, or set SIGNALBOX_GATEWAY.')
+if (!gateway) console.error('The platform is not running: start it with npm start, or set SIGNALBOX_GATEWAY.')
 const args = [bin('vite'), '--config', join(ROOT, 'apps/console/vite.config.ts'), ...process.argv.slice(2)]
 process.exitCode = await runChild(args, { ...process.env, ...(gateway && { SIGNALBOX_GATEWAY: gateway }) })

@@ -16,7 +16,7 @@ import { cachePath } from './servers/cache.ts'
 import { which } from './servers/sources.ts'
 import { SERVER_PORTS } from './servers/up.ts'
 
-/** `npm run doctor`: one line per check, each fault with its remedy. Exits 1 if there is one. */
+/** `npm run doctor`: one line per check, each fault with its remedy. Exits 1 if there is a fault. */
 const { values } = parseArgs({ options: { production: { type: 'boolean' }, env: { type: 'string' } } })
 if (values.production) process.exit(await diagnose(values.env))
 
@@ -48,7 +48,7 @@ const disk = (): Finding => {
   const { bavail, bsize } = statfsSync(existsSync(dir) ? dir : ROOT)
   const free = bavail * bsize
   const text = `${(free / GIGABYTE).toFixed(1)} GB free below ${dir}`
-  return free > MIN_FREE ? good(text) : bad(text, 'Make room: stores that cannot write stop the platform')
+  return free > MIN_FREE ? good(text) : bad(text, 'Free some space: servers that cannot write stop the platform')
 }
 
 const program = (name: string, programs: string[], cached: string | undefined, variable: string): Finding => {
@@ -100,10 +100,10 @@ const reach = async ([name, probe]: [string, () => Promise<unknown>]): Promise<F
   }
 }
 
-/** Postgres answers, its clock is ours, and every migration of the journal is applied. */
+/** Checks that Postgres answers, its clock matches ours, and every migration of the journal is applied. */
 const database = async (now: Run): Promise<Finding[]> => {
   const client = new pg.Client({ connectionString: now.postgres, connectionTimeoutMillis: 3000 })
-  client.on('error', () => {}) // the statement that meets it fails
+  client.on('error', () => {}) // the statement that it interrupts fails
   try {
     await client.connect()
     const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now')

@@ -9,7 +9,7 @@ import { verifyAudit } from './ops/verify-audit.ts'
 import { acceptRestores } from './restore/accept.ts'
 import { restoreDrill } from './restore/drill.ts'
 
-/** `npm run ops -- <verb>`: what a person does when a store, an event or a row is not as it should be (reliability.md 4, 5). */
+/** `npm run ops -- <verb>`: a person's repairs of a store, an event or a row (reliability.md 4, 5). */
 const USAGE = `usage: npm run ops -- <verb>
   dead-letters [list]                     events that a consumer set aside or NATS refuses, and messages to people that
                                           were given up; exits 3 when there are some

@@ -10,14 +10,14 @@ import { billOf, packageAt } from './deploy/sbom.ts'
 import { buildExecutable, isTarget, TARGETS, thisMachine } from './run/executable.ts'
 
 /**
- * `npm run package [-- --to FOLDER] [-- --executable [TARGET…]]`: the command line client for machines without this checkout.
- * `dist/signalbox-<version>.tgz` runs by npx with Node 20 or newer; an executable brings its own Node. The bill of materials
- * is beside it: `.cdx.json`.
+ * `npm run package [-- --to FOLDER] [-- --executable [TARGET…]]`: packages the command-line client for machines without
+ * this checkout. `dist/signalbox-<version>.tgz` runs by npx with Node 20 or newer; an executable includes Node. The
+ * bill of materials is beside it: `.cdx.json`.
  */
 const CLI = join(ROOT, 'apps/cli')
 const screen = createScreen()
 
-/** What `signalbox pack` loads when it is asked for: a file of its own, so that the client starts without it. */
+/** The code that `signalbox pack` loads on demand: a separate file, so that the client starts without it. */
 const AUTHORS = join(ROOT, 'apps/platform/packs/main.ts')
 const besideClient = {
   name: 'beside-client',
@@ -26,7 +26,7 @@ const besideClient = {
     from && id.endsWith('platform/packs/main.ts') ? { id: './packs.cjs', external: true } : null,
 }
 
-/** Bundles an entry into one file of CommonJS; answers the packages that are in it. */
+/** Bundles an entry into one CommonJS file; returns the packages in it. */
 const bundle = async (entry: string, folder: string, name: string): Promise<string[]> => {
   const built = (await build({
     configFile: false,
@@ -48,7 +48,7 @@ const bundle = async (entry: string, folder: string, name: string): Promise<stri
   return packages
 }
 
-/** The licenses of the bundled packages, which ask to be passed on. */
+/** The licenses of the bundled packages, which require to be passed on. */
 const licensesOf = (packages: string[]): string =>
   packages
     .map((name) => {
@@ -68,7 +68,7 @@ const manifestOf = ({ version, license }: { version: string; license: string }) 
   bin: { signalbox: 'packaged.cjs' },
 })
 
-/** Packs the tarball; answers its path. */
+/** Packs the tarball; returns its path. */
 const pack = async (stage: string, dist: string): Promise<string> => {
   const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string; license: string }
   const packages = [

@@ -1,9 +1,9 @@
 import { registerHooks } from 'node:module'
 
 /**
- * Loaded before an app (node --import). For each module Node reads the package.json of its package anew; that of
+ * Loaded before an app (node --import). For each module, Node parses the package.json of its package again. That of
  * drizzle-orm has 180 KB, which cost every process half a second and 200 MB. Its modules import each other by relative
- * paths that need no look-up.
+ * paths that need no such lookup.
  */
 const DRIZZLE = /\/node_modules\/drizzle-orm\/[^?]*\.js$/
 

@@ -54,7 +54,7 @@ let provider: DemoProvider | undefined
 let runner: Managed | undefined
 let stopping = false
 let ready = false
-/** Until the folder is ours, what lies in it belongs to the platform that runs there. */
+/** Until the folder is ours, its contents belong to the platform that runs there. */
 let ours = false
 
 const main = async () => {
@@ -80,7 +80,7 @@ const main = async () => {
   if (flags.demo) void seed(runOf(platform))
 }
 
-/** Beside what runs: however it ends, the platform stays. */
+/** Seeds beside the running platform, which stays however the seed ends. */
 const seed = async (run: Run) => {
   const begun = performance.now()
   try {
@@ -176,7 +176,7 @@ const stop = async (why: string) => {
   if (platform) await platform.stop()
   else {
     starting.abort(new Error(why))
-    // A start that was ended half-way stops what it has begun before it fails.
+    // An aborted start stops what it has begun before it fails.
     await launching?.then((late) => late.stop()).catch(() => {})
   }
   await endOrphans(dir, screen)
@@ -186,7 +186,7 @@ const stop = async (why: string) => {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
-// The one that started this may end because of the signal that stops this: no second signal.
+// The parent may end because of the same signal that stops this process, so that is not a second signal.
 watchDoor(() => {
   if (!stopping) void stop('the process that started this one is gone')
 })

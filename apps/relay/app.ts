@@ -10,10 +10,13 @@ import { startRevocations } from './revocations.ts'
 import { createMeters, leadSchema, SCHEMAS, type Schema } from './schemas.ts'
 
 const MINUTE = 60_000
-/** An audit row is chained within 5 s (reliability.md 5.4). */
+/** How often audit rows are chained; each must be chained within 5 s (reliability.md 5.4). */
 const SEAL_MS = 2000
 
-/** Starts all loops: per schema sequence, publish and broker check; commands to Temporal; revocations from Redis; the audit. */
+/**
+ * Starts all loops. Per schema: sequence, publish and broker check. Also commands to Temporal, revocations from Redis,
+ * and the audit.
+ */
 export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS) => {
   const { config, telemetry, pool, nats } = deps
   const { log } = telemetry

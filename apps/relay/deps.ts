@@ -8,7 +8,7 @@ import type { Telemetry } from '../shared/telemetry.ts'
 import type { Engine } from './commands/temporal.ts'
 import type { RelayConfig } from './config.ts'
 
-/** What the relay works with; `wire.ts` builds it. */
+/** The dependencies of the relay; `wire.ts` builds them. */
 export type RelayDeps = {
   config: RelayConfig
   telemetry: Telemetry

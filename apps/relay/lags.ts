@@ -8,21 +8,21 @@ const CONSUMING = ['catalog', 'operations']
 
 const GAUGES: readonly MeasuredGauge[] = [
   ['signalbox_outbox_unsequenced', 'Committed events without a number.', 'schema'],
-  ['signalbox_outbox_unpublished', 'Events that are not out yet.', 'schema'],
-  ['signalbox_outbox_oldest_seconds', 'Age of the oldest event that is not out yet.', 'schema'],
+  ['signalbox_outbox_unpublished', 'Events that are not published yet.', 'schema'],
+  ['signalbox_outbox_oldest_seconds', 'Age of the oldest event that is not published yet.', 'schema'],
   ['signalbox_outbox_parked', 'Events that NATS refuses; a person decides.', 'schema'],
-  ['signalbox_commands_undelivered', 'Commands that the engine has not got.'],
-  ['signalbox_commands_undelivered_oldest_seconds', 'Age of the oldest command that the engine has not got.'],
+  ['signalbox_commands_undelivered', 'Commands that the engine has not received.'],
+  ['signalbox_commands_undelivered_oldest_seconds', 'Age of the oldest command that the engine has not received.'],
   ['signalbox_commands_in_doubt', 'Commands that were sent without an answer.'],
-  ['signalbox_commands_withdrawn_total', 'Commands that were taken back because nobody could carry them out in time.'],
+  ['signalbox_commands_withdrawn_total', 'Commands that were withdrawn because they could not be carried out in time.'],
   ['signalbox_dead_letters', 'Events that a consumer set aside; a person decides.', 'consumer'],
-  ['signalbox_held_aggregates', 'Aggregates that stand still behind an event that was set aside.', 'consumer'],
+  ['signalbox_held_aggregates', 'Aggregates blocked behind an event that was set aside.', 'consumer'],
   ['signalbox_audit_unsealed_oldest_seconds', 'Age of the oldest audit row without a seal.', 'schema'],
 ]
 
 const age = (column: string) => `coalesce(extract(epoch from clock_timestamp() - min(${column})), 0)`
 
-/** In the words of the partial indices of an outbox: it is far longer than its waiting rows. */
+/** Uses the conditions of an outbox's partial indices, because the outbox is far longer than its waiting rows. */
 const ofSchema = (schema: string): string => `
   select v.name, array['${schema}'] as labels, v.value from (
     select count(*) filter (where pub_seq is null) as unsequenced, count(*) filter (where parked is null) as unpublished,
@@ -65,7 +65,7 @@ const readBacklog = async (pool: pg.Pool): Promise<Measured[]> => {
   return rows.map((row) => ({ ...row, value: Number(row.value) }))
 }
 
-/** What the relay has still to carry and what stands still, told as metrics and in GET /v1/platform/health. */
+/** Reports the relay's backlog and what is stuck, as metrics and in GET /v1/platform/health. */
 export const createLags = (pool: pg.Pool, telemetry: Telemetry) => {
   measure(telemetry, GAUGES, () => readBacklog(pool))
   return async (): Promise<Record<string, number>> => {

@@ -4,7 +4,7 @@ import { wakeChannel } from '../../db/outbox.ts'
 import { createSleeper } from '../shared/sleep.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
-/** How one schema's work is started when this process leads it; returns how it is stopped, and woken after a commit. */
+/** Starts one schema's work when this process leads it; returns how to stop it, and how to wake it after a commit. */
 export type Lead = (epoch: number) => Promise<{ stop: () => Promise<void>; wake: () => void }>
 
 const RETRY_MS = 2000
@@ -12,9 +12,9 @@ const LOOK_MS = 5000
 const SILENT_MS = 5000
 
 /**
- * One active relay per schema: an advisory lock on a connection of its own. Taking over raises the schema's epoch, so
- * that a relay which was paused and comes back cannot number events any more (reliability.md 4.3). The same connection
- * listens for the wake of apps without NATS.
+ * One active relay per schema: an advisory lock on a separate connection. Taking over raises the schema's epoch, so
+ * that a relay which was paused and comes back can no longer number events (reliability.md 4.3). The same connection
+ * listens for wake-ups from apps without NATS.
  */
 export const startLeadership = (url: string, schema: string, log: Logger, lead: Lead) => {
   let stopped = false
@@ -30,7 +30,7 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
       connectionTimeoutMillis: SILENT_MS,
       query_timeout: SILENT_MS,
     })
-    // A leader whose connection has gone silent leads no longer.
+    // A leader whose connection has gone silent no longer leads.
     const look = setInterval(() => client.query('select 1').catch(() => release?.()), LOOK_MS)
     const lost = new Promise<void>((resolve) => {
       client.on('error', () => resolve())

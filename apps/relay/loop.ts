@@ -5,8 +5,8 @@ import { forgetLoop, noteTurn } from '../shared/turns.ts'
 export type Loop = { wake: () => void; stop: () => Promise<void> }
 
 /**
- * Runs `turn` again and again: at once while it reports work, else after `idle_ms` or when woken. A failing turn is
- * logged once per kind of failure and repeated with back-off; it never ends the loop.
+ * Runs `turn` repeatedly: at once while it reports work, otherwise after `idle_ms` or when woken. A failing turn is
+ * logged once per kind of failure and retried with backoff; it never ends the loop.
  */
 export const startLoop = (name: string, log: Logger, idle_ms: number, turn: () => Promise<boolean>): Loop => {
   let stopped = false

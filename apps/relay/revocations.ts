@@ -11,7 +11,7 @@ const GROUP = 'relay'
 const CONSUMER = 'relay'
 const BATCH = 200
 const SUBJECT = 'auth.session.revoked.v1'
-/** Longest wait of a blocking read, and so of a stop. */
+/** Longest wait of a blocking read, and therefore of a stop. */
 const WAIT_MS = 1000
 
 /** An entry that was trimmed while pending comes back without fields. */
@@ -34,7 +34,10 @@ const ensureGroup = async (redis: Redis, stream: string) => {
 
 type Reply = [stream: string, entries: Entry[]][] | null
 
-/** One batch: first what this group took before and never acknowledged, then what is new, waited for up to `wait_ms`. */
+/**
+ * Reads one batch: first entries that this group took earlier but never acknowledged, then new ones, waiting up to
+ * `wait_ms`.
+ */
 const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<Entry[]> => {
   const ask = ['GROUP', GROUP, CONSUMER, 'COUNT', BATCH] as const
   const taken = (await reader.xreadgroup(...ask, 'STREAMS', stream, '0')) as Reply
@@ -45,7 +48,7 @@ const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<En
   return fresh?.[0]?.[1] ?? []
 }
 
-/** Reads a stream batch by batch; its group is made at first, and again when Redis has lost it. */
+/** Reads a stream batch by batch; its group is created at first, and again if Redis has lost it. */
 const readerOf = (redis: Redis, stream: string, wait_ms?: number) => {
   let ready = false
   return async (): Promise<Entry[]> => {
@@ -58,14 +61,14 @@ const readerOf = (redis: Redis, stream: string, wait_ms?: number) => {
   }
 }
 
-/** A row that is not JSON, or that Postgres refuses for its content: a repeat would be refused too. */
+/** A row that is not JSON, or that Postgres refuses for its content; a retry would be refused too. */
 const isPoison = (error: unknown): boolean =>
   error instanceof SyntaxError || /^2[23]/.test((error as { code?: string }).code ?? '')
 
-/** Puts an entry that cannot be carried aside, so that those behind it continue; a person looks at it. */
+/** Sets aside an entry that cannot be stored, so that later ones continue; a person looks at it. */
 const park = async (redis: Redis, stream: string, [id, flat]: Entry, error: unknown, log: Logger) => {
   if (!isPoison(error)) throw error
-  log.error({ err: error, stream, id }, 'an entry cannot be carried; parked')
+  log.error({ err: error, stream, id }, 'an entry cannot be delivered; parked')
   await redis.xadd(`${stream}:parked`, '*', ...(flat ?? []))
   await forget(redis, stream, [id])
 }
@@ -94,7 +97,7 @@ const publish = async (nc: NatsConnection, prefix: string, event: Fields) => {
     .publish(prefixed(prefix, SUBJECT), JSON.stringify(body), { msgID: event.event_id ?? '', timeout: 2000 })
 }
 
-/** Adds the row once, of these columns. */
+/** Inserts the row once, with these columns. */
 const insert = (pool: pg.Pool, table: string, columns: readonly string[], row: Record<string, unknown>) =>
   pool.query(
     `insert into ${table} (${columns.join(', ')})
@@ -107,10 +110,10 @@ const COLUMNS = [...REVOCATION, 'actor_type', 'actor_id']
 const keep = (pool: pg.Pool, event: Fields) =>
   insert(pool, 'session.revocations', COLUMNS, { ...event, request_id: event.request_id || null })
 
-/** Access tokens of sessions that were revoked before are past their end: no gateway needs to hear of it again. */
+/** Access tokens of sessions revoked earlier have expired, so no gateway needs to hear of them again. */
 const RECENT = '16 minutes'
 
-/** Publishes the recent revocations again, from Postgres: for a broker that lost them (reliability.md 4.9). */
+/** Publishes the recent revocations again from Postgres, for a broker that lost them (reliability.md 4.9). */
 export const republishRevocations = async (pool: pg.Pool, nc: NatsConnection, prefix: string): Promise<number> => {
   const { rows } = await pool.query<Fields & { occurred_at: Date; access_valid_until: Date }>(
     `select ${COLUMNS.join(', ')}
@@ -125,8 +128,8 @@ export const republishRevocations = async (pool: pg.Pool, nc: NatsConnection, pr
 
 /**
  * Redis has no outbox but its stream (reliability.md 4.9): the script that deletes a session adds the event there. This
- * publishes and stores each entry, then forgets it: a crash in between only repeats, which is harmless. While NATS is
- * away the rows are stored all the same, and the entries stay until they are published.
+ * publishes and stores each entry, then removes it; a crash in between only causes a repeat, which is harmless. While
+ * NATS is away the rows are still stored, and the entries stay until they are published.
  */
 export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> } => {
   const { config, redis, redisReader, pool, nats, telemetry } = deps
@@ -137,7 +140,7 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
 
   const announce = async (event: Fields) => {
     const nc = nats.get()
-    if (!nc) throw new Error('NATS is away')
+    if (!nc) throw new Error('NATS is unavailable')
     if (!streams) await ensureStreams(nc, config.SIGNALBOX__NATS__PREFIX, ['AUTH'])
     streams = true
     await publish(nc, config.SIGNALBOX__NATS__PREFIX, event)
@@ -177,6 +180,6 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
 }
 
 const EVENT = ['event_id', 'at', 'actor', 'action', 'object', 'outcome', 'reason', 'request_id', 'body', 'mac']
-/** The row of one entry of the stream, stored once. */
+/** Stores the row of one stream entry once. */
 export const storeAudit = (pool: pg.Pool, row: Record<string, unknown>) =>
   insert(pool, 'session.auth_events', EVENT, row)

@@ -16,7 +16,7 @@ const OF_NATS: readonly MeasuredGauge[] = [
   ['signalbox_stream_used_ratio', 'Share of its bytes that a stream has used; a full stream refuses events.', 'stream'],
 ]
 
-/** A replica that stands still reports no lag any more: the age of its last word counts as well. */
+/** A stalled replica no longer reports a lag, so the age of its last message counts as well. */
 const POSTGRES = `
   select 'signalbox_wal_retained_bytes' as name, '{}'::text[] as labels,
     coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)), 0)::float8 as value from pg_replication_slots
@@ -31,11 +31,11 @@ const POSTGRES = `
 
 const readStreams = async (nats: NatsHolder, prefix: string): Promise<Measured[]> => {
   const nc = nats.get()
-  if (!nc) throw new Error('NATS is away')
+  if (!nc) throw new Error('NATS is unavailable')
   const { streams } = await nc.jetstreamManager()
   const found: Measured[] = []
   for (const stream of Object.keys(STREAMS) as StreamName[]) {
-    // One that is not made yet has no messages.
+    // A stream that does not exist yet has no messages.
     const info = await streams.info(streamName(prefix, stream)).catch(() => undefined)
     if (!info || info.config.max_bytes <= 0) continue
     found.push({
@@ -47,7 +47,7 @@ const readStreams = async (nats: NatsHolder, prefix: string): Promise<Measured[]
   return found
 }
 
-/** What fills up before anything fails: WAL that a lost replica or a failing archive holds back, and streams. */
+/** Measures what fills up before anything fails: WAL retained by a lost replica or a failing archive, and streams. */
 export const measureRoom = (telemetry: Telemetry, pool: pg.Pool, nats: NatsHolder, prefix: string): void => {
   measure(telemetry, OF_POSTGRES, async () => (await pool.query<Measured>(POSTGRES)).rows)
   measure(telemetry, OF_NATS, () => readStreams(nats, prefix))

@@ -24,7 +24,7 @@ const STREAM_OF: Record<Schema, StreamName | undefined> = {
   operations: 'OPERATIONS',
 }
 
-/** What only this process wakes is looked after all the same, in case a turn failed half-way. */
+/** How often the publisher runs without a wake-up, in case a turn failed halfway: only this process wakes it. */
 const UNWOKEN_MS = 2000
 const MINUTE = 60_000
 const SIEM_MS = 2000
@@ -33,7 +33,7 @@ const SECURITY_MS = 2000
 /** The counts of the loops of all schemas. */
 export const createMeters = (telemetry: Telemetry, schemas: readonly Schema[]) => {
   const meters = {
-    active: telemetry.gauge('signalbox_relay_active', 'Whether this process leads the schema.', ['schema']),
+    active: telemetry.gauge('signalbox_relay_active', 'Whether this process is the leader for the schema.', ['schema']),
     ahead: telemetry.gauge(
       'signalbox_broker_ahead',
       'Whether NATS knows later events than the database, after a restore.',
@@ -77,13 +77,13 @@ export const leadSchema =
             found: (held) => meters.ahead.set({ schema }, held ? 1 : 0),
           })
     const led: Led = { deps, schema, meters, guard }
-    // Accounts continue: their lost changes are for the person who accepts.
+    // Account events continue: their lost changes are left to the person who accepts the restore.
     const holds = schema === 'catalog' || schema === 'operations'
     const publisher = publisherOf(led)
     const publish = startLoop(`publish ${schema}`, log, UNWOKEN_MS, async () =>
       guard && !(await guard.clear(nats.get())) && holds ? false : publisher.turn(),
     )
-    // A commit wakes the loop at once; the poll is for when the wake is lost.
+    // A commit wakes the loop at once; the poll covers a lost wake-up.
     const sequence = startLoop(`sequence ${schema}`, log, config.RELAY__OUTBOX__POLL_MS, async () => {
       if (holds && guard?.isHeld()) return false
       const numbered = await sequenceOnce(pool, schema, epoch)
@@ -133,13 +133,13 @@ const startBrokerCheck = (
     if (!nc) return false
     const lost = await checkBroker(pool, nc, prefix, schema, stream, telemetry.log)
     if (lost) meters.rolledBack.inc({ schema })
-    // Sessions have no outbox row: Postgres holds those that the broker lost.
+    // Sessions have no outbox row; Postgres holds the events that the broker lost.
     if (lost && schema === 'identity') await republishRevocations(pool, nc, prefix)
     return false
   })
 }
 
-/** The audit rows go to a log system outside, if one is named. */
+/** Sends the audit rows to an external log system, if one is configured. */
 const startSiem = ({ config, telemetry, pool }: RelayDeps): Record<string, Loop> => {
   const { RELAY__SIEM__URL: url, RELAY__SIEM__TOKEN_FILE: token, RELAY__SIEM__CA_FILE: ca } = config
   if (url === undefined) return {}
@@ -166,7 +166,7 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
       try {
         nats.get()?.publish(outcomeSubject, JSON.stringify(told))
       } catch {
-        // The connection closes at this moment: the waiting caller polls.
+        // The connection is closing right now: the waiting caller polls.
       }
     },
     observe: (kind, result) => sent.inc({ kind, result }),
@@ -184,7 +184,7 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
   return { commands, reconciling }
 }
 
-/** People hear of changes to their accounts. */
+/** Tells people about changes to their accounts. */
 const startSecurity = ({ telemetry, pool }: RelayDeps): Record<string, Loop> => ({
   security: startLoop('security', telemetry.log, SECURITY_MS, () => followSecurity(pool)),
 })

@@ -12,7 +12,7 @@ import { createEngine } from './commands/temporal.ts'
 import type { RelayConfig } from './config.ts'
 import type { RelayDeps } from './deps.ts'
 
-/** Opens the relay's dependencies without waiting for NATS, Temporal or session: an outage holds back its part only. */
+/** Opens the relay's dependencies without waiting for NATS, Temporal or session: an outage delays only its own part. */
 export const createDeps = async (config: RelayConfig): Promise<RelayDeps> => {
   const telemetry = createTelemetry('relay')
   const pool = new pg.Pool({
@@ -22,12 +22,12 @@ export const createDeps = async (config: RelayConfig): Promise<RelayDeps> => {
     max: 16,
     application_name: 'relay',
     statement_timeout: 10_000,
-    query_timeout: 11_000, // of this side, for a server that is gone without a word
+    query_timeout: 11_000, // enforced on this side, in case the server is gone without a word
     connectionTimeoutMillis: 2000,
   })
   pool.on('error', () => {})
   measurePool(telemetry, pool)
-  // Two connections: a blocking read holds its own.
+  // Two connections, because a blocking read holds its own.
   const redis = createRedis(config.RELAY__REDIS__URL, { name: 'relay' })
   const redisReader = createRedis(config.RELAY__REDIS__URL, { name: 'relay-reader', timeout_ms: 10_000 })
   await Promise.allSettled([redis.connect(), redisReader.connect()])

@@ -46,7 +46,7 @@ export const buildApp = (deps: SessionDeps) => {
     principals: deps.principals,
     onRejected: (cause) => counts.rejected.inc({ cause }),
   })
-  // Tokens and sessions are for the one who asked.
+  // Tokens and sessions are only for the requester.
   app.addHook('onRequest', (_req, reply, done) => {
     reply.header('cache-control', 'no-store')
     done()

@@ -6,13 +6,13 @@ import { RoleName } from '../shared/contracts/identity/users.ts'
 import { TOKEN_KINDS } from '../shared/jwt/claims.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
 
-/** Production ends a session that nobody used for half a day, unless the setting says otherwise. */
+/** Production ends a session after half a day without use, unless the setting says otherwise. */
 const PRODUCTION_IDLE_S = '43200'
 
 export const schema = Type.Object({
   SESSION__DATABASE__URL: settings.postgres(),
   SESSION__REDIS__URL: settings.redis(),
-  /** Where it hears of killed keys; without it the keys are read each second. */
+  /** Where it learns of revoked keys; without it, it reads the keys every second. */
   SESSION__NATS__URL: Type.Optional(settings.nats()),
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
   SESSION__LISTEN__HOST: settings.host(),
@@ -61,7 +61,7 @@ export const schema = Type.Object({
   SESSION__LIMITS__REFRESH: rateSetting('10/60/10'),
   SESSION__LIMITS__PASSWORD: rateSetting('5/600/5'),
   SESSION__LIMITS__LOGIN_FAILURES: rateSetting('100/86400/100'),
-  /** Refused credentials of machines by address. */
+  /** Refused machine credentials, by address. */
   SESSION__LIMITS__MACHINE_FAILURES: rateSetting('60/60/60'),
   SESSION__LOCKOUT__FREE: settings.integer(5, 1, 1000),
   SESSION__LOCKOUT__MAX_S: settings.integer(900, 1, 86_400),
@@ -80,7 +80,7 @@ export const schema = Type.Object({
   SESSION__REDIS__WAIT_REPLICAS: settings.integer(0, 0, 5),
 })
 
-/** Reads session's settings; what would weaken cookies is refused in production. */
+/** Reads session's settings; production refuses values that would weaken cookies. */
 export const loadSessionConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const idle_default = env.NODE_ENV === 'production' ? { SESSION__IDLE__LIMIT_S: PRODUCTION_IDLE_S } : {}
   const config = loadConfig(schema, { ...idle_default, ...env })

@@ -1,6 +1,6 @@
 import type { Telemetry } from '../shared/telemetry.ts'
 
-/** The counters that the specification names, and those beside them (auth.md 12). */
+/** The counters that the specification names, and additional ones (auth.md 12). */
 export const createCounts = (telemetry: Telemetry) => ({
   logins: telemetry.counter('user_login_total', 'Successful logins.'),
   login_failures: telemetry.counter('signalbox_user_login_failures_total', 'Refused logins.', ['cause']),
@@ -11,7 +11,7 @@ export const createCounts = (telemetry: Telemetry) => ({
   ]),
   binding_changed: telemetry.counter(
     'signalbox_session_binding_changed_total',
-    'Refreshes by another browser or network than that of the login.',
+    'Refreshes from a different browser or network than the login.',
     ['action'],
   ),
   csrf_errors: telemetry.counter('csrf_errors_total', 'Requests refused by the CSRF rule.'),

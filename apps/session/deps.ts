@@ -25,7 +25,7 @@ import type { Revocations } from './store/revocations.ts'
 import type { Store } from './store/store.ts'
 import type { Issuer } from './token/issue.ts'
 
-/** What session works with; `wire.ts` builds it. */
+/** The dependencies of session; `wire.ts` builds them. */
 export type SessionDeps = {
   config: SessionConfig
   telemetry: Telemetry
@@ -56,5 +56,5 @@ export type SessionDeps = {
   counts: Counts
   close: () => Promise<void>
 }
-/** The part of them that a function works with. */
+/** The part of the dependencies that a function works with. */
 export type Uses<K extends keyof SessionDeps> = Pick<SessionDeps, K>

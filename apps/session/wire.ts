@@ -32,10 +32,10 @@ import { createRevocations, pruneRevocations } from './store/revocations.ts'
 import { createStore } from './store/store.ts'
 import { createIssuer } from './token/issue.ts'
 
-/** More than credential takes for an answer, less than this app does. */
+/** Longer than credential takes to answer, shorter than this app does. */
 const PASSWORD_MS = 7500
 
-/** Opens session's dependencies without waiting: main.ts waits for Redis and Postgres. */
+/** Creates session's dependencies without waiting: main.ts waits for Redis and Postgres. */
 export const createDeps = (config: SessionConfig, { clock = systemClock }: { clock?: Clock } = {}): SessionDeps => {
   const telemetry = createTelemetry('session')
   const { db, pool, close: closeDb } = createDb(config.SESSION__DATABASE__URL, { app: 'session' })
@@ -44,7 +44,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     name: 'session',
     timeout_ms: config.SESSION__REDIS__TIMEOUT_MS,
   })
-  // A script that was in flight when the connection broke may have run: sent again it would look like a replay.
+  // A script in flight when the connection broke may have run; sent again, it would look like a replay.
   redis.options.autoResendUnfulfilledCommands = false
   const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneRevocations(db)], (err) =>
     telemetry.log.warn({ err }, 'old rows cannot be removed'),

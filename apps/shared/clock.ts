@@ -1,3 +1,3 @@
-/** Time is an argument everywhere but here, so that tests own it. */
+/** Time is an argument everywhere but here, so that tests control it. */
 export type Clock = { now(): Date }
 export const systemClock: Clock = { now: () => new Date() }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 
-/** A start that stops because the environment is wrong: only the message is printed. `faults` are those of single settings. */
+/** The start stops because the environment is wrong; only the message is printed. `faults` names single settings. */
 export class ConfigError extends Error {
   readonly faults: readonly string[]
   constructor(message: string, faults: readonly string[] = []) {
@@ -12,7 +12,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** One error that names every setting that is wrong, and how to have them written. */
+/** Returns one error that names every wrong setting, and how to have them written. */
 export const wrongSettings = (faults: readonly string[], env: NodeJS.ProcessEnv = process.env): ConfigError => {
   const remedy = env.NODE_ENV === 'production' ? '\n"npm run setup -- production" writes all of them.' : ''
   const text =
@@ -20,7 +20,7 @@ export const wrongSettings = (faults: readonly string[], env: NodeJS.ProcessEnv 
   return new ConfigError(text ?? '', faults)
 }
 
-/** The faults of an attempt to read settings; none if it succeeds. */
+/** Returns the faults of an attempt to read settings; none if it succeeds. */
 export const faultsOf = (read: () => unknown): readonly string[] => {
   try {
     read()
@@ -61,7 +61,7 @@ export type Setting = TSchema & {
   pattern?: string
 }
 
-/** What a setting may be, in words. */
+/** Describes the allowed values of a setting. */
 export const allowed = ({ description, type, minimum, maximum, enum: values, pattern }: Setting): string => {
   if (description) return description
   if (values) return `Allowed: ${values.join(', ')}.`
@@ -77,12 +77,15 @@ export const allowed = ({ description, type, minimum, maximum, enum: values, pat
 }
 
 /**
- * What a setting may say beside its schema: that production states it itself, or that its address must be encrypted there,
- * and that its value is a secret.
+ * Options of a setting besides its schema: production must set it itself, or its address must be encrypted there; and
+ * its value is a secret.
  */
 export type SettingOptions = { production?: 'required' | 'https' | 'tls'; secret?: true }
 
-/** Why an address is too weak for production, with the remedy; undefined if it is encrypted and bears an account. */
+/**
+ * Returns why an address is too weak for production, with the remedy; `undefined` if it is encrypted and has an
+ * account.
+ */
 const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string | undefined => {
   if (!/^(rediss|tls|postgres(ql)?):\/\//.test(text) || !URL.canParse(text)) {
     const scheme = text.startsWith('redis:') ? 'rediss' : 'tls'
@@ -98,7 +101,7 @@ const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string 
   return username || elsewhere ? undefined : 'names no account: write user:password@ before the host.'
 }
 
-/** A secret of the development set-up, or one that a person typed: production refuses both. */
+/** Production refuses a secret of the development setup, and one that a person typed. */
 const refuseWeakSecret = (name: string, text: string, env: NodeJS.ProcessEnv): void => {
   const keys = text.match(/[A-Za-z0-9+/_-]{43}=?/g) ?? []
   if (keys.some((key) => new Set(Buffer.from(key, 'base64')).size < MIN_DISTINCT))
@@ -109,10 +112,10 @@ const refuseWeakSecret = (name: string, text: string, env: NodeJS.ProcessEnv): v
     throw new ConfigError(`${name} holds a development secret (it stands in ${file}): make a new one for production.`)
 }
 
-/** 32 random bytes hold about 30 different ones; a typed key or a repeated one far fewer. */
+/** 32 random bytes have about 30 distinct values; a typed or repeated key has far fewer. */
 const MIN_DISTINCT = 16
 
-/** Production states its own addresses and secrets; what development made for itself is refused (auth.md 11). */
+/** Production sets its own addresses and secrets; those that development generated are refused (auth.md 11). */
 const refuseDevelopment = (
   name: string,
   property: SettingOptions,
@@ -132,7 +135,7 @@ const refuseDevelopment = (
   if (secret) refuseWeakSecret(name, text, env)
 }
 
-/** The value of one setting; undefined where it is optional and not set. */
+/** Returns the value of one setting; `undefined` if it is optional and not set. */
 const readSetting = (name: string, property: Setting, required: boolean, env: NodeJS.ProcessEnv): unknown => {
   const text = env[name]
   if (env.NODE_ENV === 'production') refuseDevelopment(name, property as SettingOptions, text, env)
@@ -150,7 +153,7 @@ const readSetting = (name: string, property: Setting, required: boolean, env: No
 
 /**
  * Reads the environment once, by a schema whose keys are the variables' names. A ConfigError names every variable that
- * is missing or wrong, what was found and what is allowed; secrets are never repeated.
+ * is missing or wrong, the value found and the allowed values; secrets are never repeated.
  */
 export const loadConfig = <P extends TProperties>(
   schema: TObject<P>,
@@ -184,7 +187,7 @@ export const settings = {
   postgres: () => server('^postgres(ql)?://', 'A Postgres URL: postgres://user:password@host:port/database.'),
   redis: () => server('^rediss?://', 'A Redis URL: redis://user:password@host:port; rediss:// by TLS.'),
   nats: () => server('^(nats|tls)://', 'A NATS URL: nats://user:password@host:port; tls:// by TLS.'),
-  /** Where another part is: production has no default for it. */
+  /** The address of another service: production has no default for it. */
   url: (fallback: string, options: SettingOptions = { production: 'required' }) =>
     Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.', ...options }),
   /** The Temporal frontend. */
@@ -214,7 +217,7 @@ export const settings = {
   logLevel: () => Type.String({ default: 'info', pattern: '^(trace|debug|info|warn|error|fatal|silent)$' }),
 }
 
-/** The 32 byte keys of a `…__SECRET__KEYS` setting, the signing one first. */
+/** Returns the 32-byte keys of a `…__SECRET__KEYS` setting, the signing one first. */
 export const secretKeysOf = (keys: readonly string[], variable?: string): [Buffer, ...Buffer[]] => {
   const parsed = keys.map((key) => Buffer.from(key, 'base64'))
   if (!parsed[0] || parsed.some((key) => key.length !== 32))
@@ -222,7 +225,7 @@ export const secretKeysOf = (keys: readonly string[], variable?: string): [Buffe
   return parsed as [Buffer, ...Buffer[]]
 }
 
-/** Reads a file that a setting names, trimmed; one that cannot be read is a ConfigError that names both. */
+/** Reads a file that a setting names, trimmed; an unreadable file is a ConfigError that names both. */
 export const readTextFile = (variable: string, path: string): string => {
   try {
     return readFileSync(path, 'utf8').trim()
@@ -231,7 +234,7 @@ export const readTextFile = (variable: string, path: string): string => {
   }
 }
 
-/** Reads a JSON file that a setting names; a missing or broken file is a ConfigError that names both. */
+/** Reads a JSON file that a setting names; a missing or invalid file is a ConfigError that names both. */
 export const readJsonFile = <T>(variable: string, path: string): T => {
   const text = readTextFile(variable, path)
   try {

@@ -1,6 +1,6 @@
 /**
  * Crash points of the fault tests: with SIGNALBOX_CRASH_AT=<name>[@n] in the environment the process kills itself,
- * without any clean-up, when it passes that point for the n-th time. An app refuses to start with it in production.
+ * without any cleanup, when it passes that point for the n-th time. An app refuses to start with it in production.
  */
 const [target, nth] = (process.env.SIGNALBOX_CRASH_AT ?? '').split('@')
 let passes = 0

@@ -6,7 +6,7 @@ export type { Category, Code, CodeOf } from './contracts/codes.ts'
 
 export type Violation = { pointer: string; code: string; message: string }
 
-/** What a refusal may carry beside its category, code and detail. `extra` members are sent as they are. */
+/** Options of a refusal besides its category, code and detail. `extra` members are sent unchanged. */
 export type ErrorOptions = {
   status?: number
   hint?: string
@@ -19,8 +19,8 @@ export type ErrorOptions = {
 }
 
 /**
- * The one error class that crosses a layer. Unless said, the hint is the code's, and so is the status of a code that has
- * one alone. The cause is for the log and never sent.
+ * The only error class that crosses a layer. The hint defaults to the code's, and so does the status if the code has
+ * exactly one. The cause is for the log and never sent.
  */
 export class AppError<C extends Category = Category> extends Error {
   readonly category: Category
@@ -39,7 +39,7 @@ export class AppError<C extends Category = Category> extends Error {
   }
 }
 
-/** Outage of something we need: 503, may be repeated with the same key (reliability.md 2.2). */
+/** Returns a 503 for an outage of a dependency; the request may be repeated with the same key (reliability.md 2.2). */
 export const unavailable = (
   detail: string,
   cause?: unknown,
@@ -75,12 +75,12 @@ export const loginBusy = (wait_ms: number, cause?: unknown) => {
 
 const SHED: readonly Code[] = ['overloaded', 'login_busy']
 /**
- * Whether the log names it. A request that is shed under load is counted (`signalbox_priority_refused_total`, `http_shed_total`) and
- * has its access line: a line with a stack for each would cost more than the refusal.
+ * Whether the log names it. A request that is shed under load is counted (`signalbox_priority_refused_total`,
+ * `http_shed_total`) and has its access line. A line with a stack for each would cost more than the refusal.
  */
 export const isFault = ({ status, code }: AppError): boolean => status >= 500 && !SHED.includes(code)
 
-/** The refusal of a rule, before it is an error. */
+/** A rule's refusal, before it becomes an error. */
 export const refusal = <C extends Category>(
   category: C,
   code: CodeOf<C>,
@@ -89,7 +89,7 @@ export const refusal = <C extends Category>(
 ): RefusalCode => ({ category, code, detail, ...more })
 
 type Wrong = ErrorOptions & { code?: CodeOf<'validation_error'>; detail?: string; as?: string }
-/** A request that is wrong in one place. `as` names the fault there if its code is not the refusal's. */
+/** Returns the error for a request with one fault. `as` names the fault if its code differs from the refusal's. */
 export const wrongAt = (
   pointer: string,
   message: string,

@@ -2,7 +2,7 @@ import { v5, v7 } from 'uuid'
 
 const latest = { msecs: 0, seq: 0 }
 
-/** A new id: UUIDv7 as lower-case text, so ids of a process sort in the order in which they were made. */
+/** Returns a new id: UUIDv7 as lower-case text, so that ids of a process sort in order of creation. */
 export const uuidv7 = (): string => {
   const random = random128()
   const now = Date.now()
@@ -11,14 +11,17 @@ export const uuidv7 = (): string => {
   return v7({ random, ...latest })
 }
 
-/** A name-based id: the same name in the same namespace (a UUID) is the same id in every process. */
+/** Returns a name-based id: the same name in the same namespace (a UUID) gives the same id in every process. */
 export const uuidv5 = (namespace: string, name: string): string => v5(Buffer.from(name), namespace)
 
 const POOL_BYTES = 4096
 let pool = new Uint8Array(0)
 let drawn = 0
 
-/** 128 random bits of the system's generator, which is asked for 256 of them at once. No two calls share a bit. */
+/**
+ * Returns 128 random bits of the system's generator, which is called for many of these at once. No two calls share a
+ * bit.
+ */
 export const random128 = (): Uint8Array => {
   if (drawn + 16 > pool.length) {
     pool = crypto.getRandomValues(new Uint8Array(POOL_BYTES))
@@ -28,7 +31,7 @@ export const random128 = (): Uint8Array => {
   return pool.slice(drawn - 16, drawn)
 }
 
-/** The id of a request, a UUIDv7 too. */
+/** The id of a request, also a UUIDv7. */
 export const requestId = (): string => v7({ random: random128() })
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'

@@ -6,7 +6,10 @@ import { ConfigError, loadConfig, readTextFile } from './config.ts'
 
 const file = (description: string) => Type.Optional(Type.String({ description }))
 
-/** How an app connects with Redis, NATS and Temporal; Postgres has all of it in its URL. The address says whether by TLS. */
+/**
+ * How an app connects to Redis, NATS and Temporal; for Postgres the URL contains everything. The address says whether
+ * to use TLS.
+ */
 export const schema = Type.Object({
   SIGNALBOX__TLS__CA_FILE: file(
     'A PEM file: the authorities that sign the certificates of Redis, NATS and Temporal; without it, public ones.',
@@ -40,7 +43,7 @@ export const schema = Type.Object({
 /** Texts are PEM. */
 export type Links = {
   tls: { ca?: string; cert?: string; key?: string }
-  /** Those who name the primary of Redis; undefined if its address is fixed. */
+  /** The sentinels that name the primary of Redis; undefined if its address is fixed. */
   sentinels: { servers: { host: string; port: number }[]; name: string; password: string | undefined } | undefined
   nkey_seed: string | undefined
   nats_replicas: number
@@ -60,7 +63,7 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
   const ca = read('SIGNALBOX__TLS__CA_FILE')
   const cert = read('SIGNALBOX__TLS__CERT_FILE')
   const key = read('SIGNALBOX__TLS__KEY_FILE')
-  read('SIGNALBOX__TEMPORAL__API_KEY_FILE') // one that cannot be read stops the start
+  read('SIGNALBOX__TEMPORAL__API_KEY_FILE') // an unreadable one stops the start
   return {
     tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
     sentinels: config.SIGNALBOX__REDIS__SENTINELS
@@ -81,15 +84,16 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
 }
 
 let of_process: Links | undefined
-/** Those of this process, read once. */
+/** The links of this process, read once. */
 export const linksOfProcess = (): Links => {
   of_process ??= loadLinks()
   return of_process
 }
 
 /**
- * How a client of Redis finds its server and trusts it: by the address itself or, with Sentinels, whichever server they
- * call the primary. A Sentinel ends the connections of a server that it makes a replica, so the client asks again.
+ * How a client of Redis finds and trusts its server: by the address itself or, with Sentinels, the server that they
+ * name as the primary. A Sentinel ends the connections of a server that it demotes to a replica, so the client asks
+ * again.
  */
 export const redisLink = (url: string, { tls, sentinels }: Links = linksOfProcess()): RedisOptions => {
   const secured = url.startsWith('rediss:')

@@ -3,12 +3,12 @@ import type { DataPoint, Histogram, MetricData, MetricProducer } from '@opentele
 import type { Registry } from 'prom-client'
 import { loadCollector } from './tracing.ts'
 
-/** As prom-client gives a value: buckets of a histogram are values of their own, each with those below it. */
+/** A value as prom-client returns it: buckets of a histogram are separate, cumulative values. */
 type Value = { metricName?: string; labels: Attributes; value: number }
 
 /**
- * Sends the metrics of this process to the collector too, if it is asked to: the names, labels and values that /metrics
- * shows, read from the same registry. The SDK is loaded only then. Returns the function that sends them for the last time.
+ * Also sends the metrics of this process to the collector, if configured: the names, labels and values that /metrics
+ * shows, from the same registry. Only then is the SDK loaded. Returns the function that sends them a last time.
  */
 export const startMetering = async (
   app: string,
@@ -58,7 +58,7 @@ const metricData = (
   }
   if (type === 'histogram')
     return { ...common, dataPointType: DataPointType.HISTOGRAM, dataPoints: histograms(name, values, times) }
-  // What is unknown is NaN for Prometheus; JSON has no word for it.
+  // Unknown values are NaN for Prometheus, which JSON cannot express.
   const known = values.filter(({ value }) => Number.isFinite(value))
   const dataPoints = known.map(({ labels, value }) => ({ ...times, attributes: labels, value }))
   return type === 'counter'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A sleep that another part may end early. */
+/** A sleep that another caller may end early. */
 export const createSleeper = () => {
   let asleep = new AbortController()
   return {
@@ -12,7 +12,7 @@ export const createSleeper = () => {
   }
 }
 
-/** The outcome of the work, or a throw of `late` when the time is over first. */
+/** Returns the result of the work, or throws `late` if the time is over first. */
 export const within = async <T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> => {
   const over = new AbortController()
   const end = delay(ms, undefined, { signal: over.signal }).then(() => Promise.reject(late()))

@@ -4,7 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 
 export type { Logger }
 
-/** What no log line may hold (reliability.md 7). One list for every app. */
+/** Members that no log line may contain (reliability.md 7). One list for every app. */
 const REDACT = [
   'authorization',
   'cookie',
@@ -22,7 +22,7 @@ const REDACT = [
   .flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `headers["${name}"]`])
   .concat('headers["set-cookie"]', 'headers["x-csrf-token"]', 'headers["idempotency-key"]')
 
-/** The specification names these; all others of ours bear our prefix, and the Temporal SDK's its own. */
+/** The specification names these; all our other metrics have our prefix, and the Temporal SDK's have its own. */
 type GivenMetric =
   | 'http_requests_total'
   | 'token_refreshed_total'
@@ -39,8 +39,8 @@ const CHUNK_BYTES = 8192
 let shared_output: ReturnType<typeof pino.destination> | undefined
 
 /**
- * Standard output, written in pieces: a system call for every line would cost a busy app more than the line itself. What
- * waits is written every 100 ms and when the process ends by itself.
+ * Standard output, written in chunks: a system call per line would cost a busy app more than the line itself. Buffered
+ * lines are written every 100 ms and when the process ends normally.
  */
 const output = () => {
   shared_output ??= pino.destination({ dest: 1, sync: false, minLength: CHUNK_BYTES, periodicFlush: FLUSH_MS })
@@ -49,7 +49,7 @@ const output = () => {
 
 let last_ms = 0
 let last_text = ''
-/** The time as the log writes it; many lines fall into one millisecond. */
+/** Returns the time as the log writes it; cached, because many lines fall into one millisecond. */
 const isoNow = (): string => {
   const now = Date.now()
   if (now !== last_ms) {
@@ -72,7 +72,7 @@ export const createTelemetry = (
     base: { app },
     timestamp: () => `,"time":"${isoNow()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    // Libraries name what failed `error`, as the Temporal SDK does; without this it would be written as {}.
+    // Libraries such as the Temporal SDK log failures as `error`, which would otherwise be written as {}.
     serializers: { error: stdSerializers.err },
   }
   const log = pino({ ...common, redact: { paths: REDACT, censor: '•••' } }, output())
@@ -80,21 +80,21 @@ export const createTelemetry = (
   const access_app = `","app":${JSON.stringify(app)},"request_id":`
   const metrics = new Registry()
   metrics.setDefaultLabels({ app })
-  // The default looks at the clock a hundred times a second in every process of the system.
+  // By default it samples the clock a hundred times a second in every process of the system.
   collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 100 })
   const registers = [metrics]
   const { version } = packageJson
-  new Gauge({ name: 'signalbox_build_info', help: 'What runs here.', labelNames: ['version', 'node'], registers })
+  new Gauge({ name: 'signalbox_build_info', help: 'The running version.', labelNames: ['version', 'node'], registers })
     .labels({ version, node: process.version })
     .set(1)
-  // An app with two listeners states the same metric twice: both count on the one.
+  // An app with two listeners declares the same metric twice; both count on the same one.
   const existing = <T>(name: string) => metrics.getSingleMetric(name) as T | undefined
   return {
     app,
     log,
     /**
-     * The line of one answered request, in the form of all others. Its members are closed, so none of them needs to be
-     * looked for and hidden, and it is put together by hand: every request of every app writes one.
+     * Writes the line of one answered request, in the form of all others. Its members are a closed set, so none needs
+     * redaction, and it is assembled by hand, because every request of every app writes one.
      */
     access: ({ request_id, route, method, status, ms }: AccessLine): void => {
       if (!log.isLevelEnabled('info')) return

@@ -14,21 +14,21 @@ export const schema = Type.Object({
   ),
   SIGNALBOX__TELEMETRY__METRICS_S: Type.Integer({
     ...{ default: 0, minimum: 0, maximum: 300 },
-    description: 'Each so many seconds the metrics of /metrics go there too. 0: never.',
+    description: 'How often, in seconds, the metrics of /metrics are sent there too. 0: never.',
   }),
 })
 
-/** Ids, kinds and results; never who asked, nor contents. */
+/** Ids, kinds and results; never the caller or contents. */
 export type SpanFacts = Record<string, string | number>
-/** A span in progress: `traceparent` names it for those who work on its behalf. */
+/** A span in progress: `traceparent` identifies it for work on its behalf. */
 export type OpenSpan = { traceparent: string; end: (facts?: SpanFacts, failed?: boolean) => void }
 
 type Begin = (name: string, parent: string | undefined, facts: SpanFacts) => OpenSpan
 let begin: Begin | undefined
 
 /**
- * Records the spans of this process if a collector is named. The SDK is loaded only then. Returns the function that
- * sends the last spans.
+ * Records the spans of this process if a collector is configured. Only then is the SDK loaded. Returns the function
+ * that sends the last spans.
  */
 export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process.env): Promise<() => Promise<void>> => {
   const { url, resource } = await loadCollector(app, env)
@@ -52,7 +52,7 @@ export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process
   return () => provider.shutdown()
 }
 
-/** The collector, how often it gets metrics, and what this process is called there; no name if there is no collector. */
+/** Returns the collector, how often it gets metrics, and this process's name there; no name without a collector. */
 export const loadCollector = async (app: string, env: NodeJS.ProcessEnv) => {
   const { SIGNALBOX__TELEMETRY__OTLP_URL: url, SIGNALBOX__TELEMETRY__METRICS_S: metrics_s } = loadConfig(schema, env)
   const { resourceFromAttributes } = url === undefined ? {} : await import('@opentelemetry/resources')
@@ -64,7 +64,7 @@ export const loadCollector = async (app: string, env: NodeJS.ProcessEnv) => {
   }
 }
 
-/** Begins a span within this trace, or a new trace if there is none. Undefined if this process records no spans. */
+/** Begins a span within this trace, or a new trace if there is none. `undefined` if this process records no spans. */
 export const beginSpan = (name: string, parent: string | undefined, facts: SpanFacts = {}): OpenSpan | undefined =>
   begin?.(name, parent, facts)
 

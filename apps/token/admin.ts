@@ -3,11 +3,11 @@ import { loadTokenConfig } from './config.ts'
 import { killKey } from './keys.service.ts'
 import { keySettingsOf } from './wire.ts'
 
-/** `npm run admin -- token <verb>`: acts that need token's own keys and database. Each returns its exit code. */
+/** `npm run admin -- token <verb>`: actions that need token's own keys and database. Each returns its exit code. */
 export const verbs: Record<string, (args: string[]) => Promise<number>> = {
   'kill-key': async ([kid]) => {
     if (!kid) {
-      console.error('usage: kill-key KID   (the key ids stand in GET /jwks)')
+      console.error('usage: kill-key KID   (GET /jwks lists the key ids)')
       return 2
     }
     const config = loadTokenConfig()

@@ -4,7 +4,7 @@ import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 
 export const schema = Type.Object({
   TOKEN__DATABASE__URL: settings.postgres(),
-  /** Where it says how it is; without it nobody hears. */
+  /** Where it reports its health; without it no report is sent. */
   TOKEN__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
   TOKEN__LISTEN__HOST: settings.host(),
@@ -26,7 +26,7 @@ export type TokenConfig = Type.Static<typeof schema>
 
 const SLACK_S = 60
 
-/** Reads the settings. In production a key must be published long enough that every verifier knows it before its use. */
+/** Reads the settings. In production a key must be published long enough before use for every verifier to know it. */
 export const loadTokenConfig = (env: NodeJS.ProcessEnv = process.env): TokenConfig => {
   const config = loadConfig(schema, env)
   const least = config.AUTH__JWKS__CACHE_S + config.AUTH__JWKS__COOLDOWN_S + SLACK_S

@@ -5,7 +5,7 @@ import type { Telemetry } from '../shared/telemetry.ts'
 import type { TokenConfig } from './config.ts'
 import type { Keyring } from './keyring.ts'
 
-/** What token works with; `wire.ts` builds it. */
+/** The dependencies of token; `wire.ts` builds them. */
 export type TokenDeps = {
   config: TokenConfig
   telemetry: Telemetry

@@ -25,7 +25,7 @@ const Jwks = Type.Object(
   },
 )
 
-/** The public keys that user tokens are verified with. */
+/** The public keys that verify user tokens. */
 export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async (app, { keyring }) => {
   for (const [path, operationId] of [
     ['/jwks', 'getJwks'],
@@ -36,7 +36,7 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async
         tags: ['tokens'],
         operationId,
         summary: 'Read the public signing keys',
-        description: 'The keys that verify access and refresh tokens, the next one included. Cache them for 300 s.',
+        description: 'Returns the keys that verify access and refresh tokens, including the next one. Cache them for 300 s.',
         headers: ReadHeaders,
         'x-reply-headers': ['etag'],
         response: { 200: Jwks, 304: Type.Null(), ...errorReplies },

@@ -7,12 +7,15 @@ import { sha256Hex } from '../shared/data/digest.ts'
 import type { PrivateKey } from '../shared/service/keys.ts'
 import { openPrivateKey } from './seal.ts'
 
-/** Milliseconds that a replaced private key stays in memory, so that a proven retry repeats its refresh token. */
+/**
+ * How long a replaced private key stays in memory, in milliseconds, so that a proven retry can repeat its refresh
+ * token.
+ */
 const KEEP_MS = 120_000
 
 export type KeyringOptions = { db: Db; keks: readonly Kek[]; monotonic?: () => number }
 
-/** The keys of this process: what it signs with, what it verifies, and the published set. Filled by `refresh`. */
+/** The keys of this process: the signing key, the verification keys, and the published set. Filled by `refresh`. */
 export const createKeyring = ({ db, keks, monotonic = () => performance.now() }: KeyringOptions) => {
   let active: PrivateKey | undefined
   let former: { key: PrivateKey; until: number } | undefined
@@ -41,7 +44,7 @@ export const createKeyring = ({ db, keks, monotonic = () => performance.now() }:
   }
 
   return {
-    /** Reads the keys again; cheap if they are the same. */
+    /** Rereads the keys; cheap if they are unchanged. */
     refresh: async (): Promise<void> => {
       const rows = await listKeys(db)
       const found = rows.map(({ kid, status }) => `${kid}:${status}`).join()
@@ -49,9 +52,9 @@ export const createKeyring = ({ db, keks, monotonic = () => performance.now() }:
       take(rows)
       version = found
     },
-    /** The key that new tokens are signed with; undefined before the first refresh. */
+    /** The key that signs new tokens; `undefined` before the first refresh or after it was killed. */
     active: (): PrivateKey | undefined => active,
-    /** The key of that id if it still may sign: the active one, or the one before it for a short while. */
+    /** The key of this id if it may still sign: the active one, or its predecessor for a short while. */
     signing: (kid: string): PrivateKey | undefined => {
       if (kid === active?.kid) return active
       return former && kid === former.key.kid && monotonic() <= former.until ? former.key : undefined

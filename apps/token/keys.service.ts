@@ -21,12 +21,15 @@ export type KeySettings = {
   publish_lead_s: number
 }
 
-/** How long a retired key verifies: the life of a refresh token, and an hour in which a slow process may still have signed. */
+/**
+ * How long a retired key verifies: the lifetime of a refresh token, plus an hour in which a slow process may still have
+ * signed.
+ */
 const VERIFY_S = TOKEN_KINDS.refresh.lifetime_s + 3600
 
 /**
- * Brings the keys into the state they should be in: one `next` and one `active` (made at the first start), the active
- * one not older than the rotation time, expired ones gone. One process at a time; harmless to repeat.
+ * Brings the keys into the required state: one `next` and one `active` (created at the first start). The active key is
+ * not older than the rotation time, and expired keys are removed. One process at a time; harmless to repeat.
  */
 export const tendKeys = (settings: KeySettings): Promise<void> =>
   settings.db.transaction(async (tx) => {
@@ -50,8 +53,8 @@ const isDue = (since: string | null, after_s: number, now: Date): boolean =>
   since !== null && new Date(since).getTime() + after_s * 1000 <= now.getTime()
 
 /**
- * Ends a key at once and for good: its tokens are refused, `next` takes over where it signed, verifiers hear of it.
- * Answers the key ids there are when there is no such key, and `already_killed` for a repeat.
+ * Ends a key immediately and permanently: its tokens are refused, `next` takes over if it was signing, and verifiers
+ * are notified. Returns the existing key ids if there is no such key, and `already_killed` for a repeat.
  */
 export const killKey = async (settings: KeySettings, kid: string): Promise<Killed> => {
   const outcome = await settings.db.transaction((tx) => kill(tx, settings, kid))

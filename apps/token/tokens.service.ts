@@ -37,7 +37,7 @@ export const generateTokens = (settings: TokenSettings, request: GenerateTokensR
   if (!key) throw refuse('the key of that refresh token signs no more', Code.FailedPrecondition)
   const refreshJti = repeat ? request.refreshJti : newJti()
   const refreshIat = repeat ? Number(request.refreshIat) : now
-  if (refreshIat > now + settings.skew_s) throw refuse('refresh_iat lies in the future')
+  if (refreshIat > now + settings.skew_s) throw refuse('refresh_iat is in the future')
   const refreshToken = signToken('refresh', refreshClaims(settings, request, refreshJti, refreshIat), key)
   return { accessToken, refreshToken, refreshJti, refreshIat: BigInt(refreshIat), refreshKid: key.kid }
 }
@@ -60,7 +60,10 @@ const accessClaims = (settings: TokenSettings, request: GenerateTokensRequest, n
     : request.permissions.length > 0 && { scope: request.permissions }),
 })
 
-/** A machine's token lives as long as its credential, at most as long as a person's, and says what that credential permits. */
+/**
+ * A machine's token lives as long as its credential, at most as long as a person's, and states the credential's
+ * permissions.
+ */
 const machineClaims = ({ method, permissions, scope, notAfter }: GenerateTokensRequest, now: number) => ({
   exp: Math.min(now + TOKEN_KINDS.access.lifetime_s, Number(notAfter)),
   amr: [method],
@@ -86,13 +89,13 @@ const refreshClaims = (
 })
 
 const JTI = /^[A-Za-z0-9_-]{22}$/
-/** How people are proved (RFC 8176); `fed` is by a provider. */
+/** How people authenticate (RFC 8176); `fed` is by a provider. */
 const METHODS = new Set(['pwd', 'otp', 'hwk', 'swk', 'mfa', 'fed'])
 
-/** The fault of a request for tokens; undefined if there is none. */
+/** The fault of a request for tokens; `undefined` if there is none. */
 const refuseGenerate = (request: GenerateTokensRequest, now: number): string | undefined => {
   const length = [...request.username].length
-  if (!isUuid(request.userId) || !isUuid(request.sessionId)) return 'user_id and session_id must be UUIDs in lower case'
+  if (!isUuid(request.userId) || !isUuid(request.sessionId)) return 'user_id and session_id must be lowercase UUIDs'
   if (length < 1 || length > 64) return 'username must have 1 to 64 characters'
   if (request.mode === ResponseMode.UNSPECIFIED) return 'mode must be JSON, COOKIE or MACHINE'
   if (

@@ -14,7 +14,7 @@ import type { TokenDeps } from './deps.ts'
 import { createKeyring } from './keyring.ts'
 import { type KeySettings, tendKeys } from './keys.service.ts'
 
-/** The settings that changes of the keys need; the admin verbs use them too. */
+/** The settings for changing keys; the admin verbs use them too. */
 export const keySettingsOf = (config: TokenConfig, db: KeySettings['db'], clock: Clock = systemClock): KeySettings => ({
   db,
   clock,
@@ -27,7 +27,7 @@ export const keySettingsOf = (config: TokenConfig, db: KeySettings['db'], clock:
 
 const TEND_EVERY_MS = 60_000
 
-/** Opens the database, makes sure that there are keys, and keeps this process's view of them fresh. */
+/** Opens the database, ensures that keys exist, and keeps this process's copy of them fresh. */
 export const createDeps = async (
   config: TokenConfig,
   { clock = systemClock }: { clock?: Clock } = {},
@@ -68,7 +68,10 @@ export const createDeps = async (
 }
 const LISTEN_AGAIN_MS = 1000
 
-/** Reads the keys as soon as the database tells that one was killed. The poll finds it too, so a lost notice costs a second. */
+/**
+ * Rereads the keys as soon as the database announces a killed one. The poll finds it too, so a lost notification costs
+ * one second.
+ */
 const listenForKeys = (pool: Pool, read: () => Promise<void>) => {
   let stopped = false
   let held: PoolClient | undefined

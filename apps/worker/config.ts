@@ -9,7 +9,7 @@ const POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', i
 export const schema = Type.Object({
   WORKER__DATABASE__URL: settings.postgres(),
   WORKER__NATS__URL: settings.nats(),
-  /** Where it says how it is; without it nobody hears. */
+  /** Where this process reports its health; without it nothing is reported. */
   WORKER__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
   WORKER__LISTEN__HOST: settings.host(),

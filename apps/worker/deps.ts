@@ -14,7 +14,7 @@ import { createNats } from './nats.ts'
 export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: ServiceSigner) => {
   const { db, pool, close } = createDb(config.WORKER__DATABASE__URL, {
     app: 'worker',
-    // Two short statements an attempt: more connections than this would only plan the same statements once more each.
+    // An attempt takes two short statements. More connections would only prepare the same statements once more each.
     max: 16,
     statement_timeout_ms: 10_000,
   })

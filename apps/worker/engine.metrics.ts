@@ -2,10 +2,10 @@ import { MetricsBuffer } from '@temporalio/worker'
 import type { MetricName, Telemetry } from '../shared/telemetry.ts'
 
 const DRAIN_MS = 1000
-/** More updates than this between two drains are dropped by the SDK. */
+/** The SDK drops updates beyond this many between two drains. */
 const HELD = 50_000
 
-/** Labels that are kept. Others, such as ids, would make a series for each operation. */
+/** Labels that are kept. Others, such as ids, would create a series per operation. */
 const LABELS = [
   'namespace',
   'task_queue',
@@ -24,7 +24,7 @@ type Update = ReturnType<MetricsBuffer['retrieveUpdates']> extends Iterator<infe
 
 /**
  * Shows the Temporal SDK's own metrics, `temporal_…`, beside those of the worker: one listener, with its certificates.
- * The exporter of the SDK would open a port of its own without any.
+ * The SDK's exporter would open a separate port without certificates.
  */
 export const createEngineMetrics = (telemetry: Telemetry) => {
   const buffer = new MetricsBuffer({ maxBufferSize: HELD, useSecondsForDurations: true })

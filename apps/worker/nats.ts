@@ -12,14 +12,14 @@ const PUBLISH_MS = 5000
  */
 export const createNats = (url: string, prefix: string, log: Logger, pools: readonly string[] = []) => {
   const { get, prepare, publish, close } = holdNats(url, 'worker', log)
-  /** Pools whose part of the stream was there when it was last used. */
+  /** Pools whose part of the stream existed when it was last used. */
   const ensured = new Set<string>()
   for (const pool of pools) prepare(`the stream of pool ${pool}`, (nc) => ensureExecution(nc, prefix, pool))
 
   const agents: AgentChannel = {
     publish: async (pool, message, fence) => {
       const nc = get()
-      if (!nc) throw new Error('NATS is away')
+      if (!nc) throw new Error('NATS is unavailable')
       try {
         if (!ensured.has(pool)) await ensureExecution(nc, prefix, pool)
         ensured.add(pool)
@@ -32,7 +32,7 @@ export const createNats = (url: string, prefix: string, log: Logger, pools: read
     },
     cancel: async (pool, message) => {
       const nc = get()
-      if (!nc) throw new Error('NATS is away')
+      if (!nc) throw new Error('NATS is unavailable')
       nc.publish(prefixed(prefix, cancelSubject(pool)), JSON.stringify(message))
       await nc.flush()
     },

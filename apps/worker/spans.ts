@@ -6,8 +6,8 @@ import { beginSpan, type SpanFacts } from '../shared/tracing.ts'
 const IDS = ['operation_id', 'node_id', 'attempt'] as const
 
 /**
- * A span of each activity whose input names a trace. The workflow hands it on as data: interceptors in workflows would
- * bind their histories to a library.
+ * Records a span for each activity whose input names a trace. The workflow passes it on as data, because interceptors
+ * in workflows would tie their histories to a library.
  */
 export const createSpans = (): ActivityInboundCallsInterceptor => ({
   execute: async (input, next) => {

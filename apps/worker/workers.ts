@@ -26,7 +26,7 @@ const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as 
 
 type Bundle = Awaited<ReturnType<typeof bundleWorkflowCode>>
 
-/** The SDK's own log goes into ours; its core logs warnings and worse. Its metrics join ours. */
+/** The SDK's own log goes into ours; its core logs warnings and worse. Its metrics are shown with ours. */
 const installRuntime = ({ telemetry }: WorkerDeps) => {
   const { log } = telemetry
   const metrics = createEngineMetrics(telemetry)
@@ -41,7 +41,7 @@ const installRuntime = ({ telemetry }: WorkerDeps) => {
 
 /**
  * Runs the Temporal workers of this process: `workflow` for decisions and bookkeeping, `execution` for node work. While
- * Temporal is away it keeps trying to connect; what it carries out survives in Temporal and Postgres.
+ * Temporal is away it keeps trying to connect; work in progress survives in Temporal and Postgres.
  */
 export const startWorkers = (deps: WorkerDeps) => {
   const endMetrics = installRuntime(deps)
@@ -68,7 +68,7 @@ export const startWorkers = (deps: WorkerDeps) => {
         if (stopping) break
         await Promise.all(running.runs)
       } catch (error) {
-        deps.telemetry.log.warn({ err: error }, 'temporal is away; trying again')
+        deps.telemetry.log.warn({ err: error }, 'Temporal is unavailable; trying again')
       }
       if (!stopping) await delay(RETRY_MS)
     }
@@ -83,7 +83,7 @@ export const startWorkers = (deps: WorkerDeps) => {
 
   return {
     isPolling: () => running?.workers.every((worker) => worker.getState() === 'RUNNING') ?? false,
-    /** Waiting attempts resume elsewhere; running ones may end (20 s), then are cancelled (30 s): operations.md 8. */
+    /** Waiting attempts resume elsewhere; running ones may finish (20 s), then are canceled (30 s): operations.md 8. */
     stop: async () => {
       stopping = true
       clearInterval(renewal)
@@ -99,7 +99,7 @@ export const startWorkers = (deps: WorkerDeps) => {
 const spans = () => ({ inbound: createSpans() })
 const quiet = new DefaultLogger('WARN')
 
-/** The deployment of one environment and the build of this process; undefined if workers have no versions. */
+/** Returns the deployment of one environment and the build of this process; `undefined` if workers have no versions. */
 export const deploymentOf = ({
   WORKER__TEMPORAL__VERSIONING: versioned,
   WORKER__TEMPORAL__BUILD_ID: buildId = '',
@@ -158,7 +158,7 @@ const connect = async (
         ...(workflowBundle && createLocal(deps.activities)),
         ...(roles.includes('execution') && createExecution(deps.activities)),
       },
-      // Without them it only reads graphs for its own workflows.
+      // Without the role `execution` it only reads graphs for its own workflows.
       enableNonLocalActivities: roles.includes('execution'),
       ...activitySlots,
     }),

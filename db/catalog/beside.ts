@@ -3,10 +3,10 @@ import { boolean, index, integer, primaryKey, text, uuid } from 'drizzle-orm/pg-
 import { at, big, count, json, key, object, tsvector } from './columns.ts'
 import { catalogSchema } from './schema.ts'
 
-/** Rows beside the truth: what follows the log, and what imports remember. */
+/** Rows besides the truth: those that follow the log, and those of imports. */
 const t = catalogSchema.table
 
-/** What search looks at: folded from the log, so that a command does not wait for it. Can be dropped and filled again. */
+/** The search index: folded from the log, so that a command does not wait for it. It can be dropped and refilled. */
 export const search = t(
   'search',
   { rid: big('rid').primaryKey(), names: text('names').notNull(), document: tsvector('document').notNull() },
@@ -16,14 +16,14 @@ export const search = t(
   ],
 )
 
-/** How far search has followed the log; `filling_after`: up to which row its first filling has come. */
+/** How far search has followed the log; `filling_after`: the last row of its initial load so far. */
 export const search_position = t('search_position', {
   name: text('name').primaryKey(),
   pub_seq: big('pub_seq').notNull(),
   filling_after: big('filling_after'),
 })
 
-/** Operations that touched a resource, as the operations app tells: what operations-summary shows. */
+/** Operations that touched a resource, as the operations app reports them; shown by operations-summary. */
 export const rm_resource_operation = t(
   'rm_resource_operation',
   {
@@ -43,7 +43,7 @@ export const rm_resource_operation = t(
   ],
 )
 
-/** An import that runs by itself, chunk by chunk, with the rights that its owner has at each. */
+/** An import that runs in the background, chunk by chunk, each time with its owner's current rights. */
 export const import_job = t(
   'import_job',
   {
@@ -57,7 +57,7 @@ export const import_job = t(
     total: integer('total').notNull(),
     done: count('done'),
     counts: json<Record<string, number>>('counts').notNull().default(sql`'{}'`),
-    /** How often in a row a chunk of it could not be made. */
+    /** How many consecutive attempts at a chunk have failed. */
     failures: count('failures'),
     problem: json<Record<string, unknown>>('problem'),
     created_at: at('created_at').notNull(),
@@ -70,7 +70,7 @@ export const import_job = t(
   ],
 )
 
-/** What a job takes over, in its order. `again`: taken, but some of what it names comes later in the job. */
+/** The items of a job, in order. `again`: imported, but some of its targets come later in the job. */
 export const import_job_item = t(
   'import_job_item',
   {
@@ -86,7 +86,7 @@ export const import_job_item = t(
   ],
 )
 
-/** Which resource an id of an import's source stands for, and when the source last named it. */
+/** The resource for an id of an import's source, and when the source last named it. */
 export const import_ref = t(
   'import_ref',
   {

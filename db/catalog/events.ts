@@ -18,7 +18,7 @@ export type OutboxRow = {
 
 const columns = sql`event_id, type, schema_version, occurred_at, pub_seq, agg_type, agg_id, agg_version, request_id, payload`
 
-/** Numbered events after a place in the log. */
+/** Numbered events after a position in the log. */
 export const eventsAfter = (db: Queryable, pub_seq: string, limit: number): Promise<OutboxRow[]> =>
   rowsOf(db, sql`select ${columns} from catalog.outbox where pub_seq > ${pub_seq} order by pub_seq limit ${limit}`)
 
@@ -35,7 +35,7 @@ export const eventsOf = (
         order by agg_version limit ${limit}`,
   )
 
-/** All resources, retired ones too, in the order of their ids. */
+/** All resources, including retired ones, ordered by id. */
 export const snapshotRows = (db: Queryable, after: string | undefined, limit: number): Promise<ResourceRow[]> => {
   const start: SQL = after === undefined ? sql`true` : sql`r.resource_id > ${after}`
   return rowsOf(
@@ -44,7 +44,7 @@ export const snapshotRows = (db: Queryable, after: string | undefined, limit: nu
   )
 }
 
-/** Versions of these resources now; ids that are not there are missing in the answer. */
+/** Current versions of these resources; unknown ids are missing from the result. */
 export const versionsOf = (
   db: Queryable,
   resource_ids: readonly string[],
@@ -81,7 +81,7 @@ export type PeerRow = EdgeRow & {
 
 export type EdgePlace = { key: readonly (string | null)[] | undefined; back: boolean }
 
-/** The edges of one resource as they were at a time, those that were closed since among them. */
+/** The edges of one resource at a given time, including those closed since. */
 const edgesAt = (rid: string, at: string): SQL =>
   sql`(select o.src, o.reltype_id, o.dst, o.rel_no, o.rev, o.properties, o.valid_from from catalog.relationship o
          where (o.src = ${rid} or o.dst = ${rid}) and o.valid_from <= ${at}::timestamptz
@@ -91,7 +91,7 @@ const edgesAt = (rid: string, at: string): SQL =>
          where (h.src = ${rid} or h.dst = ${rid})
            and h.valid_from <= ${at}::timestamptz and h.valid_to > ${at}::timestamptz)`
 
-/** The edges of one resource in the fixed order type, direction (out first), peer id. */
+/** The edges of one resource, ordered by type, direction (out first), peer id. */
 export const listEdges = (
   db: Queryable,
   rid: string,

@@ -6,10 +6,10 @@ import { array, rowsOf } from './resources/rows.ts'
 import type { ObservationRow } from './rows.ts'
 import { observation_history } from './tables.ts'
 
-/** The latest word of each check of a resource. */
+/** The latest observation of each check of a resource. */
 export const readChecks = (db: Queryable, rid: string): Promise<ObservationRow[]> => readChecksOf(db, [rid])
 
-/** The latest words of the checks of several resources. */
+/** The latest observations of the checks of several resources. */
 export const readChecksOf = async (db: Queryable, rids: readonly string[]): Promise<ObservationRow[]> => {
   const held = heldBy(db)
   if (held || rids.length === 0) return rids.flatMap((rid) => held?.checksOf(rid) ?? [])
@@ -34,13 +34,13 @@ export type Observed = {
   operation_id: string | null
 }
 
-/** Microseconds, as exact as the database is. */
+/** Microseconds, the database's own precision. */
 const microsOf = (time: string): number =>
   Date.parse(time.replace(/\.\d+/, '')) * 1000 + Math.round(Number(/\.\d+/.exec(time)?.[0] ?? 0) * 1e6)
 
 /**
- * Keeps an observation in the history, and takes it as the latest word unless a newer one exists: newer = greater
- * (observed_at, command_id). Gives the checks as they are then; undefined: superseded.
+ * Stores an observation in the history, and as the latest one unless a newer one exists: newer = greater (observed_at,
+ * command_id). Returns the resulting checks; `undefined`: superseded.
  */
 export const saveObservation = (tx: Tx, row: Observed): readonly ObservationRow[] | undefined => {
   const held = heldOf(tx)
@@ -63,7 +63,7 @@ export type HistoryRow = Omit<ObservationRow, 'swept' | 'rid'> & {
   operation_id: string | null
 }
 
-/** What was observed of a resource since a time, from a place in the given direction; the newest first. */
+/** Observations of a resource since a given time, from a position in the given direction, newest first. */
 export const listObservations = (
   db: Queryable,
   rid: string,
@@ -87,7 +87,7 @@ export const listObservations = (
   )
 }
 
-/** The latest word of each check that there was at a time. */
+/** The latest observation of each check that existed at a given time. */
 export const checksAt = (db: Queryable, rid: string, at: string): Promise<ObservationRow[]> =>
   rowsOf(
     db,
@@ -97,7 +97,7 @@ export const checksAt = (db: Queryable, rid: string, at: string): Promise<Observ
         order by source, check_key, observed_at desc, command_id desc`,
   )
 
-/** What the own health of a resource now follows from. */
+/** The data that determine a resource's own current health. */
 export type HealthRow = {
   rid: string
   resource_id: string
@@ -108,7 +108,7 @@ export type HealthRow = {
 }
 /** `dependent` takes health from `peer`. */
 export type FlowRow = { dependent: string; reltype_id: number; peer: string }
-/** Types along whose edges health flows: from where out-edges lead, and from where in-edges come. */
+/** Edge types along which health flows: from the targets of out-edges, and from the sources of in-edges. */
 export type FlowTypes = { out: readonly number[]; incoming: readonly number[] }
 
 /** The peers from which `dependent` takes health, with the type of the edge. */
@@ -119,7 +119,10 @@ const peersOf = (dependent: SQL, { out, incoming }: FlowTypes): SQL =>
        select src, reltype_id from catalog.relationship
          where dst = ${dependent} and reltype_id = any(${array(incoming, 'smallint')}))`
 
-/** These resources and all from which they take health, however far, in one statement; the nearest first, at most `limit`. */
+/**
+ * These resources and all from which they take health, at any distance, in one statement; nearest first, at most
+ * `limit`.
+ */
 export const listFlowing = (
   db: Queryable,
   rids: readonly string[],
@@ -137,7 +140,7 @@ export const listFlowing = (
         join catalog.resource n on n.rid = w.rid join catalog.resource_state s on s.rid = w.rid`,
   )
 
-/** From whom these resources take health; at most `limit`. */
+/** The resources from which these take health; at most `limit`. */
 export const listFlows = (
   db: Queryable,
   rids: readonly string[],
@@ -150,7 +153,7 @@ export const listFlows = (
         cross join lateral ${peersOf(sql`f.rid`, types)} e limit ${limit}`,
   )
 
-/** Resources whose checks ran out since they were last looked at. */
+/** Resources with checks that expired since the last sweep. */
 export const expiredResources = async (db: Queryable, now: string, limit: number): Promise<string[]> => {
   const rows = await rowsOf<{ rid: string }>(
     db,

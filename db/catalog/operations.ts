@@ -2,10 +2,10 @@ import { sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { array, rowsOf } from './resources/rows.ts'
 
-/** Which operations touch which resources, as the operations app tells: the model behind operations-summary. */
+/** Which operations touch which resources, as the operations app reports them: the model behind operations-summary. */
 export type OperationFact = { operation_id: string; kind: string; title: string; status: string; at: string }
 
-/** An operation was queued for these resources; ids that are not known here are left out. */
+/** Records that an operation was queued for these resources; unknown ids are left out. */
 export const addOperation = (tx: Tx, fact: OperationFact, resource_ids: readonly string[]) =>
   tx.execute(sql`
     insert into catalog.rm_resource_operation (rid, operation_id, kind, title, status, created_at)
@@ -40,7 +40,7 @@ export type SummaryRow = {
   version_to: number | null
 }
 
-/** The newest operations of a resource with the versions that they brought it from and to. */
+/** The newest operations of a resource, with the versions before and after each. */
 export const lastOperations = (db: Queryable, rid: string, limit: number): Promise<SummaryRow[]> =>
   rowsOf(
     db,
@@ -57,7 +57,7 @@ export const countOperations = (db: Queryable, rid: string): Promise<{ status: s
     sql`select status, count(*)::int as n from catalog.rm_resource_operation where rid = ${rid} group by status`,
   )
 
-/** Aggregates of a consumer: all that it follows, those that are held, and the events that wait for a person. */
+/** Counts of a consumer: the aggregates that it follows, the held ones, and the events that wait for a person. */
 export const countHeld = async (db: Queryable, consumer: string) => {
   const [row] = await rowsOf<{ aggregates: number; held: number; dead_letters: number }>(
     db,
@@ -69,7 +69,7 @@ export const countHeld = async (db: Queryable, consumer: string) => {
   return row ?? { aggregates: 0, held: 0, dead_letters: 0 }
 }
 
-/** What the index holds of one operation, for comparison and for rebuilding it. */
+/** The index rows of one operation, for comparing and rebuilding it. */
 export const operationRows = async (db: Queryable, operation_id: string): Promise<string> => {
   const [row] = await rowsOf<{ rows: string }>(
     db,
@@ -81,7 +81,7 @@ export const operationRows = async (db: Queryable, operation_id: string): Promis
 export const forgetOperation = (tx: Tx, operation_id: string) =>
   tx.execute(sql`delete from catalog.rm_resource_operation where operation_id = ${operation_id}`)
 
-/** Operations that have rows in the index. */
+/** Operations with rows in the index. */
 export const listIndexed = async (db: Queryable): Promise<string[]> =>
   (
     await rowsOf<{ id: string }>(db, sql`select distinct operation_id::text as id from catalog.rm_resource_operation`)

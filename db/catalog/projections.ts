@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../client.ts'
 import { projection } from './tables.ts'
 
-/** Whether somebody told a projection to wait; it holds for every process of this app. */
+/** Whether someone paused a projection; this holds for every process of this app. */
 export const isPaused = async (db: Queryable, name: string): Promise<boolean> =>
   first(await db.select({ state: projection.state }).from(projection).where(eq(projection.name, name)))?.state ===
   'paused'

@@ -11,7 +11,7 @@ export type ProviderRow = typeof provider.$inferSelect
 const kept = sql`provider_id, rid, capability_id, version, attributes, capacity, priority, expires_at, last_command_id,
   rev, valid_from`
 
-/** Resources with providers whose time ran out and of which that was not told. */
+/** Resources with expired providers whose expiry has not been emitted. */
 export const expiredProviders = async (db: Queryable, now: string, limit: number): Promise<string[]> => {
   const rows = await rowsOf<{ rid: string }>(
     db,
@@ -22,7 +22,7 @@ export const expiredProviders = async (db: Queryable, now: string, limit: number
   return rows.map(({ rid }) => rid)
 }
 
-/** Marks the providers of a resource whose time ran out as told; gives their ids. */
+/** Marks the expired providers of a resource as emitted; returns their ids. */
 export const markProvidersSwept = async (tx: Tx, rid: string, now: string): Promise<string[]> => {
   const rows = await rowsOf<{ provider_id: string }>(
     tx,
@@ -33,7 +33,7 @@ export const markProvidersSwept = async (tx: Tx, rid: string, now: string): Prom
   return rows.map(({ provider_id }) => provider_id)
 }
 
-/** Owners of the claims of these resources. */
+/** The owners of the offers that these resources claim. */
 export const claimedOwners = async (db: Queryable, rids: readonly string[], uses_id: number): Promise<string[]> => {
   const rows = await rowsOf<{ dst: string }>(
     db,
@@ -43,7 +43,7 @@ export const claimedOwners = async (db: Queryable, rids: readonly string[], uses
   return rows.map(({ dst }) => dst)
 }
 
-/** How many capabilities each of these resources offers now. */
+/** How many capabilities each of these resources currently offers. */
 export const countProviders = async (db: Queryable, rids: readonly string[]): Promise<Map<string, number>> => {
   const rows = await rowsOf<{ rid: string; n: number }>(
     db,
@@ -69,7 +69,7 @@ export type OfferRow = Omit<ProviderRow, 'capability_id'> & {
   claims: number
 }
 
-/** Claims open now, or at a time: the edges in which the condition over the alias o holds. */
+/** Claims open now or at a given time: the edges that satisfy the condition over the alias o. */
 const edgesOpen = (at: string | undefined, condition: SQL): SQL =>
   at === undefined
     ? sql`(select o.src, o.dst, o.rel_no, o.properties from catalog.relationship o where ${condition})`
@@ -79,12 +79,12 @@ const edgesOpen = (at: string | undefined, condition: SQL): SQL =>
            select o.src, o.dst, o.rel_no, o.properties from catalog.relationship_history o
              where ${condition} and o.valid_from <= ${at}::timestamptz and o.valid_to > ${at}::timestamptz)`
 
-/** A claim without an amount counts one. */
+/** A claim without an amount counts as one. */
 const claimsOf = (uses_id: number | SQL, at: string | undefined): SQL =>
   sql`(select coalesce(sum(coalesce((e.properties->>'amount')::float8, 1)), 0) as reserved, count(*)::int as claims
        from ${edgesOpen(at, sql`o.dst = v.rid and o.reltype_id = ${uses_id}`)} e where e.properties->>'provider_id' = v.provider_id)`
 
-/** Providers now, or as they were at a time. */
+/** Providers now, or as they were at a given time. */
 const providersOf = (at: string | undefined): SQL =>
   at === undefined
     ? sql`catalog.provider`
@@ -94,7 +94,7 @@ const providersOf = (at: string | undefined): SQL =>
            select ${kept}, null from catalog.provider_history
              where valid_from <= ${at}::timestamptz and valid_to > ${at}::timestamptz)`
 
-/** How resources are now, or were at a time: health is not kept. */
+/** Resource states now, or as they were at a given time; health is not kept. */
 const statesOf = (at: string | undefined): SQL =>
   at === undefined
     ? sql`join catalog.resource_state s on s.rid = v.rid`
@@ -110,7 +110,10 @@ export const offers = {
   ids: (provider_ids: readonly string[]) => sql`v.provider_id = any(${array(provider_ids, 'text')})`,
 }
 
-/** Providers with all that matching asks of them, at most `limit`, by id; `at`: as they were then. `uses_id`: the relationship type of claims. */
+/**
+ * Providers with all columns that matching needs, at most `limit`, by id; `at`: as they were then. `uses_id`: the
+ * relationship type of claims.
+ */
 export const listOffers = async (
   db: Queryable,
   uses_id: number,
@@ -133,7 +136,7 @@ export const listOffers = async (
 
 const USES = sql`(select id from catalog.relationship_type where type_key = 'uses_capability')`
 
-/** What these resources offer now, with the claims on it. */
+/** The current offers of these resources, with the claims on them. */
 export const openOffers = (db: Queryable, rids: readonly string[]): Promise<(HeldOffer & Claims)[]> =>
   rowsOf(
     db,
@@ -145,7 +148,7 @@ export const openOffers = (db: Queryable, rids: readonly string[]): Promise<(Hel
 
 export type DefinitionCount = { capability_id: number; status: string; region_id: string | null; n: number }
 
-/** How many providers each of these definitions has that the caller may see, by effective status and region. */
+/** How many providers of each definition the caller may see, by effective status and region. */
 export const countOffers = (
   db: Queryable,
   capability_ids: readonly number[],
@@ -176,7 +179,7 @@ export const countOffers = (
 
 export type Reservation = { src: string; dst: string; resource_id: string; target_id: string }
 
-/** Claims whose time ran out, the oldest first. Their times are UTC text of one length. */
+/** Expired claims, the oldest first. Their times are UTC text of one length. */
 export const expiredClaims = (db: Queryable, uses_id: number, now: string, limit: number): Promise<Reservation[]> =>
   rowsOf(
     db,
@@ -192,11 +195,11 @@ export type ClaimRow = {
   peer_rid: string
   peer_id: string
   properties: Record<string, unknown>
-  /** The capability of the provider that is claimed; null when it is none of the peer, or is withdrawn. */
+  /** The capability of the claimed provider; null if the peer has no such provider, or it is withdrawn. */
   offered: string | null
 }
 
-/** What these resources claim, or claimed at a time: their open uses_capability edges. */
+/** The claims of these resources now or at a given time: their open uses_capability edges. */
 export const listClaims = async (
   db: Queryable,
   rids: readonly string[],

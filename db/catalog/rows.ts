@@ -4,18 +4,18 @@ import type { resource, resource_state } from './tables.ts'
 type Fixed_ = Omit<typeof resource.$inferSelect, 'rid' | 'identity_hash'>
 type State = Omit<typeof resource_state.$inferSelect, 'health_status' | 'drift_status'>
 
-/** A resource with its state, as one row. Row numbers are text, times the database's own text. */
+/** A resource with its state, as one row. Row numbers are text; times are the database's own text. */
 export type ResourceRow = Fixed_ &
   State & { parent_id: string | null; health_status: HealthStatus; drift_status: 'in_sync' | 'drifted' | 'unknown' }
 
-/** What of a resource is fixed for life: its row number, id and type. */
+/** The immutable parts of a resource: its row number, id and type. */
 export type Fixed = Pick<ResourceRow, 'rid' | 'resource_id' | 'type_id'>
 
 export type LockMode = 'key share' | 'no key update' | 'update'
 
 export type NewResource = Omit<typeof resource.$inferInsert, 'rid'> & { rid: string }
 
-/** An open edge. `rel_no` names it for ever. */
+/** An open edge. `rel_no` identifies it permanently. */
 export type EdgeRow = {
   src: string
   reltype_id: number
@@ -30,7 +30,7 @@ export type EdgeKey = { src: string; reltype_id: number; dst: string }
 
 export type EdgeCause = { at: string; command_id: string | null; operation_id: string | null }
 
-/** An edge that was closed, with the ids of both ends. */
+/** A closed edge, with the ids of both ends. */
 export type ClosedEdge = EdgeRow & { from_id: string; to_id: string }
 
 export type ObservationRow = {

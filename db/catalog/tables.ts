@@ -9,14 +9,17 @@ import { catalogSchema } from './schema.ts'
 
 export { catalogSchema }
 
-/** Rows of the catalog (catalog.md 9). Truth is `resource`, `resource_state`, `relationship`; the rest follows from them. */
+/**
+ * Rows of the catalog (catalog.md 9). The truth is `resource`, `resource_state`, `relationship`; everything else is
+ * derived.
+ */
 const t = catalogSchema.table
 
 export const { outbox, relay_state } = outboxTables(catalogSchema)
 export const inboxOf = inboxTables(catalogSchema)
 export const { inbox, projection_version, dead_letter, projection } = inboxOf
 
-/** Loaded packs; `load_no` grows with each load that changed something, so that processes see it. */
+/** Loaded packs; `load_no` grows with each load that changes something, so that processes notice it. */
 export const pack = t(
   'pack',
   {
@@ -29,7 +32,7 @@ export const pack = t(
   },
   (c) => [primaryKey({ columns: [c.pack, c.version] })],
 )
-/** One row per version; `id` names the key and is the same in all its versions. `retired`: gone from the files. */
+/** One row per version; `id` stands for the key and is the same in all versions. `retired`: removed from the files. */
 export const type = t(
   'type',
   {
@@ -62,7 +65,7 @@ export const capability_def = t(
   (c) => [primaryKey({ columns: [c.id, c.version] }), unique().on(c.capability_key, c.version)],
 )
 
-/** What a resource is: moves rarely and carries the indexes. */
+/** The identity of a resource: changes rarely and carries the indexes. */
 export const resource = t(
   'resource',
   {
@@ -79,10 +82,10 @@ export const resource = t(
     /** Row numbers from the root to this one. */
     path: ltree('path').notNull(),
     desired_state: object('desired_state'),
-    /** Who set which field last: managers by pointer (catalog.md 7.4). */
+    /** Who last set which field: managers by pointer (catalog.md 7.4). */
     field_owners: json<Record<string, string>>('field_owners').notNull().default(sql`'{}'`),
     identity_hash: bytea('identity_hash'),
-    /** False once the lifecycle ended: name and natural identity are free again. */
+    /** False once the lifecycle has ended: name and natural identity are then free again. */
     is_open: boolean('is_open').notNull().default(true),
     created_at: at('created_at').notNull(),
     created_by: text('created_by').notNull(),
@@ -100,7 +103,10 @@ export const resource = t(
   ],
 )
 
-/** How a resource is: changes with every command, so it has its primary key and no other index (all updates stay HOT). */
+/**
+ * The state of a resource: it changes with every command, so it has only its primary key as an index (all updates stay
+ * HOT).
+ */
 export const resource_state = t('resource_state', {
   rid: big('rid').primaryKey(),
   version: integer('version').notNull(),
@@ -110,7 +116,7 @@ export const resource_state = t('resource_state', {
   observed_state: object('observed_state'),
   health_status: text('health_status').notNull().default('unknown'),
   health_reason: text('health_reason').notNull().default('never_observed'),
-  /** When the own health may change by itself: the next check runs out. */
+  /** When own health may change by time alone: the next expiry of a check. */
   health_expires_at: at('health_expires_at'),
   health_revision: count('health_revision'),
   capability_revision: count('capability_revision'),
@@ -136,7 +142,7 @@ const edge = {
   command_id: uuid('command_id'),
   operation_id: uuid('operation_id'),
 }
-/** Open edges. `rel_no` is never used again: a closed and reopened edge is another one. */
+/** Open edges. `rel_no` is never reused: a closed and reopened edge is a new one. */
 export const relationship = t('relationship', { ...edge, rel_no: rowId('rel_no').unique() }, (c) => [
   primaryKey({ columns: [c.src, c.reltype_id, c.dst] }),
   uniqueIndex('relationship_in').on(c.dst, c.reltype_id, c.src),
@@ -155,7 +161,7 @@ export const relationship_history = t(
   ],
 )
 
-/** Each version as a merge patch from the one before, every 20th whole. Partitioned by rid. */
+/** Each version as a merge patch from the previous one, every 20th as a whole. Partitioned by rid. */
 export const revision = t(
   'revision',
   {
@@ -173,7 +179,7 @@ export const revision = t(
   (c) => [primaryKey({ columns: [c.rid, c.version] }), index('revision_at').on(c.rid, c.at)],
 )
 
-/** Every command once, with its first answer byte for byte (catalog.md 8). Public keys are in it too. */
+/** Every command once, with its first answer byte for byte (catalog.md 8), including commands with public keys. */
 export const command_log = t(
   'command_log',
   {
@@ -194,7 +200,7 @@ export const command_log = t(
   ],
 )
 
-/** Which operation brought which change: the reference only, never the operation's history. */
+/** Which operation made which change: only the reference, never the operation's history. */
 export const resource_operation = t(
   'resource_operation',
   {
@@ -225,8 +231,8 @@ export const evidence_ref = t(
 )
 
 /**
- * What a resource offers to others. `withdrawn` rows stay for history; one open row per resource, capability, version.
- * `swept`: that its time ran out was told.
+ * A resource's offers to others. `withdrawn` rows stay as history; one open row per resource, capability, version.
+ * `swept`: its expiry was emitted.
  */
 export const provider = t(
   'provider',
@@ -243,7 +249,7 @@ export const provider = t(
     swept: boolean('swept').notNull().default(false),
     last_command_id: uuid('last_command_id'),
     rev: count('rev', 1),
-    /** Since when it is as it is. Of rows from before this was kept nobody knows. */
+    /** The start of its current state; unknown for rows older than this column. */
     valid_from: at('valid_from').notNull().default(sql`'-infinity'`),
   },
   (c) => [
@@ -253,7 +259,7 @@ export const provider = t(
   ],
 )
 
-/** What providers were before they were changed, for the past. */
+/** Former states of providers, for queries about the past. */
 export const provider_history = t(
   'provider_history',
   {
@@ -278,7 +284,7 @@ export const provider_history = t(
   ],
 )
 
-/** The latest word of each check. `swept`: its running out was stored and told. */
+/** The latest observation of each check. `swept`: its expiry was stored and emitted. */
 export const observation_latest = t(
   'observation_latest',
   {
@@ -300,7 +306,7 @@ export const observation_latest = t(
   ],
 )
 
-/** Every word of every check, also one that came too late; kept for 30 days. */
+/** Every observation of every check, including late ones; kept for 30 days. */
 export const observation_history = t(
   'observation_history',
   {
@@ -322,7 +328,7 @@ export const observation_history = t(
   ],
 )
 
-/** One row per write and per 403, in its transaction; sealed afterwards by the relay (reliability.md 5.4). */
+/** One row per write and per 403, in its transaction; the relay seals it afterwards (reliability.md 5.4). */
 export const audit = auditTable(catalogSchema, 'audit')
 
 export * from './beside.ts'

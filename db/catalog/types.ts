@@ -4,19 +4,19 @@ import type { Queryable, Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
 import { capability_def, pack, relationship_type, resource, type } from './tables.ts'
 
-/** Type packs as they are stored: every version that was ever loaded stays, since rows keep the version they fit. */
+/** Stored type packs: every version ever loaded stays, since rows keep the version that they fit. */
 export const readTypes = (db: Queryable) => db.select().from(type).orderBy(type.id, type.version)
 export const readRelationshipTypes = (db: Queryable) =>
   db.select().from(relationship_type).orderBy(relationship_type.id)
 export const readCapabilities = (db: Queryable) => db.select().from(capability_def).orderBy(capability_def.id)
 
-/** A number that grows with every load that changed something. */
+/** A number that grows with every load that changes something. */
 export const readLoadNo = async (db: Queryable): Promise<number> => {
   const [row] = await db.select({ sum: sql<number>`coalesce(sum(load_no), 0)::int` }).from(pack)
   return row?.sum ?? 0
 }
 
-/** One load of packs at a time, across processes. */
+/** Only one load of packs at a time, across processes. */
 export const lockPacks = (tx: Tx) => tx.execute(sql`select ${lockOf('packs')}`)
 
 export const readPacks = (tx: Tx) => tx.select().from(pack)
@@ -54,7 +54,7 @@ export const saveCapability = (tx: Tx, id: number, document: Capability) => {
     .onConflictDoUpdate({ target: [capability_def.id, capability_def.version], set: values })
 }
 
-/** Marks types that are no longer in any file: they stay readable, and no resource can be created with them. */
+/** Marks types that no file contains any longer: they stay readable, and no resource can be created with them. */
 export const retireTypes = (tx: Tx, type_keys: string[]) =>
   tx.update(type).set({ retired: true }).where(inArray(type.type_key, type_keys))
 

@@ -1,6 +1,9 @@
 import type { Db, Tx } from '../client.ts'
 
-/** Runs work with all its checks and always rolls it back; inside a transaction, to a savepoint. Throws as the work does. */
+/**
+ * Runs work with all its checks and always rolls it back; inside a transaction, to a savepoint. Rethrows the work's
+ * errors.
+ */
 export const attempt = async <T>(on: Db | Tx, work: (tx: Tx) => Promise<T>): Promise<T> => {
   const rollback = new Error('rolled back')
   const done: T[] = []

@@ -27,22 +27,25 @@ export const idempotencyTable = (schema: PgSchema) =>
   )
 export type IdempotencyTable = ReturnType<typeof idempotencyTable>
 
-/** Who sends what under which key. `caller` is `user:<uuid>`, `route` is method + path template. */
+/** The sender, route, key and content of a request. `caller` is `user:<uuid>`, `route` is method + path template. */
 export type IdempotentRequest = { caller: string; route: string; key: string; fingerprint: Buffer }
 
-/** An answer as it was first given: replayed byte for byte. */
+/** The first answer, replayed byte for byte. */
 export type StoredAnswer = {
   status: number
   headers: Record<string, string>
   body: Buffer
-  /** The resource that it is about. */
+  /** The resource that it concerns. */
   about?: string | null
 }
 
-/** HMAC over the content of a request (path parameters, query, If-Match, body). Not a plain hash: bodies can hold secrets. */
+/**
+ * HMAC over the content of a request (path parameters, query, If-Match, body). Not a plain hash, because bodies can
+ * contain secrets.
+ */
 export const fingerprintOf = (key: Uint8Array, parts: unknown): Buffer => hmacSha256(key, canonicalJson(parts))
 
-/** The use of a key by an earlier request; its answer, if it has been given. */
+/** An earlier request's use of a key; its answer, if there is one. */
 export type Used = { command_id: string | null; answer: StoredAnswer | null }
 
 export const stillRunning = () =>
@@ -52,9 +55,9 @@ export const stillRunning = () =>
   })
 
 /**
- * The first statement of a command's transaction: takes the key, or returns its earlier use. A running twin makes it
- * wait (lock time-out: 409 in_progress). Other content under the same key is 422 `idempotency_key_reused`. The call
- * itself sends the statement: the caller's next statement comes after it.
+ * The first statement of a command's transaction: takes the key, or returns its earlier use. It waits for a concurrent
+ * request with the same key (lock timeout: 409 in_progress). Other content under the same key is 422
+ * `idempotency_key_reused`. The call itself sends the statement: the caller's next statement comes after it.
  */
 export const claimKey = async (
   tx: Tx,
@@ -75,7 +78,10 @@ export const claimKey = async (
   return used
 }
 
-/** Returns the use of a key without taking it, or undefined if the key is free. Refuses other content as `claimKey` does. */
+/**
+ * Returns the use of a key without taking it, or `undefined` if the key is free. Refuses other content as `claimKey`
+ * does.
+ */
 export const readKey = async (
   db: Queryable,
   table: IdempotencyTable,
@@ -88,7 +94,7 @@ export const readKey = async (
       'validation_error',
       'idempotency_key_reused',
       'This Idempotency-Key was used for another request.',
-      { hint: 'Make a new key for a new request; repeat a request with its own key and unchanged content.' },
+      { hint: 'Use a new key for a new request; repeat a request with its own key and unchanged content.' },
     )
   }
   const answer =
@@ -96,7 +102,7 @@ export const readKey = async (
   return { command_id: row.command_id, answer }
 }
 
-/** Stores the first answer by compare-and-set, and returns the stored one: whoever answers first decides for all. */
+/** Stores the first answer by compare-and-set, and returns the stored one: the first answer wins. */
 export const storeAnswer = async (
   db: Queryable,
   table: IdempotencyTable,

@@ -14,7 +14,7 @@ import {
   type Used,
 } from './keys.ts'
 
-/** A command as its key sees it. With a `command_id` its answer may come after the commit. */
+/** A command as identified by its key. With a `command_id` its answer may come after the commit. */
 export type Command = { request: IdempotentRequest; command_id?: string; dry_run?: boolean }
 type Known = Pick<Command, 'command_id' | 'dry_run'>
 
@@ -23,25 +23,25 @@ export type Given = {
   status: number
   headers?: Record<string, string>
   body: unknown
-  /** The resource that it is about. */
+  /** The resource that it concerns. */
   about?: string | null
-  /** The last writes of the command, not sent yet: they go out with the answer. */
+  /** The command's last writes, not sent yet: they go out with the answer. */
   writes?: Statement[]
 }
 export type Answer = StoredAnswer & { replayed: boolean }
 
 export type Decision<E> = {
-  /** The result of a dry run; nobody else sees it. */
+  /** The result of a dry run, visible only to its caller. */
   effect: E
   /**
-   * Writes rows, facts, audit and outbox, and answers; `later`: the caller stores the answer after the commit. A dry run
-   * does not call it.
+   * Writes rows, facts, audit and outbox, and returns the answer; `later`: the caller stores the answer after the
+   * commit. A dry run does not call it.
    */
   keep: () => Promise<Given | 'later'>
 }
 
 export type Steps<S, E> = {
-  /** Locks and reads the subject, in one round trip with the claim; unused if the key is known. */
+  /** Locks and reads the subject, in one round trip with the claim; the result is unused if the key is known. */
   lock?: (tx: Tx) => Promise<S>
   /** Checks policy, state and version, then swaps; throws the refusal. */
   decide: (tx: Tx, subject: S) => Promise<Decision<E>>
@@ -49,22 +49,22 @@ export type Steps<S, E> = {
 
 export type Answered<C> = { command: C; answer: StoredAnswer; writes: Statement[] }
 
-/** Where a schema keeps the keys of its commands and their first answers. */
+/** Where a schema stores the keys of its commands and their first answers. */
 export type Keys<C> = {
   /**
-   * Takes the keys of these commands; gives the earlier use of each that was taken, or why it is refused. The call itself
-   * sends the statement: the caller's next statement comes after it.
+   * Takes the keys of these commands; returns the earlier use of each key that was taken, or why it is refused. The
+   * call itself sends the statement: the caller's next statement comes after it.
    */
   claim: (tx: Tx, commands: readonly C[]) => Promise<readonly (Used | AppError | undefined)[]>
-  /** Stores first answers, and returns those that are stored. */
+  /** Stores first answers, and returns the stored ones. */
   store: (tx: Tx, answered: readonly Answered<C>[], last: Last) => Promise<readonly StoredAnswer[]>
-  /** Gives keys back whose commands were refused while others of their transaction stay. */
+  /** Releases the keys of refused commands while others of their transaction stay. */
   drop?: (tx: Tx, commands: readonly C[]) => Promise<void>
-  /** What no two commands of one claim may share. */
+  /** The names that no two commands of one claim may share. */
   names?: (command: C) => readonly string[]
 }
 
-/** The keys of a schema whose commands have no log of their own. */
+/** The key storage of a schema whose commands have no log of their own. */
 export const keysIn = (table: IdempotencyTable): Keys<Command> => ({
   claim: (tx, commands) =>
     Promise.all(commands.map(({ request, command_id }) => claimKey(tx, table, request, command_id))),
@@ -72,11 +72,11 @@ export const keysIn = (table: IdempotencyTable): Keys<Command> => ({
     Promise.all(answered.map(({ command, answer }) => storeAnswer(tx, table, command.request, answer))),
 })
 
-/** Commands of one schema. */
+/** The dependencies for running one schema's commands. */
 export type Kernel<C = Command> = {
   db: Db
   keys: Keys<C>
-  /** Writes the audit row of a 403, whose own transaction is gone. */
+  /** Writes the audit row of a 403, whose own transaction was rolled back. */
   denied?: (error: AppError) => Promise<void>
   /** The refusal behind an error of the database, such as a name that another transaction took first. */
   clash?: (error: unknown) => AppError | undefined
@@ -92,8 +92,8 @@ export type Outcome<E> =
   | { later: { command_id: string; repeated: boolean } }
 
 /**
- * Runs a command once per key in one transaction: claim, lock, decide, keep (reliability.md 3). A repeat gets the stored
- * bytes. A refusal (a throw) rolls the key back with the rest, so a corrected request may use it again.
+ * Runs a command once per key in one transaction: claim, lock, decide, keep (reliability.md 3). A repeat gets the
+ * stored bytes. A refusal (a throw) rolls the key back with everything else, so a corrected request may reuse it.
  */
 export const run = async <S, E, C extends Known = Command>(
   kernel: Kernel<C>,
@@ -110,13 +110,13 @@ export const run = async <S, E, C extends Known = Command>(
 
 export type ManySteps<S, E, C> = {
   lock?: (tx: Tx) => Promise<S>
-  /** A decision or a refusal of each command whose key is fresh, in their order. What is refused has left nothing behind. */
+  /** A decision or a refusal for each command with a fresh key, in order. Refused commands have left no changes. */
   decide: (tx: Tx, subject: S, fresh: readonly C[], last: Last) => Promise<(Decision<E> | AppError)[]>
-  /** Hears of each refusal, with the place of its command; what it throws ends all. */
+  /** Receives each refusal, with the index of its command; an error that it throws ends the whole run. */
   refused?: (error: AppError, at: number) => void
 }
 
-/** Runs commands in one transaction, each once per key and each refused by itself, in their order. */
+/** Runs commands in one transaction, in order, each once per key and each refused on its own. */
 export const runEach = async <S, E, C extends Known>(
   kernel: Kernel<C>,
   commands: readonly C[],
@@ -140,7 +140,7 @@ export const runEach = async <S, E, C extends Known>(
   }
 }
 
-/** Commands in parts, none of which names the same thing twice. */
+/** Splits commands into parts in which no name occurs twice. */
 const partsOf = <C>(commands: readonly C[], names: (command: C) => readonly string[] = () => []): C[][] => {
   const parts: C[][] = [[]]
   let seen = new Set<string>()
@@ -159,7 +159,7 @@ const partsOf = <C>(commands: readonly C[], names: (command: C) => readonly stri
 const TRIES = 3
 const codeOf = (error: unknown) => (error as { cause?: { code?: string } }).cause?.code
 
-/** Commits work of one transaction; tries up to three times after a deadlock. */
+/** Commits the work of one transaction; retries after a deadlock, up to three attempts in all. */
 export const commit = async <T>(
   { db, clash, wake }: Pick<Kernel, 'db' | 'clash' | 'wake'>,
   work: (tx: Tx, last: Last) => Promise<T>,
@@ -183,7 +183,7 @@ export const commit = async <T>(
   }
 }
 
-/** The same for a command that answers in its transaction; `tried` makes the body of a dry run's answer. */
+/** Like `run`, for a command that answers in its transaction; `tried` makes the body of a dry run's answer. */
 export const runAnswered = async <E>(
   kernel: Kernel,
   command: Command,
@@ -210,7 +210,7 @@ const perform = async <S, E, C extends Known>(
   { lock, decide, refused }: ManySteps<S, E, C>,
   last: Last,
 ): Promise<(Outcome<E> | AppError)[]> => {
-  // The server takes them in this order.
+  // The server executes them in this order.
   const [claiming, locking] = await Promise.allSettled([keys.claim(tx, commands), lock?.(tx)])
   const used = unwrap(claiming)
   const fresh = commands.filter((_, at) => used[at] === undefined)
@@ -232,7 +232,7 @@ const perform = async <S, E, C extends Known>(
   return outcomes.map((one) => one ?? { answer: { ...(answers.next().value as StoredAnswer), replayed: false } })
 }
 
-/** undefined: it is answered, and its answer is to be stored. */
+/** `undefined`: it has an answer, which must be stored. */
 const kept = async <C extends Known, E>(
   command: C,
   { effect, keep }: Decision<E>,

@@ -6,7 +6,7 @@ import { credentials, type EnrolmentTokenRow, enrolment_tokens } from './tables.
 export const getCredential = (db: Queryable, user_id: string) =>
   db.select().from(credentials).where(eq(credentials.user_id, user_id)).then(first)
 
-/** Writes a user's first hash. Returns undefined if there is one already. */
+/** Stores a user's first hash. Returns `undefined` if one already exists. */
 export const addCredential = (tx: Tx, row: { user_id: string; password_hash: string; change_id: string }) =>
   tx
     .insert(credentials)
@@ -15,7 +15,7 @@ export const addCredential = (tx: Tx, row: { user_id: string; password_hash: str
     .returning()
     .then(first)
 
-/** Replaces the hash that was read at `version`. Returns undefined if another change replaced it first. */
+/** Replaces the hash that was read at `version`. Returns `undefined` if another change replaced it first. */
 export const replaceCredential = (
   tx: Tx,
   row: { user_id: string; password_hash: string; change_id: string },
@@ -35,7 +35,7 @@ export const rehashCredential = (db: Queryable, user_id: string, from: string, t
     .set({ password_hash: to })
     .where(equals(credentials, { user_id, password_hash: from }))
 
-/** Adds an enrolment token, or returns the one that the same change made before. */
+/** Adds an enrolment token, or returns the one that the same change created earlier. */
 export const addEnrolmentToken = async (tx: Tx, row: Omit<EnrolmentTokenRow, 'used_at' | 'used_by'>) => {
   const added = await tx.insert(enrolment_tokens).values(row).onConflictDoNothing().returning().then(first)
   return added ?? tx.select().from(enrolment_tokens).where(eq(enrolment_tokens.change_id, row.change_id)).then(first)
@@ -44,7 +44,7 @@ export const addEnrolmentToken = async (tx: Tx, row: Omit<EnrolmentTokenRow, 'us
 export const getEnrolmentToken = (db: Queryable, token_id: string) =>
   db.select().from(enrolment_tokens).where(eq(enrolment_tokens.token_id, token_id)).then(first)
 
-/** Uses a token up. Returns undefined if it was used before. */
+/** Uses up a token. Returns `undefined` if it was already used. */
 export const useEnrolmentToken = (tx: Tx, token_id: string, used_by: string) =>
   tx
     .update(enrolment_tokens)
@@ -53,7 +53,7 @@ export const useEnrolmentToken = (tx: Tx, token_id: string, used_by: string) =>
     .returning()
     .then(first)
 
-/** Ends every open link of a user, or those that are older than one: a new password, or a new link, is the last word. */
+/** Ends all open links of a user, or those older than the given one: a new password or a new link supersedes them. */
 export const supersedeEnrolmentTokens = (tx: Tx, user_id: string, than?: Pick<EnrolmentTokenRow, 'token_id'>) =>
   tx
     .update(enrolment_tokens)
@@ -66,6 +66,6 @@ export const supersedeEnrolmentTokens = (tx: Tx, user_id: string, than?: Pick<En
       ),
     )
 
-/** Forgets enrolment tokens a week after their end: as long as a repeat of their use is answered. */
+/** Deletes enrolment tokens a week after they expire; until then a repeat of their use is answered. */
 export const pruneEnrolmentTokens = (db: Db): Promise<number> =>
   pruneRows(db, enrolment_tokens, sql`expires_at < now() - interval '7 days'`)

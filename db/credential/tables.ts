@@ -3,10 +3,13 @@ import { index, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
 import { at, big, bytea, count } from '../columns.ts'
 import { outboxTables } from '../outbox.ts'
 
-/** Rows of the credential app: password hashes, one-time enrolment tokens and authenticator apps. Nobody else reads them. */
+/**
+ * Rows of the credential app: password hashes, one-time enrolment tokens and authenticator apps. No other app reads
+ * them.
+ */
 export const credentialSchema = pgSchema('credential')
 
-/** `version` moves with each set or change; `change_id` names the last one, so that its repeat is recognised. */
+/** `version` grows with each set or change; `change_id` names the last one, so that a repeat is recognized. */
 export const credentials = credentialSchema.table('credentials', {
   user_id: uuid('user_id').primaryKey(),
   password_hash: text('password_hash').notNull(),
@@ -32,9 +35,8 @@ export const enrolment_tokens = credentialSchema.table(
 export type EnrolmentTokenRow = typeof enrolment_tokens.$inferSelect
 
 /**
- * The authenticator app of a person. The secret is sealed under the key encryption key `kek_id`. `last_step` is the
- * newest time step whose code was taken: it and older ones count no more. Wrong codes are counted since
- * `failures_since`.
+ * A person's authenticator app. The secret is sealed under the key encryption key `kek_id`. `last_step` is the newest
+ * time step whose code was accepted: it and older ones no longer count. Wrong codes are counted since `failures_since`.
  */
 export const totp_factors = credentialSchema.table('totp_factors', {
   user_id: uuid('user_id').primaryKey(),

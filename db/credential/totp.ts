@@ -5,11 +5,11 @@ import { type TotpRow, totp_factors } from './tables.ts'
 export const getTotp = (db: Queryable, user_id: string) =>
   db.select().from(totp_factors).where(eq(totp_factors.user_id, user_id)).then(first)
 
-/** The authenticator app, locked: codes that come at once are judged one after the other. */
+/** Locks the authenticator app, so that concurrent codes are checked one after another. */
 export const lockTotp = (tx: Tx, user_id: string) =>
   tx.select().from(totp_factors).where(eq(totp_factors.user_id, user_id)).for('update').then(first)
 
-/** Takes the place of the one before. Undefined if this set-up was saved already: its codes stay used. */
+/** Replaces the previous authenticator app. Returns `undefined` if this setup was already saved: codes stay used. */
 export const saveTotp = (db: Queryable, row: typeof totp_factors.$inferInsert) =>
   db
     .insert(totp_factors)
@@ -25,15 +25,15 @@ export const saveTotp = (db: Queryable, row: typeof totp_factors.$inferInsert) =
 export const changeTotp = (tx: Tx, user_id: string, change: Partial<TotpRow>) =>
   tx.update(totp_factors).set(change).where(eq(totp_factors.user_id, user_id))
 
-/** Returns the row that is gone. */
+/** Returns the deleted row. */
 export const deleteTotp = (db: Queryable, user_id: string) =>
   db.delete(totp_factors).where(eq(totp_factors.user_id, user_id)).returning().then(first)
 
-/** Those whose secret an older key seals. */
+/** Rows whose secret is sealed by an older key. */
 export const totpsSealedBefore = (db: Queryable, kek_id: string, limit: number) =>
   db.select().from(totp_factors).where(ne(totp_factors.kek_id, kek_id)).limit(limit)
 
-/** Keeps the same secret under another key, unless it was replaced meanwhile. */
+/** Stores the same secret under another key, unless it was replaced meanwhile. */
 export const resealTotp = (db: Queryable, { id, user_id }: TotpRow, secret: Buffer, kek_id: string) =>
   db
     .update(totp_factors)

@@ -3,7 +3,7 @@ import { pick } from '../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
 import { type ChangeRow, type ChangeStatus, changes } from './tables.ts'
 
-/** A pending change that no decision met in time is `expired`; no row says so. */
+/** A pending change that no one decided in time is `expired`; no row stores that. */
 export type ChangeState = ChangeStatus | 'expired'
 
 const ended = sql`clock_timestamp()`
@@ -33,7 +33,7 @@ export const insertChange = async (tx: Tx, change: NewChange, ttl_s: number): Pr
   return row
 }
 
-/** Changes from the newest on, one page before an id. */
+/** Changes, newest first, one page before an id. */
 export const listChanges = (
   db: Queryable,
   { state, before, limit }: { state: ChangeState | undefined; before: string | undefined; limit: number },
@@ -45,11 +45,11 @@ export const listChanges = (
     .orderBy(desc(changes.id))
     .limit(limit)
 
-/** The change, locked: one decision at a time. */
+/** Locks the change, so that there is one decision at a time. */
 export const lockChange = (tx: Tx, id: string): Promise<KnownChange | undefined> =>
   tx.select(columns).from(changes).where(eq(changes.id, id)).for('update').then(first)
 
-/** Decides a change that is still pending. Returns undefined when another decision or its end was first. */
+/** Decides a change that is still pending. Returns `undefined` if another decision or its expiry came first. */
 export const closeChange = (
   tx: Tx,
   id: string,

@@ -5,11 +5,11 @@ import { type GrantRow, grants, group_members, groups } from './tables.ts'
 type SignInRights = {
   memberships: { group_key: string; added_by: string | null }[]
   held: Pick<GrantRow, 'id' | 'role' | 'scope' | 'expires_at' | 'created_by'>[]
-  /** Those of the asked groups that exist, with their roles. */
+  /** Those of the requested groups that exist, with their roles. */
   groups: { group_key: string; roles: string[] }[]
 }
 
-/** What a person holds and what these groups give, in one question: each sign-in through a provider asks it. */
+/** A person's current rights and those of these groups, in one query: each sign-in through a provider needs them. */
 export const rightsAtSignIn = async (
   db: Queryable,
   user_id: string,

@@ -3,7 +3,10 @@ import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
 import { type MachineCredentialRow, machine_assertions, machine_credentials, machine_owners, users } from './tables.ts'
 
-/** Who answers for these machines: owners, and who made or confirmed a credential that lives or ended in the last month. */
+/**
+ * The people responsible for these machines: owners, and those who created or confirmed a credential that is valid or
+ * ended within the last month.
+ */
 export const behindMachines = async (db: Queryable, machine_ids: string[]) => {
   if (machine_ids.length === 0) return []
   const { rows } = await db.execute<{ machine_id: string; by: string }>(sql`
@@ -51,16 +54,16 @@ export const credentialsOf = async (db: Queryable, machine_ids: string[]): Promi
         .where(inArray(machine_credentials.machine_id, machine_ids))
         .orderBy(asc(machine_credentials.id))
 
-/** The credential, locked, if it is one of this machine. */
+/** Locks the credential if it belongs to this machine. */
 export const lockCredential = (tx: Tx, machine_id: string, id: string) =>
   tx.select().from(machine_credentials).where(equals(machine_credentials, { id, machine_id })).for('update').then(first)
 
-/** Whether someone active answers for the machine of the row. */
+/** Whether an active owner is responsible for the machine of the row. */
 const owned = sql<boolean>`exists (select 1 from ${machine_owners} o join ${users} p on p.id = o.user_id
   where o.machine_id = ${users.id} and p.status = 'ACTIVE')`
 const proofs = { user: users, credential: machine_credentials, owned }
 
-/** A credential with its machine, and whether someone active answers for it. */
+/** A credential with its machine, and whether it has an active owner. */
 export const credentialById = (db: Queryable, id: string) =>
   db
     .select(proofs)
@@ -69,7 +72,7 @@ export const credentialById = (db: Queryable, id: string) =>
     .where(eq(machine_credentials.id, id))
     .then(first)
 
-/** What can prove the machine of this name now, of one kind: one row without a credential if it has none. */
+/** The valid credentials of one kind for the machine of this name; one row without a credential if it has none. */
 export const liveCredentials = (db: Queryable, folded: string, kind: MachineCredentialRow['kind']) =>
   db
     .select(proofs)
@@ -80,7 +83,7 @@ export const liveCredentials = (db: Queryable, folded: string, kind: MachineCred
     )
     .where(equals(users, { folded, kind: 'machine' }))
 
-/** Credentials of active machines that end within this time, locked for whoever notes it first. */
+/** Credentials of active machines that expire within this time, locked for the first process that records it. */
 export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCredentialRow[]> =>
   tx
     .select()
@@ -98,21 +101,21 @@ export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCrede
     )
     .for('update', { skipLocked: true })
 
-/** The credentials of one kind that work now, with the keys of those that have one. */
+/** The valid credentials of one kind, with the keys of those that have one. */
 export const liveOf = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']) =>
   db
     .select({ jwk: machine_credentials.jwk })
     .from(machine_credentials)
     .where(and(equals(machine_credentials, { machine_id, kind }), live))
 
-/** Spends an assertion. False: it was used before. */
+/** Spends an assertion. Returns false if it was already used. */
 export const spendAssertion = async (db: Queryable, row: typeof machine_assertions.$inferInsert): Promise<boolean> =>
   (await db.insert(machine_assertions).values(row).onConflictDoNothing().returning()).length > 0
 
 export const pruneAssertions = (db: Parameters<typeof pruneRows>[0]) =>
   pruneRows(db, machine_assertions, sql`expires_at < now()`)
 
-/** Notes the use of a credential. */
+/** Records the use of a credential. */
 export const noteUse = (db: Queryable, id: string, last_address: string | null) =>
   db
     .update(machine_credentials)

@@ -20,11 +20,14 @@ export const passkeyByCredential = (db: Queryable, credential_id: string) =>
     .where(eq(passkeys.credential_id, credential_id))
     .then(first)
 
-/** Undefined if someone has registered this credential already. */
+/** Returns `undefined` if someone has already registered this credential. */
 export const insertPasskey = (db: Queryable, row: typeof passkeys.$inferInsert) =>
   db.insert(passkeys).values(row).onConflictDoNothing().returning().then(first)
 
-/** Notes a use. Undefined if the counter did not grow: the authenticator was copied, or the answer came twice. */
+/**
+ * Records a use. Returns `undefined` if the counter did not grow: the authenticator was copied, or the answer arrived
+ * twice.
+ */
 export const notePasskeyUse = (db: Queryable, id: string, counter: number, backed_up: boolean) =>
   db
     .update(passkeys)
@@ -35,7 +38,7 @@ export const notePasskeyUse = (db: Queryable, id: string, counter: number, backe
     .returning()
     .then(first)
 
-/** Removes one passkey of this person, or all of them; returns those that are gone. */
+/** Removes one or all passkeys of this person; returns the removed ones. */
 export const deletePasskeys = (db: Queryable, user_id: string, id?: string) =>
   db
     .delete(passkeys)

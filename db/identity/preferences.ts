@@ -3,7 +3,7 @@ import type { Preferences } from '../../apps/shared/contracts/identity/preferenc
 import { first, type Queryable, type Tx } from '../client.ts'
 import { preferences } from './tables.ts'
 
-/** The settings of a person; empty before the first time. */
+/** A person's settings; empty until first saved. */
 export const preferencesOf = async (db: Queryable, user_id: string): Promise<Preferences> =>
   (await db.select().from(preferences).where(eq(preferences.user_id, user_id)).then(first))?.settings ?? {}
 

@@ -14,7 +14,7 @@ import {
 } from './tables.ts'
 
 export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
-/** `getUser` with its statement made once: every refresh of everybody asks it. */
+/** `getUser` as a prepared query, because every refresh of every user runs it. */
 export const preparedGetUser = (db: Queryable) => {
   const query = db
     .select()
@@ -64,7 +64,7 @@ export type HeldGrant = {
   confirmed_by: string | null
 }
 
-/** The grants that hold now for these users, their own and those of their groups. */
+/** The current grants of these users, both their own and those of their groups. */
 export const heldGrants = async (db: Queryable, user_ids: string[]): Promise<HeldGrant[]> => {
   if (user_ids.length === 0) return []
   const { rows } = await db.execute<HeldGrant>(sql`
@@ -78,7 +78,7 @@ export const heldGrants = async (db: Queryable, user_ids: string[]): Promise<Hel
   return rows
 }
 
-/** The groups that these users are in, by key. */
+/** The groups of these users, by key. */
 export const membershipsOf = async (db: Queryable, user_ids: string[]) =>
   user_ids.length === 0
     ? []
@@ -124,7 +124,7 @@ export const listUsers = (
     .limit(limit)
 }
 
-/** Serializes every change of users, groups and grants: what could take away the last administrator, or add a second. */
+/** Serializes every change of users, groups and grants that could remove the last administrator or add a second. */
 export const lockAdmins = (tx: Tx) => tx.execute(sql`select ${lockOf('admins')}`)
 
 type Administrator = { id: string; link_shown: boolean }
@@ -137,14 +137,14 @@ const administrators = async (db: Queryable): Promise<Administrator[]> => {
   return rows
 }
 
-/** Active users that hold admin for good, directly or by a group. */
+/** Active users who hold admin permanently, directly or through a group. */
 export const lastingAdmins = async (db: Queryable): Promise<string[]> => (await administrators(db)).map(({ id }) => id)
 
-/** Those of them who alone know their credential: two of these check each other. */
+/** The lasting administrators who alone know their credential: two of these check each other. */
 export const provenAdmins = async (db: Queryable): Promise<string[]> =>
   (await administrators(db)).flatMap(({ id, link_shown }) => (link_shown ? [] : [id]))
 
-/** Since when two administrators check each other; undefined while one suffices. */
+/** Since when two administrators check each other; `undefined` while one suffices. */
 export const dualSince = (db: Queryable): Promise<string | undefined> =>
   db
     .select({ since: dual_control.since })
@@ -159,7 +159,7 @@ export const shownUsers = (db: Queryable): Promise<string[]> =>
     .where(equals(users, { status: 'ACTIVE', link_shown: true }))
     .then((rows) => rows.map(({ id }) => id))
 
-/** The roles that a group gives its members now. */
+/** The roles that a group currently gives its members. */
 export const rolesOfGroup = (db: Queryable, group_key: string): Promise<string[]> =>
   db
     .selectDistinct({ role: grants.role })
@@ -173,7 +173,7 @@ export const rolesOfGroup = (db: Queryable, group_key: string): Promise<string[]
     .orderBy(asc(grants.role))
     .then((rows) => rows.map(({ role }) => role))
 
-/** One more change of these users: consumers and caches see a new version. */
+/** Records another change of these users: consumers and caches see a new version. */
 export const bumpUsers = (tx: Tx, user_ids: string[]) =>
   tx
     .update(users)
@@ -187,7 +187,7 @@ export const membersOf = (db: Queryable, group_key: string) =>
     .where(eq(group_members.group_key, group_key))
     .then((rows) => rows.map((row) => row.user_id))
 
-/** Whether the relay has published this event (and done what must come before). */
+/** Whether the relay has published this event (and done everything required before). */
 export const isPublished = async (db: Queryable, event_id: string): Promise<boolean> => {
   const row = await db
     .select({ published_at: outbox.published_at })

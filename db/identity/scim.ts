@@ -6,12 +6,12 @@ import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { type ScimRow, scim_members, scim_resources, type UserRow, users } from './tables.ts'
 
 export type ScimType = ScimRow['type']
-/** A person, with the account, or a group, as a directory keeps it. */
+/** A person, with the account, or a group, as a directory manages it. */
 export type Known = { row: ScimRow; user: UserRow | null }
-/** Attributes, in lower case, with the values that a filter asks for. */
+/** Attributes, in lower case, with the values that a filter requires. */
 type Page = { terms: readonly (readonly [name: string, value: string])[]; offset: number; limit: number }
 
-/** By the index of the column; a text that is no id is nobody's. */
+/** Uses the column's index; a text that is not an id matches no row. */
 const ofId = (column: PgColumn, value: string) => (isUuid(value) ? sql`${column} = ${value}` : sql`false`)
 const BOTH: Record<string, (value: string) => SQL> = {
   id: (value) => ofId(scim_resources.id, value),
@@ -36,7 +36,7 @@ const known = (db: Queryable) =>
   db.select({ row: scim_resources, user: users }).from(scim_resources).leftJoin(users, eq(users.id, scim_resources.id))
 const ofType = (provider: string, type: ScimType) => equals(scim_resources, { provider, type })
 
-/** People or groups that the directory of a provider has not removed, from the oldest on. */
+/** People or groups that a provider's directory has not removed, oldest first. */
 export const listScim = async (db: Queryable, provider: string, type: ScimType, { terms, offset, limit }: Page) => {
   const filters = terms.map(([name, value]) => FILTERS[type][name]?.(value))
   const wanted = and(ofType(provider, type), eq(scim_resources.removed, false), ...filters)
@@ -45,13 +45,13 @@ export const listScim = async (db: Queryable, provider: string, type: ScimType, 
   return { total: all?.n ?? 0, rows: await rows.offset(offset).limit(limit) }
 }
 
-/** The one with this id, unless the directory has removed it. */
+/** The resource with this id, unless the directory has removed it. */
 export const scimById = (db: Queryable, provider: string, type: ScimType, id: string) =>
   known(db)
     .where(and(ofType(provider, type), eq(scim_resources.removed, false), ofId(scim_resources.id, id)))
     .then(first)
 
-/** The one with this external id or folded name, a removed one too. */
+/** The resource with this external id or folded name, even a removed one. */
 export const scimBy = (
   db: Queryable,
   provider: string,
@@ -75,14 +75,14 @@ export const updateScim = (tx: Tx, id: string, set: Partial<ScimRow>) =>
     .returning()
     .then((rows) => rows[0] as ScimRow)
 
-/** From now on an administrator has disabled the account: its directory does not enable it. */
+/** Records that an administrator has disabled the account, so its directory cannot enable it. */
 export const keepDisabled = (tx: Tx, user_id: string) =>
   tx.update(scim_resources).set({ disabled_at: null }).where(eq(scim_resources.id, user_id))
 
 export const scimMembersOf = (db: Queryable, group_ids: string[]) =>
   db.select().from(scim_members).where(inArray(scim_members.group_id, group_ids)).orderBy(asc(scim_members.user_id))
 
-/** What the map of the provider may know the groups of a person by. */
+/** The names by which the provider's map may know a person's groups. */
 export const scimGroupNames = async (db: Queryable, user_id: string): Promise<string[]> => {
   const rows = await db
     .select({ name: scim_resources.name, external_id: scim_resources.external_id })

@@ -19,7 +19,7 @@ import { at } from '../columns.ts'
 import { idempotencyTable } from '../command/keys.ts'
 import { outboxTables } from '../outbox.ts'
 
-/** Rows of the identity app: people, their groups, and what they may do where (auth.md 8, 9). */
+/** Rows of the identity app: people, their groups, and their rights and scopes (auth.md 8, 9). */
 export const identitySchema = pgSchema('identity')
 
 export type UserStatus = 'ACTIVE' | 'DISABLED' | 'DELETED'
@@ -33,7 +33,7 @@ export const users = identitySchema.table(
   {
     id: uuid('id').primaryKey(),
     username: text('username').notNull(),
-    /** The form in which names are compared; never used again, not even after a delete. */
+    /** The form in which names are compared; never reused, not even after a delete. */
     folded: text('folded').notNull(),
     status: text('status').$type<UserStatus>().notNull().default('ACTIVE'),
     kind: text('kind').$type<UserKind>().notNull().default('person'),
@@ -41,17 +41,20 @@ export const users = identitySchema.table(
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
     disabled_at: at('disabled_at'),
-    /** When and by whom the credential was last put into another person's hands: created with a link, or reset. */
+    /** When and by whom the credential was last handed to another person: by creation with a link, or by a reset. */
     reset_at: at('reset_at'),
     reset_by: text('reset_by'),
     reset_confirmed_by: text('reset_confirmed_by'),
-    /** The id under which credential made the last link, where no administrator saw that link whole; else null. */
+    /** The id under which credential created the last link, if no administrator saw that link whole; else null. */
     reset_link: text('reset_link'),
-    /** Whether one administrator may know the credential: until the person enrols by a link that nobody else saw whole. */
+    /**
+     * Whether one administrator may know the credential: true until the person enrols by a link that no one else saw
+     * whole.
+     */
     link_shown: boolean('link_shown').notNull().default(true),
-    /** Two administrators began its recovery: until its person enrols, the account signs in by no way. */
+    /** Whether two administrators have started its recovery: until its person enrols, no sign-in works. */
     recovering: boolean('recovering').notNull().default(false),
-    /** The identity provider that made the account: it has no password and gets none. */
+    /** The identity provider that created the account: it has no password and gets none. */
     provider: text('provider'),
   },
   (t) => [
@@ -63,7 +66,7 @@ export const users = identitySchema.table(
 )
 export type UserRow = typeof users.$inferSelect
 
-/** Who a person is at an identity provider: found by provider and subject, never by a name or an address. */
+/** A person's identity at an identity provider, found by provider and subject, never by a name or an email address. */
 export const external_identities = identitySchema.table(
   'external_identities',
   {
@@ -95,7 +98,7 @@ export const group_members = identitySchema.table(
       .notNull()
       .references(() => users.id),
     added_at: at('added_at').notNull().default(sql`clock_timestamp()`),
-    /** Unknown of those from before it was kept. */
+    /** Unknown for rows older than these columns. */
     added_by: text('added_by'),
     confirmed_by: text('confirmed_by'),
   },
@@ -130,16 +133,16 @@ export type ChangeKind =
   | 'machine.credential'
 export type ChangeStatus = 'pending' | 'confirmed' | 'rejected' | 'withdrawn'
 
-/** Changes that wait for a second administrator, and those that were decided (federation.md 2). */
+/** Changes that wait for a second administrator, and decided ones (federation.md 2). */
 export const changes = identitySchema.table(
   'changes',
   {
     id: uuid('id').primaryKey(),
     kind: text('kind').$type<ChangeKind>().notNull(),
-    /** What was asked for, as the measure of this kind takes it. */
+    /** The request, in the form that its kind's measure takes. */
     request: jsonb('request').$type<Record<string, unknown>>().notNull(),
     status: text('status').$type<ChangeStatus>().notNull().default('pending'),
-    /** Whom it concerns, as it stood at the request or, once decided, at the decision; and the digest of both. */
+    /** The subject of the change, as of the request or, once decided, of the decision; and the digest of both. */
     subject: jsonb('subject').$type<Record<string, unknown>>().notNull(),
     digest: text('digest').notNull(),
     requested_by: text('requested_by').notNull(),
@@ -147,7 +150,7 @@ export const changes = identitySchema.table(
     expires_at: at('expires_at').notNull(),
     decided_by: text('decided_by'),
     decided_at: at('decided_at'),
-    /** The account whose enrolment link the change makes, once it is confirmed. */
+    /** The account whose enrolment link the change creates once it is confirmed. */
     user_id: uuid('user_id'),
   },
   (t) => [
@@ -157,14 +160,14 @@ export const changes = identitySchema.table(
 )
 export type ChangeRow = typeof changes.$inferSelect
 
-/** One row from the moment on when two administrators check each other; it never goes. */
+/** One row from the moment two administrators check each other; never deleted. */
 export const dual_control = identitySchema.table(
   'dual_control',
   { id: boolean('id').primaryKey().default(true), since: at('since').notNull().default(sql`clock_timestamp()`) },
   (t) => [check('dual_control_once', sql`${t.id}`)],
 )
 
-/** The people who answer for a machine (federation.md 6). */
+/** The people responsible for a machine (federation.md 6). */
 export const machine_owners = identitySchema.table(
   'machine_owners',
   {
@@ -179,10 +182,10 @@ export const machine_owners = identitySchema.table(
 )
 
 export type CredentialKind = 'key' | 'jwk' | 'trust'
-/** Whom a machine believes in place of a secret: CI tokens of this issuer, for this audience, with these claims. */
+/** What a machine trusts instead of a secret: CI tokens of this issuer, for this audience, with these claims. */
 export type Trust = { issuer: string; audience: string; claims: Record<string, string> }
 
-/** By what machines prove themselves. Of a key only the hash is kept. */
+/** The credentials of machines. For a key, only the hash is stored. */
 export const machine_credentials = identitySchema.table(
   'machine_credentials',
   {
@@ -197,13 +200,13 @@ export const machine_credentials = identitySchema.table(
     trust: jsonb('trust').$type<Trust>(),
     permissions: text('permissions').array().notNull(),
     scope: jsonb('scope').$type<ScopeColumn>().notNull().default({}),
-    /** From where it may be used (CIDR); empty: from anywhere. */
+    /** The networks from which it may be used (CIDR); empty: from anywhere. */
     networks: text('networks').array().notNull().default([]),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
     created_by: text('created_by').notNull(),
     confirmed_by: text('confirmed_by'),
     expires_at: at('expires_at').notNull(),
-    /** For how many of its notices before the end the owners were told (`ending.ts`). */
+    /** How many of the notices before its expiry the owners have received (`ending.ts`). */
     told: integer('told').notNull().default(0),
     revoked_at: at('revoked_at'),
     last_used_at: at('last_used_at'),
@@ -217,7 +220,7 @@ export const machine_credentials = identitySchema.table(
 )
 export type MachineCredentialRow = typeof machine_credentials.$inferSelect
 
-/** Passkeys of people (federation.md 8): what verifies a signature, and no secret. */
+/** Passkeys of people (federation.md 8): what verifies a signature, and no secrets. */
 export const passkeys = identitySchema.table(
   'passkeys',
   {
@@ -225,11 +228,11 @@ export const passkeys = identitySchema.table(
     user_id: uuid('user_id')
       .notNull()
       .references(() => users.id),
-    /** As the authenticator names it, base64url. */
+    /** The id that the authenticator uses, base64url. */
     credential_id: text('credential_id').notNull(),
     /** COSE, base64url. */
     public_key: text('public_key').notNull(),
-    /** Grows with each use; 0 for ever if the authenticator counts none. */
+    /** Grows with each use; always 0 if the authenticator does not count. */
     counter: bigint('counter', { mode: 'number' }).notNull(),
     backed_up: boolean('backed_up').notNull(),
     name: text('name').notNull(),
@@ -240,7 +243,7 @@ export const passkeys = identitySchema.table(
 )
 export type PasskeyRow = typeof passkeys.$inferSelect
 
-/** Searches that a person keeps under a name (console.md 5.1). */
+/** Searches that a person has saved under a name (console.md 5.1). */
 export const saved_views = identitySchema.table(
   'saved_views',
   {
@@ -258,7 +261,7 @@ export const saved_views = identitySchema.table(
 )
 export type SavedViewRow = typeof saved_views.$inferSelect
 
-/** How a person wants to see the console (console.md 9). */
+/** A person's display preferences for the console (console.md 9). */
 export const preferences = identitySchema.table('preferences', {
   user_id: uuid('user_id')
     .primaryKey()
@@ -267,22 +270,22 @@ export const preferences = identitySchema.table('preferences', {
   changed_at: at('changed_at').notNull().default(sql`clock_timestamp()`),
 })
 
-/** People and groups that the directory of a provider keeps (federation.md 9). A person bears the id of the account. */
+/** People and groups that a provider's directory manages (federation.md 9). A person has the id of the account. */
 export const scim_resources = identitySchema.table(
   'scim_resources',
   {
     id: uuid('id').primaryKey(),
     provider: text('provider').notNull(),
     type: text('type').$type<'User' | 'Group'>().notNull(),
-    /** The directory's own id; once known it never changes. */
+    /** The directory's own id; once known, it never changes. */
     external_id: text('external_id'),
     /** userName of a person, displayName of a group. */
     name: text('name').notNull(),
     folded: text('folded').notNull(),
     display_name: text('display_name'),
-    /** `disabled_at` of the account, if the directory and no administrator disabled it. */
+    /** `disabled_at` of the account, if the directory disabled it and no administrator did. */
     disabled_at: at('disabled_at'),
-    /** Removed in the directory: unknown to its reads, and the same external id revives the person. */
+    /** Removed in the directory: its reads do not find it, and the same external id restores the person. */
     removed: boolean('removed').notNull().default(false),
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
@@ -302,7 +305,7 @@ export const scim_members = identitySchema.table(
   (t) => [primaryKey({ columns: [t.group_id, t.user_id] }), index().on(t.user_id)],
 )
 
-/** Assertions and CI tokens that were used: each counts once. */
+/** Used assertions and CI tokens: each counts once. */
 export const machine_assertions = identitySchema.table(
   'machine_assertions',
   {

@@ -4,7 +4,7 @@ import { saved_views } from './tables.ts'
 
 const of = (user_id: string, id: string) => equals(saved_views, { user_id, id })
 
-/** The views of a person, by name. */
+/** A person's saved views, by name. */
 export const viewsOf = (db: Queryable, user_id: string) =>
   db
     .select()
@@ -22,11 +22,11 @@ export const countViews = (db: Queryable, user_id: string): Promise<number> =>
 export const lockView = (tx: Tx, user_id: string, id: string) =>
   tx.select().from(saved_views).where(of(user_id, id)).for('update').then(first)
 
-/** Undefined if the person has a view of this name already. */
+/** Returns `undefined` if the person already has a view with this name. */
 export const insertView = (tx: Tx, row: typeof saved_views.$inferInsert) =>
   tx.insert(saved_views).values(row).onConflictDoNothing().returning().then(first)
 
-/** Whether another view of the person bears this name. */
+/** Whether another view of the person has this name. */
 export const isViewName = async (tx: Tx, user_id: string, name: string, id: string): Promise<boolean> => {
   const same = sql`lower(${saved_views.name}) = lower(${name}) and ${saved_views.id} <> ${id}`
   return (

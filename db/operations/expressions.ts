@@ -12,8 +12,8 @@ import type {
 import { operationsSchema } from './tables/index.ts'
 
 /**
- * Read models that are views over rows written in the transaction that states the fact (operations.md 6.1). Their SQL,
- * with the functions `iso`, `status_of` and `place_of`, stands in the migration `views`. Times are RFC 3339 text.
+ * Read models that are views over rows written in the transaction that states the fact (operations.md 6.1). The
+ * migration `views` contains their SQL, with the functions `iso`, `status_of` and `place_of`. Times are RFC 3339 text.
  */
 export const operation_summary_view = operationsSchema
   .view('operation_summary_view', {
@@ -80,7 +80,7 @@ export const operation_node_run_summary = operationsSchema
   })
   .existing()
 
-/** A time column as RFC 3339 UTC with microseconds: what goes on the wire, never a Date. */
+/** A time column as RFC 3339 UTC with microseconds: the wire format, never a Date. */
 export function iso<C extends PgColumn>(column: C): SQL<C['_']['notNull'] extends true ? string : string | null>
 export function iso(expression: SQL): SQL<string>
 export function iso(column: SQLWrapper): SQL {
@@ -88,11 +88,11 @@ export function iso(column: SQLWrapper): SQL {
 }
 
 /**
- * Follows a text in which something is sought in any case: lets `lower` and `ilike` know the letters beyond ASCII,
- * whatever the locale of the database, where the sought text has some. The plain way is faster.
+ * A collation to append to a text in a case-insensitive search. It lets `lower` and `ilike` handle letters beyond
+ * ASCII, whatever the database's locale, if the sought text has any. Without it the search is faster.
  */
 export const anyCase = (sought: string): SQL => (/^[ -~]*$/.test(sought) ? sql`` : sql` collate "und-x-icu"`)
 
-/** A set of ids as one parameter, however many there are. */
+/** Any number of ids as one parameter. */
 export const textArray = (ids: readonly string[]): SQL =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`

@@ -6,7 +6,10 @@ import { operations, packs, plans, schedules } from './tables/index.ts'
 
 export type PackRecord = { pack: string; version: string; digest: string; document: Record<string, unknown> }
 
-/** Records what plans may refer to. Returns the first pack whose version is known with another content: it must not be used. */
+/**
+ * Records what plans may refer to. Returns the first pack whose version is already known with other content: it must
+ * not be used.
+ */
 export const recordPacks = async (tx: Tx, records: readonly PackRecord[]): Promise<PackRecord | undefined> => {
   for (const { pack, version, digest, document } of records) {
     await tx.insert(packs).values({ pack, version, digest, document }).onConflictDoNothing()
@@ -25,7 +28,7 @@ export const listPackVersions = (db: Queryable) =>
 
 export type PackUse = { pack: string; version: string; operations: number }
 
-/** How many visible operations that have not ended were planned with each version. */
+/** How many visible unended operations were planned with each version. */
 export const listPackUses = async (db: Queryable, visible: SQL | undefined): Promise<PackUse[]> => {
   const { rows } = await db.execute<PackUse>(sql`
     select used ->> 'pack' as pack, used ->> 'version' as version, count(*)::int as operations
@@ -36,7 +39,7 @@ export const listPackUses = async (db: Queryable, visible: SQL | undefined): Pro
   return rows
 }
 
-/** How many visible schedules that have not ended state a runbook of each pack. */
+/** How many visible unended schedules use a runbook of each pack. */
 export const listScheduledPacks = async (db: Queryable, visible: SQL | undefined): Promise<Map<string, number>> => {
   const { rows } = await db.execute<{ pack: string; schedules: number }>(sql`
     select ${schedules.intent} -> 'runbook' ->> 'pack' as pack, count(*)::int as schedules from ${schedules}

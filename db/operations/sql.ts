@@ -1,9 +1,9 @@
-/** A name that is no cast (`::text`) and no part of a string (`':c'`). */
+/** A name that is not a cast (`::text`) and not part of a string (`':c'`). */
 const NAME = /(?<![:\w']):([a-z_]+)/g
 
 /**
- * A statement from a file: lines of comment go, and each parameter `:name` gets a number in the order in which the names
- * first appear. `values` puts the given values in that order; it throws for a name that is missing or not asked for.
+ * A statement from a file: strips comment lines, and numbers each parameter `:name` in the order in which the names
+ * first appear. `values` puts the given values in that order; it throws if a name is missing or unknown.
  */
 export const named = (file: string): { text: string; values: (given: Record<string, unknown>) => unknown[] } => {
   const names: string[] = []

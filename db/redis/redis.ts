@@ -2,7 +2,10 @@ import type { Duplex } from 'node:stream'
 import { Redis } from 'ioredis'
 import { type Links, redisLink } from '../../apps/shared/links.ts'
 
-/** Connects to Redis: no queue while it is away, one retry, so that an outage answers at once (reliability.md 2.2). */
+/**
+ * Connects to Redis: no queue while it is unavailable and one retry, so that commands fail at once during an outage
+ * (reliability.md 2.2).
+ */
 export const createRedis = (
   url: string,
   { name, timeout_ms = 500, links }: { name: string; timeout_ms?: number; links?: Links },
@@ -18,11 +21,14 @@ export const createRedis = (
     retryStrategy: (attempt) => Math.min(100 * attempt, 2000),
   })
   redis.on('connect', () => writeTogether(redis))
-  redis.on('error', () => {}) // reported by the readiness check and by each failed command
+  redis.on('error', () => {}) // The readiness check and each failed command report it.
   return redis
 }
 
-/** Sends the commands of one turn of the event loop in one write: under load a system call for each costs more than it does. */
+/**
+ * Sends the commands of one turn of the event loop in one write: under load one system call per command costs more than
+ * the command.
+ */
 const writeTogether = ({ stream }: { stream: Duplex }): void => {
   const write = stream.write.bind(stream) as typeof stream.write
   const release = () => stream.uncork()

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 
 const INCLUDE = /^-- include: (\S+)$/gm
 
-/** Reads a Lua script; a line `-- include: <file>` stands for that file, relative to the one it is in. */
+/** Reads a Lua script; a line `-- include: <file>` is replaced by that file, relative to the including one. */
 const readScript = (file: URL): string =>
   readFileSync(file, 'utf8').replace(INCLUDE, (_line, path: string) => readScript(new URL(path, file)))
 
@@ -12,8 +12,8 @@ export type Script = (keys: readonly string[], args: readonly (string | number)[
 export type ScriptObserver = (name: string, seconds: number) => void
 
 /**
- * Loads Lua scripts by file URL. A script runs by its hash; a server that does not have it yet (restart, fail-over) is
- * sent the text once. No call is repeated after any other failure: a script may have taken effect.
+ * Loads Lua scripts by file URL. A script runs by its hash; a server that lacks it (restart, failover) is sent the text
+ * once. No call is repeated after any other failure: a script may have taken effect.
  */
 export const loadScripts = <N extends string>(
   redis: Redis,
@@ -39,11 +39,11 @@ export const loadScripts = <N extends string>(
   return scripts
 }
 
-/** The script that both the gateway and session limit with. */
+/** The rate-limit script shared by the gateway and session. */
 export const LIMIT_SCRIPT = new URL('./limit.lua', import.meta.url)
 
 const REFUSED = /^(READONLY|LOADING|MISCONF|OOM|NOREPLICAS|BUSY|MASTERDOWN|UNBLOCKED|NOAUTH|WRONGPASS)/
 
-/** Whether a failure of Redis means that it is away or cannot write now, as against a defect of a script. */
+/** Whether a Redis failure means that it is unavailable or cannot write now, rather than a defect in a script. */
 export const isRedisOutage = (error: unknown): boolean =>
   (error as Error).name !== 'ReplyError' || REFUSED.test((error as Error).message)

@@ -3,7 +3,7 @@ import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
 import { type KeyRow, type KeyStatus, keys } from './tables.ts'
 
-/** Lets one process at a time change the keys; held until the transaction ends. */
+/** Lets only one process at a time change the keys; held until the transaction ends. */
 export const lockKeys = (tx: Tx) => tx.execute(sql`select ${lockOf('tokenKeys')}`)
 
 export const listKeys = (db: Queryable): Promise<KeyRow[]> =>
@@ -14,7 +14,7 @@ export const getKey = (db: Queryable, kid: string): Promise<KeyRow | undefined> 
 
 export const saveKey = (tx: Tx, key: KeyRow) => tx.insert(keys).values(key)
 
-/** Moves a key on from the status it was read with. Returns undefined if another caller was first. */
+/** Moves a key from the status with which it was read. Returns `undefined` if another caller was first. */
 export const moveKey = (tx: Tx, kid: string, from: KeyStatus, change: Partial<KeyRow> & { status: KeyStatus }) =>
   tx
     .update(keys)
@@ -23,7 +23,7 @@ export const moveKey = (tx: Tx, kid: string, from: KeyStatus, change: Partial<Ke
     .returning()
     .then(first)
 
-/** Removes the retired keys that no unexpired token can need any more. */
+/** Deletes retired keys that no unexpired token can still need. */
 export const removeExpiredKeys = (tx: Tx, now: string): Promise<{ kid: string }[]> =>
   tx
     .delete(keys)

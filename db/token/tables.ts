@@ -4,16 +4,16 @@ import { auditTable } from '../audit.ts'
 import { at, bytea } from '../columns.ts'
 import { outboxTables } from '../outbox.ts'
 
-/** Rows of the token app: its signing keys and what happened to them (auth.md 5). */
+/** Rows of the token app: its signing keys and their events (auth.md 5). */
 export const tokenSchema = pgSchema('token')
 
 export type KeyStatus = 'next' | 'active' | 'retired' | 'killed'
-/** The public half of an RSA key, as it is published. */
+/** The public half of an RSA key, as published. */
 export type PublicJwk = { kty: 'RSA'; n: string; e: string; kid: string; alg: 'RS256'; use: 'sig' }
 
 /**
- * `next` is published only, `active` signs, `retired` verifies until `verify_until`, `killed` is unused. The private
- * part is sealed under the key encryption key `kek_id` and is gone as soon as a key signs no more.
+ * `next` is only published, `active` signs, `retired` verifies until `verify_until`, `killed` is unused. The private
+ * part is sealed under the key encryption key `kek_id` and is deleted as soon as the key no longer signs.
  */
 export const keys = tokenSchema.table(
   'keys',

@@ -37,7 +37,7 @@ type Setup = {
   gate?: Partial<typeof gates.$inferInsert>
 }
 
-/** One operation with the node "n", as far as a claim looks at it. */
+/** One operation with the node "n", reduced to what a claim reads. */
 const setUp = async ({ control, node, spec, gate }: Setup = {}) => {
   const operation_id = uuidv7()
   const { db } = connection
@@ -176,7 +176,7 @@ describe('the claim of most nodes', () => {
   it('writes and says what the whole claim does', async () => {
     const [plain, whole] = [await setUp(), await setUp({ spec: { executor: 'noop' } })]
     const first = await claimPlain(connection.pool, { operation_id: plain, ...input })
-    // Behind its locks the whole claim is asked at once.
+    // Behind its locks the whole claim is checked at once.
     const second = await claimAttempt(connection.pool, { operation_id: whole, ...input }, { proved: true })
     const said = (claim: Claim | undefined) => ({ ...claim, fence: 0, started_at: 0, now: 0 })
     expect(said(first)).toEqual(said(second))
@@ -372,7 +372,7 @@ it('who finds its pool full waits, and the oldest are told when a place is free'
     )
   expect(await queue()).toEqual(late)
   expect(await offerPlaces(connection.db)).toBe(0)
-  // Its own place is no obstacle to a repeat, and another pool none to anybody.
+  // An attempt's own place does not block its repeat, and another pool's place blocks nobody.
   expect(await take(first)).toMatchObject({ verdict: 'granted', repeated: true })
   expect(await take(await setUp(outside('other')))).toMatchObject({ verdict: 'granted' })
   expect(await endAttempt(connection.pool, ref(second, out.get(second) ?? 0), success)).toBeTruthy()

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'programs-'))
 chmodSync(folder, 0o777)
-// Programs get their folders here: what is left of them is seen.
+// Programs get their folders here, so that leftovers are seen.
 process.env.TMPDIR = folder
 const AS_ROOT = process.getuid?.() === 0
 const WHO = AS_ROOT ? 'uid: 65534' : ''
@@ -32,7 +32,7 @@ const policyOf = (programs: string) => {
 const ANY = 'args: { type: array, items: { type: string } }'
 
 type Run = { more?: Partial<ExecutorContext>; rule?: string; env?: NodeJS.ProcessEnv }
-/** Runs a script as the program "p"; what it wrote to the log, and what it left, comes with the result. */
+/** Runs a script as the program "p"; the result includes what it logged and what it left behind. */
 const run = async (
   text: string,
   values: Record<string, unknown> = {},
@@ -73,7 +73,7 @@ const foldersLeft = () => readdirSync(folder).filter((name) => name.startsWith('
 const isRunning = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
-    // A zombie of a foreign parent is gone for all that matters.
+    // A zombie with a foreign parent counts as gone.
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
     return false

@@ -10,7 +10,9 @@ import type { ExecutorContext } from '../../activities/executors/types.ts'
 import { EXECUTORS } from '../../apps/operations/graph/executors.ts'
 import { until } from '../support/until.ts'
 
-/** Answers probes and, as Prometheus does, instant queries: each query by its own list, the last value for ever. */
+/**
+ * Answers probes and, like Prometheus, instant queries: each query from its own list, whose last value repeats forever.
+ */
 let server: Server
 let base = ''
 let statuses: number[] = []

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
 
-/** `signalbox agent` from the plan to the end, against operations, a worker and the stream as they run. */
+/** `signalbox agent` from plan to end, against running operations, worker and stream. */
 let lab: Lab
 let file: Record<string, unknown>
 const any = { type: 'array', items: { type: 'string' } }
@@ -40,7 +40,7 @@ const job = (program: string, name: string, more: Record<string, unknown> = {}) 
   with: { job: 'command', inputs: { program, args: [name] } },
   ...more,
 })
-/** A zombie of a foreign parent is gone for all that matters. */
+/** A zombie with a foreign parent counts as gone. */
 const isRunning = (pid: number): boolean => {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -88,7 +88,7 @@ it('refuses what its own file does not list, and a machine that the pool does no
   const stranger = lab.startAgent(file, { as: lab.stranger })
   expect(await stranger.ended).toBe(7)
   expect(stranger.said()).toContain('machine:stranger is no agent of the pool "infra"')
-  // Who waits as long as allowed is answered before the time of the request is over: a late answer would be lost work.
+  // A caller that waits as long as allowed is answered before its request times out: a late answer would be lost work.
   const bound = { headers: { 'x-request-deadline': '3000' } }
   const waited = await lab.p.as(lab.runner).post('/v1/pools/infra/work', { wait_s: 8 }, bound)
   expect(waited.status).toBe(204)

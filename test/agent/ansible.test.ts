@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
 import { locateAnsible, startSshd } from './support/tools.ts'
 
-/** ansible-playbook over a real sshd: a forecast in check mode, the run, and each host by itself. */
+/** ansible-playbook over a real sshd: a forecast in check mode, the run, and each host separately. */
 let lab: Lab
 let sshd: Awaited<ReturnType<typeof startSshd>>
 let file: Record<string, unknown>
@@ -46,7 +46,7 @@ beforeAll(async () => {
       task('half', 'ansible.builtin.shell', `test {{ inventory_hostname }} = web1 && echo one >> ${dest('half')}`),
     ),
   )
-  // The tool shows no diffs of this size unless it is told to.
+  // By default the tool shows no diffs of this size.
   writeFileSync(join(web, 'ansible.cfg'), '[defaults]\nmax_diff_size = 100000000\n')
   chmodSync(web, 0o755)
   const lines = Array.from({ length: 100_000 }, (_, i) => (i === 2 ? `a ${SECRET}` : `${i} ${'x'.repeat(95)}`))
@@ -135,7 +135,7 @@ it('a source that changed after the approval is stale, and nothing runs', async 
   const failed = await lab.reaches(path, 'failed', 'run')
   expect(failed).toMatchObject({
     error_class: 'preview_stale',
-    error_message: expect.stringContaining('files of the source'),
+    error_message: expect.stringContaining('source files'),
   })
   expect(existsSync(join(lab.folder, 'effects/web1-half'))).toBe(false)
 }, 120_000)
@@ -196,17 +196,17 @@ it("refuses variables, hosts and playbooks that reach beyond the agent's file, a
   const inventory = (hosts: object, groups = {}) => ({ inventory: { hosts, groups } })
   const cases: [object, RegExp, string?][] = [
     [{ source: 'db' }, /names no source "db"/],
-    [{ playbook: '../other.yml' }, /is the path of a .yml/],
-    [{ playbook: '/etc/site.yml' }, /is the path of a .yml/],
+    [{ playbook: '../other.yml' }, /must be the path of a .yml/],
+    [{ playbook: '/etc/site.yml' }, /must be the path of a .yml/],
     [{ playbook: 'none.yml' }, /has no playbook/],
     [{ extra_vars: { ansible_connection: 'local' } }, /cannot set the variable "ansible_connection"/],
     [inventory({ web1: host({ vars: { ansible_ssh_common_args: '-oProxyCommand=id' } }) }), /cannot set the variable/],
     [inventory({ web1: host({ address: '-oProxyCommand=id' }) }), /no valid address/],
     [inventory({ web1: host({ user: '-x' }) }), /user of "web1"/],
-    [inventory({ web1: host({ host_keys: ['ssh-ed25519 x\n* ssh'] }) }), /no public key/],
+    [inventory({ web1: host({ host_keys: ['ssh-ed25519 x\n* ssh'] }) }), /not a public key/],
     [inventory({ web1: host() }, { all: ['web1'] }), /no name of a group/],
     [inventory({ web1: host() }, { webs: ['web9'] }), /"web9" is none/],
-    [{ limit: ['all'] }, /"limit" is a list/],
+    [{ limit: ['all'] }, /"limit" must be a list/],
     [{ playbook: 'broken.yml' }, /ansible-playbook failed: .*No change was made/s, 'tool_failed'],
   ]
   const path = await lab.start(

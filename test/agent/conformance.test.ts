@@ -8,7 +8,7 @@ import { ROOT } from '../../apps/platform/base/paths.ts'
 import { type ConformanceFile, proveAgent } from '../../apps/platform/packs/main.ts'
 import { serverUrl } from '../support/database.ts'
 
-/** `signalbox agent conformance` by agents that hold the protocol, and by some that break one rule of it. */
+/** `signalbox agent conformance` with agents that follow the protocol, and with some that break one rule of it. */
 const folder = mkdtempSync(join(tmpdir(), 'signalbox-conformance-'))
 const format = 'signalbox/agent-conformance@1' as const
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

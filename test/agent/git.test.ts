@@ -9,7 +9,7 @@ import { type Lab, startLab } from './support/agent.ts'
 import { startForge } from './support/forge.ts'
 import { locateGit, locateSsh, startSshd } from './support/tools.ts'
 
-/** git against a bare repository behind a real sshd: the commit that was approved is the one that is pushed. */
+/** git against a bare repository behind a real sshd: the approved commit is the one that is pushed. */
 let lab: Lab
 let sshd: Awaited<ReturnType<typeof startSshd>>
 let file: Record<string, unknown>
@@ -230,11 +230,11 @@ it('refuses paths, branches and repositories that are not its own, and a host wi
     })
   const forged = { ...inputs, branch: 'signalbox/forged', preview: { format: 'signalbox/preview@1' } }
   const other = await lab.start(node('push', 'git.push', forged, ['commit']))
-  expect((await lab.reaches(other, 'failed', 'push')).error_message).toMatch(/is no preview of git/)
+  expect((await lab.reaches(other, 'failed', 'push')).error_message).toMatch(/is not a preview of git/)
 }, 120_000)
 
 type Node = { node_id: string; with: { base_url: string; request: { url: unknown }; poll?: object }; outputs?: object }
-/** The nodes of the guide for GitHub, in its order: open, request, merge, merged. */
+/** The nodes of the GitHub guide, in its order: open, request, merge, merged. */
 const githubNodes = (branch: string): Node[] => {
   const guide = readFileSync(join(ROOT, 'apps/cli/agent/guides.md'), 'utf8')
   const blocks = [...guide.matchAll(/```yaml\n# github.*\n([\s\S]*?)```/g)].map(([, block]) => block)

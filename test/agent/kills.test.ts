@@ -12,8 +12,8 @@ import { type Agent, type Lab, startLab } from './support/agent.ts'
 import { locateAnsible, locateGit, locateSsh, startSshd } from './support/tools.ts'
 
 /**
- * Each tool under kill -9 at a moment of chance: of its agent, of itself, and of the worker. What it did is counted where
- * it does it. KILLS_ROUNDS (1) kills more often, KILLS_SEED draws the same moments again.
+ * Kills each tool's agent, the tool itself and the worker with kill -9 at random moments. Effects are counted where
+ * they happen. KILLS_ROUNDS (1) sets the number of rounds, KILLS_SEED repeats the same moments.
  */
 const rounds = Number(process.env.KILLS_ROUNDS ?? 1)
 const seed = Number(process.env.KILLS_SEED ?? Date.now() % 1_000_000)
@@ -24,7 +24,7 @@ let bare: string
 const files = new Map<string, object>()
 const agents = new Map<string, Agent>()
 const root = process.getuid?.() === 0
-/** Who owns the repository, and works at it: the user of the sshd. */
+/** The user of the sshd owns the repository and works on it. */
 const as = root ? { uid: 65_534, gid: 65_534 } : {}
 const git = (args: string[], more: object = {}) =>
   execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@t', ...args], {
@@ -131,7 +131,7 @@ const startCase = async (pool: string, name: string): Promise<string> => {
   const node = (node_id: string, job: string, inputs: object, own: object) => ({
     ...{ node_id, executor: 'external', pool, with: { job, inputs }, ...own },
     timeouts: { run_s: 60, start_s: 20, heartbeat_s: 5 },
-    // What failed for certain is done again: a word too much would make two effects.
+    // A certain failure is done again: a wrong claim of failure would produce two effects.
     retry: { max_attempts: 4, initial_s: 1 },
   })
   const { variables, ...state } = inputs(name) as { variables?: object }
@@ -157,14 +157,14 @@ const startCase = async (pool: string, name: string): Promise<string> => {
   return path
 }
 
-/** The processes that come from this one. */
+/** The descendants of this process. */
 const descendants = (of: number): number[] => {
   const parents = new Map<number, number>()
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       parents.set(Number(pid), Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]))
     } catch {
-      // It ended meanwhile.
+      // It has ended in the meantime.
     }
   }
   const under = (pid: number | undefined): boolean => pid !== undefined && (pid === of || under(parents.get(pid)))
@@ -176,11 +176,11 @@ const killTool = (agent: Agent, program: string) => {
       const file = basename(readlinkSync(`/proc/${pid}/exe`))
       if (file.startsWith(basename(program).replace(/\d.*$/, ''))) process.kill(pid, 'SIGKILL')
     } catch {
-      // It ended meanwhile.
+      // It has ended in the meantime.
     }
   }
 }
-/** How long an act of each tool takes here, about. */
+/** Roughly how long an act of each tool takes here. */
 const LONGEST_MS: Record<string, number> = { tofu: 3000, ansible: 4000, ssh: 1800, git: 900 }
 
 const endOf = async (pool: string, path: string, name: string, why: string) => {
@@ -194,7 +194,7 @@ const endOf = async (pool: string, path: string, name: string, why: string) => {
   )
   const did = (CASES[pool] as Case).count(name)
   const said = `${name}, ${why}, seed ${seed}: ${node.state} ${node.error_message ?? ''}`
-  // What can be repeated is done in the end, once; of all else nobody claims more than they know.
+  // Repeatable work is done in the end, once; for the rest nobody claims more than they know.
   if (pool === 'git') expect(node.state, said).toBe('succeeded')
   if (node.state === 'succeeded') expect(did, said).toBe(1)
   if (node.state === 'failed') expect(did, said).toBe(0)
@@ -204,7 +204,7 @@ const endOf = async (pool: string, path: string, name: string, why: string) => {
 
 const strike = async (pool: string, victim: 'runner' | 'tool', name: string, dice: Dice) => {
   const { count, program } = CASES[pool] as Case
-  // At a moment of the whole act, or of the part after its effect, where a wrong word does most harm.
+  // At a moment of the whole act, or of the part after its effect, where a wrong claim does most harm.
   const late = pool !== 'git' && dice.between(0, 1) < 0.6
   const wait = dice.between(0, late ? 800 : (LONGEST_MS[pool] ?? 0))
   const path = await startCase(pool, name)

@@ -7,7 +7,7 @@ import { initPack } from '../../apps/platform/packs/main.ts'
 import { scratchFolder } from '../support/servers.ts'
 import { locateTofu } from '../support/tofu.ts'
 
-/** `signalbox pack test --run`: a new pack's plan, carried out here by the real tool, without a server. */
+/** `signalbox pack test --run`: the real tool carries out a new pack's plan here, without a server. */
 const folder = scratchFolder()
 const dir = join(folder, 'web')
 const agentFile = (name: string, sources: object, program: string) => {

@@ -118,7 +118,7 @@ it("refuses what the agent's file does not list, before any connection", async (
     [job('effect', ['no'], { host: { address: '-oProxyCommand=id' } }), /names no host/],
     [job('effect', ['no'], { host: { address: '127x0y0z1' } }), /names no host/],
     [job('effect', ['no'], { host: { user: 'root' } }), /no user "root"/],
-    [job('effect', ['no'], { host: { port: 0 } }), /is a port/],
+    [job('effect', ['no'], { host: { port: 0 } }), /must be a port/],
     [job('effect', ['no', 'a\nb']), /line break/],
     [job('effect', ['no'], { stdin: 7 }), /"stdin"/],
   ]
@@ -144,7 +144,7 @@ it('a connection that is lost before the program begins is definite; afterwards 
     error_message: expect.stringContaining('Look at the host'),
   })
   await until(() => effects('cut').includes('ended'), { timeout_ms: 30_000, what: 'the program ended by its host' })
-  // Cut after any number of bytes: what is said to have no effect has none.
+  // The connection is cut after any number of bytes: an attempt reported to have no effect has none.
   const states = new Set<string>()
   for (let bytes = 500; bytes < 9500; bytes += 600) {
     link.mend()

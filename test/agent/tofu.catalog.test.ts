@@ -14,8 +14,8 @@ import { until } from '../support/until.ts'
 import { mirrorProvider } from './support/provider.ts'
 
 /**
- * A site as its authors make it: `pack init --kind opentofu`, an agent with the real tool, a workspace in the real
- * catalog. Its outputs and resources come back there, and so does drift, looked for by a schedule.
+ * A site as its authors build it: `pack init --kind opentofu`, an agent with the real tool, a workspace in the real
+ * catalog. The catalog receives its outputs and resources, and the drift that a schedule looks for.
  */
 let stack: Stack
 let people: Record<'ada' | 'olga' | 'eva', Person>
@@ -148,7 +148,7 @@ it('outputs and resources of an approved apply are in the catalog, and a schedul
   })
   expect(JSON.stringify(applied)).not.toContain('s3cret')
 
-  // Drift on a period is a schedule over all workspaces: seen, paused and run like every other one.
+  // Periodic drift detection is a schedule over all workspaces: seen, paused and run like every other schedule.
   const action = {
     kind: 'action',
     title: 'Look for drift',

@@ -9,7 +9,7 @@ import { type Lab, startLab } from './support/agent.ts'
 import { planOf } from './support/drift.ts'
 import { mirrorProvider } from './support/provider.ts'
 
-/** Drift of real objects, and providers that come from a mirror alone: with the real tool and a real provider. */
+/** Drift of real objects, and providers that come from a mirror alone, with the real tool and a real provider. */
 let lab: Lab
 let mirrored: string
 const shared = () => join(lab.folder, 'shared')

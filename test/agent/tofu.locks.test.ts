@@ -12,7 +12,9 @@ import { type Lab, startLab } from './support/agent.ts'
 import { planOf } from './support/drift.ts'
 import { startStateServer } from './support/state-server.ts'
 
-/** States that someone else holds, and plan files that are not the approved ones: with the real tool, none is changed. */
+/**
+ * States that someone else holds, and plan files that are not the approved ones: the real tool changes none of them.
+ */
 let lab: Lab
 let program: string
 let server: Awaited<ReturnType<typeof startStateServer>>
@@ -56,7 +58,7 @@ const killGroup = (pid: number | undefined) => {
   }
 }
 
-/** Another process that applies for as long as nobody kills it, and so holds the state. */
+/** Another process whose apply runs until it is killed, and so holds the state. */
 const hold = async (name: string, backend: string) => {
   const cwd = lab.place(name)
   const begun = join(lab.folder, `${name}.begun`)

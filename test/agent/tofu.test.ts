@@ -6,7 +6,7 @@ import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
 
-/** The real tool behind a gate: what was approved is what runs, or nothing runs. */
+/** The real tool behind a gate: the approved change runs, or nothing runs. */
 let lab: Lab
 let file: Record<string, unknown>
 let agent: Agent
@@ -62,7 +62,7 @@ beforeAll(async () => {
 afterAll(() => lab.stop())
 
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
-/** A preview, a gate that binds it, and the apply of exactly it. */
+/** A preview, a gate that binds it, and the apply of exactly that preview. */
 const change = (source: string, workspace: string, size: number, more: object = {}) => ({
   nodes: [
     {
@@ -163,7 +163,7 @@ it('a state that moved after the approval: nothing is changed, and the retry of 
 it('files of the source that changed after the preview, and a preview that was altered, are refused', async () => {
   const path = await lab.startGraph(change('web', 'ap1', 1))
   await until(async () => (await lab.nodeOf(path, 'plan')).state === 'succeeded', { timeout_ms: 60_000 })
-  // A preview that is made anew while its gate waits is a new question.
+  // A preview that is made again while its gate waits is a new question.
   const asked = await lab.waiting(path)
   const retried = await lab.p.as('olga').post(`${path}/nodes/plan/retry`, { scope: 'downstream', reason: 'again' })
   expect([200, 202], retried.text).toContain(retried.status)
@@ -177,7 +177,7 @@ it('files of the source that changed after the preview, and a preview that was a
   const node = await lab.reaches(path, 'failed', 'apply')
   expect(node).toMatchObject({
     error_class: 'preview_stale',
-    error_message: expect.stringContaining('files of the source'),
+    error_message: expect.stringContaining('source files'),
   })
 
   const { preview } = (await lab.nodeOf(path, 'plan')).outputs

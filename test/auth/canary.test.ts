@@ -18,7 +18,7 @@ import { until } from '../support/until.ts'
 const APPS = ['token', 'credential', 'identity', 'session', 'relay', 'gateway'] as const
 let stack: Stack
 const answers: Answer[] = []
-/** Every secret of the run by kind. */
+/** Every secret of the run, with its kind. */
 const secrets = new Map<string, string>()
 const sessions = new Set<string>()
 const keep = (what: string, secret: unknown): string => {
@@ -46,7 +46,7 @@ const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, bod
   return take(answer)
 }
 
-/** Notes the secrets of an answer. */
+/** Records the secrets of an answer. */
 const take = (answer: Answer): Answer => {
   const { access_token, refresh_token, csrf_token, device_token, enrolment } = answer.body as Record<string, string> & {
     enrolment?: { token: string }
@@ -163,7 +163,7 @@ const runEverything = async () => {
   for (const { kid } of (jwks.body as unknown as { keys: { kid: string }[] }).keys) admin('token', 'kill-key', kid)
 }
 
-/** Sets an authenticator app up, signs in by it, with refusals, and keeps it. */
+/** Sets up an authenticator app, signs in with it (refusals included), and keeps it. */
 const withApp = async (name: string, session: Record<string, string>, secret_word: string) => {
   const begun = await call('POST', '/api/v1/users/me/totp/setup', {}, session)
   const secret = keep('the secret of an authenticator app', begun.body.secret)
@@ -181,7 +181,7 @@ const withApp = async (name: string, session: Record<string, string>, secret_wor
   expect((await second(codeAt(secret, new Date()))).status).toBe(200)
 }
 
-/** The secrets of the set-up itself. */
+/** The secrets of the setup itself. */
 const keepOwnSecrets = (value: unknown): void => {
   if (typeof value === 'string') {
     if (/^[A-Za-z0-9+/]{43}=$/.test(value)) keep('a key of the set-up', value)

@@ -24,7 +24,7 @@ const signed = (header: unknown, payload: unknown, by = key.private_key, digest 
   return `${input}.${sign(digest, Buffer.from(input), by).toString('base64url')}`
 }
 
-/** Bad tokens made from a good one; all but those of the signature are signed with the real key. */
+/** Bad tokens made from a good one; all except the signature cases are signed with the real key. */
 const corpus = (good: string): Record<string, string> => {
   const [head = '', body = '', signature = ''] = good.split('.')
   const header = partOf(good, 0)
@@ -98,7 +98,7 @@ afterAll(async () => {
   upstream?.stop()
 })
 
-/** All that lies in Redis but limits and the audit stream. */
+/** Everything in Redis except limits and the audit stream. */
 const stored = async () => {
   const keys = await auth.redis.keys(`${auth.prefix}*`)
   const kept = keys.filter((name) => !/lim:|auth:audit/.test(name)).sort()
@@ -114,7 +114,7 @@ describe('a bad access token', () => {
       ['session logout', `${auth.session.url}/auth/logout`, 'POST'],
       ['identity', `${auth.vars.GATEWAY__UPSTREAM__IDENTITY_URL}/v1/users/me`, 'GET'],
     ]
-    // The way the bad ones are made makes good ones as well.
+    // The same method that makes the bad tokens also makes good ones.
     const copy = signed(partOf(real.access, 0), partOf(real.access, 1))
     for (const [door, url, method] of doors)
       if (method === 'GET') expect([door, (await send(url, { headers: bearer(copy) })).status]).toEqual([door, 200])
@@ -133,7 +133,7 @@ describe('a bad access token', () => {
     }
     expect(await stored()).toEqual(before)
     expect(upstream.seen.length).toBe(reached)
-    // One look for the unknown key per verifier and cool-down; a gateway without its feed also looks each second.
+    // One lookup of the unknown key per verifier and cool-down; a gateway without its feed also looks each second.
     const seconds = Math.ceil((performance.now() - begun) / 1000)
     expect((await fetches()) - fetched).toBeLessThanOrEqual(3 + seconds)
   })

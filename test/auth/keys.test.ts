@@ -10,7 +10,7 @@ import { type Auth, bearer, PASSWORD, send, startAuth } from '../session/support
 import { startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
 
-/** auth.md 14.8: rotation under load, kill, and an outage of token, seen from outside. */
+/** auth.md 14.8: rotation under load, a kill, and an outage of token, seen from outside. */
 
 type Tokens = { access_token: string; refresh_token: string }
 let auth: Auth
@@ -56,7 +56,7 @@ describe('the keys of token', () => {
     const refused: [string, number][] = []
     const kids = new Set<string>()
     let running = true
-    /** One client: uses its access token and all it had before, and refreshes all the time. */
+    /** One client: uses its access token and all its earlier ones, and refreshes all the time. */
     const client = async () => {
       let tokens = await login()
       const before: string[] = []
@@ -77,7 +77,7 @@ describe('the keys of token', () => {
       await until(() => kids.size === 1)
       for (let turn = 1; turn <= 3; turn++) {
         const next = (await listKeys(auth.identity_deps.db)).find(({ status }) => status === 'next')?.kid ?? ''
-        // What the lead time is for: the next key is known before it signs.
+        // The purpose of the lead time: the next key is known before it signs.
         await until(() => everywhere(next), { what: 'every verifier to know the next key' })
         await tendKeys({ ...settings, clock: { now: () => new Date(Date.now() + turn * 61_000) } })
         await until(() => auth.token_deps.keyring.active()?.kid === next)
@@ -133,13 +133,13 @@ describe('the keys of token', () => {
       took('a session that does not hear', () => sessions(deaf.url)),
       took('a refresh', refresh),
     ])
-    // A poll of a second and what this machine takes for it.
+    // A poll of a second, plus this machine's overhead.
     for (const ms of times) expect(ms).toBeLessThan(2000)
   })
 
   it('end nobody’s session once they are killed, whoever holds them', async () => {
     const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
-    // A verifier that knows nothing of it: no events, and a key set that it cannot read again.
+    // A verifier that learns nothing of it: no events, and a key set that it cannot read again.
     const blind = { SESSION__NATS__URL: 'nats://127.0.0.1:9', AUTH__JWKS__URL: `${link.url.replace(/\/$/, '')}/jwks` }
     const stale = await auth.addSession({ ...blind, SESSION__BINDING__ACTION: 'revoke' })
     const alone = await auth.addSession({ ...blind, AUTH__RPC__TOKEN_URL: 'http://127.0.0.1:9' })

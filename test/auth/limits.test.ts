@@ -7,7 +7,7 @@ import { startUpstream } from '../gateway/support/upstream.ts'
 import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { until } from '../support/until.ts'
 
-/** auth.md 8 and 14.5: the numbers, and what a flood of logins meets. */
+/** auth.md 8 and 14.5: the numbers, and how a flood of logins is treated. */
 
 let auth: Auth
 let flooded: Auth
@@ -146,7 +146,7 @@ describe('a flood of logins', () => {
     }
     const checked = answers.filter(({ status }) => status === 401 || status === 200)
     expect(checked.length + busy.length).toBe(40)
-    // Who was not checked is not charged: no failure counted, no lock left behind.
+    // A login that was not checked is not charged: no failure counted, no lock left behind.
     expect(await counted(metrics, 'signalbox_user_login_failures_total')).toBe(
       before + answers.filter(({ status }) => status === 401).length,
     )
@@ -204,7 +204,7 @@ describe('a flood of logins', () => {
         if (status === 503) starved += 1
       }
     }
-    /** Of the logins that are answered from now on many are told that all is busy. */
+    /** Waits until many more logins have been refused as busy. */
     const starving = async () => {
       const before = starved
       await until(async () => starved > before + 20, { timeout_ms: 30_000, what: 'logins that starve' })
@@ -221,7 +221,7 @@ describe('a flood of logins', () => {
         ['POST', '/auth/logout', 204],
       ] as const)
         expect([path, (await act(method, path)).status]).toEqual([path, status])
-      // It had not ended meanwhile.
+      // It had not ended in the meantime.
       await starving()
     } finally {
       over = true

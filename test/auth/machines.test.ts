@@ -10,7 +10,7 @@ import { auth_events } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { until } from '../support/until.ts'
 
-/** Machines over the wire: gateway, session, identity, token and relay, and a CI system of the test's own. */
+/** Machines over the wire: gateway, session, identity, token and relay, and the test's own CI system. */
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const JWT = 'urn:ietf:params:oauth:token-type:jwt'
@@ -91,7 +91,7 @@ const byKey = (key: string, more: object = {}) =>
   form({ grant_type: 'client_credentials', client_secret: key, ...more })
 const claimsOf = ({ body }: Answer) =>
   JSON.parse(Buffer.from(String(body.access_token).split('.')[1] ?? '', 'base64url').toString())
-/** What the audit log says of a request: in the stream, or where the relay has taken it. */
+/** The audit log's entries about a request: in the stream, or where the relay has put them. */
 const auditOf = async ({ headers }: Answer) => {
   const request_id = String(headers['x-request-id'])
   const streamed = await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')
@@ -99,7 +99,7 @@ const auditOf = async ({ headers }: Answer) => {
   const rows = [...streamed.map(([, [, row]]) => JSON.parse(row ?? '{}')), ...kept]
   return rows.find((row) => row.action === 'machine_token' && row.request_id === request_id)
 }
-/** The token is refused with this code; nothing is made, and the audit log has the cause. */
+/** The token is refused with this code; nothing is created, and the audit log has the cause. */
 const expectRefused = async (answer: Promise<Answer>, code: string, cause: string) => {
   const got = await answer
   const { status, body } = got

@@ -7,7 +7,7 @@ import { startHooks } from '../operations/support/receivers.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
-/** A message about an account goes its whole way: sign-in, audit log, relay, notifier, receiver. */
+/** The whole path of a message about an account: sign-in, audit log, relay, notifier, receiver. */
 
 let stack: Stack
 let pool: pg.Pool

@@ -6,8 +6,8 @@ import { startProcess } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 
 /**
- * auth.md 14.2: one winner, and no usable token survives a race with the end of the session. Three gateways, each
- * before a session of its own, all six processes of their own; they share Redis, identity, credential and token.
+ * auth.md 14.2: one winner, and no usable token survives a race with the end of the session. Three gateways, each in
+ * front of its own session component, run as six separate processes; they share Redis, identity, credential and token.
  */
 
 type Tokens = { access_token: string; refresh_token: string }
@@ -47,7 +47,7 @@ const revocationsOf = async (session_id: string): Promise<number> => {
   return rows.length
 }
 
-/** Every token that anybody got hold of is worth nothing, at any gateway. */
+/** Every token that anyone obtained is refused at every gateway. */
 const expectDead = async (answers: Answer[]) => {
   for (const { status, body } of answers) {
     if (status !== 200) continue
@@ -85,7 +85,7 @@ describe('one of many at once wins', () => {
       const first = await signIn('rotor')
       const answers = await Promise.all(times(24, (turn) => refresh(first.refresh_token, turn)))
       expect(won(answers)).toHaveLength(1)
-      // A loaded machine may time out some: an outage is no second winner.
+      // On a loaded machine some may time out: an outage is not a second winner.
       for (const { status } of answers) expect([200, 401, 503]).toContain(status)
       await expectDead(answers)
       await until(async () => (await revocationsOf(sessionOf(first.access_token))) === 1)
@@ -116,12 +116,12 @@ describe('one of many at once wins', () => {
 
   it('guesses meet the lock after the free ones, and logins the cap', async () => {
     const user = await auth.addUser('many')
-    // The message of the first password opens a locked name.
+    // The message about the first password unlocks a locked name.
     await until(async () => (await auth.redis.exists(`${auth.prefix}pv:{${user.id}}`)) === 1)
     const guesses = await Promise.all(times(15, (turn) => login('many', turn, WRONG)))
     expect(guesses.filter(({ status }) => status === 401)).toHaveLength(5)
     expect(guesses.filter(({ body }) => body.code === 'login_locked')).toHaveLength(10)
-    // Where the machine is slow the lock is over by itself.
+    // On a slow machine the lock expires by itself.
     for (const lock of await auth.redis.keys(`${auth.prefix}lock:name:*`)) await auth.redis.del(lock)
     const logins = await Promise.all(times(9, (turn) => login('many', turn)))
     expect(won(logins).length).toBeGreaterThanOrEqual(3)

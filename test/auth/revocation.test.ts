@@ -7,7 +7,7 @@ import { type Auth, bearer, cookieOf, counted, PASSWORD, send, startAuth } from 
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
-/** auth.md 14.4: what ends a session ends its access token at every gateway, with Redis or NATS away; one event each. */
+/** auth.md 14.4: ending a session ends its access token at every gateway, with Redis or NATS away; one event each. */
 
 type Tokens = { access_token: string; refresh_token: string }
 type User = { id: string; username: string }
@@ -29,7 +29,7 @@ const sessionOf = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).session_id
 const command = (url: string, token: string, body?: object, method: 'POST' | 'DELETE' = 'POST') =>
   send(url, { method, headers: { ...bearer(token), 'idempotency-key': randomUUID() }, ...(body && { body }) })
-/** The upstream behind this route lets everybody in: what refuses is the gateway. */
+/** The upstream behind this route admits everyone: only the gateway refuses. */
 const asked = async (gateway: string, token: string) =>
   (await send(`${gateway}/api/v1/resources`, { headers: bearer(token) })).status
 const refresh = (token: string) => send(`${auth.session.url}/auth/refresh`, { body: { refresh_token: token } })
@@ -134,7 +134,7 @@ const CAUSES: { what: string; reason: string; end: (user: User, tokens: Tokens) 
 describe('an access token is dead at every gateway after', () => {
   it.each(CAUSES)('$what', async ({ what, reason, end }) => {
     const user = await auth.addUser(what.replaceAll(' ', '-'))
-    // The message of the user's own first password is not what ends the session here.
+    // The message about the user's own first password is not what ends the session here.
     await until(async () => (await auth.redis.exists(`${auth.prefix}pv:{${user.id}}`)) === 1)
     const tokens = await login(user.username)
     for (const [name, url] of Object.entries(gateways))
@@ -169,7 +169,9 @@ describe('an access token is dead at every gateway after', () => {
   })
 })
 
-/** All that the design counts (auth.md 12): a counter by its value, a histogram by how often it was observed. */
+/**
+ * Everything that the design counts (auth.md 12): a counter by its value, a histogram by its number of observations.
+ */
 const COUNTED =
   /^(signalbox_)?((http_requests|token_refresh(ed|_attempts|_outcomes)|csrf_errors|user_login(_failures)?|sessions_revoked|token_rejected|rate_limited|policy_denied)_total|(gateway_added|hash_duration|hash_wait|token_sign|revocation_delay)_seconds|denylist_entries)$/
 

@@ -6,7 +6,7 @@ import type { PrivateKey } from '../../apps/shared/service/keys.ts'
 import { startUpstream } from '../gateway/support/upstream.ts'
 import { type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 
-/** auth.md 8 and 8.1: what a stranger or a neighbor does to those who are known. */
+/** auth.md 8 and 8.1: how strangers and neighbors can affect known users. */
 
 const WRONG = 'Wrong-Horse-7-Battery'
 const OWNER = '192.0.2.1'
@@ -54,7 +54,7 @@ describe('a stranger who guesses at a name', () => {
     const unknown = await login('eva', { address: '203.0.113.9' })
     expect([unknown.status, unknown.body.code]).toEqual([429, 'rate_limited'])
     expect((await login('eva', { device_token })).status).toBe(200)
-    // Beside the stranger, behind one address that is blocked for its failures.
+    // Next to the stranger, behind one address that is blocked for its failures.
     expect((await login('eva', { device_token, address: STRANGER })).status).toBe(200)
     const web = await send(`${gateway.url}/v1/token?response_mode=cookie`, {
       body: { username: 'eva', password: PASSWORD },
@@ -68,12 +68,12 @@ describe('a stranger who guesses at a name', () => {
     for (let i = 0; i < 10; i++) await login('ada', { password: WRONG, address: `203.0.113.${i + 20}` })
     for (const foreign of [device_token, `${device_token.slice(0, -2)}AA`, 'd1.e30.x'])
       expect((await login('ada', { device_token: foreign, address: '203.0.113.40' })).status).toBe(429)
-    // Its own bucket, whatever the address.
+    // The device has its own bucket, whatever the address.
     const answers = []
     for (let i = 0; i < 6; i++)
       answers.push((await login('olga', { password: WRONG, device_token, address: `203.0.113.${i + 50}` })).status)
     expect(answers.filter((status) => status === 429).length).toBeGreaterThanOrEqual(2)
-    // The owner, at another known device, does not notice.
+    // The owner, on another known device, does not notice.
     expect((await login('olga', { remember_device: true })).status).toBe(200)
   })
 
@@ -83,7 +83,7 @@ describe('a stranger who guesses at a name', () => {
     for (const host of [':1', ':2:3', 'ffff:1:2:3'])
       expect((await login('ghost-6', { password: WRONG, address: `2001:db8:1:2:${host}` })).status).toBe(401)
     expect((await buckets()) - before).toBe(1)
-    // What it comes to stands where the gateway looks for it.
+    // The resulting limit is stored where the gateway looks for it.
     for (let i = 0; i < 10; i++) await login(`ghost-${i}`, { password: WRONG, address: `2001:db8:1:2::${i + 10}` })
     expect((await login('ines', { address: '2001:db8:1:2:a:b:c:d' })).body.code).toBe('rate_limited')
     expect((await login('ines', { address: '2001:db8:1:3::1' })).status).toBe(200)

@@ -11,8 +11,8 @@ import { TOKEN_KINDS } from '../../apps/shared/jwt/claims.ts'
 import { createOrigins } from '../../apps/shared/web/origins.ts'
 
 /**
- * The rows of the specification that are a name or a number and nothing else, one by one; what they do is tested where
- * it is done.
+ * The rows of the specification that are only a name or a number, one by one; their behavior is tested where it is
+ * implemented.
  */
 const secret = JSON.stringify([Buffer.alloc(32, 7).toString('base64')])
 const session = (env: Record<string, string> = {}) =>
@@ -53,7 +53,7 @@ describe('the messages of the specification', () => {
       status: 3,
       created_at: 4,
       disabled_at: 6,
-      // Ours, behind those of the specification.
+      // Our own codes, after those of the specification.
       kind: 7,
     })
     expect(numbersOf(contracts.VerifyPasswordRequestSchema)).toMatchObject({ user_id: 1, password: 2 })

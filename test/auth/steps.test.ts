@@ -8,8 +8,8 @@ import { until } from '../support/until.ts'
 
 /**
  * auth.md 14.3: a session process that ends between any two steps of a flow leaves nothing alive that should be dead,
- * and a repeat at another process succeeds. A step is one call of the store, another component, or the database beside
- * it; the process is stopped for good after each in turn, with its connections cut as by a kill.
+ * and a repeat at another process succeeds. A step is one call of the store, of another component, or of the database.
+ * The process stops for good after each step in turn, with its connections cut as by a kill.
  */
 
 type Tokens = { access_token: string; refresh_token: string }
@@ -20,7 +20,7 @@ let relay: Awaited<ReturnType<Auth['addRelay']>>
 const NEW_PASSWORD = 'Another-Staple-9-Lantern'
 const PARTS = ['store', 'identity', 'credential', 'issuer', 'revocations'] as const
 
-/** Makes a process that ends after this step; `ended` comes true when it got there. */
+/** Starts a process that ends after this step; `ended` resolves when it gets there. */
 const dying = async (at: number): Promise<Session & { ended: Promise<'ended'> }> => {
   const session = await auth.addSession()
   let passed = 0
@@ -62,7 +62,7 @@ const dying = async (at: number): Promise<Session & { ended: Promise<'ended'> }>
   return { ...session, ended }
 }
 
-/** Runs one flow with an end after every step, until it came through alive. Answers how many steps it has. */
+/** Runs one flow with an end after every step, until one run completes. Returns how many steps the flow has. */
 const atEveryStep = async (
   prepare: () => Promise<{ flow: (url: string) => Promise<unknown>; check: (step: number) => Promise<void> }>,
 ): Promise<number> => {

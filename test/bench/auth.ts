@@ -17,11 +17,11 @@ import { chosen } from './lib/chosen.ts'
 import { forkBare } from './lib/fork.ts'
 
 /**
- * `npm run bench:auth`: what login, refresh and the gateway's checks cost, each against a baseline arm that is measured
- * in the same run, arms interleaved; how soon an ended session and a killed key are refused, and whether the time of a
- * login tells who exists. Generator, servers and subjects share this machine, so rates are lower bounds and only ratios
- * and CPU times mean something elsewhere. CPU is user and system time of the processes, from /proc.
- * Arguments name the figures to take (all unless said); `--samples=1000` is how many logins of each kind are timed;
+ * `npm run bench:auth`: what login, refresh and the gateway's checks cost, each against a baseline arm measured in the
+ * same run, arms interleaved. Also how soon an ended session and a killed key are refused, and whether the time of a
+ * login reveals who exists. Generator, servers and subjects share this machine, so rates are lower bounds; only ratios
+ * and CPU times carry over to other machines. CPU is user and system time of the processes, from /proc. Arguments name
+ * the figures to take (default: all). `--samples=1000` sets how many logins of each kind are timed.
  * `--profile=<folder>` leaves a CPU profile of each app there.
  */
 const LIMIT = '1000000/1/1000000'

@@ -24,9 +24,9 @@ import { printFigure } from './lib/print.ts'
 
 /**
  * `npm run bench:catalog -- [--resources 100000] [--relationships 500000] [--clients 8] [--seconds 4] [--seed 1]`: what
- * reads, graphs and commands of the catalog cost, each against the same SQL by hand in the same run, arms in turns.
- * Generator, app and database share this machine, so rates are lower bounds and waiting is part of every time: ratios
- * and CPU mean more than milliseconds. `--profile=<folder>` leaves a CPU profile of the app there.
+ * the catalog's reads, graphs and commands cost, each against the same hand-written SQL in the same run, arms
+ * alternating. Generator, app and database share this machine, so rates are lower bounds and every time includes
+ * waiting: ratios and CPU mean more than milliseconds. `--profile=<folder>` leaves a CPU profile of the app there.
  */
 const { values: given } = parseArgs({
   options: {
@@ -75,7 +75,7 @@ type Bench = {
   hand: ReturnType<typeof byHand>
   data: Loaded
   token: () => string
-  /** The public listener, and a token of a person. */
+  /** The public listener, and a person's token. */
   people: { http: HttpPool; token: () => string }
   database_cpu: () => number
   /** Versions of services, by place in `data.services`. */
@@ -83,7 +83,7 @@ type Bench = {
 }
 
 let state = SEED
-/** Equal seeds, equal choices. */
+/** Equal seeds give equal choices. */
 const random = (n: number): number => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
   return Math.floor((state / 4_294_967_296) * n)
@@ -115,13 +115,13 @@ const measure = async (bench: Bench, clients: number, call: Call): Promise<Measu
   return { arm, cpu_ms: (app().app ?? 0) + database_ms, database_ms }
 }
 
-/** `key`: what asks for it alone. */
+/** `key`: the argument that selects this figure alone. */
 type Figure = { key: string; name: string; aim?: string; clients?: number; ours: Call; hand: Call; each?: number }
 
-/** Both arms in turns; the row of the table. `each`: so many commands or nodes are in one call. */
+/** Runs both arms in turn and returns the row of the table. `each`: the number of commands or nodes in one call. */
 const compare = async (bench: Bench, { name, aim = '', clients = CLIENTS, ours, hand, each = 1 }: Figure) => {
   const rounds: { ours: Measured; hand: Measured }[] = []
-  // Not measured: statements are prepared and code is compiled in the first calls.
+  // Not measured: the first calls prepare statements and compile code.
   for (const call of [hand, ours]) await closedLoop(clients, WARM_MS, call)
   for (let round = 1; round <= ROUNDS; round++) {
     say(`${name}, round ${round} of ${ROUNDS}`)
@@ -216,7 +216,7 @@ const graphs = (bench: Bench): Figure[] =>
     hand: async () => (await bench.hand.graph(bench.data.rid_of(anyId(bench)), 4, nodes)) > 0,
   }))
 
-/** Each worker has services of its own in each arm, so that no command meets another's version. */
+/** In each arm each worker has its own services, so that no command meets another's version. */
 const turns = (bench: Bench, arm: 0 | 1) => {
   const { services } = bench.data
   const workers = CLIENTS * 2
@@ -328,7 +328,10 @@ const bulk = (bench: Bench): Figure => {
 }
 
 const LAG_SAMPLES = 100
-/** From the answer to a command until a graph holds it, while other clients write; by hand: until the outbox numbers it. */
+/**
+ * From the answer to a command until a graph holds the change, while other clients write; by hand: until the outbox
+ * numbers it.
+ */
 const lag = async (bench: Bench): Promise<string[][]> => {
   say('projection lag beside writers')
   const next = turns(bench, 0)
@@ -372,7 +375,7 @@ const lag = async (bench: Bench): Promise<string[][]> => {
   ]
 }
 
-/** The load of the graph against the same columns read to nowhere over one connection. */
+/** The load of the graph against reading and discarding the same columns over one connection. */
 const warmUp = async (bench: Bench): Promise<string[][]> => {
   const { warm, pid } = bench.app
   const began = performance.now()
@@ -395,7 +398,7 @@ const warmUp = async (bench: Bench): Promise<string[][]> => {
   ]
 }
 
-/** Operations' projection of the catalog from nothing, over HTTP, against copying the same rows in SQL. */
+/** Building operations' projection of the catalog from scratch over HTTP, against copying the same rows in SQL. */
 const rebuild = async (bench: Bench, signer: Parameters<typeof createCatalogClient>[1]): Promise<string[][]> => {
   say("rebuild of operations' projection")
   const database = await testDatabase('operations')
@@ -446,7 +449,7 @@ const run = async () => {
     AUTH__SERVICES__FILE: services.registry_file,
     ...people.env,
   }
-  // Once for its types; what it holds comes after.
+  // A first start only registers its types; the data comes later.
   await (await startApp(env, undefined)).stop()
   const began = performance.now()
   const data = await loadCatalog(database.url, { resources: RESOURCES, relationships: RELATIONSHIPS, seed: SEED }, say)

@@ -9,8 +9,8 @@ import { chosen } from './lib/chosen.ts'
 import { printFigure } from './lib/print.ts'
 
 /**
- * `npm run bench:console`: each aim of the console's speed beside what the production build does in a real Chromium, on a
- * platform of its own. Bytes and counts are tests as well; times are those of this machine at this moment.
+ * `npm run bench:console`: each target for the console's speed next to what the production build achieves in a real
+ * Chromium, on a platform of its own. Bytes and counts are also tests; times are those of this machine at this moment.
  */
 const bytes = async (): Promise<Figure[]> =>
   Object.entries(SCREENS).map(([name, { page, most }]) => ({
@@ -34,7 +34,7 @@ try {
   const rows: string[][] = []
   for (const [name, measure] of wanted) {
     console.error(name)
-    // A figure that cannot be taken is said, and the others are taken.
+    // A figure that cannot be taken is reported, and the others are still taken.
     const figures = await measure().catch((error: unknown) => void console.error(`${name}: ${error}`))
     if (figures === undefined) rows.push([name, 'not measured', '', ''])
     for (const figure of figures ?? []) {

@@ -16,8 +16,8 @@ import { printFigure } from './lib/print.ts'
 
 /**
  * `npm run bench:executors -- [--rounds 5] [--resources 200]`: what a command, a preview and an apply through the agent
- * cost over the bare tool in a shell, in turns on the same machine. Time is from the grant of the node until its end was
- * accepted. CPU is that of the agent with its tools, and of the bare tools. Linux only.
+ * cost over the bare tool in a shell, alternating on the same machine. Time is from the grant of the node until its end
+ * is accepted. CPU is that of the agent with its tools, and of the bare tools. Linux only.
  */
 const option = (name: string, otherwise: number): number => {
   const at = process.argv.indexOf(`--${name}`)
@@ -82,7 +82,7 @@ const startRunner = async (stack: Stack, admin: Person, folder: string, program:
 type Node = { node_id: string; job: string; inputs: Record<string, unknown>; outputs: Record<string, string> }
 type NodeView = { state: string; started_at: string; ended_at: string; error_message: string | null }
 
-/** Runs these nodes one behind the other; how long each took, and the CPU of the agent for each. */
+/** Runs these nodes one after another; returns how long each took, and the agent's CPU for each. */
 const runNodes = async (person: Person, agent: number, nodes: Node[]): Promise<Cost[]> => {
   const graph = {
     nodes: nodes.map(({ node_id, outputs, ...given }, at) => ({

@@ -6,9 +6,9 @@ import { testDatabase } from '../support/database.ts'
 import { median, quantile } from './lib/graph.ts'
 
 /**
- * `npm run bench:nesting -- [--resources 1000000]`: the deepest tree that is allowed, as wide as it takes. Every path ends
- * at the last level, so keys of the index over paths are as long as they get. Prints what the index takes, how long
- * inserts, subtrees, ancestors and moves take there, and in the same run on a flat tree.
+ * `npm run bench:nesting -- [--resources 1000000]`: the deepest allowed tree, as wide as it needs to be. Every path
+ * ends at the last level, so the path index has the longest possible keys. Prints the size of the index and how long
+ * inserts, subtrees, ancestors and moves take, there and in the same run on a flat tree.
  */
 const { values } = parseArgs({ options: { resources: { type: 'string', default: '1000000' } } })
 const RESOURCES = Number(values.resources)
@@ -24,8 +24,8 @@ const seconds = () => `${((performance.now() - started) / 1000).toFixed(0)} s`
 
 const COLUMNS = 'rid, resource_id, type_id, type_version, name, display_name, parent_rid, path, created_at, created_by'
 /**
- * Chains of 31 boxes with 200 leaves each below the last; row numbers have 7 digits from the first on. All as one
- * statement for each part, against the indexes as they are, so that their pages split as they do under writes.
+ * Chains of 31 boxes with 200 leaves each below the last; row numbers have 7 digits from the first on. Each part is one
+ * statement against the existing indexes, so that their pages split as they do under writes.
  */
 const plant = async (depth: number, prefix: string, first: number): Promise<number> => {
   const inner = depth - 1

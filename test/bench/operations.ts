@@ -14,8 +14,8 @@ import { benchCrowd, benchIdle, benchStarts } from './operations/starts.ts'
 /**
  * `npm run bench:operations`: what reviewed plans cost (HTTP, Postgres, read models, evidence) against a minimal
  * scheduler on the same Temporal server, arms interleaved: graphs, gates, starts, cost by process, many operations at
- * once. Everything runs on this machine, so only the ratios mean something elsewhere. Arguments name the figures to
- * take (all unless said); `--profile=<folder>` leaves a CPU profile of each app there.
+ * once. Everything runs on this machine, so only the ratios carry over to others. Arguments name the figures to take
+ * (default: all); `--profile=<folder>` leaves a CPU profile of each app there.
  */
 const WARM_UP = 1000
 

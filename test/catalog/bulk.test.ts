@@ -35,7 +35,7 @@ const thing = (resource_id: string, over: Record<string, unknown>) =>
   service(resource_id, { type_key: 'infra.generic', desired_state: { provider: 'p', kind: 'k' }, ...over })
 const create = (change: Record<string, unknown>): Item => ({ op: 'create', change })
 
-/** The same change by the route for one: of a relation, that of the control plane. */
+/** The same change by the route for a single one; for a relation, that of the control plane. */
 const alone = async ({ op, change }: Item, who: 'ada' | 'far' = 'ada'): Promise<{ status: number; code?: string }> => {
   const { resource_id, expected_version, patch } = change
   if (op === 'relate') {
@@ -68,7 +68,7 @@ const UNEQUAL = new Set([
   'event_id',
   'body',
   'mac',
-  // A relation comes from a service here, and from a person there.
+  // A service writes a relation in one case, a person in the other.
   'actor',
   'roles',
   'updated_by',
@@ -79,7 +79,7 @@ const UNEQUAL = new Set([
   'last_operation_at',
 ])
 const isTime = (value: unknown) => typeof value === 'string' && /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(value)
-/** All that is kept of the resources whose ids start so, but for ids, times and numbers. */
+/** Everything stored for the resources whose ids have this prefix, except ids, times and numbers. */
 const left = async (prefix: string) => {
   const [row] = await c.rows<{ all: object }>(
     `with mine as (select * from catalog.resource where resource_id like $1 || '%'),
@@ -126,7 +126,7 @@ const born = (at: number) => {
   })
 }
 
-/** A random story of a few resources: names are few, so that items meet and some are refused. */
+/** A random story of a few resources: there are few names, so that items collide and some are refused. */
 const stories = (length: number) => {
   const n = fc.integer({ min: 0, max: 7 })
   const type = fc.constantFrom('depends_on', 'hosted_on', 'connects_to', 'backs_up', 'member_of', 'contained_in')
@@ -183,7 +183,7 @@ const stories = (length: number) => {
 }
 type Step = ReturnType<typeof stories> extends fc.Arbitrary<(infer S)[]> ? S : never
 
-/** An item of the story; versions are those that its resource has by then. */
+/** An item of the story; versions are those that its resource has at that point. */
 const itemOf = (step: Step, prefix: string, versions: Map<number, number>): Item => {
   const id = (i: number) => `${prefix}${i}`
   const expected_version = versions.get(step.at) ?? 1

@@ -47,7 +47,7 @@ describe('matching', () => {
   })
   const asker: fc.Arbitrary<Asker> = fc.record({ resource_id: fc.constant('a'), scope })
 
-  /** The same rules, written once more as one list of named truths. */
+  /** The same rules, written a second time as one list of named conditions. */
   const model = (w: Wanted, o: Offer, a: Asker): string | undefined => {
     const level = w.scope.replace('same_', '') as 'region'
     const near =
@@ -221,7 +221,7 @@ describe('capabilities', () => {
       ],
       rejected_count: { attribute: 1, scope: 1 },
     })
-    // Who is out of sight is no reason either.
+    // A provider that is out of sight is not given as a reason either.
     const far = await c
       .as('far')
       .get(`/v1/capabilities/providers?capability_key=compute.slots&version_range=^2.0.0&explain=true`)
@@ -237,7 +237,7 @@ describe('capabilities', () => {
     expect(await status('eu1-web-03')).toEqual(['degraded'])
     expect(await status('eu1-web-03', 'status=available')).toEqual([])
     c.wait(61_000)
-    // Its check ran out: nobody knows how it is.
+    // Its check has expired: its health is unknown.
     expect(await status('eu1-web-03')).toEqual(['degraded'])
     await c.observe('eu1-web-03')
     expect(await status('eu1-web-03')).toEqual(['available'])
@@ -252,7 +252,7 @@ describe('capabilities', () => {
 
   it('never give more than there is, whoever claims at once', async () => {
     const offered = (await providers('attr.arch=arm64'))[0] as Offered
-    // Capacity in use is part of the claimed one: the greater of both counts.
+    // Capacity in use is part of the claimed capacity: the greater of the two counts.
     expect(offered).toMatchObject({ free: 3, capacity: { total: 4, used: 1, reserved: 0 } })
     const machines = await Promise.all(Array.from({ length: 8 }, () => machine()))
     const replies = await Promise.all(machines.map(({ resource_id }) => claim(resource_id, offered)))
@@ -267,7 +267,7 @@ describe('capabilities', () => {
       state: 'bound',
       bound_to: [{ resource_id: 'eu1-web-01', provider_id: offered.provider_id, amount: 1 }],
     })
-    // Less than is claimed is a fact that is told, not refused.
+    // A total below the claims is a reported fact, not refused.
     expect((await provide('eu1-web-01', { op: 'update', capacity: { total: 2 } })).status).toBe(200)
     expect(await providers('attr.arch=arm64')).toMatchObject([{ overcommitted: true }])
   })
@@ -288,7 +288,7 @@ describe('capabilities', () => {
     type Node = { id: string; kind: string; resource_id?: string; state?: string; why_not?: unknown[] }
     type Edge = { type: string; from: string; to: string; bound?: boolean }
     const { nodes, edges } = await walked('')
-    // The graph says of every resource what the resource says itself.
+    // The graph reports of every resource exactly what the resource itself reports.
     const needy = [...new Set(nodes.filter(({ kind }) => kind === 'requirement').map(({ resource_id }) => resource_id))]
     expect(needy.length).toBeGreaterThan(5)
     for (const id of needy) {
@@ -413,7 +413,7 @@ describe('capabilities', () => {
     expect((await claim(two.resource_id, offered)).status).toBe(200)
     const release = { relationship_changes: [{ op: 'remove', type_key: 'uses_capability', target_id: owner }] }
     expect((await c.result(one.resource_id, { expected_version: 2, changes: release })).status).toBe(200)
-    // What ends releases what it claims.
+    // A resource that ends releases its claims.
     for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
       expect((await c.result(two.resource_id, { expected_version: 2 + i, changes: { lifecycle_status } })).status).toBe(
         200,
@@ -474,7 +474,7 @@ describe('capabilities', () => {
       (await providers('')).find(({ resource_id }) => resource_id === id) as Offered & {
         capacity: { reserved: number }
       }
-    /** What edges of the truth claim of a resource. */
+    /** What the edges of the truth claim of a resource. */
     const claimedOf = async (id: string) =>
       (
         await c.rows<{ sum: number }>(
@@ -613,7 +613,7 @@ describe('capabilities', () => {
       await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
       await c.deps.registry.reload()
       expect((await send(vm, uses(near, {}))).status).toBe(200)
-      // Said again it changes nothing: the server keeps its choice.
+      // A repeat changes nothing: the server keeps its choice.
       expect((await send(vm, uses(near, {}))).body).toMatchObject({ applied: false })
     })
 

@@ -16,7 +16,7 @@ const fresh = async (): Promise<string> => {
 }
 const release = (version: string) => ({ observed_state_patch: { release: version } })
 
-/** What a refusal by policy leaves behind: who tried it. */
+/** What a refusal by policy leaves behind: the audit row of who tried it. */
 const denied = (traces: Record<string, string>) => ({ ...traces, audit: String(Number(traces.audit) + 1) })
 
 describe.each([

@@ -19,7 +19,7 @@ const move = async (id: string, to: string): Promise<number> => {
   return change(id, { relationship_changes: [...gone, { op: 'add', type_key: 'contained_in', target_id: to }] })
 }
 
-/** A time between what was done and what comes. */
+/** A time between what has been done and what comes next. */
 const tick = async (): Promise<string> => {
   c.wait(200)
   const at = new Date(Date.parse(c.deps.clock.now().toISOString()) - 100).toISOString()
@@ -86,7 +86,7 @@ describe('the difference of a subtree between two times', () => {
       actors: ['svc:demo-control-plane'],
     })
     expect(difference.items[0]?.operation_ids).toHaveLength(1)
-    // What came later changes nothing of the answer.
+    // Later changes do not affect the answer.
     const { as_of: _, ...first } = difference
     expect(await ask('top', before, after)).toMatchObject(first)
     expect((await ask('top', before, new Date(Date.parse(before) + 1).toISOString())).items).toEqual([])
@@ -155,7 +155,7 @@ describe('the difference of a subtree between two times', () => {
         const times = [await tick()]
         const pick = (n: number) => ids[n % ids.length] as string
         for (const one of steps) {
-          // Refusals (circles, what is retired, what still holds others) are a part of it.
+          // Refusals (cycles, retired resources, resources that still hold others) are part of it.
           if (one.do === 'time') times.push(await tick())
           else if (one.do === 'move') await move(pick(one.who), pick(one.at))
           else if (one.do === 'change')
@@ -187,7 +187,7 @@ describe('the difference of a subtree between two times', () => {
 
 type State = Map<string, { version: number; parent_id: string | null; retired: boolean }>
 
-/** Every resource as its own read gives it at a time. */
+/** The state of every resource at a time, from its own read. */
 const stateAt = async (ids: readonly string[], at: string): Promise<State> => {
   const state: State = new Map()
   for (const id of ids) {

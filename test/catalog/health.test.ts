@@ -35,7 +35,7 @@ describe('the roll-up', () => {
     rules: fc.constant(rules),
   })
 
-  /** Raises every resource by every rule, again and again, until a whole turn changes nothing. */
+  /** Applies every rule to every resource, again and again, until a full pass changes nothing. */
   const bruteForce = ({ own, flows }: HealthGraph): Map<string, HealthStatus> => {
     const now = new Map(own)
     for (let moved = true; moved; ) {
@@ -137,14 +137,14 @@ describe('health', () => {
         },
       ],
     })
-    // Its own word is untouched, and who may not see the cause is told only that there is one.
+    // Its own health is untouched, and a reader who may not see the cause learns only that one exists.
     expect((await health(front)).own.status).toBe('healthy')
     c.people.far.scope = { regionId: 'eu1' }
     const [cause] = (await health(front, '', 'far')).rollup.causes
     expect(cause).toMatchObject({ path: [front, back, null], resource_id: null, check: null, hidden: true })
     c.people.far.scope = { regionId: 'us1' }
     expect((await health('us1')).rollup).toMatchObject({ status: 'degraded', visited: 5 })
-    // A place passes on at most degraded; what is under maintenance passes on nothing.
+    // A place passes on at most degraded; a resource under maintenance passes on nothing.
     await c.observe('us1-web-01', { status: 'maintenance' })
     expect((await health(front)).rollup.status).toBe('healthy')
     c.wait(61_000)
@@ -230,7 +230,7 @@ describe('health', () => {
     ).toEqual([{ days: 39 }])
     expect([(await rows()).length, await closed()]).toEqual([25, 1])
     await pruneHistory(at(401))
-    // The newest snapshot before stays, with all after it.
+    // The newest snapshot before the cutoff stays, with all later ones.
     expect(await rows()).toEqual([21, 22, 23, 24, 25])
     expect(await closed()).toBe(0)
     expect(await read(23)).toEqual(before)

@@ -158,7 +158,7 @@ describe('the impact of a resource', () => {
           const id = (i: number) => `w${run}-${i}`
           const edges = new Map<number, Map<string, Edge>>()
           for (const [from, type, to] of drawn) {
-            // Later ones point at earlier ones, so that hosting has no circle, and each is hosted on one at most.
+            // Later ones point at earlier ones, so that hosting has no cycle, and each has at most one host.
             const [src, dst] = from > to ? [from, to] : [to, from]
             if (src === dst) continue
             const own = edges.get(src) ?? new Map<string, Edge>()

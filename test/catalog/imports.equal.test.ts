@@ -14,9 +14,9 @@ import type { ImportItem } from '../../apps/shared/contracts/imports/imports.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 /**
- * What goes in comes out equal. SIGNALBOX_PUBLIC_DATA names a folder with public data, which is not ours to ship:
+ * What goes in comes out equal. SIGNALBOX_PUBLIC_DATA names a folder with public data that we may not ship:
  * `netbox*.json`, the dumps of github.com/netbox-community/netbox-demo-data, and `*.yaml`, manifests such as
- * release/kubernetes-manifests.yaml of github.com/GoogleCloudPlatform/microservices-demo. Without it data of our own of
+ * release/kubernetes-manifests.yaml of github.com/GoogleCloudPlatform/microservices-demo. Without it our own data of
  * the same shape is imported (here and in test/cli).
  */
 const PUBLIC = process.env.SIGNALBOX_PUBLIC_DATA
@@ -63,7 +63,7 @@ const take = async (name: string, items: readonly ImportItem[]) => {
 }
 
 const byText = (a: unknown, b: unknown) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
-/** An edge by the ids of its ends in the source; one without direction the smaller end first. */
+/** An edge by the ids of its ends in the source; for an edge without direction the smaller end comes first. */
 const edge = (from: string, type_key: string, to: string) =>
   type_key === 'connects_to' ? [...[from, to].sort(), type_key] : [from, to, type_key]
 const unique = (edges: string[][]) => [...new Map(edges.map((one) => [JSON.stringify(one), one])).values()].sort(byText)
@@ -105,7 +105,7 @@ const comesOutEqual = async (name: string, items: readonly ImportItem[]) => {
   expect(unique(edges.map(({ from, type_key, to }) => edge(from, type_key, to)))).toEqual(unique(named))
 }
 
-/** In, out equal, in again: all unchanged. */
+/** Imports, compares, and imports again: everything is unchanged. */
 const goesRound = async (name: string, items: readonly ImportItem[]) => {
   const first = await take(name, items)
   expect(first.filter(({ problem }) => problem !== undefined).slice(0, 3)).toEqual([])
@@ -182,7 +182,7 @@ describe('goes in and comes out equal', { timeout: LONG_MS }, () => {
       ? readNetbox(documents, { source: name, into: undefined })
       : readKubernetes(documents, { source: name, into })
     process.stdout.write(`${file}: ${found.items.length} items\n`)
-    // Two dumps of one kind have regions of the same names: each is given a catalog of its own.
+    // Two dumps of one kind have regions with the same names: each gets its own catalog.
     await end()
     await begin()
     expect(losesAnything(found), JSON.stringify(lossOf(found).lost.slice(0, 5))).toBe(false)

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => c.stop())
 
 const source = () => ({ kind: 'test', name: `s-${randomUUID()}` })
-/** Services in a row, each of which depends on the next: most targets come later. */
+/** Services in a chain, each depending on the next: most targets come later. */
 const chain = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, i) => ({
     external_id: `${prefix}/${i}`,
@@ -30,7 +30,7 @@ const start = async (items: object[], key = randomUUID()) => {
 const read = async (job_id: string) => (await c.as('ada').get(`/v1/imports/${job_id}`)).body
 const ended = (job_id: string) =>
   until(async () => (await read(job_id)).ended_at !== null, { what: 'the end of the import', timeout_ms: 60_000 })
-/** How often each of these was created and changed, and how many edges there are. */
+/** How often each of these was created and changed, and how many edges exist. */
 const made = async (prefix: string) => {
   const [row] = await c.rows<{ resources: number; versions: number; created: number; edges: number }>(
     `select count(*)::int as resources, coalesce(sum(s.version), 0)::int as versions,
@@ -119,7 +119,7 @@ describe('an import as a job', () => {
     await watching
     const waited = waits.filter((ms) => ms > 0).sort((a, b) => a - b)
     expect(moves).toBeGreaterThan(3)
-    // What other work takes of the machine is no wait for the lock: nearly all are looked at.
+    // Load from other work on the machine is not a wait for the lock, so only the 90th percentile counts.
     expect(waited[Math.floor(waited.length * 0.9)] ?? 0).toBeLessThan(100)
   }, 120_000)
 

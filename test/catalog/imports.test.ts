@@ -230,7 +230,7 @@ describe('import', () => {
     expect(rows).toHaveLength(3)
   })
 
-  /** While this runs, the database takes its time for each new resource of this source's. */
+  /** While this runs, the database is slow to insert each new resource of this source. */
   const slowly = async <T>(prefix: string, seconds: number, run: () => Promise<T>): Promise<T> => {
     await c.rows(`create or replace function public.take_time() returns trigger language plpgsql as
       $$ begin perform pg_sleep(tg_argv[0]::float); return new; end $$`)
@@ -281,7 +281,7 @@ describe('import', () => {
         c.rows(`select 1 from pg_locks join pg_database d on d.oid = database
           where datname = current_database() and locktype = 'advisory'`)
       await until(async () => (await busy()).length === 0, { what: 'the slow moment to end' })
-      // Whoever repeats it waits for the first to let go of the key.
+      // A repeat waits until the first request releases the key.
       await until(async () => (await held()).length === 0, { what: 'the first request to end' })
     })
     expect(await c.traces()).toEqual(before)

@@ -5,7 +5,7 @@ import { type Ask, type Catalog, seedRegion, startCatalog } from './support/plat
 
 let c: Catalog
 beforeAll(async () => {
-  // Graphs by SQL alone: what is asked of memory is asked in graphs.test.ts.
+  // Graphs by SQL alone: graphs.test.ts tests those from memory.
   c = await startCatalog({ env: { CATALOG__GRAPH__ENABLED: 'false' } })
   await seedRegion(c, 'eu1', 1)
 })

@@ -9,7 +9,9 @@ import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
-/** The log of the operations app as its internal listener serves it: after a place, or of one operation after a version. */
+/**
+ * The operations app's log, as its internal listener serves it: after a position, or of one operation after a version.
+ */
 const operationsLog = async () => {
   const events: Envelope[] = []
   const state = { away: false, asked: 0 }
@@ -31,7 +33,7 @@ const operationsLog = async () => {
     state,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () => void server.close(),
-    /** Tells one more event of an operation. */
+    /** Adds one more event of an operation. */
     tell: (agg_id: string, type: string, data: Record<string, unknown>, occurred_at = '2026-01-01T00:00:00Z') => {
       const agg_version = events.filter((event) => event.agg_id === agg_id).length + 1
       const event: Envelope = {
@@ -116,7 +118,7 @@ describe('an operations app that is away', () => {
     try {
       const subject = subjectOf(c.deps.nats.prefix, 'operations', 'operation', operation_id)
       await nc.jetstream().publish(subject, JSON.stringify(started))
-      // One more than what counts against an event.
+      // One more than the number of tries that may count against an event.
       await until(() => operations.state.asked > 5, { timeout_ms: 60_000, what: 'the sixth try' })
       operations.state.away = false
       await until(async () => (await summary('eu1-web-01')).counts.paused === 1, { timeout_ms: 30_000 })
@@ -192,7 +194,7 @@ describe('the index of operations', () => {
     expect(await summary('eu1-web-01')).toMatchObject({ counts: { succeeded: 1 } })
     expect((await summary('eu1-web-02')).last).toContainEqual(expect.objectContaining({ operation_id: lost }))
     expect(await proven('verify')).toMatchObject({ result: 'equal', differ: 0 })
-    // What follows goes on where the log ends.
+    // Later events continue where the log ends.
     await apply(operations.tell(lost, 'operation.cancelled', { status: 'cancelled' }))
     expect((await summary('eu1-web-02')).last).toContainEqual(
       expect.objectContaining({ operation_id: lost, status: 'cancelled' }),

@@ -206,7 +206,7 @@ describe('owners of fields', () => {
         },
       })
     expect(await read(id)).toEqual(before)
-    // Another's field is free where it is not touched.
+    // Another manager's field does not block a patch that leaves it untouched.
     expect(await patch(id, { labels: { team: 'b' } }, '&force=false')).toMatchObject({ status: 200 })
     const taken = `/v1/resources/${id}?expected_version=3&force=true&reason=moved`
     expect((await c.as('ada').patch(taken, wish)).status).toBe(200)

@@ -17,7 +17,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** The pack in a version of its own; the second knows a tier, and no port below 1. */
+/** The pack in one of two versions; the second has a tier, and allows no port below 1. */
 const packOf = (version: 1 | 2): string => {
   const dir = join(folder, String(version))
   mkdirSync(dir, { recursive: true })
@@ -41,7 +41,7 @@ const packOf = (version: 1 | 2): string => {
   writeFileSync(join(dir, 'fleet2.yaml'), `${lines.join('\n')}\n`)
   return dir
 }
-/** What a start with these files does. */
+/** Loads these files as a start does. */
 const load = async (version: 1 | 2) => {
   const { model, faults } = checkPacks([SHIPPED_PACKS, packOf(version)])
   expect(faults).toEqual([])

@@ -38,7 +38,7 @@ const write = async ({ op, a, b }: Act, at: string) => {
   expect(reply.body.results[0].status).toBeLessThan(500)
 }
 
-/** What a process says of the graph around a resource. */
+/** The graph around a resource, as one process answers it. */
 const seenAt = async (resource_id: string, at: string) => {
   const { body } = await c
     .as('vic')

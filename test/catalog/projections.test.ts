@@ -20,7 +20,7 @@ const read = async (name: string, at?: string): Promise<Projection> => {
   const { body } = await c.internally('GET', '/projections', undefined, at === undefined ? {} : { at })
   return body.items.find((item: Projection) => item.name === name)
 }
-/** What a proof has found once it is over. */
+/** The result of a proof once it has ended. */
 const proven = async (name: string, kind: 'verify' | 'rebuild'): Promise<Proof> => {
   expect(await door(name, kind)).toMatchObject({ status: 202, body: { name, running: kind } })
   return until(async () => {

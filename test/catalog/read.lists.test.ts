@@ -78,7 +78,7 @@ describe('lists', () => {
         last = await page(last.prev_page_token)
       }
       expect(back).toEqual(forth)
-      // The first page, reached from behind, leads on again.
+      // The first page, reached backward, also leads forward again.
       expect(idsOf((await page(last.next_page_token)).items)).toEqual(forth.slice(last.items.length).slice(0, 7))
     },
   )
@@ -308,7 +308,7 @@ describe('what a reply holds', () => {
     })
     for (const broken of ['x', Buffer.from('resource nothing-there 1').toString('base64url')])
       expect((await c.as('vic').get(`/v1/resources?min_change=${broken}`)).body.code).toBe('change_token_invalid')
-    // What is hidden answers like what is not there.
+    // A hidden resource answers like one that does not exist.
     expect((await c.as('far').get(`/v1/resources?min_change=${token}`)).body.code).toBe('change_token_invalid')
   })
 

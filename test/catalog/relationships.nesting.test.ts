@@ -6,7 +6,7 @@ import { createDb } from '../../db/client.ts'
 import { testDatabase } from '../support/database.ts'
 import { type Catalog, startCatalog } from './support/platform.ts'
 
-/** Levels from a root to the deepest resource below it, both counted. */
+/** Levels from a root to the deepest resource below it, both included. */
 const DEEPEST = 32
 
 let c: Catalog

@@ -23,7 +23,7 @@ const STATES: Record<string, Record<string, unknown>> = {
 }
 const importing = (source: { kind: string; name: string }, items: Record<string, unknown>[]) =>
   c.as('rover').post('/v1/resources:import', { source, items })
-/** As if these had come from the source, each under its own id. */
+/** Marks these as imported from the source, each under its own id. */
 const known = (source: string, ids: readonly string[]) =>
   c.rows(
     `insert into catalog.import_ref (source_name, external_id, rid, last_seen_at)
@@ -212,7 +212,7 @@ const plant = async (nodes: { kind: string; above: number }[]): Promise<Made[]> 
   for (const { kind: type_key, above } of nodes) {
     const places = [EU, US].map((id) => ({ id, type_key: 'place' }))
     const fitting = [...places, ...made].filter((one) => INSIDE[type_key]?.test(one.type_key))
-    // A box may stand nowhere, too.
+    // A box may also have no parent.
     const parent_id = type_key === 'infra.generic' && above % 3 === 0 ? undefined : fitting[above % fitting.length]?.id
     const name = `n-${randomUUID()}`
     made.push({ id: await make({ type_key, name, ...(parent_id && { parent_id }) }), type_key, name })
@@ -266,7 +266,7 @@ it('no sequence of allowed requests enlarges the set of resources that a caller 
     }
   })
   await fc.assert(property, { numRuns: 30, seed: 7, endOnFailure: true })
-  // The property is about something: requests went through, moved resources, and others were refused.
+  // The property is not vacuous: requests succeeded, moved resources, and others were refused.
   expect(seen.allowed).toBeGreaterThan(15)
   expect(seen.refused).toBeGreaterThan(15)
   expect(seen.moved).toBeGreaterThan(0)

@@ -11,7 +11,7 @@ afterAll(() => c.stop())
 
 const name = () => `n-${randomUUID()}`
 const record = (over: Record<string, unknown>) => c.as('ada').record({ name: name(), ...over })
-/** Containers that may hold each other: generic resources may stand below anything. */
+/** Containers that may hold each other: generic resources may be placed below anything. */
 const box = async (parent_id?: string): Promise<string> => {
   const made = await record({
     type_key: 'infra.generic',
@@ -32,7 +32,7 @@ const move = (id: string, to: string, from?: string) =>
   })
 const retire = (id: string) => command(id, { lifecycle_status: 'retired' })
 
-/** Paths equal edges, every open resource hangs on an open one, and nothing is above itself. */
+/** Paths equal edges, every open resource has an open parent, and nothing is above itself. */
 const faults = () =>
   c.rows(`with recursive up(rid, top, way) as (
       select rid, rid, array[rid] from catalog.resource where is_open
@@ -158,7 +158,7 @@ describe('the tree and its edges', () => {
       for (const { status, text } of replies) expect([200, 201, 409, 422], text).toContain(status)
       expect(await faults()).toEqual([])
     }
-    // The race was one: moves went through, and others were refused for the rule that they would have broken.
+    // The race was real: moves succeeded, and others were refused for the rule that they would have broken.
     expect(won.moved).toBeGreaterThan(5)
     expect([...codes]).toEqual(expect.arrayContaining(['cycle', 'version_mismatch']))
   }, 120_000)
@@ -245,7 +245,7 @@ describe('the tree and its edges', () => {
 
   describe('with very many edges of one type', () => {
     const service = async () => (await record({ type_key: 'infra.service' })).resource_id as string
-    /** Edges from resources that are not there; in parts, each far from the time that a statement may take. */
+    /** Edges from resources that do not exist, in batches that each stay far below the statement timeout. */
     const crowd = async (hub: string, count: number) => {
       for (let from = 1; from <= count; from += 20_000)
         await c.rows(

@@ -85,7 +85,7 @@ describe('what was at a time', () => {
           status: 503,
           body: { category: 'stale_projection', code: 'projection_lag', retryable: true, watermark: { required: at } },
         })
-        // What lies before it is told at once.
+        // Earlier times are answered at once.
         expect((await read(path(id, new Date(Date.parse(at) - 3_600_000).toISOString()))).status).not.toBe(503)
       })
       expect((await sent)?.status).toBe(200)
@@ -142,7 +142,7 @@ describe('what was at a time', () => {
     expect(new Set(told.values()).size).toBeGreaterThan(5)
   }, 60_000)
 
-  /** One of a few things that move, change, end and come again below two places. */
+  /** One of a few things that move, change, end and return below two places. */
   const step = fc.record({
     what: fc.constantFrom('change', 'move', 'relate', 'part', 'retire', 'again', 'check'),
     who: fc.nat(3),
@@ -218,7 +218,7 @@ describe('what was at a time', () => {
   }, 120_000)
 
   it('is told alike by every view: 404 before the resource existed, and no count of today', async () => {
-    // Moves the clock of one process: after the test that has two.
+    // Moves the clock of one process, so it comes after the test that has two.
     const before = new Date(Date.parse(now()) - 1000).toISOString()
     const id = await box()
     for (const view of ['', '/relationships', '/capabilities', '/health'])

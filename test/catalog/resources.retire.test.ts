@@ -44,7 +44,7 @@ describe('the end of a resource with very many relationships', () => {
     )
     expect(size?.bytes).toBeLessThanOrEqual(262_144)
     expect(size?.parts).toBeGreaterThan(1)
-    // The graph in memory arrives by the log alone.
+    // The graph in memory is updated only from the log.
     await c.followed()
     const store = c.deps.graph.store()
     let arcs = 0

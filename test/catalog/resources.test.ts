@@ -275,7 +275,7 @@ describe('patching', () => {
           status: 400,
           body: {
             code: 'schema_violation',
-            violations: [{ pointer: `/${member}`, message: expect.stringContaining('one line that shows') }],
+            violations: [{ pointer: `/${member}`, message: expect.stringContaining('one visible line') }],
           },
         })
     const items = wrong.slice(0, 4).map((name, n) => ({ external_id: `x${n}`, type_key: 'infra.service', name }))
@@ -287,7 +287,7 @@ describe('patching', () => {
     const patched = await c.as('olga').patch(`/v1/resources/${id}?expected_version=1`, { owner: 'net\u200bops' })
     expect(patched).toMatchObject({ status: 422, body: { code: 'schema_violation' } })
     expect(patched.body.violations[0]).toMatchObject({ pointer: '/owner' })
-    // Words of Persian and emoji are joined by characters that cannot be seen.
+    // Persian words and emoji are joined by invisible characters.
     const shown = {
       display_name: '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u{1f469}\u200d\u{1f4bb} \u2764\ufe0f',
     }

@@ -35,7 +35,7 @@ const result = (resource_id: string, over: Record<string, unknown> = {}): Comman
 const apply = (command: Record<string, unknown>): Item => ({ kind: 'apply', command })
 const read = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body
 const BOUND = new Set(['at', 'updated_at', 'created_at', 'relationship_id'])
-/** What two resources that got the same commands must have in common: all rows, but for ids, times and bindings. */
+/** What two resources that received the same commands must have in common: all rows, except ids, times and bindings. */
 const told = async (id: string) =>
   JSON.parse(
     JSON.stringify(

@@ -105,7 +105,7 @@ describe('apply-operation-result', () => {
       Array.from({ length: 50 }, () => c.result(id, { ...ids, expected_version: 1, changes: release('3.0.0') })),
     )
     expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
-    // An answer that was lost to a time-out comes back as a replay, so at most one is the first.
+    // An answer that was lost to a timeout comes back as a replay, so at most one is the first.
     expect(replies.filter(({ headers }) => headers.get('idempotency-replayed') === null).length).toBeLessThanOrEqual(1)
     expect((await read(id)).version).toBe(2)
     const operations = await c.rows(`select 1 from catalog.resource_operation where operation_id = $1`, [

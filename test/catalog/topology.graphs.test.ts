@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
-/** Services s0 … s29 of a seeded random graph, and hub that 40 others depend on. */
+/** Services s0 … s29 of a seeded random graph, and a hub that 40 others depend on. */
 const calls = new Map<string, string[]>()
 beforeAll(async () => {
   c = await startCatalog()
@@ -199,7 +199,7 @@ describe('graphs around resources', () => {
 })
 
 describe('a frontier', () => {
-  /** Follows one entry to its end; every page adds neighbours that nothing before has shown. */
+  /** Follows one entry to its end; every page adds neighbors that no earlier page has shown. */
   const follow = async (query: string, { resource_id, omitted, page_token }: Graph['frontier'][number]) => {
     const found: string[] = []
     for (let token: string | null | undefined = page_token; token; ) {
@@ -295,7 +295,7 @@ describe('the graph in memory', () => {
     await until(async () => (await graph({ max_lag_ms: 0 })).as_of.lag_ms === 0)
   })
 
-  /** Numbers the log until the work is done: a comparison waits for all that is told meanwhile, such as health that ran out. */
+  /** Numbers the log until the work is done: a comparison waits for all events until then, such as expired health. */
   const numbering = async <T>(work: Promise<T>): Promise<T> => {
     const settled = work.then(
       () => true,
@@ -359,7 +359,7 @@ describe('the graph in memory', () => {
     const graph = createGraph(options())
     graph.start()
     await until(() => graph.store())
-    // A resource that the log never told: what is told of it later has no place in the graph.
+    // A resource that the log never reported: later events about it have no place in the graph.
     await c.rows(`with made as (insert into catalog.resource (resource_id, type_id, type_version, name, display_name, path, created_at, created_by)
         select 'untold', type_id, type_version, 'untold', 'untold', '999999999', created_at, created_by
         from catalog.resource where resource_id = 'hub' returning rid)
@@ -374,7 +374,7 @@ describe('the graph in memory', () => {
       await c.sequence()
       await until(() => graph.store()?.ridOf('told'))
       expect(graph.figures().loads).toBeGreaterThan(1)
-      // The turn that took it asked for the age of the log before it had its number.
+      // The pass that took it asked for the age of the log before the event had its number.
       await until(() => graph.lag() === 0)
     } finally {
       await graph.stop()
@@ -438,7 +438,7 @@ describe('the graph in memory', () => {
       { numRuns: 15, endOnFailure: true },
     )
     expect(applied).toBeGreaterThan(10)
-    // Loaded anew it is the same graph: what events have made of it equals what the tables hold.
+    // A freshly loaded graph is the same: the one built from events equals the one loaded from the tables.
     const again = createGraph(options())
     again.start()
     const loaded = await until(() => again.store())

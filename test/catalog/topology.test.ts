@@ -32,7 +32,7 @@ describe('counts of what is below a place', () => {
     const warm = await regions('vic')
     expect(warm.items).toEqual(cold.items)
     const { change_token } = await c.as('ada').record(hostOf('eu1-web-09', 'eu1-a-web'))
-    // Counted once the log has brought it: until then the answer is older, and says so.
+    // Counted once the log has delivered it: until then the answer is older, and says so.
     const before = await regions('vic')
     expect(before.items[0].counts.resources).toBe(6)
     expect(before.as_of.watermark).toBe(warm.as_of.watermark)
@@ -88,7 +88,7 @@ describe('counts of what is below a place', () => {
         segments.push(id)
       },
       move: (n: number) => move(host(n), segment(n >> 3)),
-      /** The two first ones have one name, so they stay apart. */
+      /** The first two share a name, so they stay apart. */
       move_place: (n: number) =>
         move(segments[2 + (n % (segments.length - 2))] as string, n & 8 ? 'eu1-a-edge' : 'us1-a-edge'),
       observe: (n: number) => c.observe(host(n), { status: n % 2 ? 'healthy' : 'degraded' }),
@@ -154,7 +154,7 @@ describe('counts of what is below a place', () => {
       }),
       { numRuns: 8, endOnFailure: true },
     )
-    // The counts at loading equal those kept up since.
+    // The counts at loading equal the ones maintained since.
     const proof = await c.deps.graph.compare(true)
     expect(proof).toMatchObject({ differ: 0, different: [] })
     await compare()

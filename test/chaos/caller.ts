@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError, type Person, type Reply } from '../../apps/platform/demo/client.ts'
 import type { Dice } from './dice.ts'
 
-/** What no outage may answer: 503 by whoever needs what is away, 502 and 504 by the gateway, and nothing else. */
+/** Statuses that no outage may cause: an app that needs a missing part answers 503, the gateway 502 and 504. */
 const isFailure = ({ status }: ApiError) => status >= 500 && ![502, 503, 504].includes(status)
-/** Where nobody answers at all, or breaks off: the same request is sent again with the same key. */
+/** When no one answers, or the connection breaks off: the same request is sent again with the same key. */
 const isOutage = (error: unknown) =>
   error instanceof ApiError ? error.status >= 500 || error.body.retryable === true : error instanceof Error
 
-/** How often an answer is lost on its way, and how often an answered request is sent once more. */
+/** How often an answer is lost on its way, and how often an answered request is sent again. */
 const LOST = 0.15
 const REPEATED = 0.15
 
@@ -20,9 +20,9 @@ type Patient = {
 }
 
 /**
- * A person who repeats a request, with the same key, until it is answered: by 2xx or by a refusal that stands. Some
- * answers are lost, so that the repeat runs beside the first; some requests are sent again after their answer, which must
- * be the same. A failure that no outage explains is told to `failed`.
+ * A person who repeats a request, with the same key, until it is answered: by 2xx or by a final refusal. Some answers
+ * are lost, so that the repeat runs alongside the first; some requests are sent again after their answer, which must be
+ * the same. A failure that no outage explains is reported to `failed`.
  */
 export const patient = (person: Person, { patience_ms, failed, refused, dice }: Patient): Person => {
   const insist = async <T>(act: () => Promise<T>): Promise<T> => {
@@ -38,7 +38,7 @@ export const patient = (person: Person, { patience_ms, failed, refused, dice }: 
       }
     }
   }
-  /** Without a key of its own a request that got no answer might be done twice. */
+  /** Without its own key a request that got no answer might be done twice. */
   const named = (path: string, name: string | undefined): string => {
     if (name === undefined) throw new Error(`${path} is sent without a name`)
     return name
@@ -63,7 +63,7 @@ export const patient = (person: Person, { patience_ms, failed, refused, dice }: 
   }
 }
 
-/** Each item of a bulk answer says by itself that it is a repeat. */
+/** Each item of a bulk answer states for itself that it is a repeat. */
 const bytesOf = (body: unknown): string =>
   JSON.stringify(body, (name, value) => (name === 'replayed' ? undefined : value))
 

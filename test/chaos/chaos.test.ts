@@ -3,7 +3,7 @@ import { type Stack, startStack } from '../support/stack.ts'
 import { atRandom } from './kills.ts'
 import { wreak } from './run.ts'
 
-/** The short form of `npm run test:chaos`: a platform and servers of its own, always the same kills. */
+/** The short form of `npm run test:chaos`: its own platform and servers, always the same kills. */
 let stack: Stack
 beforeAll(async () => {
   stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'], linked: true })

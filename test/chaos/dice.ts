@@ -1,4 +1,4 @@
-/** Equal seeds, equal throws (mulberry32). */
+/** Equal seeds give equal throws (mulberry32). */
 export const createDice = (seed: number) => {
   let state = seed >>> 0
   const next = (): number => {

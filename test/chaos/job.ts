@@ -5,7 +5,7 @@ import { approveGate, releaseIntent, startOperation } from '../../apps/platform/
 import type { Dice } from './dice.ts'
 import { readLedger } from './ledger.ts'
 
-/** What happens to an operation on its way besides the kills. */
+/** What happens to an operation on its way, apart from the kills. */
 export const KINDS = ['approved', 'paused', 'retried', 'patched', 'unsure', 'undone'] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -19,7 +19,7 @@ export type World = {
   breach: (what: string) => void
 }
 
-/** A release on three hosts: what it is expected to do, and how it ended. */
+/** A release on three hosts: its expected effects, and how it ended. */
 export type Job = {
   name: string
   kind: Kind
@@ -43,14 +43,14 @@ const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'canc
 export const hasEnded = ({ status }: Pick<Job, 'status'>): boolean => ENDED.has(status ?? '')
 
 const REPLANS = 20
-/** What every host runs before anything is rolled out. */
+/** The release that every host runs at first. */
 export const FIRST_RELEASE = '1.0.0'
 
-/** What an operation of this job does, if each thing is done exactly once. */
+/** The effects of this job's operation, if each happens exactly once. */
 export const expectedOf = ({ kind, hosts }: Job): string[] => {
   const [canary = ''] = hosts
   const released = (host: string) => ['drain', 'deploy', 'undrain'].map((effect) => `${host} ${effect}`)
-  // Cancelled at the gate, so that only the canary was changed: it is undone in reverse, by the same three acts.
+  // Cancelled at the gate, after only the canary was changed: the same three acts undo it in reverse.
   if (kind === 'undone') return [...released(canary), ...released(canary)]
   return [...hosts.flatMap(released), ...(adds(kind) ? [`${canary} restart`] : [])]
 }
@@ -60,10 +60,10 @@ export const expectedStatus = ({ kind, stated }: Job): string => {
   return stated ? 'succeeded_with_exceptions' : 'succeeded'
 }
 
-/** A patch adds a restart. That of `unsure` must not be repeated, and its host never answers. */
+/** A patch adds a restart. The restart of `unsure` must not be repeated, and its host never answers. */
 const adds = (kind: Kind): boolean => kind === 'patched' || kind === 'unsure'
 
-/** Starts the operation of a job and brings it to its end, as an operator and an approver would. */
+/** Starts a job's operation and brings it to its end, as an operator and an approver would. */
 export const runJob = async (world: World, job: Job): Promise<void> => {
   const { fleet } = world
   const broken = job.hosts.at(-1) ?? ''
@@ -87,7 +87,7 @@ export const runJob = async (world: World, job: Job): Promise<void> => {
   }
 }
 
-/** States, plans and starts it; where the catalog moved between plan and start, it is planned again. */
+/** States, plans and starts it; if the catalog changed between plan and start, plans it again. */
 const start = async ({ operator }: World, { name, hosts, release }: Job): Promise<string> => {
   for (let n = 1; ; n++) {
     try {
@@ -101,7 +101,7 @@ const start = async ({ operator }: World, { name, hosts, release }: Job): Promis
   }
 }
 
-/** What the people do whenever they look at it: each thing once, in the order of its kind. */
+/** The people's actions at each look: each once, in the order of its kind. */
 const actsOf = (world: World, job: Job, path: string) => {
   const { operator, approver, fleet, dice } = world
   let special = job.kind === 'approved'
@@ -146,7 +146,7 @@ const waitingGate = async (approver: Person, path: string): Promise<Gate | undef
   return gate && approver.get<Gate>(`${path}/gates/${gate.gate_id}`)
 }
 
-/** Approves what was read; a gate that asked anew meanwhile is read again at the next look. */
+/** Approves what was read; a gate that asked again in the meantime is read again at the next look. */
 const approve = async ({ approver }: World, path: string, gate: Gate): Promise<void> => {
   try {
     await approveGate(approver, path.split('/').at(-1) ?? '', gate, 'read and approved')
@@ -162,7 +162,7 @@ const pauseAndResume = async (world: World, job: Job, path: string): Promise<voi
   try {
     await operator.post(`${path}/pause`, { reason: 'a look' }, `${job.name} pause`)
   } catch (error) {
-    // It may have ended meanwhile.
+    // It may have ended in the meantime.
     if (error instanceof ApiError && error.body.code === 'operation_terminal') return
     throw error
   }
@@ -177,8 +177,8 @@ const pauseAndResume = async (world: World, job: Job, path: string): Promise<voi
 }
 
 /**
- * Resumes after a change in the catalog. A plan may be made while news of the last operation on a host are in flight;
- * it pauses when they come, and a person accepts the new values.
+ * Resumes after a change in the catalog. A plan may be made while news of the last operation on a host is in flight; it
+ * pauses when the news arrives, and a person accepts the new values.
  */
 const resume = async ({ operator }: World, job: Job, path: string, { revision }: Operation): Promise<void> => {
   await operator.post(`${path}/resume`, { reason: 'go on', acknowledge_drift: true }, `${job.name} resume ${revision}`)
@@ -186,7 +186,7 @@ const resume = async ({ operator }: World, job: Job, path: string, { revision }:
 
 type Patch = { patch_id: string; digest: string }
 
-/** Adds a restart of the canary, which somebody else approves. */
+/** Adds a restart of the canary, which someone else approves. */
 const patch = async ({ operator, approver, fleet }: World, job: Job, path: string): Promise<void> => {
   const [canary = ''] = job.hosts
   const host = (await fleet.hosts()).find(({ hostname }) => hostname === canary)
@@ -210,7 +210,7 @@ const patch = async ({ operator, approver, fleet }: World, job: Job, path: strin
   await approver.post(`${path}/patches/${body.patch_id}/approve`, vote, `${job.name} patch vote`)
 }
 
-/** Nobody knows whether the restart happened: a person looks at the host, and states it or has it done. */
+/** Whether the restart happened is unknown: a person looks at the host, then states the outcome or has it restarted. */
 const findOut = async ({ operator, fleet, fleet_url }: World, job: Job, path: string): Promise<void> => {
   const [canary = ''] = job.hosts
   const { state, generation } = await operator.get<{ state: string; generation: number }>(`${path}/nodes/extra`)

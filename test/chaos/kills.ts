@@ -4,7 +4,7 @@ import { LINKED, type Links, type Stack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 import type { Dice } from './dice.ts'
 
-/** Whatever may die at any moment; not the fleet, which is the witness. */
+/** The processes that may die at any moment; not the fleet, which is the witness. */
 export const VICTIMS = [
   'worker',
   'operations',
@@ -26,15 +26,15 @@ const BACK_MS = 120_000
 const LONGEST_STALL_MS = 8000
 
 export type Deaths = Map<string, number[]>
-/** How long each process was away in milliseconds, how many stood still, and how often a link to a server failed. */
+/** How long each process was away in milliseconds, how many were stopped, and how often a link to a server failed. */
 export type Harmed = { deaths: Deaths; stalls: number; breaks: number }
 export type Harm = (with_: {
-  /** One of its own for each purpose, so that none depends on how often another is thrown. */
+  /** A separate one for each purpose, so that none depends on how often another is thrown. */
   dice: (n: number) => Dice
   say: (what: string) => void
 }) => Promise<Harmed>
 
-/** Kills and stalls processes and breaks links at random moments, `gap_s` seconds apart on the average. */
+/** Kills and stalls processes and breaks links at random moments, on average `gap_s` seconds apart. */
 export const atRandom =
   (stack: Stack, { kills, gap_s }: { kills: number; gap_s: number }): Harm =>
   async ({ dice, say }) => {
@@ -53,8 +53,8 @@ export const atRandom =
   }
 
 /**
- * Kills as many processes as asked, each at a random moment and without waiting for the one before to be back: the
- * supervisor starts them again. Answers, when all are back, how long each was away in milliseconds.
+ * Kills the requested number of processes, each at a random moment and without waiting for the previous one to be back:
+ * the supervisor restarts them. Returns, when all are back, how long each was away in milliseconds.
  */
 const killAtRandom = async (
   stack: Stack,
@@ -69,7 +69,7 @@ const killAtRandom = async (
   const down = new Map<Victim, Promise<void>>()
   for (let n = 1; n <= kills; n++) {
     await delay(dice.between(0, 2 * gap_s * 1000))
-    // Two may be down at once; a third kill waits for one of them, or there would be nothing left to test.
+    // Two may be down at once; a third kill waits for one of them, or nothing would be left to test.
     while (down.size > 1) await Promise.race(down.values())
     const name = dice.pick(VICTIMS.filter((victim) => !down.has(victim)))
     killed(n, name)
@@ -84,8 +84,8 @@ const killAtRandom = async (
 }
 
 /**
- * Stops processes for a moment, as a machine that swaps or a debugger does: nobody is told, and what they had begun goes
- * on afterwards. Answers how many it stopped.
+ * Stops processes for a moment, as a swapping machine or a debugger does: no one is notified, and their work resumes
+ * afterward. Returns how many it stopped.
  */
 const stallAtRandom = async (
   stack: Stack,
@@ -110,7 +110,7 @@ const BREAKS = {
   'is slow': (link: Link) => link.slow(100),
 }
 
-/** The link to a server ends all connections, passes nothing for a moment, or is slow. Answers how often. */
+/** The link to a server ends all connections, passes nothing for a moment, or is slow. Returns how often. */
 const breakAtRandom = async (
   links: Links | undefined,
   { dice, gap_s, goes, broken }: { dice: Dice; gap_s: number; goes: () => boolean; broken: (what: string) => void },

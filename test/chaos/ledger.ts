@@ -1,4 +1,4 @@
-/** The fleet's own ledger is the witness: it is written by another process, which is never killed, before each answer. */
+/** The fleet's own ledger is the witness: another process, which is never killed, writes it before each answer. */
 export type Effect = { id: number; hostname: string; operation_id: string | null; key: string; effect: string }
 
 const PAGE = 10_000

@@ -9,10 +9,10 @@ import { atRandom } from './kills.ts'
 import { type Outcome, wreak } from './run.ts'
 
 /**
- * `npm run test:chaos -- --kills 50 [--seed N] [--gap SECONDS] [--at-once N]`: a platform and servers of its own, operations
- * on real hosts all the time, `kill -9` and SIGSTOP of random processes at random moments. Answers are lost;
- * links are cut, swallow or are slow. People sign in and out meanwhile. Exits 1 when an operation did not end right,
- * an effect was lost or done twice, or anything derived is not what its origin says.
+ * `npm run test:chaos -- --kills 50 [--seed N] [--gap SECONDS] [--at-once N]`: its own platform and servers, constant
+ * operations on real hosts, `kill -9` and SIGSTOP of random processes at random moments. Answers are lost; links are
+ * cut, drop everything or are slow. People sign in and out in the meantime. Exits 1 if an operation ended wrongly, an
+ * effect was lost or done twice, or derived data disagrees with its origin.
  */
 const report = ({ deaths, stalls, breaks, sign_ins, jobs, effects, twice, lost, breaches }: Outcome): void => {
   const seconds = (times: number[]) =>
@@ -34,7 +34,7 @@ const report = ({ deaths, stalls, breaks, sign_ins, jobs, effects, twice, lost, 
   for (const breach of breaches) console.log(`BREACH  ${breach}`)
 }
 
-/** The logs of a run that found something outlive it. */
+/** The logs of a run with findings are kept after it. */
 const keepLogs = (): void => {
   const kept = join(ROOT, '.signalbox/chaos-logs')
   rmSync(kept, { recursive: true, force: true })

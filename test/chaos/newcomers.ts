@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Account } from '../../apps/platform/demo/client.ts'
 
-/** How many people signed in, and how long the slowest of them took from the first try in milliseconds. */
+/** How many people signed in, and how long the slowest took from the first try, in milliseconds. */
 export type SignIns = { count: number; slowest_ms: number }
 
-/** What an outage may answer to someone who signs in: they try again. */
+/** Answers that an outage may give someone who signs in: they try again. */
 const PASSING = new Set([429, 502, 503, 504])
 const PAUSE_MS = 500
 /** A gateway that has just come back may learn of a logout a moment later, if Redis and NATS were away. */
@@ -13,8 +13,8 @@ const TOLD_MS = 5000
 type Reply = { status: number; body: Record<string, unknown> }
 
 /**
- * Someone signs in, reads, signs out, and comes again, for as long as `goes` says: a right password is never called wrong,
- * and a session that was ended is never served again.
+ * Someone signs in, reads, signs out, and comes again, as long as `goes` allows: a right password is never called
+ * wrong, and an ended session is never served again.
  */
 export const keepSigningIn = async (
   gateway_url: string,
@@ -35,7 +35,7 @@ export const keepSigningIn = async (
       return undefined
     }
   }
-  /** Repeats until an answer that no outage explains; undefined if there is none in time. */
+  /** Repeats until an answer that no outage explains; `undefined` if none comes in time. */
   const insist = async (act: () => Promise<Reply | undefined>): Promise<Reply | undefined> => {
     const end = performance.now() + patience_ms
     while (performance.now() < end) {

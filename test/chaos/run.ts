@@ -12,23 +12,23 @@ import { judge, type Verdict } from './verdict.ts'
 
 export type Chaos = {
   seed: number
-  /** What is done to the platform meanwhile. */
+  /** The harm done to the platform during the run. */
   harm: Harm
-  /** Operations at one time, of three hosts each. */
+  /** Operations at a time, of three hosts each. */
   at_once: number
   print: (line: string) => void
-  /** Hears of each request that was refused for an outage, and is sent again. */
+  /** Receives each request that an outage refused; the request is sent again. */
   refused?: (error: Error) => void
 }
 export type Outcome = Verdict & Harmed & { sign_ins: SignIns; jobs: Job[] }
 
 const HOSTS_EACH = 3
-/** A request or an operation that takes longer is stuck: no outage here lasts so long. */
+/** A request or an operation that takes longer is stuck: no outage here lasts this long. */
 const PATIENCE_MS = 300_000
 
 /**
- * Keeps operations running on hosts of the fleet while processes of the platform are killed and stand still, answers are
- * lost and people sign in; lets all operations end, and judges what they did and what was answered.
+ * Keeps operations running on hosts of the fleet while processes of the platform are killed and stopped, answers are
+ * lost and people sign in. Then lets all operations end, and judges their effects and answers.
  */
 export const wreak = async (stack: Site, { seed, harm, at_once, print, refused }: Chaos): Promise<Outcome> => {
   const began = performance.now()
@@ -53,12 +53,12 @@ export const wreak = async (stack: Site, { seed, harm, at_once, print, refused }
     approver: person('eva'),
     fleet,
     fleet_url,
-    // A die of its own: how many times the operations throw depends on their timing, and the kills must not.
+    // A separate die: how many times the operations throw depends on their timing, and the kills must not.
     dice: createDice(seed + 1),
     patience_ms: PATIENCE_MS,
     breach,
   }
-  // A third more than are busy, so that a new operation seldom takes the hosts that the last one left.
+  // A third more than are busy, so that a new operation seldom gets the hosts that the last one left.
   const free = await addHosts(stack, Math.ceil((at_once * HOSTS_EACH * 4) / 3))
   const jobs: Job[] = []
   let killing = true
@@ -100,7 +100,7 @@ export const wreak = async (stack: Site, { seed, harm, at_once, print, refused }
   return { ...verdict, ...harmed, breaches: [...breaches, ...verdict.breaches], sign_ins, jobs }
 }
 
-/** A region with a datacenter of hosts, each a listener of its own. */
+/** A region with a data center of hosts, each with its own listener. */
 const addHosts = async (stack: Site, count: number): Promise<string[]> => {
   const { ada } = await stack.people()
   const fleet = createFleetClient(stack.url('fleet'))

@@ -15,7 +15,7 @@ export type Verdict = { effects: number; twice: number; lost: number; breaches: 
 const QUIET_MS = 60_000
 
 /**
- * What became of all jobs, by the fleet's ledger, the hosts, the catalog and the rows: every operation ended right,
+ * The outcome of all jobs, by the fleet's ledger, the hosts, the catalog and the rows: every operation ended right,
  * every effect happened once, no work is in flight, and all derived rows agree with their origin.
  */
 export const judge = async (stack: Site, reader: Person, jobs: readonly Job[]): Promise<Verdict> => {
@@ -37,7 +37,7 @@ export const judge = async (stack: Site, reader: Person, jobs: readonly Job[]): 
   return { effects: ledger.length, twice, lost, breaches }
 }
 
-/** Each thing that was done more or less often than expected; one key twice at a host is too often as well. */
+/** Each thing that was done more or less often than expected; one key twice at a host is also too often. */
 const compare = (job: Job, ledger: readonly Effect[]) => {
   const done = ledger.filter(({ operation_id }) => operation_id === job.operation_id)
   const [found, expected] = [
@@ -54,7 +54,7 @@ const compare = (job: Job, ledger: readonly Effect[]) => {
   }
 }
 
-/** The catalog says of each host what the last job that changed it brought; an undone one brings back what was before. */
+/** The catalog shows each host as the last job that changed it left it; an undone job restores the earlier state. */
 const hostsThatDiffer = async (reader: Person, jobs: readonly Job[]): Promise<string[]> => {
   const wanted = new Map<string, string>()
   for (const { kind, hosts, release } of jobs)

@@ -10,11 +10,11 @@ import { startHooks } from '../operations/support/receivers.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
-/** The one platform of all cases, and the client as a process of its own with its own credentials file. */
+/** The single platform of all cases, and the client as a separate process with its own credentials file. */
 export let stack: Stack
 /** A receiver of webhooks that the platform may call. */
 export let hooks: Awaited<ReturnType<typeof startHooks>>
-/** Where the client runs; each person's credentials are below it. */
+/** The folder in which the client runs; each person's credentials are below it. */
 export let home: string
 export const passwords = new Map<string, string>()
 
@@ -85,7 +85,7 @@ export const atTerminal = (who: string, args: string[], env: Record<string, stri
 }
 
 export const login = (who: string) => signalbox(who, ['login', who, '--password-stdin'], `${passwords.get(who)}\n`)
-/** What this person does with the code of a device that waits: approves or refuses it in a browser elsewhere. */
+/** Approves or refuses the code of a waiting device as this person would, in a browser elsewhere. */
 export const decideDevice = async (who: string, act: 'approve' | 'deny', said: string): Promise<number> => {
   const post = (path: string, body: object, token?: string) =>
     fetch(`${stack.gateway_url}${path}`, {

@@ -18,7 +18,7 @@ import { readTerraform } from '../../apps/cli/import/terraform/read.ts'
 import { createApi } from '../../apps/cli/session/api.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 
-/** What readers make of files, without a server; test/cli/cli.test.ts sends what they made. */
+/** What readers make of files, without a server; test/cli/cli.test.ts sends the results. */
 const read = (reader: Reader, text: unknown) =>
   reader(parseSource(typeof text === 'string' ? text : JSON.stringify(text)).documents, {
     source: 'src',
@@ -123,7 +123,7 @@ aws_none: { type_key: infra.endpoint }
       expect([...mapped.generic.keys()]).toEqual([])
       expect(mapped.notes.join()).toContain('aws_none')
       for (const [text, words] of [
-        ['[1]', 'it is no object'],
+        ['[1]', 'it is not an object'],
         ['a: 1', 'a needs type_key'],
         ['a: { type_key: X }', 'no valid type_key'],
         ['a: { type_key: b.c, colour: red }', 'a has colour'],
@@ -333,7 +333,7 @@ describe('files that nobody here wrote', () => {
       /src\/A\/default\/a is in it twice/,
     ],
     ['an old state', readTerraform, state([], 3), /version 3 is not taken/],
-    ['no state', readTerraform, '[1]', /no object at its top/],
+    ['no state', readTerraform, '[1]', /its top level is not an object/],
     ['resources that are no list', readTerraform, { version: 4, resources: {} }, /no list/],
     ['a resource without type', readTerraform, state([instance('aws_lb', 'a', {}), { name: 'b' }]), /resource 2 /],
     ['a row without pk', readNetbox, [{ model: 'dcim.site', fields: {} }], /row 1, a dcim.site, has no pk/],
@@ -438,7 +438,7 @@ describe('the command, before it asks a server', () => {
       2,
       'latin1.yaml cannot be imported: it is not text in UTF-8.',
     ])
-    expect(refused('utf16.yaml', Buffer.from('\ufeffkind: A\n', 'utf16le'))[1]).toContain('not text in UTF-8')
+    expect(refused('utf16.yaml', Buffer.from('\ufeffkind: A\n', 'utf16le'))[1]).toContain('not UTF-8 text')
     expect(refused('away.yaml')[1]).toMatch(/^away\.yaml cannot be imported: it cannot be read: ENOENT/)
   })
 })

@@ -28,7 +28,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** A gateway that is busy `times` times before it has a place. */
+/** A gateway that is busy `times` times before it admits a login. */
 const busyAtFirst = async (times: number, refusal: () => ReturnType<typeof loginBusy>) => {
   const server = createServer((req, res) => {
     times -= 1

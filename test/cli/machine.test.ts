@@ -52,7 +52,7 @@ it('makes a machine, which signs in by its key, rotates it and is locked out', a
   const signed = await signalbox('bot', ['login', '--machine', file])
   expect(signed).toMatchObject({ code: 0, out: expect.stringContaining('as machine:ci') })
   expect((await signalbox('bot', read)).out).toContain('machine:ci')
-  // An access token that has ended is replaced by the key.
+  // The key replaces an expired access token.
   const kept = join(home, 'bot/signalbox/credentials.json')
   writeFileSync(kept, readFileSync(kept, 'utf8').replace(/"expires_at": \d+/, '"expires_at": 0'), { mode: 0o600 })
   expect((await signalbox('bot', read)).out).toContain('machine:ci')

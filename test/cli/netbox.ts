@@ -1,4 +1,4 @@
-/** A small export of NetBox, as `dumpdata --natural-foreign` writes it: every model that has a type, once or more. */
+/** A small export of NetBox, as `dumpdata --natural-foreign` writes it: every model that has a type, at least once. */
 type Fields = Record<string, unknown>
 const row = (model: string, pk: number, fields: Fields) => ({
   model,

@@ -19,11 +19,11 @@ import {
 
 vi.setConfig({ testTimeout: 180_000 })
 
-/** The client as a stranger gets it: packed, and installed where there is nothing but Node and npm. */
+/** The client as a stranger gets it: packed, and installed where only Node and npm exist. */
 const folder = mkdtempSync(join(tmpdir(), 'signalbox-installed-'))
 const bin = join(folder, 'node_modules/.bin')
 
-/** The Nodes of this machine: this one, and an older one if it is on the path. */
+/** The Node versions of this machine: this one, and an older one if it is on the path. */
 const nodes = (): string[] => {
   const found = (process.env.PATH ?? '')
     .split(delimiter)
@@ -60,7 +60,7 @@ beforeAll(async () => {
   execFileSync(process.execPath, [join(ROOT, 'apps/platform/package.ts'), '--to', folder], { env, stdio: 'pipe' })
   const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'))
   const options = ['--offline', '--cache', join(folder, 'cache'), '--no-audit', '--no-fund']
-  // Without one npm would install into a folder above that has packages.
+  // Without one npm would install into a parent folder that has packages.
   writeFileSync(join(folder, 'package.json'), '{}')
   execFileSync('npm', ['install', ...options, `./${tarball}`], { cwd: folder, env, stdio: 'pipe' })
   await startPlatform()
@@ -134,7 +134,7 @@ describe('the packed client', () => {
     const approved = await run('gate', 'approve', ...gate, '--yes', '--digest', digest)
     expect(approved).toMatchObject({ code: 0, out: expect.stringContaining('APPROVED') })
     expect(await run('op', 'wait', id, '--timeout', '60s')).toMatchObject({ code: 0 })
-    // Node 20 would colour what is read by a script.
+    // Node 20 would color output that a script reads.
     expect((await installed(node, ['op', 'list'], { env: { ...env, NO_COLOR: '' } })).out).not.toContain('\u001b')
     expect(await run('resource', 'list', '-o', 'yaml')).toMatchObject({ code: 0 })
     expect(await run('logout')).toMatchObject({ code: 0 })

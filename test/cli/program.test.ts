@@ -59,7 +59,7 @@ const COMMANDS: Record<string, string> = {
 }
 const namedIn = (help: string) => [...help.matchAll(/^ {2}([a-z][a-z-]*)(?= )/gm)].map(([, name]) => name)
 
-/** The words of an example, as a shell hands them over: without quotes and without redirections. */
+/** The words of an example, as a shell passes them: without quotes and without redirections. */
 const wordsOf = (line: string): string[] =>
   [...line.replace(/ (<|>>?) \S+/g, '').matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
     ([, single, double, bare]) => single ?? double ?? bare ?? '',
@@ -123,7 +123,7 @@ describe('a line that is wrong', () => {
     [
       'a context whose name is a path',
       ['context', 'set', '../mars', '--url', 'http://127.0.0.1:9'],
-      'A context has a name of',
+      'A context name consists of',
     ],
   ])('with %s exits 2 and says what to do', async (_, args, said) => {
     const { code, err, out } = await signalbox(...args)
@@ -132,7 +132,7 @@ describe('a line that is wrong', () => {
   })
 })
 
-/** Something that listens at the address and is no Signalbox. */
+/** Something that listens at the address and is not Signalbox. */
 const listening = async (status: number, type: string, body: string, use: (url: string) => Promise<void>) => {
   const server = createServer((req, res) => {
     req.resume().on('end', () => res.writeHead(status, { 'content-type': type }).end(body))
@@ -230,7 +230,7 @@ describe('a newcomer', () => {
 
   it('is told that a token is none, without the token', async () => {
     const { code, err } = await spawned(['inbox'], { SIGNALBOX_TOKEN: 'geheim\nnis' })
-    expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(/^SIGNALBOX_TOKEN holds .* Set it anew\.\n$/) })
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(/^SIGNALBOX_TOKEN contains .* Set it again\.\n$/) })
     expect(err).not.toMatch(/geheim|nis\b/)
   })
 

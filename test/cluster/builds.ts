@@ -7,8 +7,8 @@ import { ROOT } from '../../apps/platform/base/paths.ts'
 const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, maxBuffer: 2 ** 30 })
 
 /**
- * An earlier build of the platform, in a folder: the one before the newest migration unless a revision is named, so that a
- * roll meets a database that it did not make. Throws if this checkout does not hold it.
+ * An earlier build of the platform, in a folder: the one before the newest migration unless a revision is named, so
+ * that a roll meets a database that it did not create. Throws if this checkout does not contain it.
  */
 export const earlierBuild = (dir: string, revision?: string) => {
   const wanted = revision ?? `${git('log', '-1', '--format=%H', '--', 'db/migrations').toString().trim()}^`

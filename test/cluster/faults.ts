@@ -10,7 +10,7 @@ import type { Cluster } from './site.ts'
 const BACK_MS = 120_000
 const APPS = ['gateway', 'session', 'identity', 'credential', 'token', 'catalog', 'operations', 'worker', 'relay']
 
-/** Requests that were refused, by the fault during which they were. */
+/** Refused requests, counted by the fault during which they happened. */
 export const createCounts = () => {
   const refused = new Map<string, number>([['before', 0]])
   let fault = 'before'
@@ -25,10 +25,10 @@ export const createCounts = () => {
 }
 export type Counts = ReturnType<typeof createCounts>
 
-/** One fault: what is done, and until when it is over. */
+/** One fault; `act` resolves when it is over. */
 export type Fault = { name: string; act: () => Promise<void> }
 
-/** Each fault in turn, `gap_ms` after the last is over; the requests refused meanwhile are counted for it. */
+/** Runs each fault in turn, `gap_ms` after the last is over; requests refused in the meantime are counted for it. */
 export const inTurn =
   (faults: readonly Fault[], counts: Counts, gap_ms: number): Harm =>
   async ({ say }) => {
@@ -45,7 +45,7 @@ export const inTurn =
     return { deaths, stalls: 0, breaks: 0 }
   }
 
-/** One of each of these apps dies; then the primary of Postgres, that of Redis, and the leader of a stream. */
+/** One process of each of these apps dies; then the primary of Postgres, that of Redis, and the leader of a stream. */
 export const deaths = (cluster: Cluster, apps: readonly string[] = APPS): Fault[] => [
   ...apps.map((app) => ({ name: `kill ${app}`, act: () => again(cluster.apps.get(app)?.[0] as Managed) })),
   { name: 'kill postgres', act: () => failOver(cluster) },
@@ -53,7 +53,7 @@ export const deaths = (cluster: Cluster, apps: readonly string[] = APPS): Fault[
   { name: 'kill nats', act: () => loseLeader(cluster) },
 ]
 
-/** A network that swallows, one that is slow, and processes that stand still: one of the two relays leads. */
+/** A network that drops everything, one that is slow, and stopped processes: one of the two relays leads. */
 export const troubles = ({ link, apps }: Cluster): Fault[] => [
   { name: 'Postgres unreachable for 5 s', act: () => during(5000, link.freeze, link.thaw) },
   { name: 'Postgres 50 ms away for 10 s', act: () => during(10_000, () => link.slow(50), link.mend) },
@@ -74,7 +74,7 @@ const during = async (ms: number, begin: () => void, end: () => void): Promise<v
   end()
 }
 
-/** Every process is replaced by one of another build, one after the other; the database first, if it is a newer one. */
+/** Replaces every process by one of another build, one after another; first the database, if the build is newer. */
 export const roll = (cluster: Cluster, to: { name: string; root: string }, apps: readonly string[] = APPS): Fault => ({
   name: `roll to ${to.name}`,
   act: async () => {
@@ -119,7 +119,7 @@ const loseRedis = async ({ redis, apps }: Cluster): Promise<void> => {
   await Promise.all((apps.get('session') ?? []).map((one) => one.ready()))
 }
 
-/** The server that leads a stream dies; the other two go on, and it comes back. */
+/** The server that leads a stream dies; the other two continue, and it comes back. */
 const loseLeader = async ({ nats, nats_url }: Cluster): Promise<void> => {
   const nc = await connectNats(nats_url, 'test')
   try {

@@ -10,11 +10,12 @@ import { type Counts, createCounts, deaths, inTurn, roll, troubles } from './fau
 import { startSite } from './site.ts'
 
 /**
- * `npm run test:cluster -- [--quick] [--seed N] [--from REVISION]`: two of each app, Postgres with a synchronous standby,
- * three NATS, Redis with two replicas and Sentinels. It begins with an earlier build (the one before the newest migration).
- * Operations run and people sign in meanwhile. All apps roll to this build, back, and here again. Then one of each app and
- * the first of each server is killed, and the network and the relays fail for a while. Prints what was lost, done twice and
- * refused. Exits 1 if an effect or a row is lost or double. `--quick` stays with this build and kills five.
+ * `npm run test:cluster -- [--quick] [--seed N] [--from REVISION]`: two of each app, Postgres with a synchronous
+ * standby, three NATS, Redis with two replicas and Sentinels. It begins with an earlier build (the one before the
+ * newest migration). Operations run and people sign in throughout. All apps roll to this build, back, and here again.
+ * Then one of each app and the first of each server is killed, and the network and the relays fail for a while. Prints
+ * what was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated. `--quick` stays with this
+ * build and kills five.
  */
 const { values } = parseArgs({
   options: {

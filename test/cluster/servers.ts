@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 
 const HOST = '127.0.0.1'
 
-/** As a Service of a cluster: each connection goes to the next process that takes it. */
+/** Works like a Kubernetes Service: each connection goes to the next process that accepts it. */
 export const startBalancer = async (port: number, targets: readonly number[]) => {
   let turn = 0
   const server = createServer((near) => {
@@ -38,7 +38,7 @@ export const startBalancer = async (port: number, targets: readonly number[]) =>
   return () => server.close()
 }
 
-/** Three NATS servers that hold each stream together. */
+/** Three NATS servers that replicate each stream. */
 export const startNatsCluster = async (program: string, dir: string, ports: Ports) => {
   const seats: { name: string; port: number; route: number }[] = []
   for (const name of ['n1', 'n2', 'n3'])
@@ -61,7 +61,7 @@ cluster { name: signalbox, listen: "${HOST}:${route}", routes: ${JSON.stringify(
   return { nodes, ports: seats.map(({ port }) => port) }
 }
 
-/** Two replicas of the primary of Redis, and three Sentinels that put one of them in its place. */
+/** Two replicas of the Redis primary, and three Sentinels that promote one of them. */
 export const startRedisGroup = async (program: string, dir: string, url: string, ports: Ports) => {
   const { port: of, password } = new URL(url)
   const config = readFileSync(join(dir, 'redis/redis.conf'), 'utf8')
@@ -90,7 +90,7 @@ export const startRedisGroup = async (program: string, dir: string, url: string,
 
 type Primary = { program: string; dir: string; url: string; secret: string; ports: Ports }
 
-/** A synchronous standby from a copy of the primary's files: the packages of Postgres here have no pg_basebackup. */
+/** A synchronous standby from a copy of the primary's files: the Postgres packages here have no pg_basebackup. */
 export const startStandby = async ({ program, dir, url, secret, ports }: Primary) => {
   const [from, to] = [dataFolder(dir), `${dataFolder(dir)}-standby`]
   const backup = new pg.Client({ connectionString: url })

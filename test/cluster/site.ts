@@ -21,12 +21,12 @@ import { databaseOf } from './builds.ts'
 import { startBalancer, startNatsCluster, startRedisGroup, startStandby } from './servers.ts'
 
 const DATABASE = 'signalbox'
-/** The witness is one: it is the world outside. */
+/** There is only one witness: it is the outside world. */
 const isTwice = ({ name }: App) => name !== 'fleet'
 
 /**
- * Two of each app behind one address each, a Postgres with a synchronous standby behind one address, three NATS, Redis with
- * two replicas and three Sentinels. Temporal's development server is single. `root` is the build with which it begins.
+ * Two of each app behind one address each, a Postgres with a synchronous standby behind one address, three NATS, Redis
+ * with two replicas and three Sentinels. Temporal's development server is single. `root` is the initial build.
  */
 export const startSite = async (root = ROOT) => {
   const build = { root }
@@ -109,12 +109,12 @@ export const startSite = async (root = ROOT) => {
     }
     const all = [...apps.values()].flat()
     running.push({ stop: () => Promise.all(all.map((one) => one.stop())) })
-    // One of each first: thirty processes that begin at once would wait for the cores of this machine.
+    // One of each first: thirty processes that start at once would wait for this machine's cores.
     for (const n of [0, 1]) await Promise.all([...apps.values()].map((of_app) => of_app[n]?.start()))
     const gateway_url = gatewayUrl(front)
     const people = async () => {
       const { users } = await ensureAccounts(gateway_url, dir)
-      // Who uses the platform tells each refusal at once, so that it is counted; ada only prepares it.
+      // The users report each refusal at once, so that it is counted; ada only prepares the site.
       const signedIn = users.map(async (user) => [
         user.username,
         await signIn(gateway_url, user, user.username === 'ada' ? undefined : { tries: 1, ms: 60_000 }),
@@ -138,7 +138,7 @@ export const startSite = async (root = ROOT) => {
 }
 export type Cluster = Awaited<ReturnType<typeof startSite>>
 
-/** `build` may change: whoever begins after that is of the new one. */
+/** `build` may change: processes that start after that belong to the new one. */
 type Running = { app: App; context: AppContext; build: { root: string } }
 type Seat = { http: number | undefined; internal: number }
 

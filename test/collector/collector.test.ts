@@ -27,7 +27,7 @@ beforeAll(async () => {
   const port = await createPorts().take('collector', 0)
   const address = `127.0.0.1:${port}`
   const quick = join(scratch, 'quick.yaml')
-  // The store of this test reads JSON, and nobody wants to wait for half a minute.
+  // This test's store reads JSON, and a half-minute wait would be too long.
   writeFileSync(
     quick,
     JSON.stringify({
@@ -103,6 +103,6 @@ it('metrics arrive with the names, labels and values of /metrics', async () => {
   ])
   const [point] = metric('signalbox_test_seconds')?.histogram?.dataPoints ?? []
   expect(point).toMatchObject({ sum: 65, bucketCounts: ['1', '2', '1'], explicitBounds: [1, 5] })
-  // What is unknown is no number.
+  // An unknown value is not reported as a number.
   expect(metric('signalbox_test_unknown')?.gauge?.dataPoints ?? []).toEqual([])
 }, 30_000)

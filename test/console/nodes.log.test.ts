@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { joined } from '../../apps/console/nodes/log.ts'
 import type { LogLine } from '../../apps/shared/contracts/client/frames.ts'
 
-/** Lines of a log from one number to another. */
+/** The lines of a log in a range of numbers. */
 const lines = (from: number, to: number) =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => ({ seq: from + at }) as LogLine)
 const seqs = (held: readonly LogLine[]) => held.map(({ seq }) => seq)

@@ -130,7 +130,7 @@ describe('what is affected', () => {
 
   it('counts all that a cut leaves out, with what is beyond it', () => {
     const ways = Array.from({ length: 12 }, (_, nr) => [[`n${nr}`], [`n${nr}`, `beyond-${nr}`]]).flat()
-    // The last one is left out, and so many are beyond it that they are cut, too.
+    // The last one is left out, and there are so many beyond it that they are cut as well.
     const more = Array.from({ length: 10 }, (_, nr) => ['n11', `more-${nr}`])
     const { right, faces } = affected(impact([...ways, ...more]))
     const drawn = idsOf(right).map((id) => faces.get(id)?.rest ?? 1)

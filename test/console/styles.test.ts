@@ -36,7 +36,7 @@ describe.each([
   ['high contrast light', more(false), 9.4],
   ['high contrast dark', more(true), 9.4],
 ])('tokens: %s', (_name, tokens, least) => {
-  /** To one decimal, as the design states them; the norm itself asks for 4.5. */
+  /** To one decimal, as the design states them; the standard itself requires 4.5. */
   const ratio = (ink: string, ground: string): number =>
     Math.round(contrast(tokens[ink] ?? '', tokens[ground] ?? '') * 10) / 10
 
@@ -51,7 +51,7 @@ describe.each([
 
   it('keeps words on solid fills readable', () => {
     for (const fill of ['accent', 'bad']) expect(ratio('on-accent', fill), fill).toBeGreaterThanOrEqual(6.5)
-    // Environment badge and the count beside the inbox: small text of weight 600.
+    // The environment badge and the count next to the inbox: small text of weight 600.
     for (const fill of ['ok', 'wait']) expect(ratio('on-accent', fill), fill).toBeGreaterThanOrEqual(4.5)
   })
 

@@ -181,7 +181,7 @@ describe('the critical path', () => {
           const next = nodes.find((node) => node.node_id === blame?.links[n + 1]?.node_id)
           if (next) expect(next.depends_on).toContain(node_id)
         }
-        // What no bar explains is before the start, paused, or queued.
+        // Time that no bar explains is before the start, paused, or queued.
         const explained = pieces.filter(({ cause }) => !['start', 'pause', 'queue'].includes(cause))
         const inBars = (blame?.links ?? []).flatMap(({ node_id }) => bars.get(node_id) ?? [])
         const lengthOf = (parts: { from: number; to: number }[]) => parts.reduce((sum, p) => sum + p.to - p.from, 0)

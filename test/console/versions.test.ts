@@ -5,7 +5,7 @@ const state = (desired_state: Record<string, unknown>, labels: Record<string, st
   ...{ name: 'web', display_name: null, lifecycle_status: 'active', owner: null, parent_id: null },
   ...{ labels, desired_state, observed_state: {} },
 })
-/** Two states whose counters differ, which is no change. */
+/** Two states whose counters differ, which is not a change. */
 const of = (before: object | undefined, after: object) =>
   differencesOf(before && { ...before, version: 1 }, { ...after, version: 2 }).map(
     ({ path, before: was, after: is }) => [path, was, is],

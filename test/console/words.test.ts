@@ -7,7 +7,7 @@ import { CODES } from '../../apps/shared/contracts/codes.ts'
 import { wordPairs } from '../support/words.ts'
 
 const WORDS = join(ROOT, 'apps/console/words')
-/** Words that are the same in both languages; keys, signs and examples are, too. */
+/** Words that are the same in both languages, including keys, symbols and examples. */
 const SAME =
   /^(Browser|Canary|Code|Export|Graph|Hash|ID|Labels|Logs?|Matrix|Name|Offline|Passkeys|Plan|Regions?|Revision|Runbooks?|Segment|Status|System|Test|Ticket|Version|Webhook)$/
 const NAMES = /^(Deutsch|English|SHA-256|Signalbox|Slack|Standard Webhooks|Teams|UTC)$/

@@ -9,7 +9,7 @@ import { type Answer, type Call, exampleCall, send, sendCall } from './requests.
 import { brokenCalls, METHODS, rpcFault } from './rpc.ts'
 import { ROLES, registerHost, startOperation, startWorld, type World } from './world.ts'
 
-/** What bad input gets, on every route of every listener: the right refusal, in our words, and nothing changed. */
+/** What bad input gets, on every route of every listener: the right refusal, in our words, and no change. */
 const apis = readApis()
 const APPS = ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'relay', 'gateway']
 
@@ -53,7 +53,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => world?.stop(), 60_000)
 
-/** How every table stands: rows and a hash of them. What refusals write on purpose (audit) and what beats is left out. */
+/** The state of every table: its rows and their hash, without what refusals write on purpose (audit) and heartbeats. */
 const BEATS = /\.(relay_state|projection|user_events|auth_events|audit|inbox|heartbeat)$/
 const everything = async ({ rows }: World): Promise<Record<string, string>> => {
   const tables = await rows<{ name: string }>(
@@ -71,7 +71,7 @@ const everything = async ({ rows }: World): Promise<Record<string, string>> => {
   )
   return Object.fromEntries(found)
 }
-/** The state once nothing moves any more. */
+/** The state once it has stopped changing. */
 const settled = async (w: World) => {
   let last = ''
   return until(
@@ -169,7 +169,7 @@ const CATEGORY: Record<number, RegExp> = {
 }
 const LEAK = /node_modules|\bat \S+ \(|\.ts:\d+|\bFST_|select .* from|insert into|violates|syntax error at|undefined/i
 
-/** What is wrong with an answer; nothing when it is the refusal that it should be. */
+/** Returns what is wrong with an answer, or `undefined` if it is the expected refusal. */
 const faultOf = (
   answer: Answer,
   status: readonly number[],
@@ -201,7 +201,7 @@ const faultOf = (
 
 const AT_ONCE = 12
 
-/** Runs all of this at most a dozen at a time. */
+/** Runs all of this, at most a dozen at a time. */
 const inTurns = async <T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> => {
   const queue = [...items]
   const work = async () => {

@@ -4,9 +4,9 @@ import type { Operation } from '../../apps/shared/http/openapi.ts'
 import type { Endpoint } from './documents.ts'
 import type { Call } from './requests.ts'
 
-/** What is broken about a request, and the statuses that are right for it. */
+/** What is broken about a request, and the acceptable statuses for it. */
 export type Broken = { what: string; call: Call; status: readonly number[] }
-/** What a case needs to know of the listener that it is sent to. */
+/** What a case needs to know about the listener that it is sent to. */
 export type Side = {
   endpoints: readonly Endpoint[]
   body_limit: (endpoint: Endpoint) => number
@@ -16,14 +16,14 @@ export type Side = {
 }
 export type Case = {
   name: string
-  /** Behind the gateway alone: it passes the body and the query on, unread. */
+  /** Only behind the gateway, which passes the body and the query through unread. */
   behind?: true
   breaks: (endpoint: Endpoint, call: () => Call, side: Side) => Broken[]
 }
 
 const WRITES = ['POST', 'PUT', 'PATCH', 'DELETE']
 const isOpen = ({ security = [] }: Operation) => security.length === 0
-/** Asked by load balancers, which may add what they like. */
+/** Called by load balancers, which may add anything. */
 const isProbe = (operation: Operation) => isOpen(operation) && (operation.tags?.includes('health') ?? false)
 const isServed = ({ description }: Operation) => description !== undefined
 const permissionsOf = (operation: Operation) => operation['x-permissions'] ?? []
@@ -49,7 +49,7 @@ const withMember = (call: Call, name: string, value: unknown): Call => ({
   body: { ...(call.body as object), [name]: value },
 })
 
-/** Something of another type than the schema says; nothing where any value is right. */
+/** A value of another type than the schema allows; `undefined` if any value is valid. */
 const wrongValue = ({ type, anyOf, enum: names, const: only }: JsonSchema): unknown => {
   const types = [type ?? anyOf?.flatMap((one) => one.type ?? []) ?? []].flat()
   if (names || only !== undefined) return 'no-such-value'
@@ -62,11 +62,11 @@ const hasDefault = (schema: JsonSchema) => 'default' in schema
 const matches = (template: string, path: string) =>
   new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(path)
 
-/** Spellings that no id has: a NUL, broken UTF-8, a way up, a space, SQL, a very long one, one beyond ASCII. */
+/** Spellings that no id has: a NUL, broken UTF-8, a path traversal, a space, SQL, a very long one, one beyond ASCII. */
 const MALFORMED = ['%00', '%F0%28%8C%28', '%2e%2e%2fadmin', 'a%20b', "'%20or%201=1--", 'x'.repeat(700), '%F0%9F%92%A5']
-/** Times by RFC 3339 that Postgres or this runtime does not know. */
+/** RFC 3339 times that Postgres or this runtime does not accept. */
 const ODD_TIMES = ['0000-01-01T00:00:00Z', '2026-12-31T23:59:60Z', '2026-01-01T00:00:00+23:59']
-/** Well-formed ids of nothing, by the name of the parameter. */
+/** Well-formed ids of objects that do not exist, by the name of the parameter. */
 const unknownId = (name: string) =>
   ({
     resource_id: 'not-there',
@@ -77,22 +77,24 @@ const unknownId = (name: string) =>
     provider: 'not-there',
     sha256: '0'.repeat(64),
   })[name] ?? randomUUID()
-/** Providers send members of their own here, which RFC 6749 (4.1.2) has ignored. */
+/** Providers send their own members here; RFC 6749 (4.1.2) requires ignoring them. */
 const OPEN_QUERY = new Set(['GET /v1/sso/{provider}/callback'])
-/** OpenID Connect Back-Channel Logout (2.5) has unknown members ignored. */
+/** OpenID Connect Back-Channel Logout (2.5) requires ignoring unknown members. */
 const OPEN_BODY = new Set(['POST /v1/sso/{provider}/backchannel-logout'])
-/** Its signature is judged before all else, and covers whatever bytes came: `test/operations/schedules.test.ts`. */
+/** Its signature is checked before all else, and covers any bytes: `test/operations/schedules.test.ts`. */
 const HOOK = 'POST /api/v1/hooks/{schedule_id}'
 const SIGNED = new Set([HOOK, HOOK.replace('/api', '')])
-/** The routes that a case leaves out. */
+/** The routes that a case skips. */
 export const EXCEPTED = [...OPEN_QUERY, ...OPEN_BODY, HOOK]
 /** For a role that only machines hold: the person of these cases is refused whatever the id. */
 const OF_MACHINES = /^POST (\/api)?\/v1\/operations\/\{operation_id\}\/signals$/
-/** Chosen by who calls: a PUT makes what is not there, and a DELETE of nothing is done already. A pool has a name and no id. */
+/**
+ * Chosen by the caller: a PUT creates it, and a DELETE of a missing one is already done. A pool has a name and no id.
+ */
 const CHOSEN = new Set(['freeze_id', 'pool'])
 const DOCUMENTED_4XX = [400, 401, 403, 404, 405, 409, 412, 413, 414, 415, 422, 428]
 
-/** Who calls is asked before anything of the request is judged: a stranger's broken body is 401 too. */
+/** The caller is checked before any of the request is judged: a stranger's broken body also gets 401. */
 const strangers = (endpoint: Endpoint, call: Call, tokens: Record<string, string | undefined>): Broken[] =>
   isOpen(endpoint.operation)
     ? []
@@ -263,7 +265,7 @@ export const CASES: readonly Case[] = [
             {
               what: 'colour',
               call: asJson(call(), JSON.stringify({ ...(call().body as object), colour: 'red' })),
-              // A merge patch may name any member; those that are not written are told apart.
+              // A merge patch may name any member; members that cannot be written are refused separately.
               status: endpoint.method === 'PATCH' ? [400, 422] : [400],
             },
           ]
@@ -366,7 +368,7 @@ export const CASES: readonly Case[] = [
         ? ['x', '""', '"1', 'W/"99999999999999999999"', 'x'.repeat(300)].map((tag) => ({
             what: tag.slice(0, 20),
             call: withHeaders(call(), { 'if-match': tag }),
-            // No patch and no view is prepared here: one that is not there is said before its version is looked at.
+            // No patch and no view is prepared here: a missing one is reported before its version is checked.
             status: [400, 409, 412, ...(/{(patch|view)_id}/.test(endpoint.path) ? [404] : [])],
           }))
         : [],

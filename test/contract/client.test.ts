@@ -5,7 +5,7 @@ import { createSignalbox, events, ProblemError, read, type SignalboxOptions } fr
 import { until } from '../support/until.ts'
 import { ROLES, startOperation, startWorld, type World } from './world.ts'
 
-/** The client that is generated from the document, against the started platform. */
+/** The client generated from the document, against the started platform. */
 describe('the client', () => {
   let world: World
   beforeAll(async () => {
@@ -87,7 +87,7 @@ describe('the client', () => {
   }, 60_000)
 })
 
-/** A server that answers each request by the next of these. */
+/** A server that answers each request with the next of these. */
 const withServer = async (
   answers: ((req: IncomingMessage, res: ServerResponse) => void)[],
   use: (url: string, heard: IncomingMessage[]) => Promise<void>,

@@ -13,7 +13,7 @@ export type Endpoint = { name: string; method: Method; path: string; operation: 
 export type Api = { name: string; endpoints: Endpoint[]; categories: readonly string[] }
 
 const MiB = 1_048_576
-/** Bytes of a body that each listener takes (auth.md 3, catalog.md 7.6, operations.md 4). */
+/** The bytes of a body that each listener accepts (auth.md 3, catalog.md 7.6, operations.md 4). */
 const BODY_LIMITS: Record<string, number> = {
   session: 16_384,
   identity: 16_384,
@@ -36,7 +36,7 @@ const endpoint = (method: string, path: string, operation: Operation): Endpoint 
   return { name: `${upper} ${path}`, method: upper, path, operation }
 }
 
-/** A committed document with every named schema written out. */
+/** A committed document with all named schemas inlined. */
 export const readDocument = (name: string): Document => {
   const document = JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8')) as Document
   const schemas = (document.components?.schemas ?? {}) as Record<string, unknown>
@@ -60,7 +60,7 @@ const CODES: Record<Exclude<Upstream, 'gateway'>, EdgeCodes> = {
 }
 const APPS = Object.keys(CODES) as (keyof typeof CODES)[]
 
-/** What an app serves at its own listener: the gateway puts /api in front of most paths. */
+/** The path that an app serves on its own listener: the gateway puts /api in front of most paths. */
 const behind = (path: string) => path.replace(/^\/api\//, '/')
 
 /** Every listener as the committed documents describe it. */
@@ -80,7 +80,7 @@ export const readApis = (): Api[] => {
     categories: CODES[app].categories,
   }))
   const apps = APPS.map((name) => ({ name, endpoints: endpointsOf(name), categories: CODES[name].categories }))
-  // Verifiers inside ask token itself, at the address of the specification.
+  // Internal verifiers ask token itself, at the address of the specification.
   for (const { name, endpoints } of apps)
     if (name === 'token') endpoints.push(...endpoints.map(({ operation }) => endpoint('GET', '/jwks', operation)))
   return [
@@ -90,7 +90,7 @@ export const readApis = (): Api[] => {
   ]
 }
 
-/** What clients reach: every row of the gateway's table with its app's description; `app` gives it for the row. */
+/** The endpoints that clients reach: each row of the gateway's table with its app's description; `app` is that app. */
 export const gatewayEndpoints = (apis: Api[]): (Endpoint & { app: Api | undefined })[] =>
   ROUTES.map((route) => {
     const app = apis.find(({ name }) => name === route.upstream)

@@ -24,17 +24,17 @@ const faultsOf = (schema: object, value: unknown): string[] => {
 const endpoints = apis.flatMap((api) => api.endpoints.map((endpoint) => ({ api, endpoint, name: endpoint.name })))
 
 const REDIRECTS = new Set(ROUTES.filter(({ redirects }) => redirects).map(({ method, path }) => `${method} ${path}`))
-/** What an agent alone may ask for, with work in flight: `test/agent` runs it. */
+/** Only an agent with work in flight may call these: `test/agent` runs them. */
 const AT_WORK = ['POST /v1/pools/{pool}/work', 'GET /internal/v1/artifacts/{sha256}']
-/** What needs an authenticator: `test/session/passkeys.test.ts` and `test/session/totp.test.ts` have one. */
+/** These need an authenticator: `test/session/passkeys.test.ts` and `test/session/totp.test.ts` have one. */
 const WITH_PASSKEY = ['POST /v1/users/me/passkeys', 'DELETE /v1/users/me/passkeys/{passkey_id}']
 const WITH_APP = ['PUT /v1/users/me/totp', 'DELETE /v1/users/me/totp']
-/** Signed by whoever sends it: `test/operations/schedules.test.ts`. */
+/** Signed by its sender: `test/operations/schedules.test.ts`. */
 const SIGNED = ['POST /v1/hooks/{schedule_id}']
-/** It takes a person whom a provider signed in (test/session/sso). */
+/** These need a person whom a provider signed in (test/session/sso). */
 const OF_PROVIDER = ['/v1/users/me', '/v1/admin/users/{user_id}'].map((of) => `DELETE ${of}/identities/{provider}`)
 const ELSEWHERE = new Set([...AT_WORK, ...WITH_PASSKEY, ...WITH_APP, ...SIGNED, ...OF_PROVIDER])
-/** How an operation may succeed: browsers are led on by 303, on the few routes that the gateway lets redirect. */
+/** The success statuses of an operation: 303 for browsers, on the few routes that the gateway lets redirect. */
 const successOf = ({ name }: Endpoint) => (REDIRECTS.has(name) ? /^(2\d\d|303)$/ : /^2\d\d$/)
 
 describe('the committed documents', () => {
@@ -133,7 +133,7 @@ const replay = async (api: Api, endpoint: Endpoint): Promise<Answer> => {
 }
 
 const followed = new Map<string, Promise<void>>()
-/** A link leads somewhere at the gateway, as it is; what it names may still be on its way. */
+/** A link resolves at the gateway unchanged; its target may not have arrived yet. */
 const leadsOn = (link: string): Promise<void> => {
   const follow = async () => {
     const get = () =>

@@ -7,16 +7,16 @@ import { compileSchema } from '../../apps/shared/data/json-schema.ts'
  * The public JSON Schema Test Suite (draft 2020-12) against the dialect of packs. The suite is not published in a form
  * that a lock file can pin, so a person points this at a copy:
  *
- *   git clone https://github.com/json-schema-org/JSON-Schema-Test-Suite /tmp/suite
- *   npx --no-install node test/contract/json-schema-suite.ts /tmp/suite/tests/draft2020-12
+ * git clone https://github.com/json-schema-org/JSON-Schema-Test-Suite /tmp/suite npx --no-install node
+ * test/contract/json-schema-suite.ts /tmp/suite/tests/draft2020-12
  *
  * The dialect is smaller than the draft: a pack's schema is an object without a name and without outside references.
- * Ajv's strict mode refuses unknown keywords. Such cases count as outside; every other answer must be the suite's. Ends
- * with 1 when one is not.
+ * Ajv's strict mode refuses unknown keywords. Such cases count as outside; every other answer must be the suite's.
+ * Exits with 1 if one is not.
  */
 type Group = { description: string; schema: unknown; tests: { description: string; data: unknown; valid: boolean }[] }
 
-/** Answers that differ from the suite's, with the reason; a new one is a fault. */
+/** Answers that differ from the suite's, with the reason; any other difference is a fault. */
 const KNOWN: [RegExp, string][] = [
   [/^format\.json: .* is only an annotation by default/, 'formats are checked here, which the draft leaves open'],
   [/^properties\.json: .*__proto__ not valid/, 'Ajv reads a property schema named __proto__ not at all'],
@@ -28,7 +28,7 @@ const KNOWN: [RegExp, string][] = [
 ]
 
 type Check = (value: unknown) => boolean
-/** The two readers of schemas: of resource packs, and of procedure packs with less strictness about types. */
+/** The two readers of schemas: one for resource packs, and one for procedure packs that is less strict about types. */
 const ENGINES: Record<string, (schema: object) => Check> = {
   catalog: (schema) => {
     const check: Check = (value) => violationsOf(schema, value, '').length === 0
@@ -41,7 +41,7 @@ const ENGINES: Record<string, (schema: object) => Check> = {
   },
 }
 
-/** The check of a schema, or why it is outside the dialect. */
+/** Returns the check of a schema, or why the schema is outside the dialect. */
 const compile = (engine: string, given: unknown): Check | string => {
   if (typeof given !== 'object' || given === null) return 'a schema that is no object'
   const { $schema: _, ...schema } = given as Record<string, unknown>

@@ -2,7 +2,7 @@ import type { Answer } from './requests.ts'
 
 const LINK = /^\/(api\/)?v1\//
 
-/** Everything in an answer that leads to another address of ours: in Location, in Link, and at any place of the body. */
+/** All links in an answer to our own addresses: in Location, in Link, and anywhere in the body. */
 export const linksIn = ({ headers, body }: Pick<Answer, 'headers' | 'body'>): string[] => {
   const { location, link } = headers
   const found = [location, link].flat().flatMap((text) => text?.match(/^[^<]+$|(?<=<)[^>]+(?=>)/g) ?? [])

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import type { Call } from './requests.ts'
 import { type Corp, GRAPH, startOperation, type World } from './world.ts'
 
-/** What an example needs beside the ids that all share: its own objects, which it may use up. */
+/** An example's needs besides the shared ids: its own objects, which it may use up. */
 export type Prepared = {
   ids?: Record<string, string>
   body?: Record<string, unknown>
@@ -22,7 +22,7 @@ const claimsOf = (token: string) =>
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 let users = 0
-/** A user who has not enrolled; with the token to do so. */
+/** A user who has not enrolled, with the token to do so. */
 const newcomer = async ({ ada }: World) => {
   users += 1
   const made = await ada.post<{ user: { id: string }; enrolment: { token: string } }>('/v1/admin/users', {
@@ -40,7 +40,7 @@ const forDevice: Prepare = async ({ call }, token) => {
 }
 
 let jobs = 0
-/** An import that its own account has begun. */
+/** An import that its own account has started. */
 const forJob: Prepare = async ({ call }, token) => {
   jobs += 1
   const item = { external_id: 'site/1', type_key: 'infra.generic', name: `job-${jobs}` }
@@ -52,7 +52,7 @@ const forJob: Prepare = async ({ call }, token) => {
   return { ids: { job_id: body.job_id } }
 }
 
-/** A reset that waits, or was confirmed; the account that runs the examples requested it unless another one is named. */
+/** A reset that waits, or was confirmed; the account that runs the examples requests it unless another one is named. */
 const forChange = async (
   world: World,
   { requested_by, status = 'pending' }: { requested_by?: string; status?: string },
@@ -83,7 +83,7 @@ const machine = async ({ ada }: World, token: string): Promise<string> => {
   return (await ada.post<{ id: string }>('/v1/admin/machines', wanted)).body.id
 }
 const forMachine: Prepare = async (world, token) => ({ ids: { machine_id: await machine(world, token) } })
-/** A machine with a key that two administrators gave. */
+/** A machine with a key that two administrators gave it. */
 const withKey = async (world: World, token: string, permissions = ['operation:read']) => {
   const machine_id = await machine(world, token)
   const credential_id = uuidv7()
@@ -98,7 +98,7 @@ const withKey = async (world: World, token: string, permissions = ['operation:re
 }
 const forKey: Prepare = async (world, token) => ({ ids: (await withKey(world, token)).ids })
 
-/** Two operations of one user never wait for one another here, so each example has one of its own, at its gate. */
+/** Two operations of one user never wait for each other here, so each example has its own, at its gate. */
 const atGate = async (world: World, token: string, graph: object = GRAPH) => {
   const started = await startOperation(world, token, graph)
   const path = `/api/v1/operations/${started.operation_id}`
@@ -162,7 +162,7 @@ const forFreeze: Prepare = async ({ ada, call, login }, token) => {
   await call((await login('otto')).access_token, 'POST', '/api/v1/freezes', freeze)
   return { ids: { freeze_id: freeze.freeze_id } }
 }
-/** The name has no address: its messages are tried in vain. */
+/** The name has no address, so all its messages fail. */
 const CHAT = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
 let destinations = 0
 const forDestination: Prepare = async ({ call }, token) => {
@@ -171,7 +171,7 @@ const forDestination: Prepare = async ({ call }, token) => {
   const made = await call(token, 'POST', '/api/v1/notifications/destinations', body)
   return { ids: { destination_id: made.body.destination_id }, query: [] }
 }
-/** Given up a moment ago. */
+/** It has just been given up. */
 const forDeadMessage: Prepare = async (world, token, endpoint) => {
   const { ids } = await forDestination(world, token, endpoint)
   const delivery_id = ids?.destination_id ?? ''
@@ -213,7 +213,7 @@ const forView: Prepare = async ({ call }, token) => {
 }
 const forOperation: Prepare = async (world, token) => ({ ids: (await atGate(world, token)).ids })
 
-/** Each command has a host of its own, still at its first version. */
+/** Each command has its own host, still at its first version. */
 const forCommand =
   (resource_id: string): Prepare =>
   async () => ({ ids: { resource_id }, body: { command_id: randomUUID(), idempotency_key: randomUUID() } })
@@ -234,9 +234,9 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     const { access_token } = await login('rae')
     return { ids: { session_id: claimsOf(access_token).session_id }, headers: bearer(access_token) }
   },
-  // Ends every other session of its user, so it is the only one who signs in as sol.
+  // It ends every other session of its user, so only this example signs in as sol.
   'POST /v1/sessions/revoke-others': async ({ login }) => ({ headers: bearer((await login('sol')).access_token) }),
-  // The token that asks ends.
+  // The requesting token ends.
   'POST /v1/token/reauth': async ({ login }) => ({ headers: bearer((await login('zoe')).access_token) }),
   'POST /v1/users/me/password': async ({ login }) => ({ headers: bearer((await login('pam')).access_token) }),
   'DELETE /v1/admin/users/{user_id}/sessions/{session_id}': async ({ login }) => {
@@ -282,7 +282,7 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   'POST /v1/device/approve': forDevice,
   'POST /v1/device/deny': forDevice,
 
-  // What the provider sends back with, in the browser that began.
+  // What the provider sends back, in the browser that started the sign-in.
   'GET /v1/sso/{provider}/callback': async ({ stack }) => {
     const browser = createBrowser(stack.gateway_url, stack.gateway_url)
     const back = new URL(await browser.choose('s-mia'))
@@ -315,7 +315,7 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
 
   'POST /internal/v1/projections/{name}/pause': async () => ({ ids: { name: 'operations_index' } }),
   'POST /internal/v1/projections/{name}/resume': async () => ({ ids: { name: 'operations_index' } }),
-  // One proof at a time: it comes after the one that the example of verify has started.
+  // One proof at a time: this one comes after the proof that the verify example has started.
   'POST /internal/v1/projections/{name}/rebuild': async ({ stack, controlPlane }) => {
     const verified = async () => {
       const headers = { authorization: `Bearer ${controlPlane('catalog')}` }

@@ -10,7 +10,7 @@ export type Answer = {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into any answer
   body: any
 }
-/** Says in its headers that it will be long, and waits for the answer before it sends any of that. */
+/** Announces a large body in its headers, and waits for the answer before it sends any of it. */
 const sendHeadersOnly = (url: string, { method, headers = {} }: Sent): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const sent = http.request(url, { method, headers, agent: false, signal: AbortSignal.timeout(PATIENCE_MS) })
@@ -25,7 +25,7 @@ const sendHeadersOnly = (url: string, { method, headers = {} }: Sent): Promise<A
 
 export type Sent = { method: string; headers?: Record<string, string>; body?: string | Buffer }
 
-/** Nothing may hang: what is not answered within this time is a failure. */
+/** Nothing may hang: a request without an answer within this time is a failure. */
 const PATIENCE_MS = 8000
 const agent = new Agent({ connections: 12, pipelining: 1 })
 
@@ -55,7 +55,7 @@ export type Call = {
   raw?: string | Buffer
 }
 
-/** The documented example of an endpoint, with the ids of objects that are there. */
+/** The documented example of an endpoint, with the ids of existing objects. */
 export const exampleCall = ({ method, path, operation }: Endpoint, ids: Record<string, string>): Call => {
   const { parameters = [], requestBody } = operation
   const examples = parameters.filter(({ example }) => example !== undefined)
@@ -66,7 +66,7 @@ export const exampleCall = ({ method, path, operation }: Endpoint, ids: Record<s
   for (const parameter of examples.filter((one) => one.in === 'path')) {
     const shown = String(parameter.example)
     params[parameter.name] = ids[parameter.name] ?? shown
-    // What the path names, the body names alike.
+    // The body repeats the names in the path.
     text = text.replaceAll(JSON.stringify(shown), JSON.stringify(params[parameter.name]))
   }
   const query = examples.filter((one) => one.in === 'query')
@@ -84,7 +84,7 @@ export const exampleCall = ({ method, path, operation }: Endpoint, ids: Record<s
   }
 }
 
-/** Ids that stand in the body alone. */
+/** Ids that appear only in the body. */
 const withIds = (body: unknown, ids: Record<string, string>): unknown =>
   typeof body === 'object' && body !== null && !Array.isArray(body) && 'node_id' in body
     ? { ...body, node_id: ids.node_id }

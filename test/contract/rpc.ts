@@ -17,10 +17,10 @@ export const METHODS: Method[] = Object.entries(SERVICES).flatMap(([app, service
 type Broken = { what: string; codes: Record<number, string>; sent: Parameters<typeof send>[1] }
 
 const UNAUTHENTICATED = { 401: 'unauthenticated' }
-/** Who may call at all is told first, so a method that this service has no scope for does not read the message. */
+/** The caller's rights are checked first, so a method for which this service has no scope does not read the message. */
 const UNREADABLE = { 400: 'invalid_argument', 403: 'permission_denied' }
 
-/** What a call of a method may have wrong about it, and the Connect code that is right for it (auth.md 2). */
+/** Each way a call of a method can be wrong, and the Connect code for it (auth.md 2). */
 export const brokenCalls = (tokens: { good: string; powerless: string; user: string; foreign: string }): Broken[] => {
   const call = (token: string | undefined, body: string, more: Record<string, string> = {}) => ({
     method: 'POST',
@@ -43,7 +43,7 @@ export const brokenCalls = (tokens: { good: string; powerless: string; user: str
   ]
 }
 
-/** What is wrong with the answer; nothing when it is the refusal that it should be. */
+/** Returns what is wrong with the answer, or `undefined` if it is the expected refusal. */
 export const rpcFault = ({ status, text, body }: Answer, right: Broken): string | undefined => {
   if (body?.code === undefined || right.codes[status] !== body.code) return `${status} ${text.slice(0, 200)}`
   if (typeof body.message !== 'string' || body.message === '') return 'says nothing'

@@ -12,8 +12,9 @@ import { equalJson } from '../../apps/shared/data/pointer.ts'
 import { AppError } from '../../apps/shared/errors.ts'
 
 /**
- * What the standards ask of us in their own words: RFC 7396's appendix, the public JSON Patch suite (Apache-2.0, pinned
- * in the lock file). The JSON Schema suite is not published for a lock file: json-schema-suite.ts is pointed at a copy.
+ * The requirements of the standards in their own words: RFC 7396's appendix, the public JSON Patch suite (Apache-2.0,
+ * pinned in the lock file). The JSON Schema suite is not published for a lock file: json-schema-suite.ts is pointed at
+ * a copy.
  */
 describe('JSON Merge Patch, RFC 7396 appendix A', () => {
   it.each<[original: Json, patch: Json, result: Json]>([

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { LINE, NAME } from '../../apps/shared/contracts/text.ts'
 
-/** What a text may be, by the documents of the API alone. */
+/** Which texts are allowed, by the documents of the API alone. */
 type Node = { [member: string]: unknown }
 type Document = {
   paths: Record<string, Record<string, { requestBody?: Node }>>
@@ -117,7 +117,7 @@ describe('names and titles', () => {
     expect(loose.sort()).toEqual(KNOWN)
   })
 
-  /** Names of an import are refused item by item, not with the whole request; the others are of machines. */
+  /** Names of an import are refused item by item, not with the whole request; the others come from machines. */
   const KNOWN = [
     'ExecutionResult name',
     'ImportItem display_name',

@@ -16,7 +16,7 @@ import { type Answer, send } from './requests.ts'
 const PASSWORD = 'Tr0mbone-Glacier-Napkin'
 export const ROLES = ['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor']
 
-/** A graph of one node before a gate and one behind it; without a target, so it needs no host. */
+/** A graph with one node before a gate and one behind it; it has no target, so it needs no host. */
 export const GRAPH = {
   nodes: [
     { node_id: 'before', executor: 'noop', with: {} },
@@ -54,7 +54,7 @@ export const startWorld = async (options: Parameters<typeof startStack>[0] = {})
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
 
-  /** A new user who has set a password, and whose sessions were ended on account of it. */
+  /** A new user who has set a password, which ended their sessions. */
   const addUser = async (username: string, roles: string[], groups: string[] = []) => {
     const made = await ada.post<{ user: { id: string }; enrolment: { token: string } }>('/v1/admin/users', {
       username,
@@ -98,7 +98,7 @@ export const startWorld = async (options: Parameters<typeof startStack>[0] = {})
     addUser,
     login,
     password: PASSWORD,
-    /** A token of a control plane that may do all that is done at this app's internal listener. */
+    /** A token of a control plane with every scope of this app's internal listener. */
     controlPlane: (target: string, scopes?: string[]) => service('demo-control-plane', target, scopes),
     /** A token of any service that is registered for this app. */
     anyService: (target: string, scopes?: string[]) => {
@@ -114,7 +114,7 @@ export const startWorld = async (options: Parameters<typeof startStack>[0] = {})
 }
 export type World = Awaited<ReturnType<typeof startWorld>>
 
-/** The identity provider of the examples, and the file that tells the apps of it. */
+/** The identity provider of the examples, and the file that tells the apps about it. */
 export const startCorp = async () => {
   const provider = await startProvider({ port: 0, people: PEOPLE })
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-contract-'))
@@ -143,7 +143,7 @@ export const startCorp = async () => {
 }
 export type Corp = Awaited<ReturnType<typeof startCorp>>
 
-/** Registers the places that a host stands in, and the host. */
+/** Registers a host and the places that contain it. */
 export const registerHost = async ({ ada }: World, resource_id = 'eu1-web-01', region = 'eu1'): Promise<void> => {
   const record = (resource: Record<string, unknown>) =>
     ada.post('/v1/resources?mode=record_only', resource, `${resource.resource_id}`)
@@ -171,7 +171,7 @@ export const registerHost = async ({ ada }: World, resource_id = 'eu1-web-01', r
   })
 }
 
-/** States, plans and starts a graph; with the operation's ids. */
+/** States, plans and starts a graph; returns the operation's ids. */
 export const startOperation = async ({ call }: World, token: string, graph: object = GRAPH) => {
   const must = (answer: Answer) => {
     if (answer.status > 202) throw new Error(`${answer.status} ${answer.text}`)

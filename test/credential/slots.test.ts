@@ -77,7 +77,7 @@ describe('the bound on hashes', () => {
     expect(await first).toBe('done')
     const running = outcomeOf(slots.run({ key: 'b' }, task(1)))
     const next = outcomeOf(slots.run({ key: 'c' }, task(2)))
-    // Two of 1.5 s each come before it.
+    // Two tasks of 1.5 s each are ahead of it.
     expect(await outcomeOf(slots.run({ key: 'd' }, task(3)))).toBe('login_busy')
     expect([slots.running(), slots.waiting()]).toEqual([1, 1])
     now += 100

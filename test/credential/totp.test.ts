@@ -14,7 +14,7 @@ import { testDatabase } from '../support/database.ts'
 import { testServices } from '../support/services.ts'
 import { codeAt, fromBase32 } from '../support/totp.ts'
 
-/** federation.md 8: the authenticator app in credential, by two processes over one database and a clock that is given. */
+/** federation.md 8: the authenticator app in credential, with two processes over one database and a test clock. */
 
 const MINUTE_MS = 60_000
 let services: ReturnType<typeof testServices>
@@ -59,7 +59,7 @@ beforeEach(() => {
 })
 
 const begin = (userId: string) => one.session.beginTotp({ userId, username: 'eva', issuer: 'Signalbox test' })
-/** A person whose app is set up, some time ago. */
+/** A person whose app was set up some time ago. */
 const person = async () => {
   const user_id = randomUUID()
   const { secret, setup } = await begin(user_id)
@@ -131,7 +131,7 @@ describe('a code', () => {
     const code = codeAt(secret, now)
     await one.session.setTotp({ userId: user_id, setup, code })
     expect(await verify({ user_id }, code)).toMatchObject({ isValid: false, cause: 'replayed' })
-    // The same set-up once more leaves the row: its codes stay used.
+    // Repeating the same setup keeps the row: its codes stay used.
     expect(await two.session.setTotp({ userId: user_id, setup, code })).toMatchObject({ refused: '' })
     expect((await verify({ user_id }, code)).isValid).toBe(false)
   })
@@ -220,7 +220,7 @@ describe('the secret', () => {
     for (const form of [plain, plain.toString('hex'), eva.secret, plain.toString('base64')])
       expect(before?.secret.includes(form)).toBe(false)
 
-    // A row that is given to another person does not open.
+    // A row copied to another person does not open.
     const olga = await person()
     await one.deps.db.update(totp_factors).set({ secret: before?.secret }).where(eq(totp_factors.user_id, olga.user_id))
     await expect(verify(olga, codeAt(eva.secret, now))).rejects.toThrow()

@@ -8,13 +8,13 @@ import { watchWire } from '../support/wire.ts'
 /** Wake-ups, polls for outcomes and the read of the fence, which is cached by time: they may fall into any count. */
 const ASIDE = /pg_notify|relay_state|select "command_id", "kind", "status", "outcome" from/
 
-/** The log is followed, search filled and packs looked at beside. */
+/** Following the log, filling search and checking packs run alongside. */
 const ASIDE_CATALOG = /never/
 
 /**
- * What a command costs on the database: statements, and round trips on its connection. A change may lower these figures;
- * raising one needs a reason in the commit. The least of some runs counts: answers that arrive apart can add a trip (a plan
- * start takes 20 to 22).
+ * What a command costs on the database: statements, and round trips on its connection. A change may lower these
+ * figures; raising one needs a reason in the commit. The lowest of several runs counts: answers that arrive separately
+ * can add a trip (a plan start takes 20 to 22).
  */
 const BUDGET: Record<string, { statements: number; trips: number }> = {
   intent: { statements: 10, trips: 9 },
@@ -38,7 +38,7 @@ const RUNS = 3
 let p: Platform
 let wire: ReturnType<typeof watchWire>
 beforeAll(async () => {
-  // The relay has a way of its own: only the app speaks here.
+  // The relay has its own connection: only the app uses this one.
   p = await startPlatform({ linked: true })
   if (p.link) wire = watchWire(p.link, ASIDE)
 })

@@ -18,7 +18,7 @@ import { idempotency, inboxOf } from '../../db/operations/tables/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const GUIDE = 'apps/platform/deploy/guides/growth.md'
-/** In each schema of whoever tells or hears events. */
+/** In each schema that publishes or consumes events. */
 const COMMON = ['projection', 'projection_version', 'relay_state']
 
 it('the guide says of every table what bounds it, and names no other', async () => {

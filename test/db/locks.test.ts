@@ -19,7 +19,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Runs `work` in a transaction of its own that does not wait for a lock, while `holding` is held in another. */
+/** Runs `work` in its own transaction, which does not wait for a lock, while `holding` is held in another. */
 const beside = (holding: (tx: Tx) => Promise<unknown>, work: (tx: Tx) => Promise<unknown>) =>
   made.db.transaction(async (holder) => {
     await holding(holder)

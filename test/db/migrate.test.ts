@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { AREAS, type Area, migrate } from '../../db/migrate.ts'
 import { testDatabase } from '../support/database.ts'
 
-/** The migrations that the initial ones have replaced, as they were. */
+/** The original migrations that the initial ones have replaced. */
 const BEFORE = fileURLToPath(new URL('before', import.meta.url))
 const REPLACED = ['catalog', 'identity', 'operations'] as const
 type Replaced = (typeof REPLACED)[number]
@@ -28,7 +28,7 @@ const close = async () => {
 beforeEach(() => open())
 afterEach(close)
 
-/** Runs the replaced migrations of an area, without the last `short` of them. */
+/** Runs an area's replaced migrations, without the last `short` of them. */
 const applyReplaced = async (area: Replaced, short = 0) => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-before-'))
   cpSync(join(BEFORE, area), folder, { recursive: true })
@@ -46,7 +46,7 @@ const applyReplaced = async (area: Replaced, short = 0) => {
 const rowsOf = async (query: string) => (await client.query<Record<string, unknown>>(query)).rows
 const journalOf = (area: Replaced) => rowsOf(`select hash, created_at from migrations.migrations_${area} order by id`)
 
-/** Everything that the schemas consist of; the order of a table's columns is left out. */
+/** Everything in the schemas, except the order of a table's columns. */
 const schemas = async () => {
   const of = `nspname in ('catalog', 'identity', 'operations')`
   return [
@@ -83,7 +83,7 @@ it('a database at the last of the replaced migrations keeps its rows and has the
   expect(await rowsOf('select freeze_id, put_by from operations.calendar_entries')).toEqual([
     { freeze_id: 'f', put_by: 'user:a' },
   ])
-  await migrate(database.url) // the second start finds a database of its own
+  await migrate(database.url) // the second start finds an existing database
 
   await close()
   await open(...AREAS)

@@ -21,7 +21,7 @@ import { testDatabase } from '../support/database.ts'
 import { found, unpacked } from '../support/unpacked.ts'
 import { until } from '../support/until.ts'
 
-/** A real PgBouncer in transaction mode, with four connections to the server for all that come to a database. */
+/** A real PgBouncer in transaction mode, with four server connections for all clients of a database. */
 let database: Awaited<ReturnType<typeof testDatabase>>
 let bouncer: ChildProcess
 let folder: string
@@ -41,7 +41,7 @@ beforeAll(async () => {
   database = await testDatabase('operations')
   folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'))
   chmodSync(folder, 0o755)
-  // The cache of root is closed to others, and PgBouncer refuses to run as root.
+  // Other users cannot read root's cache, and PgBouncer refuses to run as root.
   const near = join(folder, 'root')
   const ours = located.startsWith(home)
   if (ours) cpSync(home, near, { recursive: true, verbatimSymlinks: true })

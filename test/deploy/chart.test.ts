@@ -7,7 +7,7 @@ import { stringify } from 'yaml'
 import { EVERY_APP, SCHEMAS } from '../../apps/platform/deploy/reference.ts'
 import { type Any, CHART, FACTS, NAMES, objectsIn, writeSecrets } from '../support/chart.ts'
 
-/** What Helm makes of the chart, for installations of several kinds. */
+/** Helm's output from the chart, for several kinds of installations. */
 const helm = process.env.CHART_HELM ?? ''
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-helm-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))

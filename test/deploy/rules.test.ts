@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 
-/** What Prometheus itself says of the alert rules. */
+/** Prometheus' own verdict on the alert rules. */
 const promtool = (...args: string[]): string =>
   execFileSync(process.env.CHART_PROMTOOL ?? '', args, {
     ...{ cwd: join(ROOT, 'apps/platform/deploy/observe'), encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },

@@ -12,7 +12,7 @@ import {
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
-/** The fleet's own ledger is the witness: it is written by another process, before each answer. */
+/** The fleet's own ledger is the witness: another process writes it, before each answer. */
 type Effect = {
   id: number
   hostname: string
@@ -134,7 +134,7 @@ describe('kill -9 of operations between the two steps of a long change', () => {
 
   it('leads to exactly one intent for each, however often it is sent and whenever it is killed', async () => {
     const asked = new Map<string, string>()
-    /** New hosts are asked for; the catalog answers 202 whether operations is there or not. Each is sent twice. */
+    /** New hosts are requested; the catalog answers 202 whether or not operations is up. Each request is sent twice. */
     const ask = (names: string[]) =>
       Promise.all(
         names.map(async (name) => {

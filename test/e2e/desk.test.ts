@@ -25,7 +25,7 @@ import './cases/freezes.ts'
 import './cases/every-page.ts'
 import './cases/faults.ts'
 import './cases/people.ts'
-// Ends the session that eva's tabs share: cases that use them come before.
+// It ends the session that eva's tabs share: cases that use them come before.
 import './cases/session.ts'
 import './cases/notifications.ts'
 import './cases/passkeys.ts'
@@ -35,7 +35,7 @@ import './cases/display.ts'
 import './cases/german.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {
-  // The tests themselves blocked the stream, cut the network and answered 599; what could not be shown for that is told, too.
+  // The tests blocked the stream, cut the network and answered 599; errors that this caused are reported, too.
   const meant =
     /ERR_FAILED|ERR_INTERNET_DISCONNECTED|status of 599|code of this page could not be fetched|session cannot be resumed/
   expect(complaints.filter((line) => !meant.test(line))).toEqual([])

@@ -15,22 +15,22 @@ import { scratchFolder } from '../support/servers.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
-/** A browser beside a whole platform on two cores takes its time; no test waits for time to pass. */
+/** A browser next to a whole platform on two cores is slow; no test waits for time to pass. */
 export const PATIENCE_MS = 150_000
 
-/** One platform and one browser for all cases: both are dear to start. */
+/** One platform and one browser for all cases: both are expensive to start. */
 export let stack: Stack
 export let browser: Browser
 /** Where the platform sends mail. */
 export let mail: Awaited<ReturnType<typeof startMailServer>>
-/** Where its browsers have their pushes taken. */
+/** Where its browsers' pushes go. */
 export let pushes: Awaited<ReturnType<typeof startPushService>>
 export let people: Record<'ada' | 'olga' | 'eva', Person>
 export const accounts = new Map<string, Account>()
 /** What pages complained about until they were closed. */
 export const complaints: string[] = []
 
-/** Something outside that takes its time: every request is answered once the test says so. */
+/** A slow outside target: every request is answered when the test says so. */
 export const target = {
   url: '',
   waiting: [] as ServerResponse[],
@@ -42,7 +42,7 @@ export const letGo = () => {
 export const isHeld = () =>
   until(() => target.waiting.length > 0, { timeout_ms: 20_000, what: 'the first node at its target' })
 
-/** What the agent outside can do, by name. */
+/** What the outside agent can do, by name. */
 export const jobs: Record<string, Job> = {}
 let agent: Awaited<ReturnType<typeof listenForWork>>
 /** Where lena has an identity too. */
@@ -90,7 +90,7 @@ export const openDesk = async (): Promise<void> => {
   })
   people = await stack.people()
   for (const account of readDemo(stack.dir)?.users ?? []) accounts.set(account.username, account)
-  // Somebody who may start operations and decide gates: what four eyes are about.
+  // Someone who may start operations and decide gates: the case that four eyes guard against.
   const otto = { username: 'otto', password: 'rT5hw-xC7pP-kJ2pa-qR4zz', roles: ['operator', 'approver'] }
   await ensurePerson(stack.gateway_url, people.ada, otto, 'netops')
   accounts.set('otto', otto)
@@ -116,7 +116,7 @@ export const openTab = async (context: BrowserContext): Promise<Page> => {
   return page
 }
 
-/** A browser of its own with this person signed in, for tests that end or bend the session. */
+/** A separate browser with this person signed in, for tests that end or disturb the session. */
 export const sitDown = async (username: string): Promise<{ context: BrowserContext; page: Page }> => {
   const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: 'reduce' })
   const page = await openTab(context)

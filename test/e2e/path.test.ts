@@ -6,8 +6,8 @@ import { until } from '../support/until.ts'
 
 /**
  * How many files a reader follows from the approval of a gate to its signal, and on to the node that starts: the files
- * with a function that every approval calls. Three kinds do not count: what wires an app (its own folder); what all apps
- * share (apps/shared, the files of db that belong to no app); what publishes events, which runs beside the path.
+ * with a function that every approval calls. Three kinds do not count: wiring of an app (its own folder); code that all
+ * apps share (apps/shared, the files of db that belong to no app); publishing of events, which runs alongside the path.
  * The limits may only fall: the aim is 25 and 34.
  */
 const LIMITS = { signal: 41, start: 73 }
@@ -16,9 +16,9 @@ const OURS = /^(apps|db|workflows|activities)\//
 const TO_THE_SIGNAL = ['gateway', 'operations', 'relay']
 
 const ROUNDS = 5
-/** The executor has begun so long after the claim of its node; a slower machine counts fewer files. */
+/** The executor has begun this long after the claim of its node; a slower machine counts fewer files. */
 const BEGUN_MS = 500
-/** The approved node runs until the test is over: what its end calls is not counted. */
+/** The approved node runs until the test is over, so the calls at its end are not counted. */
 const LASTING = { delay_ms: 120_000 }
 const graph = {
   ...GRAPH,
@@ -56,7 +56,7 @@ describe('the approval of a gate', () => {
   const settled = async (text: string, operation_id: string, what: string) => {
     await until(async () => (await world.rows(text, [operation_id])).length > 0, { what })
   }
-  /** Approves while the worker stands still: until the relay has delivered the signal. */
+  /** Approves while the worker is stopped, until the relay has delivered the signal. */
   const approve = async ({ operation_id, digest: reviewed_digest, round }: Gate) => {
     const path = `/api/v1/operations/${operation_id}/gates/go/approve`
     const { status } = await world.call(token, 'POST', path, { reviewed_digest, round })
@@ -93,7 +93,7 @@ describe('the approval of a gate', () => {
       starts.push(await take())
       longest_ms = Math.max(longest_ms, performance.now() - began)
     }
-    // A process that nobody asks for anything calls some functions of the path too, but less often.
+    // An idle process calls some functions of the path too, but less often.
     const idle: Calls[][] = []
     for (let round = 0; round < ROUNDS; round += 1) {
       await delay(longest_ms)
@@ -101,7 +101,7 @@ describe('the approval of a gate', () => {
     }
     for (const watch of watches) watch.close()
 
-    // The first approval also calls what is made once and kept.
+    // The first approval also makes calls whose results are cached.
     const signal = filesPassed(signals.slice(1), idle)
     const start = new Set([...signal, ...filesPassed(starts.slice(1), idle)])
     console.log(`the approval of a gate passes ${signal.size} files to the signal, ${start.size} to the started node`)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { closeDesk, complaints, openDesk } from './desk.ts'
 
-/** A desk of its own: where many gates wait, a new device is told of them in one push. */
+/** A separate desk: where many gates wait, one push tells a new device about all of them. */
 beforeAll(openDesk, 300_000)
 afterAll(closeDesk, 60_000)
 

@@ -133,7 +133,7 @@ describe('the first minute', () => {
     await desk.keyboard.press('Escape')
     await intervention.waitFor({ state: 'detached' })
 
-    // The log is searched as a whole, on the server.
+    // The server searches the whole log.
     await desk.getByLabel('Search the log').fill('session store')
     await desk.keyboard.press('Enter')
     await desk.getByText(/^1 of 1$/).waitFor()
@@ -176,7 +176,7 @@ describe('the first minute', () => {
     await desk.getByRole('row', { name: 'release 2.4.0 2.4.0' }).waitFor()
     expect(await accessibilityOf(desk)).toEqual([])
 
-    // From the resource to a change of it: an intent, its plan, and how that would go.
+    // From the resource to a change of it: an intent, its plan, and a forecast of the run.
     await desk.getByRole('link', { name: 'Change', exact: true }).click()
     await desk.getByRole('heading', { level: 1, name: 'New', exact: true }).waitFor()
     await desk.getByRole('button', { name: 'Create plan' }).click()
@@ -244,7 +244,7 @@ describe('the first minute', () => {
   it('shows an auditor who did what in each log, and gives it as a file; whoever may not look is told why', async () => {
     await page.goto(`${stack.gateway_url}/audit`)
     await page.getByText(/This needs the permission audit:read/).waitFor()
-    // The navigation leads nobody to a refusal.
+    // The navigation leads no one to a refusal.
     const ways = page.getByRole('navigation', { name: 'Main' }).getByRole('link')
     expect(await ways.allInnerTexts()).toHaveLength(10)
     expect((await ways.allInnerTexts()).join()).not.toContain('Audit')
@@ -306,7 +306,7 @@ describe('the first minute', () => {
     expect(await accessibilityOf(desk)).toEqual([])
     await desk.getByRole('button', { name: 'Remove name web-02' }).click()
     await preview.getByText('1 resource', { exact: true }).waitFor()
-    // An expression by hand takes the place of the conditions; its fault is said where it is.
+    // A handwritten expression replaces the conditions; its fault is shown where it is.
     await expression.fill('target.colour ==')
     expect(await desk.getByRole('button', { name: /^Remove/ }).count()).toBe(0)
     await preview.getByText('/targets/0/selector/when').first().waitFor()
@@ -332,7 +332,7 @@ describe('the first minute', () => {
 
   it('leads from a region down to what is in it, and from a capability to who provides it', async () => {
     await page.goto(`${stack.gateway_url}/topology`)
-    // Boxes in boxes: the whole way down is on the first picture.
+    // Boxes in boxes: the first picture shows every level.
     const main = page.getByRole('main')
     const box = main.getByRole('listitem').filter({ has: page.getByRole('link', { name: 'eu1', exact: true }) })
     await box.getByRole('listitem').getByRole('link', { name: 'eu1-a', exact: true }).waitFor()
@@ -351,7 +351,7 @@ describe('the first minute', () => {
     await segment.getByRole('link', { name: /resources$/ }).click()
     await page.getByRole('table').getByRole('link', { name: 'eu1-web-01' }).waitFor()
     await page.goto(`${stack.gateway_url}/capabilities`)
-    // What is missing comes first, with its reason.
+    // Unmet needs come first, with their reasons.
     const gap = page.getByRole('table', { name: 'Unmet needs' }).getByRole('row').nth(1)
     await gap.waitFor()
     expect(await gap.getByRole('cell').allTextContents()).toEqual(['eu1-orders', 'disk storage.block', 'no provider'])
@@ -370,7 +370,7 @@ describe('the first minute', () => {
     await page.getByRole('heading', { level: 1 }).waitFor()
     expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
     expect(await accessibilityOf(page)).toEqual([])
-    // What the bar has no room for comes up behind its last button.
+    // The items for which the bar has no room appear behind its last button.
     await page.getByRole('button', { name: 'More' }).click()
     await page.getByRole('link', { name: 'Health' }).click()
     await page.getByRole('heading', { level: 1, name: 'Health' }).waitFor()

@@ -53,7 +53,7 @@ describe('bodies of two lengths', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 400 /)
     expect(answer).toMatch(/connection: close/i)
     expect(answer.match(/HTTP\/1\.1 /g)?.length).toBe(1)
-    // A body that breaks in its middle may have begun its way, but never as a whole request.
+    // A body that breaks off may have been partly forwarded, but never as a whole request.
     expect(upstream.seen.length).toBe(count)
   })
 })

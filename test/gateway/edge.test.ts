@@ -28,7 +28,7 @@ const claims = (text: unknown) =>
   JSON.parse(Buffer.from(String(text).split('.')[1] ?? '', 'base64url').toString()) as Record<string, string>
 const login = (query = '', headers = {}): Promise<Answer> =>
   send(`${gateway.url}/v1/token${query}`, { body: { username: 'eva', password: PASSWORD }, headers })
-/** Lets a gateway with other limits, counted under a prefix of their own, know the session of the token. */
+/** Makes the token's session known to a gateway with other limits, which are counted under their own prefix. */
 const knowSession = (prefix: string) => auth.redis.set(`${prefix}sid:${claims(token).session_id}`, user_id)
 const codeOf = ({ status, body }: Answer) => [status, body.code]
 
@@ -265,7 +265,7 @@ describe('the edge refuses', () => {
       send(`${strict.url}${path}`, { method, headers: { ...bearer(token), 'idempotency-key': 'k' } })
     for (let i = 0; i < 3; i++) expect((await ask('GET', '/api/v1/resources')).status).toBe(200)
     expect(codeOf(await ask('GET', '/api/v1/resources'))).toEqual([429, 'rate_limited'])
-    // Stopping has a bucket of its own.
+    // Stopping has its own bucket.
     expect((await ask('POST', '/api/v1/operations/o/pause')).status).toBe(200)
     const sign = (username: string) => send(`${strict.url}/auth/login`, { body: { username, password: 'x' } })
     expect((await sign('somebody')).status).toBe(401)
@@ -447,7 +447,7 @@ describe('the console', () => {
     expect(page.text).toContain('<meta name="signalbox-tier" content="dev" />')
     expect(page.text).toContain('<meta name="signalbox-environment" content="demo" />')
     expect(page.text).toContain('<meta name="signalbox-version" content="1.2.3" />')
-    // Beside the probes, which machines ask below it, the console has a page of this path.
+    // The probes, which machines call, are below it; the console also has a page at this path.
     const health = await send(`${gateway.url}/health`, { headers: { accept: 'text/html' } })
     expect([health.status, health.text]).toEqual([200, page.text])
   })

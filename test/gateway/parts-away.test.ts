@@ -21,7 +21,7 @@ const outcome = ({ status, body, headers }: Answer) => ({
 })
 const OUTAGE = { status: 503, category: 'unavailable', retryable: true, waits: true }
 
-/** Each part away for the time of one check, and back afterwards. */
+/** Takes one part away for the time of one check, then restores it. */
 const without = async (link: Link, check: () => Promise<void>) => {
   link.cut()
   try {
@@ -147,7 +147,7 @@ describe('while an upstream is silent or gone', () => {
     }
     expect(performance.now() - started).toBeLessThan(500)
     expect((await ask(broken.url, 'POST', '/api/v1/operations/o/pause')).status).toBe(502)
-    // Another dependency has a breaker of its own.
+    // Another dependency has its own breaker.
     expect((await ask(broken.url, 'GET', '/api/v1/resources')).status).toBe(200)
     link.mend()
     expect(upstream.seen.length).toBe(count + 1)

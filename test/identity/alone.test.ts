@@ -7,13 +7,14 @@ import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
 /**
- * One administrator alone, against an installation with three: she may do all that the API lets her, by every account
- * that she can sign in as. The others are honest: they request changes for honest people, and confirm nothing of hers.
+ * One administrator alone, against an installation with three: she may use all that the API lets her, through every
+ * account that she can sign in to. The others are honest: they request changes for honest people, and confirm none of
+ * hers.
  */
 const SENSITIVE = ['approver', 'operator', 'admin']
 const ROLES = [...SENSITIVE, 'viewer', 'planner']
 const STEPS = 120
-/** Acts by their number: what could lead somewhere comes more often. */
+/** Acts by their number: promising ones come more often. */
 const LIKELY = [0, 0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8]
 
 type As = ReturnType<TestIdentity['as']>
@@ -24,7 +25,7 @@ let people: string[]
 const groups = ['red', 'blue']
 const outcomes = new Set<string>()
 
-/** A small generator of its own, so that a failing walk can be walked again. */
+/** Its own small generator, so that a failing walk can be repeated. */
 const randomOf = (seed: number) => {
   let state = seed
   return (below: number): number => {
@@ -36,13 +37,13 @@ const randomOf = (seed: number) => {
 beforeAll(async () => {
   p = await startIdentity()
   const eve = await p.firstAdmin('eve')
-  // Before there were two, she made accounts whose links she saw, one of them an administrator.
+  // Before there were two, she created accounts whose links she saw, one of them an administrator.
   const made = [await p.newUser(eve, ['approver', 'admin'], 'puppet'), await p.newUser(eve, ['viewer'], 'shell')]
   for (const { token } of made) await p.enrol(token)
   const open = await p.newUser(eve, [], 'open')
   honest = [await p.secondAdmin('bob'), await p.secondAdmin('carl')]
   await p.enrol(open.token)
-  // And one that she came by honestly, without rights: no administrator saw its link.
+  // And one that she obtained honestly, without rights: no administrator saw its link.
   const { token } = await enrolHere(p.bootstrap, 'alias', ['viewer'])
   await p.enrol(token)
   const alias = p.as(token.split('.')[1])
@@ -56,7 +57,7 @@ type Change = { id: string; digest: string; status: string; requested_by: string
 const pendingOf = async (admin: As): Promise<Change[]> =>
   (await admin.get('/v1/admin/changes?page_size=500')).body.items as Change[]
 
-/** What one account can decide with: its sensitive roles, unless it must be renewed first. */
+/** The rights with which one account can decide: its sensitive roles, unless it must be renewed first. */
 const power = async (user_id: string): Promise<string[]> => {
   const client = createRpcClient(Identity, {
     url: p.rpc_url,
@@ -129,7 +130,7 @@ describe('one administrator alone', () => {
           }
           return got
         },
-        // Whatever single half or forged token she tries opens no account.
+        // No single half or forged token that she tries opens an account.
         async () => {
           const half = one([...halves.values()].flat()) ?? 'h1.x'
           const got = await p.enrol(half.replace(/^h\d/, 'e1'))

@@ -41,7 +41,7 @@ describe('one administrator', () => {
     const { body } = await (ada as Admin).get('/v1/admin/changes')
     expect(body).toMatchObject({
       items: [],
-      control: { dual_since: null, notice: 'One administrator: nobody checks these changes.' },
+      control: { dual_since: null, notice: 'There is only one administrator, so no one checks these changes.' },
     })
     expect(await auditOf(`user:${user.user_id}`)).toMatchObject([
       { action: 'single_control', reason: 'user.created', actor: `user:${ada?.user_id}` },

@@ -6,7 +6,7 @@ import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { machine_credentials, user_events } from '../../db/identity/tables.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
-/** A credential of a machine is given by two administrators, once there are two. */
+/** Two administrators must give a machine its credential, once two exist. */
 
 type Admin = Awaited<ReturnType<TestIdentity['secondAdmin']>>
 let p: TestIdentity

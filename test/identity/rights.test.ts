@@ -358,7 +358,7 @@ describe('RPC', () => {
     expect((await boss.post(`/v1/admin/users/${user.user_id}/enrolment-token`, {})).status).toBe(201)
     const after = await read()
     expect(after.reset?.by).toEqual([boss.user_id])
-    // Whoever keeps principals for a while is told.
+    // Components that cache principals are notified.
     expect(after.version).toBe(version + 1)
   })
   it('lists principals of a role page by page', async () => {

@@ -23,7 +23,7 @@ import { bearer, PASSWORD, send } from '../session/support/auth.ts'
 import { bearerOf, type Sso, startSso } from '../session/support/sso.ts'
 import { until } from '../support/until.ts'
 
-/** federation.md 9: requests as Entra ID and Okta send them, and everything that a directory must not reach. */
+/** federation.md 9: requests as Entra ID and Okta send them, and everything that must be out of a directory's reach. */
 
 const SCIM = { scim: { machine: 'machine:dir', match: 'sub' } }
 const USER = 'urn:ietf:params:scim:schemas:core:2.0:User'
@@ -80,7 +80,7 @@ const find = (path: string, filter: string) => scim('GET', `${path}?filter=${enc
 const patch = (path: string, ...Operations: object[]) => scim('PATCH', path, { schemas: [PATCH], Operations })
 
 const nameless = () => randomUUID().slice(0, 8)
-/** A person as Entra ID makes one. */
+/** A person as Entra ID creates one. */
 const entraUser = (userName: string, externalId: string = randomUUID()) => ({
   schemas: [USER, ENTERPRISE],
   externalId,
@@ -117,7 +117,7 @@ const rightsOf = async (id: string) => {
   const own = await db.select().from(grants).where(eq(grants.subject_id, id))
   return [...joined.map(({ group_key }) => group_key), ...own.map(({ role }) => role)].sort()
 }
-/** What the directory changed of an object, as the audit log and the outbox have it. */
+/** What the directory changed about an object, from the audit log and the outbox. */
 const actionsOf = async (object: string) =>
   (await sso.identity_deps.db.select().from(user_events).where(eq(user_events.object, object))).map((row) => row.action)
 
@@ -297,7 +297,7 @@ describe('Okta', () => {
   })
 })
 
-/** Why an approval of this person does not count, by the rule and with the answer that operations gets. */
+/** Why an approval by this person does not count, by the rule and with the answer that operations gets. */
 const voteOf = async (id: string) => {
   const identity = createRpcClient(Identity, {
     url: sso.vars.AUTH__RPC__IDENTITY_URL ?? '',
@@ -323,7 +323,7 @@ describe('a leaver', () => {
     expect((await sso.browser().signIn('s-mia')).body.code).toBe('account_disabled')
     const told = await sso.identity_deps.db.select().from(outbox).where(eq(outbox.agg_id, id))
     expect(told).toMatchObject([{ type: 'auth.user.status_changed.v1', payload: { from: 'ACTIVE', to: 'DISABLED' } }])
-    // What operations is told when it asks again about a vote: the rights stay, and the account does not.
+    // Operations' answer when it asks again about a vote: the rights stay, but the account is disabled.
     expect(await rightsOf(id)).toEqual(['approver', 'netops'])
     expect(await voteOf(id)).toBe('voter_disabled')
     await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'True' })
@@ -387,14 +387,14 @@ describe('a directory', () => {
     const { db } = sso.identity_deps
     const linked = async (id: string) =>
       db.select().from(external_identities).where(eq(external_identities.user_id, id))
-    // Of the same name and with the verified address of s-eva, but another id.
+    // It has the same name and the verified address of s-eva, but another id.
     const namesake = (
       await scim('POST', '/Users', { ...entraUser('eva', 's-other'), emails: [{ value: 'eva@example.com' }] })
     ).body.id
     expect((await sso.browser().signIn('s-eva')).body.code).toBe('username_taken')
     expect(await linked(namesake)).toEqual([])
     const tom = await hire('thomas', 's-tom')
-    // The claims of s-tom name no mapped group; the directory does, and it is the one that says.
+    // The claims of s-tom name no mapped group; the directory does, and it decides.
     const noc = (await find('/Groups', 'displayName eq "noc"')).body.Resources[0]?.id ?? (await team('noc'))
     await patch(`/Groups/${noc}`, { op: 'add', path: 'members', value: [{ value: tom }] })
     expect((await sso.browser().signIn('s-tom')).status).toBe(303)
@@ -402,7 +402,7 @@ describe('a directory', () => {
     expect(await rightsOf(tom)).toEqual(['approver', 'netops'])
     expect((await sso.browser().signIn('s-tom')).status).toBe(303)
     expect(await linked(tom)).toHaveLength(1)
-    // Another claim than the subject counts if the file says so; a second subject never takes the place.
+    // A claim other than the subject counts if the file says so; a second subject never replaces the first.
     sso.configure({ scim: { machine: 'machine:dir', match: 'oid' } })
     sso.state.amend = (claims) => ({ ...claims, oid: 's-tom' })
     expect((await sso.browser().signIn('s-out')).body.code).toBe('subject_changed')
@@ -434,7 +434,7 @@ describe('a directory', () => {
     expect(await rightsOf(id)).toEqual(['netops', 'viewer'])
     const given = await db.select().from(group_members).where(eq(group_members.user_id, id))
     expect(given).toMatchObject([{ added_by: 'provider:corp', confirmed_by: null }])
-    // A sign-in whose claims say something else changes none of it.
+    // A sign-in with different claims changes none of it.
     await patch(`/Groups/${group}`, { op: 'replace', value: { displayName: 'lab-2' } })
     expect(await rightsOf(id)).toEqual([])
     await patch(`/Groups/${group}`, { op: 'replace', value: { displayName: 'lab' } })

@@ -10,12 +10,12 @@ import { bearerOf, createBrowser } from '../session/support/sso.ts'
 import { until } from '../support/until.ts'
 
 /**
- * Sign-in, groups, confirmation and back-channel logout with a real Keycloak in KEYCLOAK_HOME, as
- * apps/identity/connect-keycloak.md sets it up. `npm run test:keycloak` starts it.
+ * Sign-in, groups, confirmation and back-channel logout with a real Keycloak in KEYCLOAK_HOME, set up as in
+ * apps/identity/connect-keycloak.md. `npm run test:keycloak` starts it.
  */
 const SECRET = 'keycloak-client-secret'
 const PASSWORD = 'mia-at-keycloak'
-/** Its first start builds itself anew. */
+/** Its first start rebuilds it. */
 const START_MS = 480_000
 
 const realmOf = (gateway_url: string) => ({
@@ -98,7 +98,9 @@ keycloak.stdout.on('data', (chunk: Buffer) => {
   said = (said + chunk.toString()).slice(-8000)
 })
 
-/** Types name and password into Keycloak's page, as a browser with cookies of its own; the address that leads back. */
+/**
+ * Types name and password into Keycloak's page, as a browser with its own cookies; returns the address leading back.
+ */
 const typeAt = async (location: string): Promise<string> => {
   const page = await fetch(location, { redirect: 'manual' })
   const cookie = page.headers

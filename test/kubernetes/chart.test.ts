@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CHART, NAMES, writeSecrets } from '../support/chart.ts'
 import { type Any, type Kubernetes, startKubernetes, TOOLS } from './support/server.ts'
 
-/** The chart at a real kube-apiserver. No controller runs, so no pod does: the server takes every object. */
+/** The chart at a real kube-apiserver. No controller runs, so no pod does: the server accepts every object. */
 const SPACE = 'signalbox'
 const folder = mkdtempSync(join(tmpdir(), 'signalbox-install-'))
 let kube: Kubernetes
@@ -33,7 +33,7 @@ const KINDS = {
   'apis/networking.k8s.io/v1': ['networkpolicies', 'ingresses'],
   'apis/batch/v1': ['jobs'],
 }
-/** Every object of the namespace, but for those of the set-up and the server. */
+/** Every object of the namespace, except those of the setup and the server. */
 const installed = async (): Promise<string[]> => {
   const lists = Object.entries(KINDS).flatMap(([api, kinds]) => kinds.map((kind) => [api, kind]))
   const names = await Promise.all(

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { blocksOf, typeBlock } from '../support/guides.ts'
 import { type Any, type Kubernetes, startKubernetes, TOOLS } from './support/server.ts'
 
-/** The commands of the guides, one guide after the other, at a real kube-apiserver. */
+/** The commands of the guides, one guide after another, at a real kube-apiserver. */
 const folder = mkdtempSync(join(tmpdir(), 'signalbox-guides-'))
 const BASE = '/namespaces/signalbox'
 let kube: Kubernetes
@@ -27,7 +27,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 }, 60_000)
 
-/** No controller runs: each Job is said to have succeeded. */
+/** No controller runs, so the test marks each Job as succeeded. */
 const finished: string[] = []
 const finishJobs = async () => {
   while (!stopped) {

@@ -16,7 +16,7 @@ afterAll(() => k?.stop())
 
 const at = (plural: string, name: string, namespace = 'web') =>
   `${plural === 'deployments' ? '/apis/apps/v1' : '/api/v1'}/namespaces/${namespace}/${plural}/${name}`
-/** No controller runs here: the test says what one would say. */
+/** No controller runs here: the test reports what one would report. */
 const available = (name: string, n = 1) =>
   until(
     async () => {
@@ -90,7 +90,7 @@ it('an object that changed after the approval: no object is written, and the ret
   const path = await k.lab.startGraph(k.change('web/stale'))
   await k.lab.waiting(path)
   const before = await k.kube.get(at('configmaps', 'first'))
-  // The same manager, so it is no conflict of managers: only the value moved.
+  // The same manager, so managers do not conflict: only the value changed.
   const moved = { ...configMap('second', { a: 'theirs' }) }
   await k.kube.ok(
     'PATCH',
@@ -258,7 +258,7 @@ it('refuses in the words of the server what it would refuse, and by its own rule
     ['twice', [configMap('x', {}), configMap('x', {})], {}, 'agent_refused', /has ConfigMap web\/x twice/],
     ['broken', 'a: [', {}, 'render_failed', /all\.yaml/],
     ['bomb', `a: &a [x,x,x]\nb: &b [${'*a,'.repeat(100)}]\nc: [${'*b,'.repeat(100)}]`, {}, 'render_failed', /alias/i],
-    ['none', [configMap('x', {})], { path: 'web/../..' }, 'agent_refused', /is a path in the source/],
+    ['none', [configMap('x', {})], { path: 'web/../..' }, 'agent_refused', /must be a path in the source/],
     ['missing', [configMap('x', {})], { path: 'web/absent' }, 'source_missing', /has no "web\/absent"/],
     ['cluster', [configMap('x', {})], { cluster: 'us1' }, 'agent_refused', /names no cluster "us1"/],
     [
@@ -416,7 +416,7 @@ it('renders kustomizations and charts with the real tools, and refuses hooks', a
     error_class: 'helm_hooks_unsupported',
     error_message: expect.stringContaining('ConfigMap hook'),
   })
-  // A number is no text of a ConfigMap: the server says so.
+  // A ConfigMap value must be text, not a number: the server refuses it.
   expect(await k.lab.reaches(path, 'failed', 'bad')).toMatchObject({
     error_class: 'refused',
     error_message: expect.stringContaining('.data.mode'),

@@ -1,33 +1,33 @@
 /**
  * The books of the model: what was asked and answered, and when. Plain data, written from answers alone; the judge
- * reads nothing else of what people did.
+ * reads nothing else about people's actions.
  */
 export type Act = {
-  /** When it was first sent, and when it was answered: milliseconds since 1970. It took effect in between. */
+  /** When it was first sent and when it was answered, in milliseconds since 1970. It took effect in between. */
   from: number
   to: number
-  /** Unknown: no answer came, so that it took effect at any time since, or never. */
+  /** Unknown: no answer came, so it took effect at any time since, or never. */
   outcome: 'done' | 'refused' | 'unknown'
 }
 export type Span = { from: number; to: number }
 
-/** A vote and the paper that its voter had read: each released node with what it does, and where. */
+/** A vote and the paper that its voter had read: each released node with its action and place. */
 export type Vote = Act & {
   voter: string
   decision: 'approve' | 'reject'
   paper: Map<string, string>
-  /** Its answer said that the gate is open with it. */
+  /** The answer said that this vote opened the gate. */
   opened?: boolean
 }
 
 export type GateBook = {
   gate_id: string
   quorum: number
-  /** The group of which each vote must come; null: anyone who may decide. */
+  /** The group that each vote must come from; null: anyone who may decide. */
   group: string | null
-  /** Nodes that may not start before. */
+  /** Nodes that must not start before. */
   guards: string[]
-  /** These, and all that comes behind them: what its voters read. */
+  /** These and all nodes behind them: what its voters read. */
   cone: Set<string>
   votes: Vote[]
 }
@@ -35,7 +35,7 @@ export type GateBook = {
 export type PatchBook = {
   patch_id: string
   proposer: string
-  /** The node that it adds, and what that is to do. */
+  /** The node that it adds, and that node's action. */
   node_id: string
   does: string
   proposed: Act
@@ -45,7 +45,7 @@ export type PatchBook = {
 export type NodeBook = {
   node_id: string
   host: string
-  /** What people said that it shall do, the plan first; null: what the catalog says of its host. */
+  /** The actions that people stated for it, the plan first; null: the catalog's value for its host. */
   stated: { does: string; act: Act }[] | null
 }
 
@@ -62,20 +62,20 @@ export type OperationBook = {
   pauses: Act[]
   resumes: Act[]
   cancels: (Act & { mode: string })[]
-  /** When a reader saw that it stood still: nothing was left in flight. */
+  /** When a reader saw it paused, with nothing left in flight. */
   seen_paused: Span[]
-  /** What a reader saw last. */
+  /** The status that a reader saw last. */
   status: string
   seen_ended: number | null
-  /** What was done to it, for people: printed with a breach. */
+  /** What was done to it, in words for people: printed with a breach. */
   told: string[]
 }
 
 export type PersonBook = {
   name: string
-  /** What makes up a right to vote, each lost and given back on its own, by whom. */
+  /** The parts of a right to vote; each is lost and given back separately, and by whom is recorded. */
   parts: Record<Part, { lost: Act[]; given: (Act & { by?: string })[] }>
-  /** The one group that the person is in, or was. */
+  /** The only group that the person is in, or was in. */
   group: string
 }
 export const PARTS = ['account', 'role', 'group'] as const
@@ -84,16 +84,16 @@ export type Part = (typeof PARTS)[number]
 export type Books = {
   people: Map<string, PersonBook>
   operations: Map<string, OperationBook>
-  /** Values that the catalog was told of each host, in the order in which they were asked for. */
+  /** The values of each host that the catalog was sent, in the order of the requests. */
   values: Map<string, { value: string; act: Act }[]>
   freezes: { id: string; host: string; put: Act; withdrawn: Act[] }[]
-  /** When a worker was killed: what it had sent may arrive afterwards. */
+  /** When a worker was killed: calls that it had sent may arrive afterward. */
   kills: number[]
 }
 
 /**
- * When something surely was on: from the answer of each act that turned it on to the first asking of any act that might
- * have turned it off since. Acts that overlap leave no such time.
+ * When something was surely on: from the answer of each act that turned it on to the first request of any act that
+ * might have turned it off since. Acts that overlap yield no such time.
  */
 export const surely = (on: readonly Act[], off: readonly Act[]): Span[] =>
   on
@@ -107,7 +107,7 @@ export const surely = (on: readonly Act[], off: readonly Act[]): Span[] =>
     }))
     .filter(({ from, to }) => to > from)
 
-/** Whether these stretches together leave no moment of that one out. */
+/** Whether these spans together cover every moment of the given one. */
 export const cover = (spans: readonly Span[], { from, to }: Span): boolean => {
   let reached = from
   for (const span of [...spans].sort((a, b) => a.from - b.from)) {

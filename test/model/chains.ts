@@ -13,7 +13,7 @@ const linesOf = (file: string): Entry[] =>
     .split('\n')
     .map((line) => JSON.parse(line))
 const textOf = (lines: readonly Entry[]) => Buffer.from(lines.map((line) => `${canonical(line)}\n`).join(''))
-/** Keys in order, as JCS has them: a change shall be refused for its content, not for its spelling. */
+/** Keys in JCS order: a change must be refused for its content, not for its spelling. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, part) =>
     part !== null && typeof part === 'object' && !Array.isArray(part)
@@ -21,7 +21,7 @@ const canonical = (value: unknown): string =>
       : part,
   )
 
-/** What is wrong with the verifier's word on this chain: that it refuses it, or takes one of the changed ones. */
+/** Returns what is wrong with the verifier's verdict on this chain: it refuses the chain, or accepts a changed one. */
 export const judgeChain = (
   file: string,
   keys: readonly JsonWebKey[],
@@ -49,7 +49,7 @@ export const judgeChain = (
   return { faults, tried }
 }
 
-/** Changes by whoever has no key: one of each kind at a place of chance. */
+/** Changes by someone without the key: one of each kind at a random place. */
 const tampered = (lines: readonly Entry[], dice: Dice): { what: string; lines: Entry[] }[] => {
   const last = lines.length - 1
   const at = Math.floor(dice.between(0, last))
@@ -69,7 +69,7 @@ const tampered = (lines: readonly Entry[], dice: Dice): { what: string; lines: E
   ]
 }
 
-/** The chain after a change by who holds the key: numbered, linked and signed as a true one. */
+/** The chain after a change by someone with the key: numbered, linked and signed like a true one. */
 const sign = (
   records: readonly Entry[],
   { kid: _kid, signature: _signature, ...head }: ExportHead & Entry,
@@ -84,7 +84,7 @@ const sign = (
   return exportEvidence(linked, { ...head, seq: linked.length, hash: prev_hash } as ExportHead, key)
 }
 
-/** Changes that take from a gate, behind which a node began, what it was passed by. */
+/** Changes that remove the basis on which a gate passed, for gates behind which a node began. */
 const forgeries = (records: readonly Entry[]): Forgery[] => {
   const start = records.find(({ kind }) => kind === 'start')
   const found: Forgery[] = []

@@ -3,17 +3,17 @@ import type { Act, Books, GateBook, NodeBook, OperationBook, Vote } from './book
 import { clock } from './judge.ts'
 import { type Answer, type Crowd, OPERATORS, VOTERS } from './people.ts'
 
-/** What the steps share: the crowd that acts, the dice that choose, and the books that are kept. */
+/** Shared by the steps: the crowd that acts, the dice that choose, and the books that are kept. */
 export type Model = {
   crowd: Crowd
   dice: Dice
   books: Books
   hosts: string[]
-  /** Steps done: each is one command that was sent, or a change of the world around. */
+  /** Steps done: each is one command that was sent, or a change of the surroundings. */
   steps: Map<string, number>
   /** Answers by request: for people who check the progress of the model. */
   answers: Map<string, number>
-  /** A number for whatever must not be like anything before. */
+  /** A number for anything that must be unique. */
   next: () => number
   breach: (operation_id: string, what: string) => void
 }
@@ -32,7 +32,7 @@ export const draw = <T>(dice: Dice, table: readonly [number, T][]): T => {
   throw new Error('an empty table')
 }
 
-/** Counts a step, and writes it down for those who read of a breach. */
+/** Counts a step, and records it for readers of a breach. */
 export const told = (
   model: Model,
   what: string,
@@ -52,11 +52,11 @@ export const told = (
 
 const reason = 'a step of the model'
 
-/** What a node is to do, as the paper of a gate or a patch shows it. */
+/** What a node will do, as the paper of a gate or a patch shows it. */
 // biome-ignore lint/suspicious/noExplicitAny: papers are read as people read them
 const doesOf = (inputs: any): string => String(inputs?.request?.body?.release ?? '')
 
-/** Reads a gate as this person does: this one, or one of those that are open. */
+/** Reads a gate as this person does: the given one, or one of the open gates. */
 export const readGate = async (
   model: Model,
   book: OperationBook,
@@ -78,10 +78,10 @@ export const readGate = async (
   return { gate, paper, digest: body.digest as string, round: body.round as number }
 }
 export type Read = NonNullable<Awaited<ReturnType<typeof readGate>>>
-/** Papers that someone has read and not yet voted on: the next vote may be on one of these, however old. */
+/** Papers that someone has read and not yet voted on: the next vote may be on any of these, however old. */
 const kept = new WeakMap<OperationBook, Read[]>()
 
-/** A vote is in the books before its answer: what it lets begin may begin before that. */
+/** A vote is in the books before its answer: what it releases may begin before that. */
 const cast = async (votes: Vote[], vote: Vote, send: () => Promise<Answer>): Promise<Answer> => {
   votes.push(vote)
   const { from, to, outcome, ...answer } = await send()
@@ -125,7 +125,7 @@ export const decide = async (
   return answer
 }
 
-/** Someone takes the own approval back before it is used. */
+/** Someone takes their own approval back before it is used. */
 export const takeBack = async (model: Model, book: OperationBook): Promise<void> => {
   const given = [...book.gates.values()].flatMap(({ gate_id, votes }) =>
     votes
@@ -144,7 +144,7 @@ export const takeBack = async (model: Model, book: OperationBook): Promise<void>
   told(model, 'take back', answer, book, `${voter} (${gate_id})`)
 }
 
-/** Sends what stops or starts an operation, and keeps it with the others of its kind. */
+/** Sends a command that stops or starts an operation, and records it with the others of its kind. */
 const control = async <A extends Act>(
   model: Model,
   book: OperationBook,
@@ -172,7 +172,7 @@ export const cancel = (model: Model, book: OperationBook) => {
   return control(model, book, book.cancels, { ...opened(), mode }, 'cancel', { mode })
 }
 
-/** Other input for a node: from then on it does as stated here, or before. */
+/** Other input for a node: from then on it acts as stated here, or as before. */
 const restate = async (
   model: Model,
   book: OperationBook,
@@ -188,7 +188,7 @@ const restate = async (
   node.stated.push({ does, act })
   const [path, body] = send(node.node_id, { request: { method: 'POST', url: '/deploy', body: { release: does } } })
   const answer = await crowd.of(who).call('POST', `/v1/operations/${book.operation_id}${path}`, body)
-  // Taken down, but not yet by the engine: it may still refuse.
+  // Recorded, but not yet taken by the engine: it may still refuse.
   const outcome = answer.status === 202 ? 'unknown' : answer.outcome
   Object.assign(act, { from: answer.from, to: answer.to, outcome })
   told(model, what, answer, book, `${who} (${node.node_id}: ${does})`)
@@ -212,7 +212,7 @@ export const retryOtherwise = (model: Model, book: OperationBook) =>
 
 const FOUND = { finding: 'effect_absent', note: 'looked' }
 
-/** A node that stands still, or any. */
+/** A halted node, or any. */
 const pickNode = async (model: Model, book: OperationBook, who: string): Promise<string> => {
   const { body } = await model.crowd.of(who).get(`/v1/operations/${book.operation_id}/nodes?page_size=50`)
   const items: { node_id: string; state: string }[] = body?.items ?? []

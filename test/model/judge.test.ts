@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { Act, Books, OperationBook, Vote } from './books.ts'
 import { type Effect, judge, type Start } from './judge.ts'
 
-/** The judge itself: each thing that must never happen is put into books by hand, and named. */
+/** The judge itself: each thing that must never happen is put into books by hand, and the judge must name it. */
 const T = Date.parse('2026-01-01T12:00:00Z')
 const act = (from: number, to = from + 10, outcome: Act['outcome'] = 'done'): Act => ({
   from: T + from,
@@ -20,7 +20,7 @@ const person = (name: string, group = 'netops') => {
   return { name, group, parts: { account: part(), role: part(), group: part() } }
 }
 
-/** Started at 60 s behind a gate of two votes, of 10 s and 20 s; in order. */
+/** Started at 60 s behind a gate of two votes, at 10 s and 20 s; everything in order. */
 const inOrder = () => {
   const operation: OperationBook = {
     operation_id: 'op',

@@ -11,7 +11,7 @@ import {
   type Vote,
 } from './books.ts'
 
-/** An effect on a host, as its own ledger tells. */
+/** An effect on a host, from the host's own ledger. */
 export type Effect = {
   at: string
   hostname: string
@@ -22,22 +22,22 @@ export type Effect = {
   effect: string
   detail: string
 }
-/** A start as the platform states it; what it stands for is told by the ledger. */
+/** A start as the platform states it; the ledger shows its effect. */
 export type Start = {
   operation_id: string
   node_id: string
   role: 'run' | 'undo'
   attempt: number
   started_at: number
-  /** How often it was given a fence: more than once, and it may have begun again at any time until its effect. */
+  /** How often it was given a fence: if more than once, it may have begun again at any time until its effect. */
   grants: number
 }
 export type Breach = { operation_id: string; what: string; people: string[] }
 
-/** A proof of people may be so old at a start; and what the clocks of processes on one machine may differ. */
+/** How old a proof of people may be at a start, and how far the clocks of processes on one machine may differ. */
 const PEOPLE_MS = 5000
 const CLOCK_MS = 250
-/** For so long a call of a killed worker may still go on. */
+/** How long a call of a killed worker may continue. */
 const UNDER_WAY_MS = 20_000
 const NEVER: Act = { from: 0, to: 0, outcome: 'refused' }
 
@@ -102,7 +102,7 @@ const faultsOf = (
   return faults
 }
 
-/** A person had stated by then what was done, or the catalog still said so. */
+/** Faults of values: a person must have stated the value by then, or the catalog must still have held it. */
 const valueFaults = (
   books: Books,
   { host, stated }: { host: string; stated: { does: string; act: Act }[] | null },
@@ -127,8 +127,8 @@ const valueFaults = (
 }
 
 /**
- * Enough people had approved this node doing this. For one that the gate guards: each with the right to, within the time
- * that a proof may be old, and not overruled since. What comes behind that was only read.
+ * Enough people must have approved this node's action. If the gate guards the node itself, each needs the right to
+ * vote, within the maximum age of a proof, and must not have been overruled since. A node further behind was only read.
  */
 const gateFaults = (
   books: Books,
@@ -160,7 +160,7 @@ const gateFaults = (
   return [`began${does === undefined ? '' : ` doing ${does}`} behind ${gate.gate_id} with ${counted}`]
 }
 
-/** Why a vote is no approval of this node doing this; undefined: it may be one. */
+/** Why a vote is no approval of this node's action; `undefined` if it may be one. */
 const unread = (
   { involved }: OperationBook,
   vote: Vote,
@@ -176,7 +176,7 @@ const unread = (
   return does === undefined || read === does ? undefined : `had read ${read ?? 'no word of it'}`
 }
 
-/** A rejection by anyone makes void what was approved before it; of the own vote it is the withdrawal. */
+/** A rejection by anyone voids the approvals before it; by the voter it is a withdrawal. */
 const overruled = (vote: Vote, others: readonly Vote[], begun: Span): string | undefined => {
   const rejected = others.filter(({ decision, from }) => decision === 'reject' && from >= vote.to)
   return cover(surely(rejected, []), begun) ? 'was overruled or withdrawn' : undefined
@@ -196,7 +196,7 @@ const lostBy = ({ parts }: PersonBook, group: string | null): Span[] =>
     .filter(([part]) => part !== 'group' || group !== null)
     .flatMap(([, { lost, given }]) => surely(lost, given))
 
-/** The right to vote rests on what someone who takes part in the operation gave since its plan was made. */
+/** The right to vote rests on a grant, made after the plan, by someone who takes part in the operation. */
 const tainted = (
   books: Books,
   { involved, planned }: OperationBook,
@@ -211,7 +211,7 @@ const tainted = (
     const gift = acts.at(-1)
     if (gift?.outcome !== 'done' || gift.from < planned.to || gift.to > proved) return false
     if (!involved.includes(gift.by ?? '')) return false
-    // All that was given before is surely gone.
+    // All earlier grants are surely gone.
     const earlier = acts.filter((act) => act !== gift)
     return lost.some(
       (act) => act.outcome === 'done' && act.to <= gift.from && earlier.every(({ to }) => to <= act.from),
@@ -220,7 +220,7 @@ const tainted = (
   return rests ? 'had the right of a participant' : undefined
 }
 
-/** It was started although the catalog had said something else of a target since its plan was made. */
+/** It was started although the catalog had changed a target's value since its plan was made. */
 const stale = (books: Books, { nodes, planned, started }: OperationBook): string[] =>
   [...nodes.values()].flatMap(({ node_id, host, stated }) =>
     (stated ? [] : (books.values.get(host) ?? []))
@@ -255,7 +255,7 @@ const outdated = ({ nodes }: OperationBook, { paper, from }: Vote): string[] =>
     return news ? [`had read ${does} when ${news.does} was stated`] : []
   })
 
-/** Whoever completes a quorum has the others proved in that moment: a right that was lost before counts no more. */
+/** A vote that completes a quorum has the others proved at that moment: a right lost before no longer counts. */
 const unopened = (books: Books, gate: GateBook, vote: Vote): string | undefined => {
   const left = gate.votes.filter(({ voter, decision, outcome, from }) => {
     if (decision !== 'approve' || outcome === 'refused' || from > vote.to || voter === vote.voter) return false
@@ -269,8 +269,8 @@ const unopened = (books: Books, gate: GateBook, vote: Vote): string | undefined 
 }
 
 /**
- * What a patch adds was approved by others than its proposer, as the gates ask that guard its host; each had the right
- * when the vote was given, and when it began.
+ * Others than the proposer must have approved the nodes that a patch adds, as required by the gates that guard the
+ * host. Each must have had the right when voting, and when the node began.
  */
 const patchFaults = (
   books: Books,
@@ -296,7 +296,7 @@ const patchFaults = (
   })
 }
 
-/** Effects while it was seen to stand still, by the ledger alone. */
+/** Effects while it was seen paused, by the ledger alone. */
 const stirred = (books: Books, operation: OperationBook, ledger: readonly Effect[]): string[] => {
   const own = ledger.filter(({ operation_id }) => operation_id === operation.operation_id)
   const moves: Act[] = [...operation.resumes, ...operation.cancels.filter(({ mode }) => mode === 'compensate')]

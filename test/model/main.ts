@@ -5,8 +5,8 @@ import { startStack } from '../support/stack.ts'
 import { type Outcome, run, type VICTIMS } from './run.ts'
 
 /**
- * `npm run test:model [-- --steps 10000 --operations 300 --seed N]`: a platform of its own, a crowd that does all that
- * people and machines may do at random, and a judge with books of its own. Exits 1 on a breach.
+ * `npm run test:model [-- --steps 10000 --operations 300 --seed N]`: its own platform, a crowd that randomly does all
+ * that people and machines may do, and a judge with its own books. Exits 1 on a breach.
  */
 const { values } = parseArgs({
   options: {

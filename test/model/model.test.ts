@@ -23,6 +23,6 @@ it('a crowd at random: nothing runs but what was approved by who might, after no
   })
   expect(outcome.breaches, said.join('\n')).toEqual([])
   expect(outcome.chains).toBe(outcome.operations)
-  // It judged something: starts behind gates, effects on hosts, and chains that were changed.
+  // The judge had work: starts behind gates, effects on hosts, and chains that were changed.
   for (const judged of [outcome.starts, outcome.effects, outcome.forged]) expect(judged).toBeGreaterThan(10)
 }, 600_000)

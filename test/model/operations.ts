@@ -2,7 +2,7 @@ import type { GateBook, NodeBook, OperationBook } from './books.ts'
 import { chance, type Model, told } from './commands.ts'
 import { OPERATORS } from './people.ts'
 
-/** A node that brings a value to a host: the host's own ledger tells which. Null: what the catalog says of the host. */
+/** A node that brings a value to a host; the host's own ledger shows which. Null: the catalog's value for the host. */
 export const nodeOf = (
   node_id: string,
   host: string,
@@ -27,10 +27,10 @@ export const nodeOf = (
 
 const MAX_NODES = 4
 
-/** What is done between the plan and its start; `chain`: two nodes, one after the other, both behind one gate. */
+/** `between`: an act between the plan and its start; `chain`: two nodes in sequence, both behind one gate. */
 type Wanted = { between?: (book: OperationBook, start: () => Promise<unknown>) => Promise<unknown>; chain?: boolean }
 
-/** States, plans and starts an operation of a few nodes and gates; undefined where a step was refused. */
+/** States, plans and starts an operation with a few nodes and gates; `undefined` if a step was refused. */
 export const begin = async (
   model: Model,
   { between = (_book, start) => start(), chain = false }: Wanted = {},
@@ -113,7 +113,7 @@ const gateOf = (
   const guarded = all_behind ?? dice.pick(nodes).node_id
   const approvals = { quorum, ...(group && { groups: [{ group, min: quorum }] }) }
   const policy = { approvals, deadline_s: 3600, on_reject: dice.pick(['fail_nodes', 'hold'] as const) }
-  // In the order of the graph, so that one pass finds all that comes behind.
+  // In the order of the graph, so that one pass finds all nodes behind.
   const cone = new Set([guarded])
   for (const { node_id, depends_on } of nodes) if (depends_on.some((id) => cone.has(id))) cone.add(node_id)
   const guards = all_behind === undefined && chance(dice, 0.5) ? [guarded] : [...cone]

@@ -5,14 +5,14 @@ import { OPERATORS, VOTERS } from './people.ts'
 
 const reason = 'a step of the model'
 
-/** Proposes a further node, behind one that is there or beside all. */
+/** Proposes a further node, behind an existing one or independent of all. */
 export const propose = async (model: Model, book: OperationBook): Promise<void> => {
   const { dice, crowd } = model
   const who = dice.pick(OPERATORS)
   const { outcome, body } = await crowd.of(who).get(`/v1/operations/${book.operation_id}`)
   if (outcome !== 'done') return
   const behind = chance(dice, 0.7) ? dice.pick([...book.nodes.values()]) : undefined
-  // On a host of the operation: another would want a lease that it has not.
+  // On a host of the operation: another host would need a lease that the operation does not hold.
   const { host } = behind ?? dice.pick([...book.nodes.values()])
   const node_id = `add${model.next()}`
   const does = `${node_id}-v1`

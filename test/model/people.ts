@@ -17,8 +17,8 @@ const TRIES = 4
 const PAUSE_MS = 250
 
 /**
- * A person at the gateway. A command that got no sure answer is sent again with the same key; `twice` sends it two times at
- * once. The answer tells the whole stretch of time, and `unknown` where it may still have been carried out.
+ * A person at the gateway. A command without a certain answer is sent again with the same key; `twice` sends it two
+ * times at once. The answer gives the whole span of time, and `unknown` if it may still have been carried out.
  */
 export const createCaller = (gateway_url: string, account: Account): Caller => {
   let token = ''
@@ -43,7 +43,7 @@ export const createCaller = (gateway_url: string, account: Account): Caller => {
     const { status, body } = await send('POST', '/v1/token', { grant_type: 'password', username, password }, {})
     token = status === 200 ? body.access_token : ''
   }
-  /** One request, signed in again where the session has ended. */
+  /** One request, signed in again if the session has ended. */
   const once = async (method: string, path: string, body: unknown, headers: Record<string, string>) => {
     if (!token) await signIn()
     const sent = () => send(method, `/api${path}`, body, { ...headers, authorization: `Bearer ${token || 'none'}` })
@@ -57,7 +57,7 @@ export const createCaller = (gateway_url: string, account: Account): Caller => {
     const headers = { ...type, ...(method !== 'GET' && { 'idempotency-key': randomUUID() }) }
     const from = Date.now()
     let reply = { status: 0, body: {} as Answer['body'] }
-    // The same key again: what was carried out without an answer is answered now.
+    // The same key again: a command that was carried out without an answer is answered now.
     const unsure = () =>
       reply.status === 0 || reply.status === 429 || reply.status >= 500 || reply.body?.retryable === true
     for (let n = 0; n < TRIES && (n === 0 || unsure()); n++) {
@@ -74,9 +74,9 @@ export const createCaller = (gateway_url: string, account: Account): Caller => {
 }
 
 type Wanted = { name: string; roles: string[]; group: string }
-/** Who starts and stops: most often by people who only do that. */
+/** The people who start and stop: most often those who do only that. */
 export const OPERATORS = ['oda', 'olaf', 'oda', 'olaf', 'oda', 'olaf', 'adam', 'adam', 'both1', 'both2'] as const
-/** Starts operations as well, and gives people their rights: what he gives does not count where he takes part. */
+/** Also starts operations, and gives people their rights: those do not count for operations in which he takes part. */
 export const GIVER = 'adam'
 export const VOTERS = ['eric', 'emma', 'enno', 'edda', 'ivo', 'both1', 'both2'] as const
 const WANTED: Wanted[] = [
@@ -97,7 +97,7 @@ export type Crowd = {
   books: Map<string, PersonBook>
 }
 
-/** Makes the people of the model, with the rights that they begin with. */
+/** Creates the people of the model, with their initial rights. */
 export const gather = async (stack: Stack): Promise<Crowd> => {
   const { ada } = await stack.people()
   const url = stack.gateway_url

@@ -32,10 +32,10 @@ export const VICTIMS = ['worker', 'operations', 'nats', 'relay'] as const
 export type Victim = (typeof VICTIMS)[number]
 export type Wanted = {
   seed: number
-  /** The run goes on until it has done so many steps and begun so many operations. */
+  /** The run continues until this many steps are done and this many operations have begun. */
   steps: number
   operations: number
-  /** Hands that act at one time, and operations that are open at one time. */
+  /** Hands that act at a time, and operations that are open at a time. */
   hands: number
   open: number
   /** Seconds from one kill to the next; 0: nothing is killed. */
@@ -59,10 +59,10 @@ export type Outcome = {
 
 const HOSTS = 40
 const QUIET_MS = 120_000
-/** After so many steps an operation is cancelled. */
+/** An operation is cancelled after this many steps. */
 const PATIENCE_STEPS = 60
 
-/** Lets a crowd loose on a platform, brings all to rest, and judges what ran. */
+/** Lets a crowd loose on a platform, brings everything to rest, and judges what ran. */
 export const run = async (stack: Stack, wanted: Wanted): Promise<Outcome> => {
   const { seed, print } = wanted
   const dice = createDice(seed)
@@ -135,7 +135,7 @@ const killing = async (world: World, { kill_every_s, victims }: Wanted, dice: Mo
 }
 
 type Step = (model: Model, book: OperationBook) => Promise<unknown>
-/** What people do with an operation, and how often: steps that bring it on are more frequent than those that stop it. */
+/** What people do with an operation, and how often: steps that advance it are more frequent than those that stop it. */
 const ON_OPERATION: [number, Step][] = [
   [24, (model, book) => vote(model, book)],
   [2, (model, book) => vote(model, book, 'reject')],
@@ -150,9 +150,9 @@ const ON_OPERATION: [number, Step][] = [
   [3, propose],
   [5, (model, book) => decidePatch(model, book, 'approve')],
   [1, (model, book) => decidePatch(model, book, 'reject')],
-  // Two who want opposite things at the same moment.
+  // Two people who want opposite things at the same moment.
   [2, (model, book) => Promise.all([pause(model, book), vote(model, book)])],
-  // Stopped while what was just allowed is on its way.
+  // Stopped while what was just allowed is in flight.
   [3, (model, book) => resume(model, book).then(() => pause(model, book))],
   [2, (model, book) => vote(model, book).then(() => pause(model, book))],
   [1, (model, book) => retry(model, book).then(() => pause(model, book))],
@@ -163,7 +163,7 @@ const ON_OPERATION: [number, Step][] = [
   [1, (model, book) => Promise.all([propose(model, book), vote(model, book)])],
 ]
 
-/** One who acts without a pause, here and there. */
+/** One person who acts without a pause, on any operation. */
 const hand = async (model: Model, world: World, { open }: Wanted, enough: () => boolean): Promise<void> => {
   const { dice, books } = model
   const around: [number, () => Promise<void>][] = [
@@ -190,7 +190,7 @@ const hand = async (model: Model, world: World, { open }: Wanted, enough: () => 
 
 const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'])
 const LOOK_MS = 300
-/** A reader sees how all of them stand: what was seen to stand still must do nothing. */
+/** A reader looks at the state of every operation: a paused one must do nothing. */
 const look = async ({ crowd, books }: Model): Promise<void> => {
   const { outcome, body, from, to } = await crowd.reader.get('/v1/operations?page_size=100')
   if (outcome !== 'done') return
@@ -206,12 +206,12 @@ const looking = async (model: Model, over: () => boolean): Promise<void> => {
   for (; !over(); await delay(LOOK_MS)) await look(model)
 }
 
-/** All that is open is cancelled, and ends. */
+/** Cancels all open operations and waits for their end. */
 const settle = async (model: Model, world: World): Promise<Map<string, number>> => {
   await world.mend()
   const ends = new Map<string, number>()
   const books = [...model.books.operations.values()]
-  // Whoever was killed during an undo leaves it to a person: only a forced cancel ends the operation then.
+  // An undo that a kill interrupted is left to a person: only a forced cancel ends the operation then.
   const isUndoFailed = async (path: string): Promise<boolean> => {
     const { body } = await model.crowd.reader.get(`${path}/nodes?page_size=100`)
     return (body?.items ?? []).some(({ state }: { state: string }) => state === 'compensation_failed')
@@ -256,7 +256,7 @@ const witnesses = async (stack: Stack): Promise<{ starts: Start[]; ledger: Effec
   }
 }
 
-/** Every chain holds, and no changed one does. */
+/** Every chain holds, and no changed chain does. */
 const judgeChains = async (stack: Stack, { crowd, books, dice }: Model) => {
   const { body } = await crowd.reader.get('/v1/evidence/keys')
   const keys = body.keys as JsonWebKey[]
@@ -278,7 +278,7 @@ const judgeChains = async (stack: Stack, { crowd, books, dice }: Model) => {
   return { breaches, count, tried }
 }
 
-/** A breach with the steps of its operation and the rights of its people, and how to have it again. */
+/** Prints a breach with the steps of its operation, the rights of its people, and how to reproduce it. */
 const tell = (
   { books }: Model,
   { seed, steps, operations }: Wanted,

@@ -20,12 +20,12 @@ import { GIVER, VOTERS } from './people.ts'
 import type { World } from './world.ts'
 
 /**
- * Moments that chance alone seldom makes: each lets something that was true a moment ago reach one guard, which must
- * refuse it. Whether it did, the judge says. `no chance`: the operation is not at such a moment.
+ * Moments that chance alone seldom produces: each lets something that was true a moment ago reach one guard, which must
+ * refuse it. The judge decides whether it did. `no chance`: the operation is not at such a moment.
  */
 type Trap = (model: Model, world: World, book: OperationBook) => Promise<unknown | 'no chance'>
 
-/** Those who may vote at this gate and have every right now, in an order of chance. */
+/** People who may vote at this gate and have every right now, in random order. */
 const eligible = ({ dice, books }: Model, world: World, book: OperationBook, { group }: GateBook): string[] =>
   VOTERS.filter(
     (name) =>
@@ -40,7 +40,7 @@ const eligible = ({ dice, books }: Model, world: World, book: OperationBook, { g
 const WAITING = { among: ['waiting'] }
 const anyone = ({ dice }: Model) => dice.pick(VOTERS)
 
-/** As many votes as the gate asks for. */
+/** As many votes as the gate requires. */
 const approve = async (model: Model, world: World, book: OperationBook, read: Read): Promise<void> => {
   for (const who of eligible(model, world, book, read.gate)) {
     const { body } = await decide(model, book, who, read)
@@ -48,7 +48,7 @@ const approve = async (model: Model, world: World, book: OperationBook, read: Re
   }
 }
 
-/** A host is frozen before what waits for it is allowed, or while that is on its way. */
+/** A host is frozen before the node that waits for it is allowed, or while that is in flight. */
 const cold: Trap = async (model, world, book) => {
   const { dice } = model
   const read = await readGate(model, book, anyone(model), WAITING)
@@ -72,7 +72,7 @@ const onTheWay: Trap = async (model, world, book) => {
     : dice
         .pick([vote, retry, resume, resume])(model, book)
         .then(() => {})
-  // A resume that is not answered would excuse what begins.
+  // A resume without an answer would excuse what begins.
   if (!read) await going
   await delay(dice.between(0, 150))
   await world.stalled(dice.pick(['worker', 'catalog']), () => dice.pick([pause, pause, pause, cancel])(model, book))
@@ -89,7 +89,7 @@ const oldPaper: Trap = async (model, world, book) => {
   return now && approve(model, world, book, { ...read, round: now.round })
 }
 
-/** The catalog says something else of a target, whose news stand still, and then the node is let go. */
+/** The catalog changes a target while its news is held up, and then the node is released. */
 const oldTarget: Trap = async (model, world, book) => {
   const read = await readGate(model, book, anyone(model), WAITING)
   const nodes = [...book.nodes.values()].filter(({ node_id, stated }) => !stated && read?.gate.guards.includes(node_id))
@@ -111,7 +111,7 @@ const oldPlan = async (model: Model, world: World): Promise<unknown> =>
     },
   })
 
-/** One who voted loses the right, whose news stand still, and the vote of another completes the quorum. */
+/** A voter loses the right while the news of it is held up, and another person's vote completes the quorum. */
 const lostMeanwhile: Trap = async (model, world, book) => {
   const read = await readGate(model, book, anyone(model), WAITING)
   if (!read || read.gate.quorum < 2) return 'no chance'
@@ -159,7 +159,7 @@ const lostSince = async (model: Model, world: World): Promise<unknown> => {
   })
 }
 
-/** One who takes part gives a voter the right anew, and that voter votes. */
+/** Someone who takes part gives a voter the right again, and that voter votes. */
 const gift: Trap = async (model, world, book) => {
   if (!book.involved.includes(GIVER)) return 'no chance'
   const read = await readGate(model, book, anyone(model), WAITING)
@@ -169,7 +169,7 @@ const gift: Trap = async (model, world, book) => {
   return world.withRights([who], async () => {
     await world.lose(who, part)
     await world.regain(who, part, GIVER)
-    // A proof may be so old.
+    // Longer than the maximum age of a proof.
     await delay(5500)
     await decide(model, book, who, read)
     await world.lose(who, part)

@@ -10,10 +10,10 @@ import { GIVER, VOTERS } from './people.ts'
 
 const opened = (): Act => ({ from: Date.now(), to: Number.POSITIVE_INFINITY, outcome: 'unknown' })
 const ROLE = 'approver'
-/** No part stands still for longer: it would be taken for one that is gone. */
+/** No part is stopped for longer, or it would be considered gone. */
 const LONGEST_MS = 2500
 
-/** What changes around the operations: people, the catalog, freezes, hosts, and the parts of the platform itself. */
+/** What changes around the operations: people, the catalog, freezes, hosts, and the platform's own parts. */
 export const createWorld = (stack: Stack, model: Model) => {
   const { crowd, dice, books, hosts } = model
   const fleet = createFleetClient(stack.url('fleet'))
@@ -37,7 +37,7 @@ export const createWorld = (stack: Stack, model: Model) => {
     }
   }
   const giver = () => (chance(dice, 0.08) ? GIVER : 'ada')
-  /** Keeps these people's rights as `work` moves them, and gives back what they lack afterwards. */
+  /** Keeps others from changing these people's rights during `work`, and afterward gives back what they lack. */
   const withRights = async (names: readonly string[], work: () => Promise<unknown>): Promise<void> => {
     if (names.some((name) => busy.has(name))) return
     for (const name of names) busy.add(name)
@@ -106,7 +106,7 @@ export const createWorld = (stack: Stack, model: Model) => {
     return body.items?.find(own)?.id
   }
 
-  /** The catalog says something else of a host; or something that no node asks for. */
+  /** The catalog changes a host's value, or something that no node uses. */
   const writeCatalog = async (host = dice.pick(hosts), labels = 0.3): Promise<void> => {
     if (busy.has(host)) return
     busy.add(host)
@@ -175,7 +175,7 @@ export const createWorld = (stack: Stack, model: Model) => {
     told(model, what, { from, to, outcome, status, code: '' })
   }
 
-  /** A host is slow, refuses, or is well again. */
+  /** A host is slow, refuses, or recovers. */
   const disturbHost = async (): Promise<void> => {
     const host = dice.pick(hosts)
     const fault = dice.pick([
@@ -217,7 +217,7 @@ export const createWorld = (stack: Stack, model: Model) => {
     last = done.catch(() => {})
     return done
   }
-  /** A part of the platform stands still while `work` goes on: what was on its way there arrives later. */
+  /** A part of the platform is stopped while `work` runs: messages to it arrive later. */
   const stalled = (name: 'worker' | 'catalog' | 'nats', work: () => Promise<unknown>): Promise<void> =>
     alone(async () => {
       const from = Date.now()
@@ -230,7 +230,7 @@ export const createWorld = (stack: Stack, model: Model) => {
       told(model, `stall ${name}`, { from, to: Date.now(), outcome: 'done' })
     })
 
-  /** Everyone has every right, every host is well, nothing is frozen: so that what is open can end. */
+  /** Everyone has every right, every host works, nothing is frozen, so that open operations can end. */
   const mend = async (): Promise<void> => {
     for (const host of hosts) await fleet.setFaults(host, {})
     for (const book of books.freezes) if (!book.withdrawn.some(({ outcome }) => outcome === 'done')) await thaw(book)
@@ -254,7 +254,7 @@ export const createWorld = (stack: Stack, model: Model) => {
 }
 export type World = ReturnType<typeof createWorld>
 
-/** A region with a datacenter of hosts, each a listener of its own. */
+/** A region with a data center of hosts, each with its own listener. */
 export const addHosts = async (stack: Stack, count: number): Promise<string[]> => {
   const { ada } = await stack.people()
   const fleet = createFleetClient(stack.url('fleet'))

@@ -125,7 +125,7 @@ it('what no agent takes in time fails definitely, and who finds it later is refu
   const kept = await jsm.streams.getMessage(stream(), { last_by_subj: `${p.prefix}.execution.idle` })
   const work = kept.json<Work>()
   expect(work).toMatchObject({ v: 1, operation_id, node_id: 'late', job: 'greet', trace })
-  // A repeat of the same hand-over is dropped by the stream.
+  // The stream drops a repeat of the same handover.
   expect(kept.header.get('Nats-Msg-Id')).toBe(String(work.fence))
   const refused: (string | undefined)[] = []
   const agent = await agentOf('idle', async (given) => {
@@ -137,7 +137,7 @@ it('what no agent takes in time fails definitely, and who finds it later is refu
   await p.as('olga').post(`${path}/cancel`, { reason })
 }, 90_000)
 
-/** Works until it is told to stop, without a word in between. */
+/** Works silently until told to stop. */
 const stall =
   (heard: string[]): Job =>
   (work, { signal }) =>

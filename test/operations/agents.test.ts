@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 import { type Platform, startPlatform } from './support/platform.ts'
 import { startWorker } from './support/worker.ts'
 
-/** Both reference agents from the first word to the last, behind a way to us that fails every message once. */
+/** Both reference agents from the first message to the last, over a proxy that fails every message once. */
 let p: Platform
 let worker: Awaited<ReturnType<typeof startWorker>>
 let folder: string
@@ -21,7 +21,7 @@ const closing: (() => Promise<void>)[] = []
 const failures: number[] = []
 const reason = 'a test'
 
-/** What stands between an agent and us: each message fails at first, in another way than the one before. */
+/** A proxy between an agent and us: each message fails at first, in another way than the one before. */
 const FAILS = [502, 503, 504, 429, 'cut'] as const
 const startWay = async () => {
   const seen = new Set<string>()
@@ -43,7 +43,7 @@ const startWay = async () => {
         failures.push(fail)
         return res.writeHead(fail, { 'content-type': 'text/html', 'retry-after': '1' }).end('<h1>later</h1>')
       }
-      // It is taken, and the answer is lost.
+      // The message arrives, but its answer is lost.
       await forward()
       failures.push(0)
       return req.socket.destroy()
@@ -70,7 +70,7 @@ const jobs: Record<string, Job> = {
 }
 const SCRIPT = new URL('../support/agent/agent.sh', import.meta.url).pathname
 const scripts = new Map<number, ChildProcess>()
-/** Work under way: its agent has the last word, also when we have heard it already. */
+/** Work in flight: its agent has the last word, even if we have already received it. */
 const under_way: Promise<unknown>[] = []
 const byScript = async (work: Work) => {
   const script = spawn('bash', [SCRIPT], { stdio: ['pipe', 'ignore', 'inherit'] })
@@ -78,7 +78,7 @@ const byScript = async (work: Work) => {
   under_way.push(once(script, 'exit'))
   script.stdin.end(JSON.stringify(work))
 }
-/** Takes work for the script, and stops it as the script says: by SIGTERM. */
+/** Takes work for the script, and stops it as the script does: by SIGTERM. */
 const listenForScript = async () => {
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
@@ -132,7 +132,7 @@ afterAll(async () => {
 })
 
 describe.each(['typescript', 'shell'])('the reference agent in %s', (pool) => {
-  // Members of the inputs are called as those of the hand-over: an agent must not take them for these.
+  // Members of the inputs have the names of handover members: an agent must not confuse them.
   const inputs = { fence: 1, attempt: 9, job: 'stall', results_url: 'http://127.0.0.1:1/', heartbeat_s: 1 }
   const external = (job: string, more: Record<string, unknown> = {}) => ({
     node_id: 'job',

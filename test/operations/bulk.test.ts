@@ -37,7 +37,7 @@ procedures:
           request: { method: POST, url: { $join: ['/', { $from: target/name }] }, body: {} }
 `
 
-/** The hosts: what happened to them, by key, is counted here and nowhere else. */
+/** The hosts: their effects, by key, are counted only here. */
 const effects = new Map<string, Set<string>>()
 const fails = new Set<string>(sick)
 const hosts = createServer((req, res) => {
@@ -155,14 +155,14 @@ describe('one intent over more than a thousand targets', () => {
     const [stood, before] = [touched(), new Map([...effects].map(([name, keys]) => [name, [...keys]]))]
     expect(stood).toBeGreaterThan(500)
     expect(stood).toBeLessThan(HOSTS - SICK)
-    // All stands still while it is paused.
+    // Nothing moves while it is paused.
     expect(await states(operation_id)).toMatchObject({ failed: 5, succeeded: stood })
     fails.clear()
     await resume(operation_id)
     await reaches(operation_id, 'succeeded_with_exceptions')
     expect(await states(operation_id)).toEqual({ failed: 5, succeeded: HOSTS - 5 })
     expect(touched()).toBe(HOSTS - 5)
-    // Whatever was repeated after the kill came under the key of the first time, and no finished node came again.
+    // Everything repeated after the kill used its original key, and no finished node was repeated.
     expect([...effects].filter(([, keys]) => keys.size !== 1)).toEqual([])
     for (const [name, keys] of before) expect([...(effects.get(name) ?? [])]).toEqual(keys)
   }, 240_000)

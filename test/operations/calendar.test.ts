@@ -17,7 +17,7 @@ const window = (more: Partial<WindowHours> = {}): WindowHours => ({
 })
 const at = Date.parse
 const opens = (given: WindowHours[], from: string) => new Date(nextOpening(given, at(from))).toISOString()
-/** What is asked again at each moment that it was given begins at last. */
+/** A target that is checked again at each given time can start in the end. */
 const starts = (freezes: { from: string; to: string }[], from: string) => {
   const calendar: OperationCalendar = {
     windows: { night: window() },

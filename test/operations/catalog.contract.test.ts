@@ -6,7 +6,7 @@ import { impactFor } from '../../apps/operations/plans/preview.ts'
 import { startCatalog } from '../catalog/support/platform.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
-/** The two apps as they speak with each other: the catalog's own listener feeds the projection, and plans are made of it. */
+/** The two apps with each other: the catalog's own listener feeds the projection, and plans are made from it. */
 let catalog: Awaited<ReturnType<typeof startCatalog>>
 let p: Platform
 let away = false
@@ -262,7 +262,7 @@ it('a plan holds the room that its reservation holds, and no longer: of two for 
   expect(await reserve('vm-1')).toMatchObject({ status: 200 })
   expect(await reserve('vm-2')).toMatchObject({ status: 422, body: { code: 'no_capacity' } })
   const first = must(await plan('vm-1'), 201).body
-  // Its time is over before anyone has swept it up: no resource has moved yet.
+  // It has expired before any sweep: no resource has changed yet.
   const { clock } = p.deps
   p.deps.clock = { ...clock, now: () => new Date(clock.now().getTime() + 61_000) }
   expect(await start(first)).toMatchObject(lost)
@@ -272,7 +272,7 @@ it('a plan holds the room that its reservation holds, and no longer: of two for 
   await catalog.followed()
   expect(await start(first)).toMatchObject(lost)
 
-  // Both want the place that is free now; who gets it starts, and the plan of before starts only if it is its own again.
+  // Both want the free place. The winner starts; the earlier plan starts only if the place is its own again.
   const got = await Promise.all(vms.map(reserve))
   expect(got.map(({ status }) => status).sort()).toEqual([200, 422])
   const won = got[0]?.status === 200 ? 'vm-1' : 'vm-2'

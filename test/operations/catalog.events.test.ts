@@ -15,7 +15,7 @@ import { type Catalog, seedRegion, startCatalog } from '../catalog/support/platf
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
-/** The catalog, the relay's publisher and the projection of operations, with NATS between them and nothing else. */
+/** The catalog, the relay's publisher and the projection of operations, connected only by NATS. */
 const { log } = createTelemetry('test', { level: 'silent' })
 const prefix = `t${randomBytes(4).toString('hex')}`
 const MEMBERS = 3000
@@ -76,7 +76,7 @@ const pool = async () =>
   (await c.as('ada').record({ type_key: 'infra.pool', name: `p-${randomUUID()}`, parent_id: 'eu1-a-web' }))
     .resource_id as string
 
-/** Rewrites the log of the last change as it was written before events had a bound: one row, however large. */
+/** Rewrites the log of the last change as it was written before events had a size limit: one row, however large. */
 const asOneRow = async (resource_id: string) => {
   const parts = await c.rows<{ payload: { relationship_changes: unknown[] } }>(
     `delete from catalog.outbox where agg_type = 'relationships' and payload->>'resource_id' = $1 returning id, payload`,
@@ -172,6 +172,6 @@ it('who follows NATS alone arrives at the rows of the catalog, however large a c
   })
   expect(await edges('operations')).toEqual(await edges('catalog'))
   expect(await resources('operations')).toEqual(await resources('catalog'))
-  // The one that NATS could not carry was fetched by the name that it was told under, and no other.
+  // Only the one that NATS could not carry was fetched, by the name in its event.
   expect(new Set(asked)).toEqual(new Set([`resource ${second} 1`]))
 }, 240_000)

@@ -58,7 +58,7 @@ const clear = () =>
     `truncate ${[...TABLES, 'inbox', 'projection', 'dead_letter', 'outbox', 'resource_operation_index'].map((t) => `operations.${t}`).join()}`,
   )
 
-/** All rows of the projection without what tells when and in which order they came. */
+/** All rows of the projection, without their times and order of arrival. */
 const rows = async () => {
   const all: Record<string, unknown[]> = {}
   for (const table of TABLES) {
@@ -72,7 +72,7 @@ const rows = async () => {
 const applyAll = async (events: CatalogEvent[]) => {
   for (const event of events) await projection.apply(event)
 }
-/** A small history: a tree, edges told from both ends, one removed, health, types, an intent, an ended resource. */
+/** A small history: a tree, edges reported from both ends, one removed, health, types, an intent, an ended resource. */
 const history = () => {
   catalog.loadTypes()
   catalog.put('eu1', { type_key: 'topology.region' })
@@ -247,7 +247,7 @@ describe('following the log', () => {
     const behind = catalog.put('a')
     const [hole] = catalog.events.splice(catalog.events.indexOf(behind) - 1, 1)
     catalog.put('b')
-    // The log answers, and then no more: whatever lies between may still come.
+    // The log answers, and then stops: events in the hole may still come.
     const away = createCatalogProjection({
       db: connection.db,
       catalog: {
@@ -262,7 +262,7 @@ describe('following the log', () => {
     await expect(away.catchUp()).rejects.toThrow('away')
     expect((await projection.watermark())?.pub_seq).toBe(mark?.pub_seq)
     expect(await firstHeld(connection.db, ['a'])).toBeUndefined()
-    // It answers, and has nothing for the hole.
+    // It answers, and has no event for the hole.
     await projection.catchUp()
     expect(await firstHeld(connection.db, ['a', 'b'])).toEqual({ resource_id: 'a', have: 1, need: 3 })
     expect((await rows()).catalog_resources).toMatchObject([{ resource_id: 'a', version: 1 }, { resource_id: 'b' }])
@@ -277,7 +277,7 @@ describe('following the log', () => {
     await projection.catchUp()
     expect((await projection.watermark())?.pub_seq).toBe(String(catalog.events.length))
     const filled = await rows()
-    // A snapshot holds what is, not what was asked or closed: intents come by events, closed edges are not told.
+    // A snapshot holds the current state: intents come by events, and closed edges are left out.
     expect(filled.catalog_resources).toEqual(expected.catalog_resources)
     expect(filled.catalog_relationships).toEqual(expected.catalog_relationships?.slice(0, 1))
     catalog.put('eu1-web-03', { parent_id: 'eu1' })
@@ -382,7 +382,7 @@ describe('following the log', () => {
     )
     await projection.catchUp()
     expect(await lags()).toEqual({ catalog_projection_s: 0 })
-    // The log may have gone on unseen since.
+    // The log may have continued unseen since.
     catalog.state.away = true
     await connection.pool.query('update operations.projection set at = $1', [long_ago])
     expect((await lags()).catalog_projection_s).toBeGreaterThanOrEqual(3600)
@@ -414,7 +414,7 @@ describe('following the log', () => {
       await projection.catchUp()
       expect((await rows()).catalog_resources).toMatchObject([{ resource_id: lost.agg_id }, { resource_id: 'b' }])
       expect((await projection.watermark())?.pub_seq).toBe('2')
-      // What the log has brought costs nothing more when NATS tells it at last.
+      // An event that the log has delivered is not applied again when NATS delivers it at last.
       await tell(lost)
       await tell(catalog.put('c'))
       await until(() => applied.includes('c'), { what: 'c' })

@@ -13,7 +13,7 @@ import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
-/** Operations, catalog, worker and hosts as they run: what an undo leaves behind is the same at all of them. */
+/** Operations, catalog, worker and hosts as they run: an undo leaves the same state at all of them. */
 const MAIN = new URL('../../apps/worker/main.ts', import.meta.url).pathname
 const ROOT = new URL('../..', import.meta.url).pathname
 const TOKEN = 'Bearer of-the-fleet'

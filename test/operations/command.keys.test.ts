@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { gated, must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
 
-/** One key, one answer, on every POST that people send: repeats change nothing and get the first bytes, anywhere. */
+/** One key, one answer, on every POST that people send: repeats change nothing and get the original bytes anywhere. */
 let p: Platform
 let bot: Person
 beforeAll(async () => {
@@ -66,7 +66,7 @@ const frozen = {
   ...{ title: 'none', applies: 'false', from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' },
   approvers: ['netops'],
 }
-/** Each route with a command that it takes now, and what another one under the same key would say. */
+/** Each route with a command that it accepts now, and different content for the same key. */
 const POSTS: Record<string, () => Promise<Sent>> = {
   '/v1/intents': async () => on('pia', '/v1/intents', intent, { title: 'another' }),
   '/v1/intents/{intent_id}/plan-preview': async () =>
@@ -192,8 +192,7 @@ describe('a key', () => {
   it('is asked of every route that changes something', () => {
     const posts = ROUTES.filter(({ upstream, method }) => upstream === 'operations' && method === 'POST')
     const paths = posts.map(({ path }) => path.replace('/api/', '/'))
-    // One decodes for engineers and changes nothing; a ballot and taken work are new each time that one asks; a webhook
-    // counts once by its own id.
+    // One only decodes; a ballot and taken work are new on each request; a webhook counts once by its own id.
     const without = [
       '/v1/engine/codec/decode',
       '/v1/hooks/{schedule_id}',

@@ -51,7 +51,7 @@ const attemptsOf = (operation_id: string) =>
     'select node_id, attempt, generation, phase from operations.node_attempts where operation_id = $1 order by fence',
     [operation_id],
   )
-/** Starts both at the same time, the one or the other a few milliseconds earlier. */
+/** Starts both at the same time, one or the other a few milliseconds earlier. */
 const both = <A, B>(round: number, one: () => Promise<A>, other: () => Promise<B>): Promise<[A, B]> => {
   const ahead = (round - 3) * 4
   const after = async <T>(ms: number, act: () => Promise<T>) => {
@@ -79,7 +79,7 @@ describe('a cancel against an approval', () => {
       expect(cancelled.status).toBe(200)
       const began = (await attemptsOf(operation_id)).map(({ node_id }) => node_id)
       await reaches(operation_id, 'cancelled')
-      // Nothing began after the cancel was answered.
+      // No attempt began after the cancel was answered.
       expect((await attemptsOf(operation_id)).map(({ node_id }) => node_id)).toEqual(began)
       const refusals = ['409 gate_not_waiting/cancelled', '409 invalid_state_transition/already_cancelling']
       if (answerOf(approved) !== 'won') {
@@ -207,7 +207,7 @@ describe('a freeze against claims', () => {
     }
     const STEPS = 24
     const name = (n: number) => `n${n}`
-    // A row of nodes, one after the other: at any moment one of them is on its way to its claim.
+    // A chain of nodes: at any moment one of them is on its way to its claim.
     const nodes = Array.from({ length: STEPS }, (_, n) => ({
       ...noop(name(n), ...(n === 0 ? [] : [name(n - 1)])),
       target_id: 'rack',
@@ -269,7 +269,7 @@ describe('retries', () => {
     for (const round of ROUNDS) {
       const { operation_id, report, retry } = await atWork()
       let won = 0
-      /** A person who asks until the node can be retried, or another has done it: then it is under way again. */
+      /** A person who asks until the node is retried, by them or by another person: then it is in flight again. */
       const insist = async (instance: number): Promise<void> => {
         while (won === 0) {
           const answer = answerOf(await retry(instance))

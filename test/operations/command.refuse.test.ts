@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 import { type Platform, startPlatform } from './support/platform.ts'
 import { startWorker } from './support/worker.ts'
 
-/** The query `refuse` of the workflow answers what a dry run of the API answers, in every state that a command can meet. */
+/** The workflow's query `refuse` answers the same as a dry run of the API, in every state that a command can meet. */
 let p: Platform
 let worker: Awaited<ReturnType<typeof startWorker>>
 let temporal: Client

@@ -50,7 +50,7 @@ describe('pause, resume, cancel', () => {
     )
     await p.as('olga').post(`${path}/pause`, { reason })
     const resumed = await p.as('olga').post(`${path}/resume`, { reason })
-    // No worker confirms here: the command is accepted, and its place is given.
+    // No worker confirms here: the command is accepted, and its position is given.
     expect(resumed).toMatchObject({
       status: 202,
       body: { control: 'run', command: { kind: 'resume', status: 'accepted' } },
@@ -355,7 +355,7 @@ describe('interventions beside the end of a node', () => {
       effective: { delay_ms: 7 },
       overridden: ['/delay_ms'],
     })
-    // Never sent in time: rows, digest and gate are as before, in a later round.
+    // It was never sent in time: rows, digest and gate are as before, in a later round.
     await p.query(
       `update operations.operation_commands set status = 'pending', attempts = 0, not_after = now() - interval '1 s' where operation_id = $1 and kind = 'intervene'`,
       [operation_id],
@@ -691,7 +691,7 @@ describe('keys and versions', () => {
     expect(await p.as('olga').post(`${path}/pause`, { reason: 'another' }, { key })).toMatchObject(
       refusal('validation_error', 'idempotency_key_reused', 422),
     )
-    // The caller is part of the key: nobody reads another's answer.
+    // The caller is part of the key: no one reads another person's answer.
     expect(await p.as('both').post(`${path}/pause`, { reason }, { key })).toMatchObject(
       refusal('invalid_state_transition', 'already_cancelling', 409),
     )

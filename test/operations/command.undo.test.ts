@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
-/** What a command had decided and is taken back, while people decided other things in between. Nobody sends anything. */
+/** Decisions of a command that are taken back after people decided other things in between. No relay runs. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform({ relay: false, env: { OPERATIONS__COMMANDS__WAIT_MS: '0' } })
@@ -33,7 +33,7 @@ const waiting = async (policy: Record<string, unknown> = {}) => {
     approve: async (who: 'eva' | 'ada') =>
       must(await p.as(who).post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go')), 200, 202).body,
     does: async (verb: string, body: Record<string, unknown>) => must(await p.as('olga').post(path + verb, body), 202),
-    /** Its time is over before anybody sent it. */
+    /** It expires before it is sent. */
     lapses: async (kind: string) => {
       await p.query(
         `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where operation_id = $1 and kind = $2`,
@@ -110,7 +110,7 @@ describe('an approval that is taken back', () => {
     const { path, gate, approve } = await waiting({ reject_rule: 'majority' })
     await approve('eva')
     await approve('ada')
-    // It was decided in time, and that time is over by now.
+    // It was decided in time, and that time is over now.
     await p.query(
       `update operations.gates set waiting_since = clock_timestamp() - interval '2 h', deadline_at = clock_timestamp() - interval '1 h', escalation_level = 1 where operation_id = $1`,
       [path.split('/').at(-1)],

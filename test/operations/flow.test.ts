@@ -18,7 +18,7 @@ import { startWorker } from './support/worker.ts'
 let p: Platform
 let worker: Awaited<ReturnType<typeof startWorker>>
 let stopAgents: () => Promise<void>
-/** What the agent of the lab was given, and what it is to do with it. */
+/** The work that the lab's agent was given, and what it does with it. */
 const handed: Work[] = []
 let answerBy: (work: Work) => Promise<void> = async () => {}
 const jobs: Record<string, Job> = {
@@ -78,7 +78,7 @@ const startAgents = async () => {
   return file
 }
 
-/** The whole way of a command: API, relay, Temporal, worker, and back into the rows. */
+/** The whole path of a command: API, relay, Temporal, worker, and back into the rows. */
 beforeAll(async () => {
   const policy_file = await startAgents()
   process.env.FLOW_PASSWORD = 'hunter2-hunter2'
@@ -148,7 +148,7 @@ describe('an operation', () => {
     const audited = await p.as('aud').get(`/v1/audit?object=operation:${operation_id}&action=evidence.export`)
     expect(audited.body.items).toHaveLength(1)
 
-    // Whoever holds the key could make a chain without the approval; that b began on it would still be seen.
+    // A holder of the key could make a chain without the approval; that b began on it would still be visible.
     const [head] = file.trimEnd().split('\n').slice(-1)
     const forged = (change: (record: EvidenceRecord) => EvidenceRecord | undefined): string => {
       let prev_hash = evidence.records[0].prev_hash
@@ -283,7 +283,7 @@ describe('an operation', () => {
       const stated = await p
         .as('pia')
         .post('/v1/intents', { kind: 'graph', title: 'rehearsed', reason, graph: chain(fails(on_failure)) })
-      // A thread may be long in starting on a busy machine: 503, and asked again.
+      // A thread may be slow to start on a busy machine: 503, and then a retry.
       const plan = await until(
         async () => {
           const reply = await p.as('pia').post(`/v1/intents/${stated.body.intent_id}/plan-preview`, { rehearse: told })
@@ -306,7 +306,7 @@ describe('an operation', () => {
       await until(async () => (await gate()).body.status === 'waiting', { timeout_ms: 30_000 })
       const { digest, round } = (await gate()).body
       await p.as('eva').post(`${path}/gates/go/approve`, { reviewed_digest: digest, round })
-      // Blocked comes twice: at the gate, and where a person has to help.
+      // Blocked appears twice: at the gate, and where a person has to help.
       await until(async () => isDeepStrictEqual(await whatHappened(operation_id), predicted), {
         timeout_ms: 30_000,
         what: `${on_failure}: ${JSON.stringify(predicted)}`,
@@ -355,7 +355,7 @@ describe('an operation', () => {
     )
     const node = async (id: string) => (await p.as('olga').get(`${path}/nodes/${id}`)).body
     await until(async () => (await node('a')).state === 'compensated', { timeout_ms: 30_000, what: 'the undo of a' })
-    // What needs an undone node will never come.
+    // Nodes that need an undone node never run.
     await until(async () => (await node('c')).state === 'skipped', { timeout_ms: 30_000, what: 'c skipped' })
     expect(await p.as('eva').post(`${path}/gates/last/approve`, await p.seen(operation_id, 'last'))).toMatchObject({
       status: 200,
@@ -410,7 +410,7 @@ describe('a running graph', () => {
     })
     const patch = `${path}/patches/${proposed.body.patch_id}`
     expect((await p.as('vic').get(path)).body.open_patches).toMatchObject([{ patch_id: proposed.body.patch_id }])
-    // Approving the old question changes nothing: what is held does not start.
+    // Approving the old question changes nothing: held nodes do not start.
     expect((await p.as('eva').post(`${path}/gates/go/approve`, before)).status).toBe(200)
     await until(async () => (await p.as('vic').get(path)).body.blocked_on[0]?.kind === 'patch', { timeout_ms: 30_000 })
     const approved = await p.as('eva').post(`${patch}/approve`, { reviewed_digest: proposed.body.digest })
@@ -486,7 +486,7 @@ describe('a running graph', () => {
       body: { category: 'version_conflict', code: 'digest_moved' },
     })
     expect(await p.as('vic').post(`${at}/approve`, vote)).toMatchObject({ status: 403 })
-    // Another patch on the same base is applied: this one is overtaken, and its rebase is offered.
+    // Another patch on the same base is applied: this one is superseded, and its rebase is offered.
     const limiting = (await propose(limits)).body
     expect(
       await p.as('eva').post(`${path}/patches/${limiting.patch_id}/approve`, { reviewed_digest: limiting.digest }),
@@ -579,7 +579,7 @@ describe('work of an agent outside', () => {
       })
       return { status: response.status, body: await response.json() }
     }
-    // A busy machine may answer 503: an agent says the same thing again.
+    // A busy machine may answer 503: an agent then repeats its message.
     return until(
       async () => {
         const answer = await once()
@@ -656,7 +656,7 @@ describe('work of an agent outside', () => {
       status: 400,
       body: { code: 'id_mismatch' },
     })
-    // Its token opens this door alone.
+    // Its token opens only this route.
     const headers = { authorization: `Bearer ${given.execution_token}` }
     expect(await p.as('vic').get(path, { headers })).toMatchObject({ status: 401 })
     expect(await fetch(new URL('/internal/v1/events', given.results_url), { headers })).toMatchObject({ status: 401 })
@@ -664,7 +664,7 @@ describe('work of an agent outside', () => {
     expect(await say(given, started)).toMatchObject({ status: 200, body: { accepted: true, duplicate: false } })
     expect(await say(given, started)).toMatchObject({ status: 200, body: { accepted: true, duplicate: true } })
     expect(await say(given, { ...started, phase: 'progress' })).toMatchObject(refusal('result_conflict'))
-    // Another agent with the same work begins in vain.
+    // Another agent that begins the same work is refused.
     expect(await say(given, { phase: 'started', sequence: 3 })).toMatchObject(refusal('not_dispatched'))
     expect(await say({ ...given, attempt: 2 }, done)).toMatchObject(refusal('stale_attempt'))
     expect(await say({ ...given, generation: 9 }, done)).toMatchObject(refusal('stale_attempt'))
@@ -672,7 +672,7 @@ describe('work of an agent outside', () => {
     const line = (text: string) => ({ seq: 1, time: new Date().toISOString(), stream: 'log', level: 'info', text })
     const progress = { phase: 'progress', sequence: 4, progress: { percent: 50 }, lines: [line('one')] }
     expect((await say(given, progress)).status).toBe(200)
-    // An earlier number says nothing any more.
+    // An earlier sequence number no longer has an effect.
     expect((await say(given, { phase: 'progress', sequence: 3, progress: { percent: 10 } })).status).toBe(200)
     expect((await p.as('vic').get(`${path}/nodes/job`)).body.progress).toEqual({ percent: 50 })
     expect(await say(given, { ...progress, sequence: 5, lines: [line('two')] })).toMatchObject(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
-/** console.md 5.2: gates that one person decides together, each by a command of its own. */
+/** console.md 5.2: gates that one person decides together, each with its own command. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform()

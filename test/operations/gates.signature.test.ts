@@ -7,7 +7,7 @@ import { chainEvidence, type EvidenceRecord } from '../../db/operations/tables/e
 import type { Authenticator, Bend } from '../support/authenticator.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
-/** federation.md 8: an approval that a passkey signs, and what anyone can verify of it afterwards. */
+/** federation.md 8: an approval that a passkey signs, and what anyone can verify about it afterward. */
 
 let p: Platform
 let eva: Authenticator
@@ -38,7 +38,7 @@ const waiting = async (policy: object = SIGNED) => {
 
 const evidenceOf = async (path: string) => (await p.as('vic').get(`${path}/evidence`)).body.records as EvidenceRecord[]
 
-/** The chain as a server could have written it, with another content: its hashes and its head are right. */
+/** The chain as a server could have written it, with other content: its hashes and its head are right. */
 const verifyWith = (records: EvidenceRecord[], change: (signature: VoteSignature) => VoteSignature | undefined) => {
   const [first] = records
   if (!first) throw new Error('there are no records')
@@ -97,7 +97,7 @@ describe('a gate that asks for a passkey', () => {
       const options = { key: `signed-by-${kind}-0123456789` }
       const done = await approve(assertion, 'ada', options)
       expect(done).toMatchObject({ status: 200, body: { status: 'approved' } })
-      // The same request again is answered, not judged again.
+      // A repeat of the same request is answered, not judged again.
       expect(await approve(assertion, 'ada', options)).toMatchObject({ status: 200, body: { status: 'approved' } })
       expect(await votes()).toHaveLength(1)
       const records = await evidenceOf(path)
@@ -121,7 +121,7 @@ describe('a gate that asks for a passkey', () => {
     const raced = await Promise.all([1, 2, 3].map(() => approve(assertion)))
     const [won, ...lost] = raced.sort((a, b) => a.status - b.status)
     expect(won?.status).toBe(200)
-    // Who is late finds the counter of the authenticator moved, or the ballot spent.
+    // A late request finds the authenticator's counter advanced, or the ballot spent.
     for (const one of lost) expect(['assertion_invalid', 'challenge_expired']).toContain(one.body.code)
     expect(await votes()).toHaveLength(1)
     const late = await sign(eva)
@@ -185,7 +185,7 @@ describe('a patch that touches such a gate', () => {
     const assertion = eva.assert(await ballot())
     const options = { key: 'signed-patch-0123456789' }
     must(await approve(assertion, options), 200, 202)
-    // The same request again is answered; the same answer of the passkey in another request counts no more.
+    // A repeat of the same request is answered; the same passkey answer in another request no longer counts.
     must(await approve(assertion, options), 200, 202)
     expect((await approve(assertion)).status).toBeGreaterThanOrEqual(400)
     expect(await votes()).toHaveLength(1)
@@ -195,7 +195,7 @@ describe('a patch that touches such a gate', () => {
     const moved = verifyWith(records, (s) => ({ ...s, ballot: { ...s.ballot, digest } }))
     expect(moved).toMatchObject({ fault: { why: expect.stringMatching(/names another digest/) } })
     expect(verifyWith(records, (s) => ({ ...s, jwk: p.enrol('x').jwk() }))).toMatchObject({
-      fault: { why: expect.stringMatching(/does not hold/) },
+      fault: { why: expect.stringMatching(/is not valid/) },
     })
   })
 
@@ -231,15 +231,15 @@ describe('the offline verifier', () => {
   const other = { digest: `sha256:${'0'.repeat(64)}` }
   it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([
     ['no signature', () => undefined, /did not sign with a passkey/],
-    ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it does not hold/],
+    ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it is not valid/],
     ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names another digest/],
     ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names another user_id/],
-    ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it is of another ballot/],
-    ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /of another ballot/],
+    ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it belongs to another ballot/],
+    ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /to another ballot/],
     [
       'changed data',
       (s) => ({ ...s, authenticator_data: `${s.authenticator_data.slice(0, -1)}A` }),
-      /it does not hold/,
+      /it is not valid/,
     ],
     [
       'a person who was not verified',

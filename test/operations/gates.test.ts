@@ -63,7 +63,7 @@ describe('a gate', () => {
 
   it('has one winner among 100 clients over two processes; the same key gets the same bytes', async () => {
     const { path, seen, operation_id } = await waitingGate()
-    // Nobody both approves and rejects: who approved could take it back.
+    // No person both approves and rejects, because an approver could withdraw that way.
     const clients = Array.from({ length: 100 }, (_, n) => ({
       key: randomUUID(),
       instance: n % 2,
@@ -74,7 +74,7 @@ describe('a gate', () => {
       const body = verdict === 'approve' ? seen : { round: seen.round, comment: 'no' }
       for (;;) {
         const reply = await p.as(who).post(`${path}/${verdict}`, body, { key, instance })
-        // Overload and a twin that still runs are said so; the same key may be sent again.
+        // Overload and a duplicate that still runs are reported; the same key may be sent again.
         if (reply.status !== 503 && reply.body?.code !== 'in_progress') return reply
       }
     }
@@ -304,7 +304,7 @@ describe('an approval that is taken back at the moment in which a node behind th
     for (let round = 0; round <= ROUNDS; round++) {
       const { takeBack, claim } = await approved()
       const taking = round === 0 ? undefined : takeBack()
-      // The first claim is alone, the last comes afterwards; the others are given a start that shrinks.
+      // First the claim is alone, last it comes afterward; in between the withdrawal gets a head start of `round` ms.
       if (round === ROUNDS) await taking
       else await delay(round)
       const claimed = await claim()

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => p.stop())
 
-/** Ways to lose a right, and how they are told. */
+/** Ways to lose a right, and how they are reported. */
 const DISABLED = { disabled: true }
 const LOSSES: [string, Partial<Person>, string][] = [
   ['is disabled', DISABLED, 'voter_disabled'],
@@ -24,7 +24,7 @@ const LOSSES: [string, Partial<Person>, string][] = [
   ['keeps it elsewhere only', { scope: { regionId: 'us1' } }, 'voter_lost_right'],
 ]
 let restore = () => {}
-/** People as they were, after each test. */
+/** Restores the people after each test. */
 const lose = (name: 'eva' | 'both', how: Partial<Person>) => {
   const before = structuredClone(p.people[name])
   Object.assign(p.people[name], how)
@@ -219,7 +219,7 @@ describe('an approval that nobody has used', () => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
     must(await approve('eva'), 200, 202)
     expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
-    // A third is asked for nothing: the gate is decided. A policy of one would have let two stand for each other.
+    // A third vote is not taken: the gate is decided. A quorum of one would have let two votes stand for each other.
     await p.query(`update operations.gates set policy = jsonb_set(policy, '{quorum}', '1') where operation_id = $1`, [
       operation_id,
     ])
@@ -482,7 +482,7 @@ describe('a running operation', () => {
       )
       return row?.blocked_on ?? []
     }
-    // Until then the row may still tell of the pause before.
+    // Until then the row may still report the earlier pause.
     await until(async () => (await blockedOn()).some(({ kind }) => kind === 'identity'), { timeout_ms: 30_000 })
     expect(await blockedOn()).toMatchObject([
       { kind: 'identity', id: 'identity', message: expect.stringContaining('identity does not answer') },

@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const reason = 'a test'
 const noop = (node_id: string, ...depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
-/** Fails: nobody listens there. */
+/** It fails because nothing listens there. */
 const failing = (node_id: string, ...depends_on: string[]) => ({
   node_id,
   executor: 'http',
@@ -111,7 +111,7 @@ const chainOf = async (operation_id: string) => {
   }
 }
 
-/** What is said of the chain when whoever holds the key has changed it and linked and signed it anew. */
+/** The verdict on a chain that a holder of the key has changed, relinked and signed again. */
 const forge = async (
   { records, file }: { records: EvidenceRecord[]; file: string },
   change: (record: EvidenceRecord, all: EvidenceRecord[]) => EvidenceRecord | undefined,
@@ -174,14 +174,14 @@ describe('evidence', () => {
         isVote(r) && r.actor.name === 'eva' ? { ...inSubject(r, { voter: p.people.olga.id }), actor: by('olga') } : r,
       ),
     ).toMatch(/by 1 of 2 votes \(olga takes part in the operation\)/)
-    // A vote for something else, of another round, of another group, given by another.
+    // A vote for something else, of another round, of another group, cast by another person.
     for (const more of [{ digest: 'x' }, { round: 7 }, { decision: 'reject' as const }])
       expect(await forge(chain, (r) => (isVote(r) ? inSubject(r, more) : r))).toMatch(/by 0 of 2 votes/)
     expect(await forge(chain, (r) => (isVote(r) ? inSubject(r, { group: 'storage' }) : r))).toMatch(
       /by 0 of 2 votes \(eva is in none of its groups, ada is in none/,
     )
     expect(await forge(chain, (r) => (isVote(r) ? { ...r, actor: by('ivo') } : r))).toMatch(/cast by another person/)
-    // A gate that no rule knows; a node on another digest, before the decision, or with nobody proved.
+    // A gate without recorded rules; a node on another digest, before the decision, or without fresh proof of voters.
     expect(await forge(chain, (r) => (r.kind === 'gate_decision' ? inSubject(r, { id: 'gone' }) : r))).toMatch(
       /no record says by which rules/,
     )
@@ -196,9 +196,9 @@ describe('evidence', () => {
     expect(
       await forge(chain, (r) => (isVote(r) ? (r.actor.name === 'eva' ? inSubject(r, { rules }) : undefined) : r)),
     ).toMatch(/by 1 of 2 votes/)
-    // Cut where it could be signed: it holds, and is not the whole.
+    // Cut where it could be signed: it holds, but is not complete.
     expect(await forge(chain, (r) => (r.kind === 'end' ? undefined : r))).toMatchObject({ ended: null, counted: true })
-    // Without what an older build did not write it is named for that.
+    // A chain without the members that an older build did not write is reported for that.
     expect(
       await forge(chain, (r) =>
         r.kind === 'start' ? { ...r, subject: { type: r.subject.type, id: r.subject.id } } : r,
@@ -212,7 +212,7 @@ describe('evidence', () => {
     await o.decide('eva')
     await o.reaches('succeeded')
     const chain = await chainOf(o.operation_id)
-    /** As records were written before they said by whose right. */
+    /** As records were written before they stated by whose right. */
     const older = ({ kind, subject, ...record }: EvidenceRecord): EvidenceRecord => {
       const { type, id, round, status, digest: decided, began_at, gates } = subject
       const bound = gates?.map(({ gate_id, round, digest }) => ({ gate_id, round, digest }))
@@ -258,7 +258,7 @@ describe('evidence', () => {
     const { verified, records } = await chainOf(o.operation_id)
     expect(verified).toMatchObject({ counted: true, decisions: 3, starts: 1, ended: { status: 'succeeded' } })
     const chain = await chainOf(o.operation_id)
-    // The vote that was void cannot be left standing for the one that followed.
+    // The void vote cannot be kept in place of the one that followed.
     const last = records.findLast(({ kind, actor }) => kind === 'vote' && actor.name === 'both')
     expect(await forge(chain, (r) => (r.seq === last?.seq ? undefined : r))).toMatch(/by 1 of 2 votes/)
 
@@ -287,7 +287,7 @@ describe('a gate that was used before a patch changes what it releases', () => {
     await o.retry('b')
     await o.nodeIs('b', 'failed')
     const { events: all } = must(await p.as('vic').get(`${o.path}/timeline?types=gate.approved`), 200).body
-    // The gate of the patch itself, which guards what it adds, is not meant here.
+    // This excludes the patch's own gate, which guards the nodes that it adds.
     const events = all.filter(({ gate_id }: { gate_id: string }) => gate_id === 'go')
     expect(events).toMatchObject([{ data: { round: 1 } }, { patch_id, data: { round: 2, digest: after.digest } }])
     must(await p.as('olga').post(`${o.path}/cancel`, { reason }), 200, 202)
@@ -352,7 +352,7 @@ describe('a gate that was used before a patch changes what it releases', () => {
     await o.reaches('cancelled')
     const chain = await chainOf(o.operation_id)
     expect(chain.verified).toMatchObject({ counted: true, decisions: 4 })
-    // Eva's vote for the patch goes on in round 3 and makes the quorum there.
+    // Eva's vote for the patch carries over to round 3 and completes the quorum there.
     const voted = ({ kind, subject, actor }: EvidenceRecord) =>
       kind === 'vote' && subject.type === 'patch' && actor.name === 'eva'
     expect(await forge(chain, (r) => (voted(r) ? undefined : r))).toMatch(/by 1 of 2 votes|against the rules/)

@@ -24,7 +24,7 @@ describe('the timeline', () => {
     const { operation_id } = await p.startOperation(gated())
     const path = `/v1/operations/${operation_id}`
     const olga = p.as('olga')
-    // The engine has heard of it; of nothing that comes now.
+    // The engine has received the commands so far, and receives none that follow.
     await p.query(`update operations.operation_commands set status = 'applied', attempts = 1 where operation_id = $1`, [
       operation_id,
     ])

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Platform, startPlatform } from './support/platform.ts'
 
-/** Graphs, patches and expressions of somebody who wants to break it: refused by name, at once, and nothing changes. */
+/** Graphs, patches and expressions of an attacker: refused by name, at once, and nothing changes. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform()
@@ -10,7 +10,7 @@ afterAll(() => p.stop())
 
 const reason = 'a test'
 const noop = (node_id: string, more: Record<string, unknown> = {}) => ({ node_id, executor: 'noop', with: {}, ...more })
-/** Without commands, which the relay moves on meanwhile. */
+/** Without commands, which the relay advances in the meantime. */
 const TABLES = ['plans', 'operations', 'nodes', 'gates', 'patches', 'outbox']
 const everything = async () => {
   const found: Record<string, unknown> = {}
@@ -30,7 +30,7 @@ const doubling = (levels: number) => {
   }
   return { $defs, $ref: '#/$defs/d0' }
 }
-/** Every answer comes soon: nobody waits for an expression or a schema. */
+/** Every answer comes soon: no expression or schema causes a wait. */
 const soon = async <T>(work: () => Promise<T>): Promise<T> => {
   const began = performance.now()
   const result = await work()

@@ -98,7 +98,7 @@ describe('signals of control planes', () => {
       )[0]
     const watch = createDriftWatch(p.deps)
     expect(await drift('moved', 'unknown')).toMatchObject({ status: 202, body: { status: 'applied' } })
-    // A version that moves without a value is pinned anew, and asks nobody; what the operation wrote itself is no drift.
+    // A version that changes without a value is pinned again, and asks no one; the operation's own writes are no drift.
     await moves(3, 1)
     expect(await watch()).toBe(0)
     expect(await row()).toEqual({ control: 'run', pause_reason: null, pins: { moved: 3 } })
@@ -111,7 +111,7 @@ describe('signals of control planes', () => {
     await own(4)
     expect(await watch()).toBe(0)
     await own(null)
-    // Both gates have approved what the values were; one of them has let its node start already.
+    // Both gates have approved the earlier values; one of them has already let its node start.
     await p.query(
       `update operations.gates set status = 'approved', approved_digest = digest,
          consumed_at = case gate_id when 'entry' then clock_timestamp() end where operation_id = $1`,
@@ -188,7 +188,7 @@ describe('signals of control planes', () => {
       status: 'approved',
       decided: { by: { kind: 'service' } },
     })
-    // Where the service stays away, the glass can be broken; by nobody else.
+    // If the service stays away, break glass works, but only for authorized people.
     const path = `/v1/operations/${other.operation_id}/gates/go`
     const broken = { ...(await p.seen(other.operation_id, 'go')), break_glass: { reason: 'the service is away' } }
     expect((await p.as('eva').post(`${path}/approve`, broken)).status).toBe(403)
@@ -265,7 +265,7 @@ describe('freezes that are put while operations run', () => {
     expect((await p.as('vic').get('/v1/calendar')).body.freezes).toMatchObject([
       { freeze_id: 'rebuild', in_force: true, put_by: 'demo-control-plane' },
     ])
-    // The same again changes nothing; other times hold, also where somebody had overridden it.
+    // A repeat changes nothing; new times apply, even if someone had overridden the freeze.
     expect((await plane.put(`${NAME}rebuild`, freeze())).body).toMatchObject({ changed: false, operations: 0 })
     expect(await changesOf(running.operation_id)).toMatchObject([
       { actor: { kind: 'service' }, data: { freezes_held: ['rebuild'], freezes_lifted: [] } },
@@ -292,7 +292,7 @@ describe('freezes that are put while operations run', () => {
 
   it('reach every operation that starts meanwhile, and those whose news got lost', async () => {
     const plane = p.service('demo-control-plane')
-    // However start and freeze come: whoever has both sees the freeze.
+    // In whatever order start and freeze arrive, the operation sees the freeze.
     for (const turn of [0, 1, 2, 3]) {
       const running = await onRack(() => plane.put(`${NAME}race`, freeze()))
       expect([turn, await running.claim()]).toEqual([turn, 'frozen race'])
@@ -395,7 +395,7 @@ describe('artifacts of agents', () => {
     const { events } = (await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=artifact.stored`)).body
     expect(events).toMatchObject([{ actor: { kind: 'executor' }, node_id: 'behind', data: { name: 'a.txt' } }])
 
-    // The same bytes once more are there already; the same name for others is refused, and said in the history.
+    // The same bytes are already stored; the same name for other bytes is refused, and the history records it.
     expect(await says([artifact('b.txt', 'hello'), artifact('a.txt', 'hello')])).toMatchObject({ status: 200 })
     expect(await says([artifact('a.txt', 'other')])).toMatchObject(mismatch)
     expect(await says([artifact('c.txt', 'x'), artifact('c.txt', 'y')])).toMatchObject(mismatch)
@@ -516,7 +516,7 @@ describe('the sweeper', () => {
       await quiet.as('olga').post(`${path}/resume`, { reason: 'x' })
       await overdue(operation_id, 'resume')
       await sweep(quiet.deps.db)
-      // A stop never expires; it comes to nothing only with what it would have stopped.
+      // A stop never expires; it lapses only with what it would have stopped.
       expect(await pauses()).toEqual([{ status: 'pending' }])
       expect((await quiet.as('vic').get(path)).body).toMatchObject({
         control: 'pause',

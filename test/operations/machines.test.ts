@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPolicies } from '../../apps/operations/policies/cedar.ts'
 import { must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
 
-/** A machine commands like a person with its rights, decides nothing, and its people take part in what it does. */
+/** A machine commands like a person with its rights, decides nothing, and its owners count as taking part. */
 
 let p: Platform
 let bot: Person

@@ -61,7 +61,7 @@ it('shows what is open and what waits for a person, what keys were, and how long
   })
   expect(answer.status).toBe(401)
   expect(await valueIn('signalbox_execution_results_total', 'result="refused"')).toBe(1)
-  // A stranger is not told what the body should hold.
+  // A stranger is not told what the body should contain.
   const stranger = await fetch(`${p.running[0]?.internal_url}/internal/v1/execution-results`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

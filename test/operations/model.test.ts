@@ -9,8 +9,8 @@ import { type Platform, type Reply, startPlatform } from './support/platform.ts'
 import { buildTheatre, type End, type HeldTarget, Stage, startHeldTarget, type Task } from './support/stage.ts'
 
 /**
- * Random commands of people between random steps of the engine: what each is answered, what `allowed_actions` says of
- * it and its results are those of the tables, which do not know the code.
+ * Random commands of people between random steps of the engine: each answer, its `allowed_actions` and its results must
+ * match the tables, which do not know the code.
  */
 let p: Platform
 let target: HeldTarget
@@ -139,7 +139,7 @@ class Run {
     this.dice = dice
   }
 
-  /** The rows that the tables speak of. */
+  /** The rows that the tables describe. */
   async rows(): Promise<Rows> {
     const id = this.stage.operation_id
     const [rows] = await p.query<Rows>(
@@ -201,7 +201,7 @@ class Run {
     this.checkBegun(before, await this.rows())
   }
 
-  /** What has begun was allowed to by the rows as they were at that moment. */
+  /** A node that has begun was allowed to by the rows as they were at that moment. */
   checkBegun(before: Rows, after: Rows): void {
     const key = ({ node_id, role, attempt }: Rows['open'][number]) => `${node_id} ${role} ${attempt}`
     const known = new Set(before.open.map(key))
@@ -247,7 +247,7 @@ class Run {
     expect([action, answer, reply.text.slice(0, 400)]).toEqual([action, verdict, expect.anything()])
     const now = await this.rows()
     if (verdict === 'ok') after?.(now, reply)
-    // A refusal changes nothing; only a patch that came too late is written down as such.
+    // A refusal changes nothing; only a patch that came too late is recorded as such.
     else if (!action.startsWith('patch ')) expect(now).toEqual(before)
   }
 
@@ -264,7 +264,7 @@ class Run {
       cancel_compensate: this.post('both', '/cancel', { reason, mode: 'compensate' }),
       cancel_force: this.post('both', '/cancel', { reason, mode: 'force' }),
     }
-    // Pauses and resumes more often than cancels: most operations shall get somewhere.
+    // Pauses and resumes more often than cancels, so that most operations get somewhere.
     const acts = Object.entries(sends).map(([action, send]) => {
       const listed = OPERATION[action]?.[column] ?? ''
       const verdict = action === 'resume' && listed === 'ok' && unknown ? 'outcome_unknown_open' : listed
@@ -328,7 +328,7 @@ class Run {
     const { body } = await p.as(who).get(`${this.path}/gates/${gate_id}`)
     const verdict = (action: string) => {
       const listed = GATE[action]?.[state] ?? ''
-      // Who approved may take it back; others find it decided.
+      // An approver may withdraw; others find the gate decided.
       const answer = listed === 'if' ? (voted.includes(who) ? 'ok' : 'already_decided') : listed
       return answer === 'ok' && !isOpen(columnOf(rows)) ? 'cancelled' : answer
     }
@@ -428,7 +428,7 @@ class Run {
   }
 
   /**
-   * Brings the operation to its end: the target does what it is asked to, and people help where nothing goes on by
+   * Brings the operation to its end: the target does what it is asked to, and people help where nothing continues by
    * itself.
    */
   async finish(): Promise<void> {
@@ -444,7 +444,7 @@ class Run {
     const { engine_status, open, nodes } = await this.rows()
     expect(ENDS).toContain(engine_status)
     expect(open).toEqual([])
-    // Readers see the same of each node as the reducer.
+    // Readers and the reducer see the same state of each node.
     if (stage.state) expect(nodes.map(({ state }) => state)).toEqual(stage.state.nodes.map(({ state }) => state))
     await stage.close()
   }
@@ -476,7 +476,7 @@ class Run {
     return must(p.as('olga').post(`${this.path}/cancel`, { reason }))
   }
 
-  /** A failure that is final, or passed over, waits for nobody. */
+  /** A final or skipped failure waits for no one. */
   private async mayBeSkipped(rows: Rows, node: NodeRow): Promise<boolean> {
     const { node_id } = node
     if (opensUnapproved(rows, node)) return false
@@ -513,7 +513,7 @@ const opensUnapproved = ({ gates, nodes }: Rows, { node_id }: NodeRow): boolean 
       nodes.some((next) => next.depends_on.includes(node_id) && !guards.includes(next.node_id)),
   )
 
-/** What the table of nodes says, with its guards. */
+/** The verdict of the nodes' table, with its guards. */
 const verdictOn = (rows: Rows, node: NodeRow, action: string): string => {
   const column = columnOf(rows)
   const refused = action === 'retry' ? 'node_not_retryable' : 'intervention_not_applicable'
@@ -531,7 +531,7 @@ const verdictOn = (rows: Rows, node: NodeRow, action: string): string => {
   if (action === 'retry') return busy ? 'cone_in_flight' : 'ok'
   if (action === 'set_output') return later.some(({ begun }) => begun) ? refused : 'ok'
   if (action === 'set_input') return node.begun ? refused : 'ok'
-  // An undo while the operation stands: nothing that comes after is under way.
+  // An undo while the operation is paused or blocked: no later node is in flight.
   if (!node.undo || busy) return refused
   return undo_failed || ['paused', 'blocked'].includes(column) ? 'ok' : refused
 }
@@ -544,7 +544,7 @@ const touchable = (rows: Rows, node_ids: string[], own?: string): string => {
   return touched.some(({ hold_patch_id }) => hold_patch_id !== null && hold_patch_id !== own) ? 'patch_overlap' : 'ok'
 }
 
-/** Every state that was told follows the one before it. */
+/** Every reported state follows the one before it. */
 const checkTimeline = async (operation_id: string) => {
   const events = await p.query<{
     seq: number
@@ -564,7 +564,7 @@ const checkTimeline = async (operation_id: string) => {
     const [noun = '', state = ''] = type.split('.')
     const edges = EDGES[noun as keyof typeof EDGES]
     if (!edges || !(state in edges)) continue
-    // Told late: the node has begun anew meanwhile.
+    // A late report: the node has begun again in the meantime.
     if (node_id !== null && generation !== null) {
       if (generation < (generations.get(node_id) ?? 1)) continue
       generations.set(node_id, generation)
@@ -586,7 +586,7 @@ const BEGINNING: Record<string, string> = { node: 'pending', gate: 'armed' }
 const runs = Number(process.env.MODEL_RUNS ?? 15)
 /**
  * The same each time. A failure prints its seed and path, MODEL_AGAIN='{"seed":…,"path":"…"}' repeats it; '{}' draws
- * anew.
+ * new ones.
  */
 const again = JSON.parse(process.env.MODEL_AGAIN ?? '{"seed":7}') as { seed?: number; path?: string }
 

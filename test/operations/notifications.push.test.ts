@@ -14,7 +14,7 @@ import { find, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 import { startPushService } from './support/push-service.ts'
 
-/** People are told in their browsers: by a real push service, whose browsers read what was encrypted for them. */
+/** People are notified in their browsers, through a real push service whose browsers decrypt their own messages. */
 const PUSH = '/v1/notifications/push'
 const NOTIFY = '/v1/notifications'
 const folder = mkdtempSync(join(tmpdir(), 'signalbox-push-'))
@@ -98,7 +98,7 @@ describe('a push', () => {
     const [first] = phone.got.filter(({ payload }) => payload.tag === `${operation_id}/go`)
     expect(first?.payload).toEqual({
       tag: `${operation_id}/go`,
-      title: 'May this go on?',
+      title: 'Continue?',
       body: `web 2.4.0 by ${eva.name} · Risk: low`,
       url: `/operations/${operation_id}/gates/go?round=1`,
       silent: false,
@@ -115,7 +115,7 @@ describe('a push', () => {
     expect(phone.got).toHaveLength(3)
     expect(phone.got[2]?.payload).toMatchObject({ tag: `${operation_id}/go`, title: 'Approved by ada.', silent: true })
     expect(phone.got[2]?.headers.topic).toBe(first?.headers.topic)
-    // A new round takes the place of the one before without an outcome between them.
+    // A new round replaces the previous one without an outcome in between.
     await p.query('update operations.gates set round = 2 where operation_id = $1', [other])
     await notify(p)
     await notify(p)
@@ -275,7 +275,7 @@ describe('a subscription', () => {
       expect(problem(await at(foreign)), foreign).toBe('422 validation_error/address_refused')
     for (const wrong of ['file:///etc/passwd', 'https://u:p@push.example.org/1', 'no address'])
       expect(problem(await at(wrong)), wrong).toBe('422 validation_error/schema_violation')
-    // A name that the installation allows, and that leads to an address inside.
+    // A name that the installation allows, but that resolves to an internal address.
     must(await at(`http://localhost:${service.port}/push/1`), 200)
     const [{ destination_id }] = await devices()
     must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)

@@ -8,7 +8,7 @@ import { newcomer, send } from './support/notified.ts'
 import { must, type Platform, person, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
-/** People are told what happened to their accounts: by a real mail server and a real receiver of webhooks. */
+/** People are notified of events of their accounts, through a real mail server and a real receiver of webhooks. */
 const CONSOLE = 'https://console.example.org'
 const NOTIFY = '/v1/notifications'
 const FACT = {
@@ -87,7 +87,7 @@ describe('what happened to an account', () => {
     const destination_id = await add('email', 'eva@example.org')
     await happens()
     await tell()
-    // Not before its owner has confirmed the address; what happened before is not told later.
+    // Not before its owner has confirmed the address; earlier events are not reported later.
     expect(mail.mails.filter(({ raw }) => raw.includes('new device'))).toEqual([])
     await p.query(`update operations.notify_destinations set status = 'active' where destination_id = $1`, [
       destination_id,

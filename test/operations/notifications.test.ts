@@ -8,7 +8,7 @@ import { find, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
-/** People are told what waits for them: by a real mail server and a real receiver of webhooks. */
+/** People are notified of waiting decisions, through a real mail server and a real receiver of webhooks. */
 const CONSOLE = 'https://console.example.org'
 const NOTIFY = '/v1/notifications'
 let p: Platform
@@ -127,7 +127,7 @@ describe('a decision', () => {
     await opened()
     await notify(p)
     expect(hooks.calls.map(({ body }) => JSON.parse(body).data.items.length)).toEqual([4])
-    // Those that follow come together too, when five minutes are over.
+    // Later ones are also sent together, once five minutes are over.
     await opened()
     await find(p)
     await opened()
@@ -199,7 +199,7 @@ describe('a decision', () => {
     const path = `/v1/operations/${operation_id}/gates/go`
     expect(must(await p.as(eva).get(path), 200).body).toMatchObject({ status: 'waiting', round: 1 })
     for (const act of ['approve', 'reject']) expect((await p.as(eva).get(`${path}/${act}`)).status).toBe(404)
-    // What is kept is sealed; replies, audit and messages hold no URL.
+    // Stored data is sealed; replies, audit and messages hold no URL.
     const kept = await p.query<{ text: string }>(
       `select (select string_agg(d::text, '') from operations.notify_destinations d) || (select string_agg(a::text, '') from operations.audit a) || (select string_agg(convert_from(body, 'UTF8'), '') from operations.idempotency where body is not null) as text`,
     )
@@ -303,7 +303,7 @@ describe('quiet hours', () => {
     await notify(p)
     await due()
     await notify(p)
-    // A message that leaves anyway takes along what was to leave with it.
+    // A message that is sent anyway includes the items that were to be sent with it.
     const told = hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)
     expect(told.map((item: { operation_id: string }) => item.operation_id).sort()).toEqual([early, urgent].sort())
     await state({ quiet: null })
@@ -505,7 +505,7 @@ describe('a webhook', () => {
       expect(problem(await add('webhook', url)), url).toBe('422 validation_error/address_refused')
     for (const url of ['ftp://example.org', 'file:///etc/passwd', 'https://user:pass@example.org'])
       expect((await add('webhook', url)).body.code, url).toBe('schema_violation')
-    // Names are judged when they are called: these lead inside.
+    // Names are checked when they are called: these resolve to internal addresses.
     const named = [`http://localhost:${hooks.port}/in`, 'https://localhost/in']
     for (const url of named) must(await add('webhook', url), 201)
     await opened()

@@ -172,7 +172,7 @@ describe('the brief of a gate', () => {
       },
       undo: { possible: false, lasting: [{ node_id: 'behind' }], lasting_count: 1 },
     })
-    // Who may read the other region alone learns that there is more, not what.
+    // A reader of only the other region learns that more exists, but not what.
     const narrow = await brief('far')
     expect(narrow).toMatchObject({ now: { count: 0, hidden: 1 }, canary: { count: 1 }, names: {} })
     await p.query(
@@ -229,7 +229,7 @@ describe('who sees what', () => {
         rest,
         { status: 404, body: { category: 'not_found' } },
       ])
-    // Visible, but the permission covers one of two targets only.
+    // Visible, but the permission covers only one of two targets.
     expect(await p.as('far').post(`/v1/operations/${us}/pause`, { reason: 'x' })).toMatchObject({
       status: 403,
       body: { category: 'policy_denied', code: 'out_of_scope' },
@@ -390,7 +390,7 @@ describe('one operation', () => {
       expect(lineOf('')).toBe('1 file')
       expect(lineOf(text, [])).toBe(`${lines.length} head`)
 
-      // A forger who knows the form makes the chain anew: hashes and links hold, the head does not.
+      // A forger who knows the format rebuilds the chain: hashes and links hold, the head does not.
       let prev_hash = JSON.parse(first).prev_hash as string
       const forged = records.map((line, index) => {
         const { v: _, ...record } = JSON.parse(line)

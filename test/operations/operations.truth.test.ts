@@ -5,8 +5,8 @@ import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
 
 /**
- * What starts, starts on what is true: on what the catalog itself says at that moment. Nothing follows its events here,
- * as while NATS or the consumer is away: what has not been fetched is not known.
+ * Every start is checked against the catalog's own answer at that moment. Nothing follows its events here, as while
+ * NATS or the consumer is away: what has not been fetched is unknown.
  */
 let catalog: CatalogLog
 let p: Platform
@@ -94,7 +94,7 @@ describe('a start', () => {
       expect(problem(refused)).toBe('503 stale_catalog_projection/projection_lag')
       expect(refused.body).toMatchObject({ retryable: true, hint: expect.stringContaining('pause and cancel') })
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-      // Who may not start it, or reads another paper, hears that first.
+      // A caller who may not start it, or reads another paper, is told so first.
       expect(
         problem(await p.as('vic').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash })),
       ).toBe('403 policy_denied/permission_missing')
@@ -115,7 +115,7 @@ describe('a start', () => {
     const key = randomUUID()
     const { catalog: client } = p.deps.trust
     const now = performance.now.bind(performance)
-    // The process stands still for a moment, right after the answer.
+    // The process stops for a moment, right after the answer.
     const versions: typeof client.versions = async (ids) => {
       const answer = await client.versions(ids)
       vi.spyOn(performance, 'now').mockImplementation(() => now() + 5100)
@@ -210,7 +210,7 @@ describe('a running operation', () => {
       p.query(`update operations.nodes set state = 'succeeded', attempt = 1 where operation_id = $1`, [operation_id])
     await end()
     moved()
-    // It means nothing to b, and a has been done.
+    // It does not affect b, and a is done.
     must(await retry('b'), 200, 202)
     expect(problem(await retry('a'))).toBe('409 stale_catalog_projection/drift_unacknowledged')
     must(await send('pause'), 200, 202)
@@ -225,7 +225,7 @@ describe('a running operation', () => {
 
   it('takes over versions that moved without a value where a retry or a patch lets something begin', async () => {
     const { operation_id, path } = await started()
-    // All is done, so nobody has looked at the version that came then.
+    // Everything is done, so no one has checked the version that came then.
     await p.query(`update operations.nodes set state = 'succeeded', attempt = 1 where operation_id = $1`, [
       operation_id,
     ])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Overview, PlannedTick } from '../../apps/shared/contracts/overview/overview.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
-/** console.md 5.6: what ran, what runs, what is to come. */
+/** console.md 5.6: past, running and coming operations. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform({ relay: false })
@@ -15,7 +15,7 @@ afterAll(() => p.stop())
 const DAY_MS = 86_400_000
 const read = async (who: 'vic' | 'far' = 'vic', days = 14) =>
   must(await p.as(who).get(`/v1/overview?days=${days}`), 200).body as Overview
-/** An operation that ended so many days ago, at noon, after so many seconds. */
+/** An operation that ended `days_ago` days ago, at noon, after `ran_s` seconds. */
 const ended = async (status: string, days_ago: number, ran_s: number, resource_id?: string) => {
   const { operation_id } = await p.startOperation(gated())
   await p.query(

@@ -47,7 +47,7 @@ const layerOf = (bytes: Buffer, more: Partial<Layer> = {}): Layer => ({
   },
   ...more,
 })
-/** Pushes an artifact with these layers; its place and digest are pinned as a setting names them. */
+/** Pushes an artifact with these layers; returns its place and digest, pinned as a setting names them. */
 const push = async (name: string, layers: Layer[], blob = archive()) => {
   const config = Buffer.from('{}')
   for (const bytes of [config, blob]) await registry.pushBlob(name, bytes, `sha256:${sha256(bytes)}`)
@@ -95,7 +95,7 @@ it('stops the start, in words, when it is not there, is another, or is no archiv
   await expect(openPackages([wrong])).rejects.toThrow(/the package is refused/)
 })
 
-/** A way to the registry that alters bytes and asks who pulls. */
+/** A proxy to the registry that alters bytes and asks for credentials. */
 const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentials?: string) => {
   const asked: string[] = []
   const server = createServer(async (req, res) => {

@@ -19,7 +19,7 @@ type Json = Record<string, unknown>
 const execute = promisify(execFile)
 const README = new URL('../../apps/operations/policies/README.md', import.meta.url)
 
-/** A pack that is sound; each case breaks one thing of it. */
+/** A sound pack; each case breaks one part of it. */
 const sound = () => ({
   format: 'signalbox/pack@1',
   pack: 'probe',

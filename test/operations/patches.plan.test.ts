@@ -8,7 +8,7 @@ import { digestByHand } from '../support/bound.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
 
-/** Revision n + 1 is a plan: what binds a preview and a start binds a patch (operations.md 2.6, 3.2). */
+/** Revision n + 1 is a plan: the rules for a preview and a start also bind a patch (operations.md 2.6, 3.2). */
 
 const forbid = (id: string, detail: string, when: string, approvers = '') =>
   `@id("${id}") @detail("${detail}") ${approvers} forbid (principal, action == Action::"plan.execute", resource is Plan)
@@ -196,7 +196,7 @@ describe('a patch that raises the risk', () => {
     expect((await p.as('olga').post(`${path}/interventions`, second)).body).toMatchObject({
       intervention: { status: 'awaiting_second_person' },
     })
-    // The engine never took the patch over: a cancel takes it back.
+    // The engine never took over the patch: a cancel takes it back.
     must(await p.as('olga').post(`${path}/cancel`, { reason }), 200, 202)
     const [row] = await p.query(`select status from operations.patches where operation_id = $1`, [operation_id])
     expect(row).toEqual({ status: 'not_applicable' })
@@ -235,7 +235,7 @@ describe('a patch that raises the risk', () => {
       { node_id: 'b', gate_ids: expect.arrayContaining([own, 'silver_high', 'watch']) },
       { node_id: 'n', gate_ids: expect.arrayContaining([own, 'silver_high', 'watch']) },
     ])
-    // What stands behind them already is not asked about twice.
+    // Nodes already behind them are not asked about twice.
     const more = [add(look('m', { depends_on: ['n'] }))]
     const again = must(await propose(path, more, { base_revision: 2 }), 201, 202)
     expect(again.body.diff_graph.added_gates).toEqual([])

@@ -15,7 +15,10 @@ import type { PlanGate } from '../../apps/shared/contracts/operations/graph.ts'
 import type { PatchChange } from '../../apps/shared/contracts/operations/patches.ts'
 import { hosts, inputOf } from './support/planner.ts'
 
-/** A site whose policies look at the risk: at 30 points people of storage are asked, above that others, at last nobody. */
+/**
+ * A site whose policies depend on the risk: at 30 points the storage group is asked, at high risk others, and at
+ * critical risk no one can allow it.
+ */
 const siteFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'site-'))
   const gate = (key: string, applies: string, at: string) =>
@@ -45,7 +48,7 @@ const nodeSpecs = fc.record<NodeSpec>({
 const worlds = fc.record({
   before: fc.array(nodeSpecs, { minLength: 1, maxLength: 8 }),
   added: fc.array(nodeSpecs, { maxLength: 4 }),
-  /** Nodes of before, by position, that get another risk. */
+  /** Nodes of the graph before, by position, that get another risk. */
   raised: fc.array(fc.tuple(fc.nat(20), fc.constantFrom(0, 25, 55, 80)), { maxLength: 2 }),
   removed: fc.array(fc.nat(20), { maxLength: 1 }),
   gates: fc.array(fc.array(fc.nat(20), { minLength: 1, maxLength: 3 }), { maxLength: 2 }),
@@ -66,7 +69,7 @@ const nodeOf = (spec: NodeSpec, i: number, name: string): GraphNode => ({
 })
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
 
-/** The graph of before, the patch, and the graph that it makes, all as an author would write them. */
+/** The graph before, the patch, and the graph that it makes, all as an author would write them. */
 const stagesOf = (world: World) => {
   const before = world.before.map((spec, i) => nodeOf(spec, i, `n${i}`))
   const at = (place: number) => `n${place % before.length}`
@@ -141,7 +144,7 @@ describe('a patch of any graph', () => {
     fc.assert(
       fc.property(worlds, (world) => {
         const { before, after, gates, changes } = stagesOf(world)
-        // The plan of before holds, or there is nothing to patch: its ceiling is looked at in the plan of after alone.
+        // The plan before holds, or there is nothing to patch: its ceiling is checked only in the plan after.
         const planned = planOf(inputFor(world, before, gates, false))
         if (planned instanceof PlanRefusal || refuseHard(planned.policy_results)) return
         const input = inputFor(world, after, gates)
@@ -149,7 +152,7 @@ describe('a patch of any graph', () => {
         const patched = applyPatch(runningOf(planned), changes, context)
         const again = planOf(input)
         if (!patched.weight) {
-          // It only takes away: nothing is there that was not planned.
+          // It only removes: nothing exists that was not planned.
           expect(patched.nodes.map(({ node_id }) => node_id)).not.toContainEqual(expect.stringMatching(/^x/))
           return
         }
@@ -168,7 +171,7 @@ describe('a patch of any graph', () => {
           for (const id of heldBy(again.document, gate)) if (brought.has(id)) expect(held).toContain(id)
           seen.gated += 1
         }
-        // And the gates that guarded before guard still, as long as something is left behind them.
+        // And the gates that guarded before still guard, as long as nodes remain behind them.
         for (const gate of planned.document.gates.filter(({ guards }) =>
           guards.some((id) => !patched.removed.includes(id)),
         ))

@@ -31,7 +31,7 @@ it('a gate between a preview and what carries it out binds it, whatever its poli
   expect(bindsOf([before as PlanGate], graph)).toEqual([['nodes/plan/outputs/preview']])
   const [made] = bindPreviews([before as PlanGate], graph, [])
   expect(made?.policy.digest).not.toBe(before?.policy.digest)
-  // Once more changes no more.
+  // A second run changes nothing more.
   expect(bindPreviews([made as PlanGate], graph, [])).toEqual([made])
 })
 

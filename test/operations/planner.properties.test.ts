@@ -11,7 +11,7 @@ import { dependsOn, hosts, inputOf, library, release } from './support/planner.t
 const worlds = fc.record({
   eu: fc.integer({ min: 1, max: 7 }),
   us: fc.integer({ min: 0, max: 5 }),
-  /** Pairs of hosts by position; the first depends on the second, which stands before it. */
+  /** Pairs of hosts by position; the first depends on the second, which precedes it. */
   needs: fc.array(fc.tuple(fc.nat(20), fc.nat(20)), { maxLength: 6 }),
   order: fc.constantFrom('dependency' as const, 'dependent' as const),
   batch: fc.record({
@@ -49,7 +49,7 @@ const inputFor = (spec: WorldSpec): PlannerInput => {
 }
 type Plan = ReturnType<typeof makePlan>
 
-/** All that comes before each node; nodes stand after what they need, or the graph has a cycle. */
+/** Everything that comes before each node; nodes come after those that they need, or the graph has a cycle. */
 const beforeOf = ({ document }: Plan): Map<string, Set<string>> => {
   const before = new Map<string, Set<string>>()
   for (const { node_id, depends_on } of document.nodes) {
@@ -92,7 +92,7 @@ const checkRehearsal = (input: PlannerInput, plan: Plan) => {
   const before = beforeOf(plan)
   for (const { node_id, from_s } of approved.lanes)
     for (const id of before.get(node_id) ?? []) expect(over.get(id) ?? 0).toBeLessThanOrEqual(from_s)
-  // Nobody approves: what a gate releases never starts, and all else does.
+  // No one approves: nodes behind a gate never start, and all others do.
   const free = new Set(unguarded(plan))
   const alone = rehearsed(input, plan, null)
   expect(alone.lanes.map(({ node_id }) => node_id).sort()).toEqual(tasks.filter((id) => free.has(id)).sort())

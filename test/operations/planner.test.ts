@@ -69,7 +69,7 @@ describe('what an undo restores in the catalog', () => {
     expect(undoOf({ observed_state_patch: found }, noop, { observed_state: { release: '1' } })).toEqual({
       observed_state_patch: { release: '1', serial: null },
     })
-    // Nobody knows which members an output as a whole will have.
+    // The members of a whole output are unknown in advance.
     expect(undoOf({ observed_state_patch: from('all'), health_status: 'healthy' }, noop)).toBeUndefined()
   })
 
@@ -461,7 +461,7 @@ describe('policies', () => {
     expect(risky.document.gates[0]?.policy.on_timeout).toBe('reject')
     expect(risky.document.gates[0]?.policy.digest).not.toBe('sha256:approve')
     expect(risky.warnings).toMatchObject([{ code: 'silence_rejects' }])
-    // No one signs by silence, however low the risk.
+    // Silence cannot sign, however low the risk.
     policies.set('cutover', { ...silent, policy: { ...silent.policy, signature: 'required' } })
     const signed = made()
     expect(signed.risk.level).toBe('low')

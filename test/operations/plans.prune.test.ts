@@ -45,7 +45,7 @@ it('forgets plans that no one started 90 days after their end, and their intents
     'ready long ago',
     'started long ago',
   ])
-  // An intent that may still be planned again keeps its place although its plan went.
+  // An intent that may still be planned again keeps its place although its plan was removed.
   expect(await listed('select title as name from operations.intents')).toEqual([
     'expired',
     'ready long ago',

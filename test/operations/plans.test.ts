@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
 
-/** What a site adds to the shipped packs: a runbook for each host, and one that needs no host at all. */
+/** A site's additions to the shipped packs: a runbook for each host, and one that needs no host. */
 const SITE_PACK = `
 format: signalbox/pack@1
 pack: site
@@ -40,7 +40,7 @@ procedures:
       - { id: say, executor: noop, with: { outputs: { of: { $from: plan/targets } } } }
       - { id: done, needs: [say], executor: noop }
 `
-/** A day on which the window of this site is closed now, whatever the time is. */
+/** A day that keeps this site's window closed now, whatever the time is. */
 const OTHER_DAY = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'][(new Date().getUTCDay() + 3) % 7]
 const SITE_CALENDAR = `
 format: signalbox/calendar@1
@@ -52,7 +52,7 @@ freezes:
   - { freeze_id: past, title: Long ago, applies: 'true', from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z', approvers: [netops] }
   - { freeze_id: far, title: The next century, applies: 'true', from: '2100-01-01T00:00:00Z', to: '2100-01-02T00:00:00Z', approvers: [netops] }
 `
-/** A policy of planning for plans of one tier. */
+/** A planning policy for plans of one tier. */
 const forbid = (id: string, detail: string, tier: string) =>
   `@id("${id}") @detail("${detail}") forbid (principal, action == Action::"plan.execute", resource is Plan)
    when { resource.hasTag("tier") && resource.getTag("tier") == "${tier}" };`
@@ -96,7 +96,7 @@ afterAll(async () => {
 
 let number = 0
 let hosts: string[]
-/** Fresh hosts for each test, so that nobody holds a lease on them. */
+/** Fresh hosts for each test, so that no operation holds a lease on them. */
 beforeEach(() => {
   number += 1
   hosts = ['01', '02', '03'].map((n) => `h${number}-${n}`)
@@ -126,7 +126,7 @@ const start = (plan: PlanBody, more: Record<string, unknown> = {}, options = {})
   p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash, ...more }, options)
 const read = async (plan: PlanBody) => must(await p.as('vic').get(`/v1/plans/${plan.plan_id}`), 200).body
 const statusOf = async (intent_id: string) => must(await p.as('vic').get(`/v1/intents/${intent_id}`), 200).body.status
-/** A busy machine may answer 503: what is retryable is sent again under its own key, as a client would. */
+/** A busy machine may answer 503: a retryable request is sent again under its own key, as a client would. */
 const firmly = (send: (key: string) => Promise<Reply>): Promise<Reply> => {
   const key = randomUUID()
   return until(
@@ -137,7 +137,7 @@ const firmly = (send: (key: string) => Promise<Reply>): Promise<Reply> => {
     { timeout_ms: 40_000, what: 'an answer other than 503' },
   )
 }
-/** A thread may be long in starting on a busy machine. */
+/** A thread may be slow to start on a busy machine. */
 const rehearsed = (intent_id: string, body: unknown) =>
   firmly((key) => p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, body, { key }))
 const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
@@ -354,7 +354,7 @@ describe('a preview', () => {
     const opening = /opens at (.*)\.$/.exec(plan.conflicts[1].message)?.[1]
     expect(begun).toMatchObject({ status: 'queued', constraints: { not_before: opening } })
     expect(new Date(opening ?? '').toISOString()).toMatch(/T10:00:00\.000Z$/)
-    // And no node of that target starts outside of it, or during the freeze, later on.
+    // And later no node of that target starts outside the window or during the freeze.
     const [control] = await p.query('select calendar from operations.operation_control where operation_id = $1', [
       begun.operation_id,
     ])
@@ -404,7 +404,7 @@ describe('a preview', () => {
     expect(refused.body).toMatchObject({ policy_ids: ['no_gold'], detail: 'Gold is not touched by anybody.' })
     expect(problem(await start(gold, { dry_run: true }))).toBe('403 policy_denied/hard_policy')
     expect(await operationsOf(gold)).toEqual([])
-    // The same again is the same blocked plan; once a deploy takes the policy away, a preview makes it ready.
+    // The same request again gives the same blocked plan; once a deploy removes the policy, a preview makes it ready.
     expect(must(await preview(intent.intent_id), 200).body).toMatchObject({
       plan_id: gold.plan_id,
       status: 'blocked_by_policy',

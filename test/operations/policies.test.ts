@@ -45,7 +45,7 @@ const request: fc.Arbitrary<PolicyRequest> = fc
   }))
 
 describe('policies', () => {
-  /** A site's rule that tells ages apart in a way of its own. */
+  /** A site's rule that computes with the age in its own way. */
   const odd = `@id("too_old") forbid (principal, action == Action::"gate.reject", resource) when { context.auth_age_s * 2 > 120 };`
 
   it.each([

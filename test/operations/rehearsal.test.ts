@@ -202,18 +202,18 @@ describe('a rehearsal', () => {
       Object.fromEntries(run(input, assumed).lanes.map(({ node_id, from_s }) => [node_id, from_s / 3600]))
     expect(begins(world([night], []))).toEqual({ here: 2, there: 0 })
     expect(begins(world([night], [], { window_id: 'night' }))).toEqual({ here: 2, there: 2 })
-    // The gate of the freeze: whoever approves it lets it pass; with nobody there the plan waits for ever, not for the thaw.
+    // The gate of the freeze: an approval lets it pass; without one the plan waits forever, not for the thaw.
     expect(begins(world([], [freeze]))).toEqual({ here: 0, there: 0 })
     const frozen = run(world([], [freeze]), { approval_delay_s: null })
     expect(frozen.gates).toMatchObject([{ gate_id: 'cup', status: 'expired' }])
-    // What waits for its window gives its place to others, as in the engine.
+    // A node that waits for its window gives its place to others, as in the engine.
     expect(begins(world([night], [], { max_parallel: 1 }))).toEqual({ here: 2, there: 0 })
-    // Windows that have no moment in common: it says so, and is not a rehearsal without end.
+    // Windows that have no moment in common: the rehearsal reports it instead of running forever.
     const noon = { ...night, window_id: 'noon', from: '12:00', to: '13:00' }
     const never = run(world([night, { ...noon, applies: compileCel('false', ['target']) }], [], { window_id: 'noon' }))
     expect(never).toMatchObject({ ends: 'blocked', lanes: [{ node_id: 'there', from_s: 16 * 3600 }] })
     expect(never.warnings.map(({ code }) => code)).toContain('window_never_opens')
-    // A freeze that begins later than the plan was expected to end has no gate; what runs into it waits.
+    // A freeze that begins after the plan's expected end has no gate; nodes that run into it wait.
     const late = { ...freeze, from: '2026-06-01T20:00:30Z' }
     expect(begins(world([], [late], { not_before: '2026-06-01T21:00:00Z' })).here).toBe(4)
   })

@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 import { listenTo, type StreamFrame } from './support/stream.ts'
 
-/** The live stream over breaks: none missed, none doubled, and said where that cannot be promised. */
+/** The live stream across breaks: no event missed, none doubled, and an explicit notice if that cannot be promised. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform({ instances: 2 })
@@ -94,7 +94,7 @@ describe('a stream that comes back', () => {
     )
     await command(operation_id, 'resume')
     await second.next('operation', ({ data }) => data.status !== 'pausing')
-    // What it has now is a position that it can come back with.
+    // It now has a position with which it can resume.
     const third = await listenTo(p, p.people.vic, topics, { last_event_id: second.lastId() as string })
     await second.stop()
     const change_seq = await changeSeq(operation_id)
@@ -137,7 +137,7 @@ describe('a stream that comes back', () => {
       const topics = followed.map(topicOf).join()
       const stream = await listenTo(p, p.people.vic, topics, { ...(last_event_id && { last_event_id }) })
       expect(stream.response.status).toBe(200)
-      // Those that it came with are not told again.
+      // Topics with which it resumed are not reported again.
       const fresh = followed.filter((_, n) => at !== 70 || n >= 30)
       for (const node_id of fresh) await stream.next('log', ({ data }) => data.node_id === node_id)
       expect(stream.frames.filter(({ event }) => event === 'log')).toHaveLength(fresh.length)

@@ -77,7 +77,7 @@ describe('the live stream', () => {
     const second = await end('both', 'superseded')
     expect((await olga.next('command')).data).toEqual({ ...first, kind: 'pause', status: 'applied' })
     expect((await both.next('command')).data).toEqual({ ...second, kind: 'pause', status: 'withdrawn' })
-    // Both were told in the order of the log: whoever has heard of the second has passed by the first.
+    // Both were sent in the order of the log: a client that has received the second has passed the first.
     expect(both.frames.map(({ event }) => event)).toEqual(['hello', 'command'])
     expect(olga.frames.filter(({ event }) => event === 'command')).toHaveLength(1)
     await olga.stop()
@@ -94,7 +94,7 @@ describe('the live stream', () => {
     await pause(seen)
     await vic.next('operation', ({ data }) => data.operation_id === seen)
     expect(vic.frames.some(({ data }) => data.operation_id === hidden)).toBe(true)
-    // far's grants cover neither; what it may not see never comes.
+    // far's grants cover neither; events that it may not see never arrive.
     const own = (await p.startOperation(gated(), { by: 'olga' })).operation_id
     await p.query(`update operations.operations set requester_id = $2 where operation_id = $1`, [own, p.people.far.id])
     await pause(own)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
-/** What waits for a person beside gates: patches to vote on, and failures that hold an operation. */
+/** What waits for a person besides gates: patches to vote on, and failures that hold an operation. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform({ relay: false })

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 import { startWorker } from './support/worker.ts'
 
-/** The target, and Prometheus beside it: the rate of errors of the canary and of the rest. */
+/** The target, and next to it Prometheus: the error rates of the canary and of the rest. */
 let rates = { canary: 0.4, rest: 0.1 }
 const done: string[] = []
 const world = createServer((req, res) => {
@@ -61,7 +61,7 @@ const watch = (on_failure: string) => ({
 })
 const rest = (after: string) => ({ node_id: 'rest', executor: 'http', depends_on: [after], with: call('rest') })
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] }, on_reject: 'cancel_operation' }
-/** A person is asked only if the watch failed: the guarded step is skipped otherwise. */
+/** A person is asked only if the watch failed; otherwise the guarded step is skipped. */
 const asking = () => ({
   nodes: [
     canary(),

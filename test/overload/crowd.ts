@@ -11,7 +11,7 @@ import type { Stack } from '../support/stack.ts'
 import type { Listed, Listing } from './lister.ts'
 
 export type Crowd = { seconds: number; connections: number; operations: number; gates: number }
-/** What one role met: how many answers of each status, and how long they took. `refused`: 429, 502, 503 and 504. */
+/** How one role fared: the number of answers by status, and how long they took. `refused`: 429, 502, 503 and 504. */
 export type Role = {
   name: string
   statuses: Record<string, number>
@@ -31,8 +31,8 @@ const READERS = 5
 type Call = { method: string; path: string; body?: unknown }
 
 /**
- * Lists by one person over many connections, again as soon as they are answered, beside those who decide, stop, read and
- * sign in. Says what each of them met.
+ * One person lists over many connections, again as soon as each is answered, next to people who decide, stop, read and
+ * sign in. Returns how each of them fared.
  */
 export const meetCrowd = async (stack: Stack, { seconds, connections, operations, gates }: Crowd): Promise<Met> => {
   const people = await stack.people()
@@ -105,7 +105,7 @@ export const meetCrowd = async (stack: Stack, { seconds, connections, operations
   const signIn = async () => {
     const body = { username: 'olga', password: passwordOf('olga') }
     const { text } = await call('sign in', 'none', { method: 'POST', path: '/auth/login', body })
-    // A person has so many sessions: the oldest, with which others stop operations here, would end.
+    // Sessions per person are limited: the oldest, with which others stop operations here, would end.
     const access_token = /"access_token":"([^"]+)"/.exec(text)?.[1]
     const headers = { authorization: `Bearer ${access_token}`, 'idempotency-key': uuidv7() }
     if (access_token) await send(others, { method: 'POST', path: '/auth/logout', headers }).catch(() => {})
@@ -143,7 +143,7 @@ const roleOf = (name: string, answers: { status: number; ms: number; code?: stri
   return { name, statuses, refused, codes, p50: quantile(times, 0.5), p99: quantile(times, 0.99) }
 }
 
-/** An operation whose nodes wait at a gate each. */
+/** An operation whose nodes each wait at a gate. */
 const startGates = async (operator: Person, approver: Person, count: number): Promise<string> => {
   const nodes = Array.from({ length: count }, (_, i) => ({
     node_id: `n${i}`,

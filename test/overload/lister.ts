@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { Pool } from 'undici'
 import { closedLoop, send } from '../bench/lib/load.ts'
 
-/** The crowd, in a thread of its own so that what it does to its own event loop is not taken for the platform's. */
+/** The crowd, in a separate thread, so that its load on its own event loop is not taken for the platform's. */
 export type Listing = { url: string; connections: number; seconds: number; path: string; token: string }
 export type Listed = { status: number; ms: number }[]
 

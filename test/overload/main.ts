@@ -6,13 +6,13 @@ import { startStack } from '../support/stack.ts'
 import { meetCrowd, type Role } from './crowd.ts'
 
 /**
- * `npm run test:overload [-- --seconds 60 --connections 400]`: a platform of its own, one person who lists over many
- * connections, and beside them those who stop, decide, read and sign in. Exits 1 when a stop or a decision is refused,
+ * `npm run test:overload [-- --seconds 60 --connections 400]`: its own platform, one person who lists over many
+ * connections, and next to them people who stop, decide, read and sign in. Exits 1 if a stop or a decision is refused,
  * or one of the aims of platform.md 7.1 is missed.
  */
 const { seconds, connections } = numbersGiven('test:overload', { seconds: 60, connections: 400 })
 
-/** What a role may meet: the share of answers that are refused, and the milliseconds that 99 of 100 take. */
+/** The limits for a role: the share of answers that are refused, and the 99th percentile in milliseconds. */
 const AIMS: Record<string, { refused: number; p99: number }> = {
   stop: { refused: 0, p99: 500 },
   decide: { refused: 0, p99: 1000 },
@@ -31,7 +31,7 @@ const stack = await startStack({
   own_servers: ['postgres', 'redis', 'nats', 'temporal'],
   env_overrides: {
     OPERATIONS__PACKS__DIR: packFolder(),
-    // As in production: what the tests of other things raise.
+    // As in production; other tests raise these.
     SIGNALBOX__PRESSURE__UTILISATION: '0.95',
     SIGNALBOX__PRESSURE__DELAY_MS: '250',
     GATEWAY__PRESSURE__DELAY_MS: '250',

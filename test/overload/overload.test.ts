@@ -3,7 +3,7 @@ import { packFolder } from '../bench/operations/hosts.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { meetCrowd } from './crowd.ts'
 
-/** The short form of `npm run test:overload`: who lists cannot keep out who stops and decides. */
+/** The short form of `npm run test:overload`: people who list cannot keep out those who stop and decide. */
 let stack: Stack
 beforeAll(async () => {
   stack = await startStack({ env_overrides: { OPERATIONS__PACKS__DIR: packFolder() } })
@@ -17,7 +17,7 @@ it('400 connections of lists by one person: no stop and no decision is shed, oth
     if (!found) throw new Error(`nobody did this: ${name}`)
     return { ...found, count: Object.values(found.statuses).reduce((sum, one) => sum + one, 0) }
   }
-  // Other tests share the cores, so a call may find a part that is late; none may find its place taken by readers.
+  // Other tests share the cores, so a call may find a late part; none may lose its place to readers.
   for (const name of ['stop', 'resume', 'decide', 'look at a gate']) {
     const { codes, refused, count } = role(name)
     const shed = Object.entries(codes).filter(([code]) => code.endsWith('/overloaded'))

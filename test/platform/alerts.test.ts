@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ALERTS, addressOf, MADE, PANELS, RULES, RUNBOOKS } from './support/alerts.ts'
 import { readPromql, unanswered } from './support/promql.ts'
 
-/** The rules, the dashboard and the runbooks beside each other; observe.test.ts compares them with running apps. */
+/** The rules, the dashboard and the runbooks against each other; observe.test.ts compares them with running apps. */
 describe('an alert', () => {
   it('has a runbook of its own, and each runbook has its alert', () => {
     expect(new Set(ALERTS.map(({ alert }) => alert)).size).toBe(ALERTS.length)

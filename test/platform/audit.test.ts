@@ -17,7 +17,7 @@ import { audit as operationsAudit } from '../../db/operations/tables/index.ts'
 import { key_events } from '../../db/token/tables.ts'
 import { testDatabase } from '../support/database.ts'
 
-/** Every audit log, written by the code that writes it every day, sealed by the relay's, and tampered with by its owner. */
+/** Every audit log, written by the production code, sealed by the relay's, and tampered with by its owner. */
 const SECRET = Buffer.alloc(32, 7)
 const KEY = deriveKey(SECRET, 'audit')
 const FORGED = deriveKey(Buffer.alloc(32, 8), 'audit')
@@ -103,7 +103,7 @@ const columnsOf = (log: string) =>
   `actor, action, object, outcome, reason, request_id, command_id, at, body, mac, on_behalf_of, before_hash, after_hash${
     log === 'session.auth_events' ? '' : ', roles'
   }`
-/** Seals all rows again as the chain wants them: who owns the database knows how. */
+/** Seals all rows again as the chain requires: the owner of the database knows how. */
 const RESEALED = (log: string) => `
   do $$ declare r record; n bigint := 0; prev text := repeat('0', 64); begin
     for r in select * from ${log} order by seal_seq loop
@@ -210,7 +210,7 @@ const TAMPERINGS: Tampering[] = [
       return `insert into ${log} (actor, action, object, outcome, at, body, mac${event[0]})
         select actor, action, object, outcome, at, body, mac${event[1]} from ${other} where id = (select min(id) from ${other}) and $1::bigint > 0 and $2::bigint > 0`
     },
-    says: /row \d+: it was written for another log/,
+    says: /row \d+: it belongs to another log/,
   },
   {
     what: 'at the end, cut off',
@@ -220,7 +220,7 @@ const TAMPERINGS: Tampering[] = [
   },
 ]
 
-/** Statements with plain numbers in the place of $1 and $2: several at once take no parameters. */
+/** Statements with plain numbers in place of $1 and $2: several at once take no parameters. */
 const tamper = async (sql: string, ids: string[]) =>
   pool.query(sql.replaceAll('$1', ids[2] as string).replaceAll('$2', ids[3] as string))
 

@@ -7,7 +7,7 @@ import { runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-/** A small checkout with the real door, one verb, and an npm that writes down what it was asked. */
+/** A small checkout with the real entry point, one verb, and an npm that records its calls. */
 const roots: string[] = []
 let root: string
 const inRoot = (path: string) => join(root, path)

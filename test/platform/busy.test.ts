@@ -79,7 +79,7 @@ describe('the demo', () => {
 describe('an app whose port is taken while it is down', () => {
   it('gets another one, those that call it hear of it, and run.json says it', async () => {
     const before = left.run().apps.catalog as { pid: number; port: number; internal: number }
-    // A thief in the moment between the end and the next bind.
+    // A thief takes the port in the moment between the end and the next bind.
     const thief = createServer()
     process.kill(before.pid, 'SIGSTOP')
     process.kill(before.pid, 'SIGKILL')

@@ -9,7 +9,7 @@ import { APPS } from '../../apps/platform/run/apps.ts'
 import { CHART, FACTS, NAMES, writeSecrets } from '../support/chart.ts'
 import { blocksOf, GUIDES, guideText } from '../support/guides.ts'
 
-/** The chart beside the tables of the platform. `npm run check:chart` looks at what Helm makes of it. */
+/** The chart against the tables of the platform. `npm run check:chart` checks Helm's output from it. */
 const textOf = (file: string) => readFileSync(join(CHART, file), 'utf8')
 let secrets: Awaited<ReturnType<typeof writeSecrets>>
 const envOf = (app: string) => secrets.get(`signalbox-${app}-env`) ?? {}
@@ -113,7 +113,7 @@ describe('a template', () => {
   })
 })
 
-/** It tells what grows; the sweepers do the rest. */
+/** It explains what grows; the sweepers do the rest. */
 const WITHOUT_COMMANDS = 'growth.md'
 describe('a guide', () => {
   it('is in the list, and says of each block of commands which test carries it out', () => {

@@ -25,7 +25,7 @@ import { running } from './support/verb.ts'
 /** Real processes, on a machine that may be busy. */
 vi.setConfig({ testTimeout: 120_000 })
 
-/** Starts an app as the platform does, with this environment and nothing else. */
+/** Starts an app as the platform does, with only this environment. */
 const start = async (app: string, env: Record<string, string> = {}) => {
   const child = spawn(
     process.execPath,

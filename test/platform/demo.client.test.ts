@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ENDLESS, signIn, soon } from '../../apps/platform/demo/client.ts'
 
-/** A gateway that refuses so many times before it answers. */
+/** A gateway that refuses `times` times before it answers. */
 let refusals: { status: number; seconds: number; times: number }
 let asked: number[]
 const server = createServer((_req, res) => {

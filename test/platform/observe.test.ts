@@ -133,7 +133,7 @@ describe('the metrics', () => {
   })
 })
 
-/** The only family of the rules that has no series in a healthy platform. */
+/** The only family in the rules that has no series in a healthy platform. */
 const letterSetAside = async () => {
   const client = new pg.Client({ connectionString: stack.database_url })
   await client.connect()

@@ -20,7 +20,7 @@ import { runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
-/** The verbs beside a running platform, with the settings that it wrote down. */
+/** The verbs against a running platform, with the settings that it stored. */
 let stack: Stack
 let admin: pg.Client
 let ada: Person
@@ -69,12 +69,12 @@ describe('npm run ops', () => {
 it('accept-restore says so where the relay holds nothing back', async () => {
   expect(await ops('accept-restore')).toEqual({
     code: 0,
-    text: 'The relay holds no events back: no restore of the database was found.\n',
+    text: 'The relay holds back no events: no restore of the database was found.\n',
   })
 })
 
 describe('dead-letters', () => {
-  /** Event type names are checked before an event is applied: one that nobody knows is poison. */
+  /** Event type names are checked before an event is applied: an unknown one is poison. */
   const poison = async (agg_id: string) => {
     const { rows } = await admin.query<{ event_id: string; agg_version: string }>(
       `update catalog.outbox set type = 'resource.exploded' where agg_type = 'resource' and agg_id = $1 returning event_id, agg_version`,
@@ -271,7 +271,7 @@ describe('verify-audit', () => {
     30_000,
   )
 
-  /** Waits until the end of the catalog's log is anchored, does something to it, and puts its last row back. */
+  /** Waits until the end of the catalog's log is anchored, tampers with it, and restores its last row. */
   const afterAnchored = async (
     tamper: string,
     env: Record<string, string> = {},

@@ -17,7 +17,7 @@ import {
 import { compileSchema } from '../../apps/shared/data/json-schema.ts'
 import { until } from '../support/until.ts'
 
-/** Packs for their authors: what `signalbox pack` begins, checks, tests and rehearses, without a server. */
+/** Packs for their authors: how `signalbox pack` creates, checks, tests and rehearses them, without a server. */
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-authors-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
@@ -28,7 +28,7 @@ const begin = (kind: string): string => {
   return dir
 }
 const edit = (file: string, change: (text: string) => string) => writeFileSync(file, change(readFileSync(file, 'utf8')))
-/** The client in this process: starting it is another test's business. */
+/** The client in this process: another test covers starting it. */
 const signalbox = async (...args: string[]) => {
   const said = { out: '', err: '' }
   const spies = (['out', 'err'] as const).map((name) =>

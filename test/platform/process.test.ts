@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-/** One supervised process: a small server that says who it is, and ends with 98 when its port is taken. */
+/** One supervised process: a small server that identifies itself, and exits with 98 when its port is taken. */
 const SERVER = `
   const http = require('node:http')
   const server = http.createServer((req, res) => {

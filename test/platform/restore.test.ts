@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest'
 import { scratchFolder } from '../support/servers.ts'
 import { runVerb } from './support/verb.ts'
 
-/** A whole platform whose database goes back, with all that happened since (reliability.md 4.13). */
+/** A whole platform whose database goes back, with all later events (reliability.md 4.13). */
 const folder = scratchFolder()
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

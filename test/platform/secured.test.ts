@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const envOf = (app: string) =>
   ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
-/** What a person types from a guide. */
+/** Commands that a person types from a guide. */
 const typed = (block: string) =>
   typeBlock(block, {
     ...{
@@ -172,7 +172,7 @@ describe('npm run doctor -- --production', () => {
     expect([text, status]).toEqual([expect.stringMatching(/^ok .*9 apps/m), 0])
   })
 
-  /** Each puts back what it planted. */
+  /** Each restores what it changed. */
   const certificate = (pair: { cert: string; key: string }) => () => {
     const mend = [edit('tls/catalog.pem', () => pair.cert), edit('tls/catalog.key', () => pair.key)]
     return () => {
@@ -201,7 +201,7 @@ describe('npm run doctor -- --production', () => {
   it.each<[string, string, () => (() => unknown) | Promise<() => unknown>]>([
     [
       'a certificate of another authority',
-      'not of the authority in AUTH__TLS__CA_FILE',
+      'not signed by the authority in AUTH__TLS__CA_FILE',
       certificate(other.issue('catalog')),
     ],
     ['an expired certificate', 'its certificate expired on', certificate(other.issue('catalog', { expired: true }))],
@@ -221,12 +221,12 @@ describe('npm run doctor -- --production', () => {
     ],
     [
       'a role with too many rights',
-      'its role may do everything',
+      'its role has superuser rights',
       statement('alter role signalbox_session createrole', 'alter role signalbox_session nocreaterole'),
     ],
     [
       'no time-out of statements',
-      'statements have no time-out',
+      'statements have no timeout',
       statement(
         'alter role signalbox_token set statement_timeout = 0',
         "alter role signalbox_token set statement_timeout = '2s'",
@@ -278,7 +278,7 @@ describe('npm run doctor -- --production', () => {
     ['a plain address', 'CATALOG__NATS__URL is plain', env('catalog.secret.env', /(NATS__URL='?)tls:/, '$1nats:')],
     [
       'an account of another app',
-      'it reads sessions',
+      'it can read sessions',
       () => {
         const [, session = ''] = /SESSION__REDIS__URL=(\S+)/.exec(envOf('session')) ?? []
         return edit('env/catalog.secret.env', (text) => text.replace(/REDIS__URL=\S+/, `REDIS__URL=${session}`))

@@ -10,7 +10,7 @@ import { ensureServers } from '../../apps/platform/servers/up.ts'
 import { withoutGivenServers } from '../support/servers.ts'
 import { running } from './support/verb.ts'
 
-/** As a normal user every other test of the platform says this already. */
+/** As a normal user every other test of the platform already covers this. */
 const nobody = unprivileged()
 
 const SCRIPT = `
@@ -32,7 +32,7 @@ describe.runIf(nobody && reachable(ROOT, nobody))('a normal user', () => {
         mkdirSync(join(home, folder))
         chownSync(join(home, folder), uid, gid)
       }
-      // What root found may lie in its own home.
+      // The programs that root found may be in its own home.
       for (const program of [programs.redis, programs.nats, programs.temporal])
         if (program) copyFileSync(program, join(home, 'bin', basename(program)))
       writeFileSync(join(home, 'servers.mjs'), SCRIPT)

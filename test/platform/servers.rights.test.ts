@@ -89,7 +89,7 @@ it('lets the worker hand out work, the agent of a pool take it, and nobody else 
   await refuses('gateway', (nc) =>
     nc.request('$JS.API.CONSUMER.CREATE.EXECUTION', '{"stream_name":"EXECUTION","config":{}}', { timeout: 500 }),
   )
-  // Operations gives it to agents that ask over the API; it neither makes work nor shapes who gets it.
+  // Operations hands it to agents that ask over the API; it neither creates work nor decides who gets it.
   await refuses('operations', (nc) => nc.jetstream().publish('execution.lab', '{}', { timeout: 500 }))
   for (const verb of ['CREATE', 'DURABLE.CREATE', 'DELETE'])
     await refuses('operations', (nc) =>

@@ -30,7 +30,7 @@ describe('the set-up of production', () => {
     expect(envText()).not.toContain('TO_FILL')
     expect(envText()).toContain(`@db.example:5432/signalbox?sslmode=verify-full&sslrootcert=${out}/tls/ca.pem`)
     expect(envText()).toContain('RELAY__TEMPORAL__ADDRESS=tls://temporal.example:7233')
-    // An older Node, which the commands of npm hand over from, cannot run these files.
+    // An older Node, from which the npm commands switch over, cannot run these files.
     const next = readFileSync(`${out}/NEXT.md`, 'utf8')
     expect(next.split('apps/<app>/main.ts')[0]).toContain(`export PATH=${dirname(process.execPath)}:$PATH`)
     expect(next.split('apps/<app>/main.ts')[1]).not.toMatch(/\.ts\b/)
@@ -47,7 +47,7 @@ describe('the set-up of production', () => {
   })
 
   it.each([
-    [['--out', home], 'What to set up is missing'],
+    [['--out', home], 'The target of the set-up is missing'],
     [['production', '--origin', ORIGIN], '--out is missing'],
     [['production', '--out', home, '--origin', 'http://x'], '--origin must be an https origin'],
     [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format is files or kubernetes'],

@@ -14,7 +14,7 @@ import { type Running, runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 
-/** The real `npm start`, with servers of its own: started, hurt, stopped in the middle of work, started again. */
+/** The real `npm start`, with its own servers: started, damaged, stopped in the middle of work, started again. */
 const HOSTS = 6
 let dir: string
 let started: Running
@@ -30,7 +30,7 @@ const modeOf = (name: string) => (statSync(inDir(name)).mode & 0o777).toString(8
 const READY = /Signalbox is ready/
 const DEMO = /The demo is there/
 
-/** The console is built and looked at elsewhere. */
+/** Other tests build and check the console. */
 const fakeConsole = (into: string) => {
   mkdirSync(join(into, 'console'), { recursive: true })
   writeFileSync(join(into, 'console/index.html'), '<!doctype html><title>Signalbox</title>')

@@ -7,14 +7,14 @@ import { processesWith } from '../../apps/platform/base/pids.ts'
 import { until } from '../support/until.ts'
 import { type Running, runVerb } from './support/verb.ts'
 
-/** A run of `npm test` that does not come to its end. */
+/** A run of `npm test` that does not finish. */
 const home = mkdtempSync(join(tmpdir(), 'signalbox-runs-'))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 const runs = () => readdirSync(home).filter((name) => name.startsWith('signalbox-test-'))
 const processesOf = (run: string) => processesWith('TMPDIR', join(home, run, 'tmp'))
 
-/** Begins a run and waits until its servers stand and its tests are under way. */
+/** Starts a run and waits until its servers are up and its tests are running. */
 const begin = async (): Promise<{ run: string; running: Running }> => {
   const running = runVerb('test', ['test/platform/process.test.ts'], { env: { TMPDIR: home } })
   await running.says(/servers +ready after/, 120_000)

@@ -79,7 +79,7 @@ describe('the message of a new password', () => {
     await until(() => published(credentialOutbox))
     const slow = await auth.addSession()
     const { credential } = slow.deps
-    // The password is replaced, and all that follows from it is done, between its check and the session.
+    // Between the password's check and the session, the password is replaced, with all its consequences.
     slow.deps.credential = {
       ...credential,
       verifyPassword: async (request, options) => {
@@ -110,7 +110,7 @@ describe('the relay of the auth apps', () => {
     const ada = await auth.addUser('ada', ['admin'])
     const cora = await auth.addUser('cora')
     const relay = await auth.addRelay({ RELAY__OUTBOX__POLL_MS: '60000' })
-    // Leading begins with the earlier rows.
+    // A new leader begins with the earlier rows.
     for (const table of [identityOutbox, credentialOutbox]) await until(() => published(table))
     const admin = (await login('ada')).body
     const command = (path: string, body: object) =>
@@ -166,7 +166,7 @@ describe('the relay of the auth apps', () => {
       .select()
       .from(auth_events)
       .where(eq(auth_events.object, `user:${hal.id}`))
-    // The message of hal's first password is carried by the same relay and leaves rows of its own.
+    // The same relay carries the message about hal's first password, which leaves its own rows.
     const said = stored.map(({ action }) => action).filter((action) => action.startsWith('log'))
     expect(said.sort()).toEqual(['login', 'logout'])
     await relay.stop()

@@ -22,7 +22,7 @@ import { createFence, refuseEvent } from '../../db/restore.ts'
 import { testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
-/** A broker that loses what it had acknowledged, and a consumer that was there before (reliability.md 4.8). */
+/** A broker that loses acknowledged messages, and a consumer that existed before (reliability.md 4.8). */
 const { log } = createTelemetry('test', { level: 'silent' })
 const dir = mkdtempSync(join(tmpdir(), 'signalbox-broker-'))
 const store = join(dir, 'store/jetstream/$G/streams/CATALOG')
@@ -148,13 +148,13 @@ it('holds everything back when the database was restored, until a person accepts
   expect(await guard.clear(undefined)).toBe(true)
   expect(await guard.clear(nc)).toBe(false)
   expect(guard.isHeld()).toBe(true)
-  // The numbers have gone on, and another relay takes over.
+  // The numbers have advanced, and another relay takes over.
   await pool.query(`update catalog.relay_state set next = next + 100 where name = 'relay'`)
   const other = await lead()
   expect(await other.clear(nc)).toBe(false)
   expect(found).toEqual([false, false, true, true])
 
-  // A consumer that was away meanwhile believes nothing of it, before and after.
+  // A consumer that was away in the meantime accepts none of it, before and after.
   const { db, close } = createDb(database.url, { app: 'test' })
   const fence = createFence(db, 'catalog')
   const believed: string[] = []
@@ -186,7 +186,7 @@ it('holds everything back when the database was restored, until a person accepts
   await hears('c1')
   await hears('c4')
   expect(heard).not.toContain('c2')
-  // What was told of another epoch waits, whatever brings it.
+  // Events of another epoch wait, whatever delivers them.
   await until(() => believed.includes('c1'), { timeout_ms: 30_000, what: 'the careful consumer goes on' })
   expect(believed).not.toContain('c2')
   expect(believed).not.toContain('c4')

@@ -103,7 +103,7 @@ describe('commands to Temporal', () => {
       return (await statuses(operation_id)).every((status) => status === 'delivered')
     })
     expect((await signalsOf(operation_id)).map((signal) => signal.command_id)).toEqual(ids)
-    // An engineer who finds it in the engine's own pages learns what it is.
+    // An engineer who finds it in the engine's own pages can tell what it is.
     const { staticSummary, staticDetails, memo } = await client.workflow.getHandle(operation_id).describe()
     expect(await staticSummary()).toBe('a test')
     expect(await staticDetails()).toContain(`Operation \`${operation_id}\` of kind graph, asked for by \`olga\``)

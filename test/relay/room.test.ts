@@ -7,7 +7,7 @@ import { connectNats, ensureStreams } from '../../apps/shared/events/events.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 
-/** What fills up before anything fails, as the relay tells it. */
+/** Resources that fill up before anything fails, as the relay reports them. */
 const prefix = `t${randomBytes(5).toString('hex')}`
 let database: Awaited<ReturnType<typeof testDatabase>>
 let pool: pg.Pool
@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** A reader of its own: what was read is fresh for a second. */
+/** A separate reader: values that were read stay fresh for a second. */
 const read = async (get: () => NatsConnection | undefined = () => nc) => {
   const telemetry = createTelemetry('test', { level: 'silent' })
   measureRoom(telemetry, pool, { get } as never, prefix)

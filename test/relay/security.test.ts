@@ -8,7 +8,7 @@ import { createDb } from '../../db/client.ts'
 import { user_events } from '../../db/identity/tables.ts'
 import { testDatabase } from '../support/database.ts'
 
-/** The rows that identity and session write; what of them people are told. */
+/** The rows that identity and session write, and which of them people are notified about. */
 const KEY = Buffer.alloc(32, 7)
 let database: Awaited<ReturnType<typeof testDatabase>>
 let opened: ReturnType<typeof createDb>
@@ -57,7 +57,7 @@ const told = async () => {
 }
 const follow = async (times = 1) => {
   while (await sealAudit(opened.pool));
-  // Connections that are open already make it a race.
+  // Connections that are already open make it a race.
   await Promise.all(Array.from({ length: times }, () => opened.pool.query('select pg_sleep(0.05)')))
   await Promise.all(Array.from({ length: times }, () => followSecurity(opened.pool)))
 }

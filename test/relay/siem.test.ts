@@ -12,7 +12,7 @@ import { audit } from '../../db/operations/tables/index.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { testDatabase } from '../support/database.ts'
 
-/** Real receivers behind TLS, and rows that the daily code writes and seals. */
+/** Real receivers behind TLS, and rows that the production code writes and seals. */
 const KEY = Buffer.alloc(32, 7)
 const authority = createAuthority()
 const { cert, key } = authority.issue('localhost')
@@ -55,7 +55,7 @@ const allTurns = async (siem: ReturnType<typeof siemTo>) => {
 describe('audit rows go to a log system by https', () => {
   type Told = { object: string; log: string; seal_seq: string; mac: string }
   let told: Told[] = []
-  /** How the next requests are answered; then with 200. */
+  /** The answers to the next requests; later ones get 200. */
   let answers: (number | 'cut' | 'taken and cut')[] = []
   const server = createHttps({ cert, key }, (req, res) => {
     let body = ''
@@ -108,7 +108,7 @@ describe('audit rows go to a log system by https', () => {
     answers = [answer]
     const siem = siemTo(url)
     await expect(siem.turn()).rejects.toThrow()
-    // The process dies here; the next one goes on.
+    // The process dies here; the next one continues.
     await allTurns(siemTo(url))
     expect([...new Set(told.map(({ object }) => object))].sort()).toEqual(news.sort())
   })

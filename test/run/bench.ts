@@ -5,7 +5,7 @@ import { runChild } from '../../apps/platform/base/run-child.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import { withTestServers } from './test-servers.ts'
 
-/** `npm run bench:<area>`: one benchmark, on servers of its own with the settings of `npm start`. Never a pass or a fail. */
+/** `npm run bench:<area>`: one benchmark, on its own servers with `npm start`'s settings. Never a pass or a fail. */
 const FOLDER = join(ROOT, 'test/bench')
 const [area = '', ...args] = process.argv.slice(2)
 const file = join(FOLDER, `${area}.ts`)

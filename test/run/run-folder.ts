@@ -16,19 +16,19 @@ import { bornAt, processesWith, signalGroup } from '../../apps/platform/base/pid
 
 const PREFIX = 'signalbox-test-'
 const GRACE_MS = 5000
-/** Two copies of one Ctrl-C are one. */
+/** Two copies of one Ctrl-C count as one. */
 const ONE_SIGNAL_MS = 2000
 
 const ownerFile = (dir: string) => join(dir, 'owner.json')
 const scratchOf = (dir: string) => join(dir, 'tmp')
 
 /**
- * Runs work with a folder of its own, below which all its processes keep their temporary files. Whatever still runs out
- * of the folder afterwards is ended and the folder removed: also when a signal cut the work short, and by the next run
- * when this one was killed. `signal` tells the work to end.
+ * Runs work with its own folder, below which all its processes keep their temporary files. Afterward it ends all
+ * processes that still run from the folder, and removes the folder: also when a signal cut the work short, and by the
+ * next run if this one was killed. `signal` tells the work to end.
  */
 export const withRunFolder = async <T>(work: (dir: string, signal: AbortSignal) => Promise<T>): Promise<T> => {
-  // Before anything is made or cleared: a signal that comes meanwhile must not leave half of it.
+  // Before anything is created or cleared: a signal in the meantime must not leave half of it.
   const end = endOnSignal()
   const root = tmpdir()
   for (const name of readdirSync(root)) if (name.startsWith(PREFIX)) await clearIfLeft(join(root, name))
@@ -78,7 +78,7 @@ const clearIfLeft = async (dir: string): Promise<void> => {
     if (bornAt(pid) === born) return
     await clear(dir)
   } catch {
-    // It is another account's, or another process clears it at this moment.
+    // It belongs to another account, or another process is clearing it right now.
   }
 }
 

@@ -33,7 +33,7 @@ try {
   mkdirSync(FOLDER, { recursive: true })
   const page = await browser.newPage({ viewport: SIZE, reducedMotion: 'reduce' })
   const take = async (name: string) => {
-    await page.waitForTimeout(1000) // live pages are never idle; by then everything is drawn
+    await page.waitForTimeout(1000) // live pages are never idle; after this long everything is drawn
     await page.screenshot({ path: join(FOLDER, `${name}.png`) })
     console.log(join('.github/images', `${name}.png`))
   }

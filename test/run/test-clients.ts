@@ -6,10 +6,10 @@ import { run } from '../../apps/platform/servers/sources.ts'
 import { prove } from './prove.ts'
 
 /**
- * `npm run test:clients [-- --quick]`: the document proved by tools that are not ours. A generated Python client and our
- * packed one sign in, list, approve and meet a token that was ended; then schemathesis sends what the document allows.
- * With --quick, as in CI, it sends the examples to the reads alone. The tools need Python 3.10 or newer and are installed
- * once, into the cache. Without Python, only the packed client is proved: the run says so, and CI refuses it.
+ * `npm run test:clients [-- --quick]`: tests the document with third-party tools. A generated Python client and our
+ * packed one sign in, list, approve and meet an ended token; then schemathesis sends what the document allows. With
+ * --quick, as in CI, it sends only the examples of the reads. The tools need Python 3.10 or newer and are installed
+ * once, into the cache. Without Python, only the packed client is tested: the run reports it, and CI refuses it.
  */
 const TOOLS = ['openapi-python-client==0.29.1', 'schemathesis==4.32.5']
 const INSTALL_MS = 600_000
@@ -24,7 +24,7 @@ const pythonTools = async (): Promise<string> => {
   mkdirSync(dirname(home), { recursive: true })
   rmSync(`${home}.making`, { recursive: true, force: true })
   await run('python3', ['-m', 'venv', `${home}.making`], { timeout_ms: INSTALL_MS })
-  // A venv knows its own place: it is moved before pip writes that place into the programs.
+  // A venv knows its own location: it is moved before pip writes that location into the programs.
   renameSync(`${home}.making`, home)
   try {
     await run(join(home, 'bin/python'), ['-m', 'pip', 'install', '-q', ...TOOLS], { timeout_ms: INSTALL_MS })

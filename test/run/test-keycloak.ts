@@ -6,8 +6,8 @@ import { run } from '../../apps/platform/servers/sources.ts'
 import { prove } from './prove.ts'
 
 /**
- * `npm run test:keycloak`: sign-in through a real Keycloak. Needs Java 17, Maven and unzip: Maven brings Keycloak once,
- * into the cache. `npm test` holds the same proof with a small provider of our own.
+ * `npm run test:keycloak`: sign-in through a real Keycloak. Needs Java 17, Maven and unzip: Maven fetches Keycloak
+ * once, into the cache. `npm test` runs the same test with a small provider of our own.
  */
 const VERSION = '26.7.3'
 const ARTIFACT = `org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`

@@ -7,14 +7,14 @@ import { findEtcd, findHelm, findKubectl, findTool, inScratch, moveIn } from './
 
 /**
  * `npm run test:kubernetes [-- vitest arguments]`: the agent and the chart against a real kube-apiserver. It needs Go,
- * pip and a Debian; the build of the server takes 7 minutes of processor time, once.
+ * pip and a Debian; building the server takes 7 minutes of CPU time, once.
  */
 const VERSION = '1.37.2'
 const MODULE = `k8s.io/kubernetes@v${VERSION}`
 const STAGING = VERSION.replace(/^1/, '0')
 const BUILD_MS = 3_600_000
 
-/** The module replaces its parts by folders that no proxy has; their own modules have the same files. */
+/** The module replaces its parts with folders that no proxy has; their own modules have the same files. */
 const built = (target: string): Source => ({
   what: `go build ${MODULE}`,
   run: (say) =>

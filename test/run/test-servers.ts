@@ -4,11 +4,11 @@ import type { Screen } from '../../apps/platform/base/screen.ts'
 import { createServerSecrets, ensureServers, startServers } from '../../apps/platform/servers/up.ts'
 import { withRunFolder } from './run-folder.ts'
 
-/** Where the servers of a test run are, in the variables that tests and the stack read. */
+/** The addresses of a test run's servers, in the variables that tests and the stack read. */
 export type TestEnv = { DATABASE_URL: string; REDIS_URL: string; NATS_URL: string; TEMPORAL_ADDRESS: string }
 
 /**
- * Runs work beside servers of its own, on free ports with temporary data. Stops and removes them afterwards, also if a
+ * Runs work next to its own servers, on free ports with temporary data. Stops and removes them afterward, even if a
  * signal ends the run early.
  */
 export const withTestServers = <T>(
@@ -50,5 +50,5 @@ export const withTestServers = <T>(
     }
   })
 
-/** A test database lives for minutes: it need not outlive a power cut, and every kill of the server it does. */
+/** A test database lives for minutes: it need not survive a power cut, and it survives every kill of the server. */
 export const FAST_POSTGRES = { fsync: 'off', full_page_writes: 'off' }

@@ -8,14 +8,14 @@ import { locateChromium } from '../support/chromium.ts'
 import { FAST_POSTGRES, type TestEnv, withTestServers } from './test-servers.ts'
 
 /**
- * `npm test [-- vitest arguments]`: every test against real servers of its own, on free ports with temporary data. The
+ * `npm test [-- vitest arguments]`: every test against its own real servers, on free ports with temporary data. The
  * last line is the count of passed and failed tests; no test at all is a failure. After a whole run the few files that
- * failed run once more, alone: a fault fails again, and a time-out of a busy machine is named as unsteady.
+ * failed run once more, alone: a fault fails again, and a timeout of a busy machine is reported as unsteady.
  */
 const screen = createScreen()
 const started = performance.now()
 
-/** The browser tests need a browser: CI refuses to go without, elsewhere the run says that they are skipped. */
+/** The browser tests need a browser: CI refuses to run without one, elsewhere the run reports that they are skipped. */
 const findBrowser = async (): Promise<string | undefined> => {
   try {
     return await locateChromium(screen)
@@ -27,7 +27,7 @@ const findBrowser = async (): Promise<string | undefined> => {
 }
 
 const END_MS = 10_000
-/** So many failed files may be unsteady; more are a fault. */
+/** This many failed files may be unsteady; more are a fault. */
 const MOST_UNSTEADY = 8
 
 const runVitest = (env: NodeJS.ProcessEnv, report: string, signal: AbortSignal, args: string[]): Promise<number> =>
@@ -51,7 +51,7 @@ type TestFile = { name: string; status: string; assertionResults: { status: stri
 const readReport = (report: string) =>
   (JSON.parse(readFileSync(report, 'utf8')) as { testResults: TestFile[] }).testResults
 
-/** A file that could not even be loaded has no failed test of its own, and still is a failure. */
+/** A file that could not even be loaded has no failed test of its own, but still counts as a failure. */
 const countsOf = (files: TestFile[]) => {
   const counts = { passed: 0, failed: 0, skipped: 0 }
   for (const { status, assertionResults } of files) {
@@ -81,7 +81,7 @@ const testAll = async (env: TestEnv, dir: string, signal: AbortSignal) => {
     const files = readReport(report)
     return { code, files, failed: files.filter(({ status }) => status === 'failed').map((file) => file.name) }
   }
-  /** An error outside of every test fails the run, though no file has failed. */
+  /** An error outside every test fails the run, even if no file has failed. */
   const verdict = (code: number, files: TestFile[]) => {
     const counts = countsOf(files)
     return { ...counts, failed: counts.failed === 0 && code !== 0 ? 1 : counts.failed }

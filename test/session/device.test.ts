@@ -4,7 +4,7 @@ import { DEVICE_GRANT } from '../../apps/shared/contracts/session/devices.ts'
 import { bearer, PASSWORD, send } from './support/auth.ts'
 import { bearerOf, type Sso, startSso } from './support/sso.ts'
 
-/** federation.md 4: a device without a browser is signed in by its person in another one (RFC 8628). */
+/** federation.md 4: a person signs in a device without a browser from another device (RFC 8628). */
 
 let sso: Sso
 let second: Awaited<ReturnType<Sso['addSession']>>
@@ -29,7 +29,7 @@ const signIn = async (username: string) =>
   bearer((await send(`${sso.gateway.url}/v1/token`, { body: { username, password: PASSWORD } })).body.access_token)
 const act = (what: 'find' | 'approve' | 'deny', user_code: string, headers: object, url = sso.gateway.url) =>
   send(`${url}/v1/device/${what}`, { body: { user_code }, headers: { ...headers } })
-/** To a session process itself, as the gateway sends it. */
+/** Direct to a session process, as the gateway sends it. */
 const direct = { 'x-forwarded-for': '127.0.0.1' }
 const sessionsOf = async (headers: object) =>
   (await send(`${sso.gateway.url}/api/v1/sessions`, { headers: { ...headers } })).body.items as Record<
@@ -232,7 +232,7 @@ describe('an approval', () => {
     const codes = await begin()
     const before = (await sessionsOf(ole)).length
     expect((await act('approve', codes.user_code, ole)).status).toBe(204)
-    // The same press again has no effect.
+    // A repeat of the same press has no effect.
     expect((await act('approve', codes.user_code, ole)).status).toBe(204)
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) => poll(codes, {}, i % 2 ? second.url : sso.session.url)),
@@ -296,7 +296,7 @@ describe('a guess of a user code', () => {
     }
     expect(answers.filter((status) => status === 404).length).toBeLessThanOrEqual(10)
     expect(answers.slice(-2)).toEqual([429, 429])
-    // Also for a code that is right.
+    // Also for a correct code.
     const { user_code } = await begin()
     expect((await act('approve', user_code, max)).status).toBe(429)
     const rows = (await audited()).filter(
@@ -328,7 +328,7 @@ describe('AUTH__DEVICE_GRANT=off', () => {
   })
 })
 
-// The last one: its limit holds for the address of all others.
+// The last one: its limit applies to the address of all others.
 describe('the gateway', () => {
   it('bounds how many devices an address begins, and charges no poll to the refreshes beside it', async () => {
     const gateway = await sso.addGateway({ GATEWAY__LIMITS__DEVICE: '2/600/2', GATEWAY__LIMITS__REFRESH_IP: '1/600/1' })

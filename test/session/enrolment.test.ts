@@ -37,7 +37,7 @@ const person = async (roles: string[]) => {
   const username = `p-${randomUUID().slice(0, 8)}`
   return { username, id: (await auth.addUser(username, roles)).id }
 }
-/** Shapes are looked at before rights. */
+/** Shapes are checked before rights. */
 const BODIES: Record<string, object> = {
   '/v1/sso/:provider/start': { purpose: 'link' },
   '/v1/sessions/revoke-others': {},

@@ -13,7 +13,7 @@ import { codeAt } from '../support/totp.ts'
 import { until } from '../support/until.ts'
 import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
 
-/** federation.md 8: whoever lost every passkey comes back by two administrators, and by no other way. */
+/** federation.md 8: a person who lost every passkey regains access through two administrators, and in no other way. */
 
 const NEW_PASSWORD = 'Winter-Otter-88-Lantern'
 const SITE = { origin: ORIGIN, rp_id: 'console.test' }
@@ -48,7 +48,7 @@ const byPasskey = async (key: Authenticator) =>
   token({ grant_type: 'passkey', assertion: key.assert(await challenge()) })
 const me = (access: unknown) => send(`${url}/api/v1/users/me`, { headers: bearer(access) })
 
-/** A person whose role asks for a passkey, and who has one. */
+/** A person whose role requires a passkey, and who has one. */
 const person = async (roles = ['approver']) => {
   const username = `p-${randomUUID().slice(0, 8)}`
   const { id } = await auth.addUser(username, roles)
@@ -56,7 +56,7 @@ const person = async (roles = ['approver']) => {
   const first = (await signIn(username)).body
   const key = createAuthenticator(SITE)
   expect((await add(first.access_token, key, id)).status).toBe(201)
-  // Until then the session could add a factor alone.
+  // Until then the session could only add a factor.
   const { access_token, refresh_token } = (
     await token({ grant_type: 'refresh_token', refresh_token: first.refresh_token })
   ).body
@@ -115,7 +115,7 @@ describe('a person who lost every passkey', () => {
     const link = await linkOf(id)
     expect((await enrol(link)).status).toBe(204)
     expect(await signIn(eva.username)).toMatchObject(NOBODY)
-    // Neither the passkey nor the app is asked for: both are gone.
+    // Neither the passkey nor the app is requested: both are gone.
     const back = await signIn(eva.username, NEW_PASSWORD)
     expect(back).toMatchObject({ status: 200 })
     const key = createAuthenticator(SITE)
@@ -155,7 +155,7 @@ describe('a person who lost every passkey', () => {
     expect((await confirm(early)).status).toBe(200)
     const old = await linkOf(early)
     const id = await recovered(eva.id)
-    // The older link opens nothing, before and after the new one was read.
+    // The older link opens nothing, before or after the new one is read.
     await enrol(old)
     expect((await signIn(eva.username, NEW_PASSWORD)).status).toBe(401)
     const link = await linkOf(id)

@@ -4,7 +4,7 @@ import { user_events } from '../../db/identity/tables.ts'
 import { type Authenticator, type Bend, createAuthenticator } from '../support/authenticator.ts'
 import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
 
-/** federation.md 8: passkeys through the gateway, and each answer of one that must not count. */
+/** federation.md 8: passkeys through the gateway, and each passkey answer that must not count. */
 
 const SITE = { origin: ORIGIN, rp_id: 'console.test' }
 let auth: Auth

@@ -12,7 +12,7 @@ import { createAuthenticator } from '../support/authenticator.ts'
 import { bearer, ORIGIN, PASSWORD, send } from './support/auth.ts'
 import { bearerOf, type Sso, startSso } from './support/sso.ts'
 
-/** federation.md 4: people of a provider, and every answer of it that must not count. */
+/** federation.md 4: people of a provider, and each of its answers that must not count. */
 
 let sso: Sso
 beforeAll(async () => {
@@ -37,7 +37,7 @@ const audited = async (): Promise<Record<string, string>[]> => {
   const rows = await sso.redis.xrange(`${sso.prefix}auth:audit`, '-', '+')
   return rows.map(([, [, row]]) => JSON.parse(row ?? '{}'))
 }
-/** What the provider gives this person: groups, and roles held by grants of their own. */
+/** The rights that the provider gives this person: groups, and roles held by their own grants. */
 const rightsOf = async (username: string) => {
   const { id = '' } = (await userNamed(username)) ?? {}
   const { db } = sso.identity_deps
@@ -191,7 +191,7 @@ describe('the rights that a provider gives', () => {
 })
 
 describe('an answer that must not count', () => {
-  /** One sign-in of someone new: refused with this code, nothing made, one audit row. */
+  /** One sign-in of someone new: refused with this code, nothing created, one audit row. */
   const refusal = async (sub = 's-tom') => {
     const before = await countOf()
     const browser = sso.browser()
@@ -567,7 +567,7 @@ describe('a confirmation through the provider', () => {
       expect(other.done.body.code).toBe('subject_changed')
       expect(other.auth_time).toBe(1)
     }
-    // A confirmation makes no account, not even where a sign-in would.
+    // A confirmation creates no account, even where a sign-in would.
     expect(await countOf()).toEqual(before)
   })
 })
@@ -771,7 +771,7 @@ describe('a provider that is away', () => {
       await other.provider.stop()
       const away = { status: 503, body: { category: 'unavailable', code: 'provider_unavailable' } }
       expect(await late.go(back)).toMatchObject(away)
-      // A process that has not met the provider yet cannot even begin.
+      // A process that has not reached the provider yet cannot even begin.
       const gateway = await other.addGateway({ GATEWAY__UPSTREAM__SESSION_URL: (await other.addSession()).url })
       expect(await send(`${gateway.url}/v1/sso/corp/start`)).toMatchObject(away)
       const local = await send(`${gateway.url}/auth/login`, { body: { username: 'lena', password: PASSWORD } })

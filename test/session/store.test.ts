@@ -5,7 +5,7 @@ import { startOwnRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { type Auth, PASSWORD, send, startAuth } from './support/auth.ts'
 
-/** reliability.md 4.9, 4.11: sessions on a Redis that has replicas, and on one that is not the one of before. */
+/** reliability.md 4.9, 4.11: sessions on a Redis that has replicas, and on a different Redis than before. */
 
 type Tokens = { access_token: string; refresh_token: string }
 let auth: Auth
@@ -19,7 +19,7 @@ const login = async (url: string): Promise<Tokens> => {
 }
 const refresh = (url: string, refresh_token: string, key: string = randomUUID()) =>
   send(`${url}/auth/refresh`, { body: { refresh_token }, headers: { 'idempotency-key': key } })
-/** The same request until a replica has its change: a busy machine may take longer than a session waits. */
+/** Sends the same request until a replica has its change: a busy machine may take longer than a session waits. */
 const untilReplicated = (url: string, refresh_token: string, key: string = randomUUID()) =>
   until(async () => {
     const answer = await refresh(url, refresh_token, key)

@@ -125,7 +125,7 @@ describe('login', () => {
       locks.push('locked_ms' in left ? Math.ceil(left.locked_ms / 1000) : 0)
       await auth.redis.hset(`${auth.prefix}lock:name:${name}`, 'locked_until', '0')
     }
-    // A failure that comes free of charge is refunded above, so each step is one failure more.
+    // A free failure is refunded above, so each step adds one failure.
     expect(locks.slice(0, 5)).toEqual([0, 0, 0, 0, 0])
     locks.slice(5).forEach((seconds, i) => {
       const expected = Math.min(2 ** (i + 1), 900)
@@ -165,7 +165,7 @@ describe('login', () => {
     const again = await login('device', PASSWORD, { device_token })
     expect(again.status).toBe(200)
     expect(again.body.device_token).toMatch(/^d1\./)
-    // Of another user, or forged, it is worth nothing.
+    // Another user's or a forged token has no effect.
     expect((await login('locked', PASSWORD, { device_token })).status).toBe(429)
     expect(
       (

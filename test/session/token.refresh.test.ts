@@ -56,7 +56,7 @@ describe('rotation', () => {
     )
     const winners = answers.filter(({ status }) => status === 200)
     expect(winners).toHaveLength(1)
-    // A loaded machine may time out some: an outage is no second winner.
+    // On a loaded machine some may time out: an outage is not a second winner.
     const losers = answers.filter(({ status }) => status === 401 || status === 503)
     expect(losers).toHaveLength(49)
     expect(losers.some(({ status }) => status === 401)).toBe(true)
@@ -328,7 +328,7 @@ describe('cookie mode', () => {
     expect((await cookieRefresh(cookieOf(answer), { 'x-csrf-token': String(given.body.csrf_token) })).status).toBe(200)
     expect((await ask({ 'sec-fetch-site': 'same-site' })).status).toBe(403)
     expect((await ask({})).status).toBe(403)
-    // The cookie was rotated above: it is not current any more, and reading changes nothing.
+    // The cookie was rotated above: it is no longer current, and reading changes nothing.
     expect((await ask({ 'sec-fetch-site': 'same-origin' })).status).toBe(401)
   })
 
@@ -365,7 +365,7 @@ describe('cookie mode', () => {
       expect((await post(query, body)).body.code, `${query} ${JSON.stringify(body)}`).toBe(code)
     expect((await post('', password)).status).toBe(200)
     expect((await post('?response_mode=json', { refresh_token: tokens.refresh_token })).status).toBe(200)
-    // In cookie mode the body is not where a refresh token stands: it is as if it were not there.
+    // In cookie mode a refresh token in the body is ignored.
     expect((await post('?response_mode=cookie', { ...password, refresh_token: tokens.refresh_token })).status).toBe(200)
     const none = await post('?response_mode=cookie', { grant_type: 'refresh_token' })
     expect([none.status, none.body.code]).toEqual([401, 'invalid_grant'])

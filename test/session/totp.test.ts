@@ -44,7 +44,7 @@ const addPasskey = async (access: unknown, id: string) => {
   expect((await send(`${url}/api/v1/users/me/passkeys`, { body, headers: keyed(access) })).status).toBe(201)
   return key
 }
-/** A person with an app, set up a while ago. */
+/** A person whose app was set up some time ago. */
 const person = async (roles = ['viewer']) => {
   const username = `t-${randomUUID().slice(0, 8)}`
   const { id } = await auth.addUser(username, roles)

@@ -24,7 +24,7 @@ it.each(['2024-02-29T00:00:00Z', '2026-01-01T00:00:00.123456789+05:30', '2026-12
 
 type Parameter = { name: string; in: string; schema?: { type?: string; format?: string } }
 type Document = { paths: Record<string, Record<string, { parameters?: Parameter[] }>> }
-/** Names that parameters of a time have in this API. */
+/** The names that time parameters have in this API. */
 const TIMES = /^(at|from|to|not_before|.+_(at|since|before|until))$|^created_after$/
 
 describe('every parameter that takes a time takes only one that exists', async () => {

@@ -8,8 +8,8 @@ import { TokenRejected, type VerifyOptions, verifyToken } from '../../apps/share
 import { accessClaims, b64, forge, ISSUER, NOW, rsaKey, SECONDS, USER } from './support/tokens.ts'
 
 /**
- * Our verifier beside the one of `jose`: each reads the other's tokens, and ours takes no token that jose refuses. Where
- * jose alone takes one, its class is named here; a new class fails the test.
+ * Our verifier against that of `jose`: each reads the other's tokens, and ours accepts no token that jose refuses.
+ * Classes that only jose accepts are named here; a new class fails the test.
  */
 const rsa = rsaKey()
 const ed = generateKeyPairSync('ed25519')
@@ -94,7 +94,7 @@ describe.each(['access', 'service'] as const)('a token of kind %s', (kind) => {
   })
 })
 
-/** Why jose alone takes a token: it is right to, or leaves it to the caller to ask. */
+/** Why only jose accepts a token: it is right to, or leaves the check to the caller. */
 type JoseAlone =
   | 'no kid'
   | 'unknown kid'

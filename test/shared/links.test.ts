@@ -110,7 +110,7 @@ describe('the link with Redis', () => {
     const [first, second] = [await startOwnRedis(), await startOwnRedis()]
     await second.follow(first.url)
     const sentinels = await sentinelsOf(first, 1, dir)
-    // The address is that of nobody: with Sentinels it says the account alone.
+    // No server has this address: with Sentinels it only names the account.
     const links = loadLinks({ SIGNALBOX__REDIS__SENTINELS: sentinels.addresses })
     const redis = createRedis('redis://redis.invalid:6379', { name: 'test', timeout_ms: 5000, links })
     try {

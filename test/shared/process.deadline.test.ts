@@ -115,7 +115,7 @@ describe('the deadline of a request', () => {
     const gone = AbortSignal.timeout(50)
     await expect(fetch(`${url}/read`, { signal: gone })).rejects.toThrow()
     await until(async () => (await busy()).length === 0, { what: 'the server to let go', timeout_ms: 1500 })
-    // Left once the server is at work. On a busy machine its deadline may be over first: then once more.
+    // Aborted once the server is at work. On a busy machine its deadline may pass first: then it tries again.
     for (let left = false; !left; ) {
       const leaving = new AbortController()
       const gone_away = post('/write-and-go', { signal: leaving.signal }).then(

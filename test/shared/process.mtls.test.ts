@@ -15,7 +15,7 @@ import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createAuthority, type Identity as Papers } from '../support/certificates.ts'
 import { testServices } from '../support/services.ts'
 
-/** auth.md 1: RPC and internal listeners with mutual TLS besides service tokens. */
+/** auth.md 1: RPC and internal listeners with mutual TLS in addition to service tokens. */
 
 const authority = createAuthority()
 const foreign = createAuthority()

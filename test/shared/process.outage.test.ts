@@ -46,7 +46,7 @@ describe('a transaction that its process left alone for too long', () => {
     const failure = await db.db
       .transaction(async (tx) => {
         await tx.execute('set local idle_in_transaction_session_timeout = 50')
-        // It never looks up, as a process without a core does not.
+        // It blocks, like a process without a core.
         for (const end = performance.now() + 300; performance.now() < end; );
         await tx.execute('select 1')
       })

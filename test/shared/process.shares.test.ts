@@ -28,7 +28,7 @@ it('a flood of reads leaves connections for all that goes before it, and is serv
     await until(() => pg.pool.totalCount - pg.pool.idleCount === 6, { what: 'the share of reads in use' })
     const before = ended
     await Promise.all((['stop', 'enter', 'decide', 'write'] as const).map((priority) => asked(pg, priority, 0)))
-    // They waited for no read: at most those that were under way have ended meanwhile.
+    // They waited for no read: at most those in flight have ended in the meantime.
     expect(ended - before).toBeLessThanOrEqual(6)
     expect(pg.pool.totalCount).toBeLessThanOrEqual(6 + 4)
     await Promise.all(reads)
@@ -101,7 +101,7 @@ it('who stops or decides waits until the deadline for a slow statement; a read h
     for (const priority of ['write', 'read', 'exempt'] as const)
       await expect(slow(priority, 20_000, 2)).rejects.toMatchObject(cancelled)
     await expect(slow('decide', 600, 20)).rejects.toMatchObject(cancelled)
-    // The next transaction on the connection has the time-out of the pool again.
+    // The next transaction on the connection has the pool's timeout again.
     await expect(pg.db.transaction(async (tx) => await tx.execute(sql`select pg_sleep(2)`))).rejects.toMatchObject(
       cancelled,
     )

@@ -5,7 +5,7 @@ import { listing } from '../overload/crowd.ts'
 import type { Listed } from '../overload/lister.ts'
 import type { Stack } from '../support/stack.ts'
 
-/** How many answers there were of each status, and those that no platform may give. */
+/** The number of answers by status, and those that no platform may give. */
 export type Answers = { statuses: Map<number, number>; wrong: Map<string, number> }
 
 type Seen = { request: { method: string; path: string }; response: { statusCode: number; headers: Buffer[] } }
@@ -16,7 +16,7 @@ const ROUND_S = 600
 
 const add = <K>(counts: Map<K, number>, key: K): void => void counts.set(key, (counts.get(key) ?? 0) + 1)
 
-/** Counts every answer that this process gets by fetch: a 5xx is right only as 503 or 504 that says when to come back. */
+/** Counts every answer that this process gets by fetch: a 5xx is right only as a 503 or 504 that says when to retry. */
 export const watchAnswers = () => {
   const answers: Answers = { statuses: new Map(), wrong: new Map() }
   const see = (message: unknown) => {
@@ -42,7 +42,7 @@ const tokenOf = (gateway_url: string, { username, password }: Account): Promise<
     return String(body.access_token)
   })
 
-/** Lists over so many connections without a pause, for as long as said: the platform has no idle moment. */
+/** Lists over this many connections without a pause, for the given time: the platform has no idle moment. */
 export const saturate = async (
   stack: Stack,
   { seconds, connections }: { seconds: number; connections: number },

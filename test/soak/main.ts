@@ -10,9 +10,9 @@ import { saturate, watchAnswers } from './answers.ts'
 import { watchMemory } from './memory.ts'
 
 /**
- * `npm run test:soak -- [--minutes 30] [--connections 32] [--at-once 4]`: a platform of its own without an idle moment:
- * operations on real hosts, people who sign in and out, lists over many connections. Exits 1 when a part goes on growing
- * from its middle third to its last, or an answer is a 5xx that does not say when to come back. The verdict of chaos counts too.
+ * `npm run test:soak -- [--minutes 30] [--connections 32] [--at-once 4]`: its own platform without an idle moment:
+ * operations on real hosts, people who sign in and out, lists over many connections. Exits 1 if a part still grows from
+ * its middle third to its last, or an answer is a 5xx that does not say when to retry. The verdict of chaos counts too.
  */
 const {
   minutes,
@@ -23,7 +23,7 @@ const seconds = minutes * 60
 
 const stack = await startStack({
   own_servers: ['postgres', 'redis', 'nats', 'temporal'],
-  // As in production: what is too much is refused.
+  // As in production: excess load is refused.
   env_overrides: {
     SIGNALBOX__PRESSURE__UTILISATION: '0.95',
     SIGNALBOX__PRESSURE__DELAY_MS: '250',
@@ -44,7 +44,7 @@ try {
     await delay(seconds * 1000)
     return { deaths: new Map(), stalls: 0, breaks: 0 }
   }
-  // Makes the accounts with which both sign in.
+  // Creates the accounts with which both sign in.
   await stack.people()
   const [outcome] = await Promise.all([
     wreak(stack, { seed: 1, at_once, harm: onlyTime, print }),

@@ -1,15 +1,15 @@
 import { quantile } from '../bench/lib/graph.ts'
 import { platformMemory } from '../bench/lib/processes.ts'
 
-/** What one part held: the median of each third of the time in MiB, and whether it went on growing. */
+/** The memory of one part: the median of each third of the time in MiB, and whether it kept growing. */
 export type Held = { name: string; thirds: [number, number, number]; grows: boolean }
 
 const EVERY_MS = 5000
-/** A part may end this much above its middle third: caches fill, and a heap moves in steps. */
+/** A part may end this far above its middle third: caches fill, and a heap moves in steps. */
 const SHARE = 0.1
 const ROOM_MIB = 24
 
-/** Takes samples until `end` is called, which says how the memory of each part went by thirds. */
+/** Takes samples until `end` is called, which returns each part's memory by thirds. */
 export const watchMemory = () => {
   const samples: Record<string, number>[] = []
   const timer = setInterval(() => samples.push(platformMemory()), EVERY_MS)

@@ -4,8 +4,8 @@ import type { Running } from '../platform/support/verb.ts'
 import { numbersGiven } from '../support/numbers.ts'
 
 /**
- * The proof of the first start: so many platforms, several at the same moment, at the ports that all of them want, while
- * other processes take the cores. Each has to come up, let somebody in, share nothing and leave nothing.
+ * The test of the first start: several platforms start at the same moment, at the ports that all of them want, while
+ * other processes take the cores. Each must come up, let someone sign in, share nothing and leave nothing behind.
  */
 const {
   platforms,

@@ -4,7 +4,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest()
 const b64 = (bytes: string | Uint8Array) => Buffer.from(bytes).toString('base64url')
 
-/** The little of CBOR (RFC 8949) that a key and an attestation need. */
+/** The part of CBOR (RFC 8949) that a key and an attestation need. */
 const head = (major: number, n: number): Buffer =>
   n < 24
     ? Buffer.from([(major << 5) | n])

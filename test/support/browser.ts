@@ -4,7 +4,7 @@ import { createScreen } from '../../apps/platform/base/screen.ts'
 import type { Account } from '../../apps/platform/demo/client.ts'
 import { locateChromium } from './chromium.ts'
 
-/** Chromium reaches for the network by itself; in tests it talks to this machine only. */
+/** Chromium contacts the network by itself; in tests it talks only to this machine. */
 const ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
@@ -23,10 +23,10 @@ const optionsOf = async () => {
   }
 }
 
-/** A real, headless browser: the system's, or the one that set-up installed. */
+/** A real, headless browser: the system's, or the one that the setup installed. */
 export const launchBrowser = async (): Promise<Browser> => chromium.launch(await optionsOf())
 
-/** A phone with a profile of its own in this folder: apps are installed in no other. */
+/** A phone with its own profile in this folder: apps can be installed in no other kind. */
 export const launchPhone = async (folder: string): Promise<BrowserContext> =>
   chromium.launchPersistentContext(folder, {
     ...(await optionsOf()),
@@ -37,7 +37,7 @@ export const launchPhone = async (folder: string): Promise<BrowserContext> =>
     reducedMotion: 'reduce',
   })
 
-/** Gives a page's browser an authenticator that answers at once, as one with a fingerprint does. */
+/** Gives a page's browser an authenticator that answers at once, like one with a fingerprint. */
 export const addAuthenticator = async (context: BrowserContext, page: Page): Promise<void> => {
   const cdp = await context.newCDPSession(page)
   await cdp.send('WebAuthn.enable')
@@ -53,7 +53,7 @@ export const addAuthenticator = async (context: BrowserContext, page: Page): Pro
   })
 }
 
-/** How many words a part of a page shows; signs alone are none. */
+/** How many words a part of a page shows; symbols alone do not count. */
 export const wordsIn = async (part: Locator): Promise<number> =>
   // biome-ignore lint/performance/useDomNodeTextContent: what a fold hides is not shown
   (await part.innerText()).split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
@@ -67,12 +67,12 @@ export const signInAs = async (page: Page, gateway_url: string, { username, pass
   await page.getByRole('heading', { level: 1, name: /Inbox|Eingang/ }).waitFor()
 }
 
-/** Everything a page complains about: errors of scripts, refused policies, failed loads of its own files. */
+/** Everything a page complains about: script errors, policy violations, failed loads of its own files. */
 export const complaintsOf = (page: Page): string[] => {
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`))
   page.on('console', (message) => {
-    // An expected refusal of the API is logged by the browser as a failed load; that is not the page's mistake.
+    // The browser logs an expected refusal of the API as a failed load; that is not the page's mistake.
     if (
       message.type() === 'error' &&
       !/Failed to load resource: the server responded with a status of 4/.test(message.text())
@@ -82,10 +82,10 @@ export const complaintsOf = (page: Page): string[] => {
   return complaints
 }
 
-/** Violations of WCAG 2.2 A and AA on the page as it stands, one line each. */
+/** Violations of WCAG 2.2 A and AA on the current page, one line each. */
 export const accessibilityOf = async (page: Page): Promise<string[]> => {
   const { violations } = await new AxeBuilder({ page })
-    // No page of ours holds a frame: one run in the page itself, without another tab that puts results together.
+    // Our pages have no frames: the check runs in the page itself, without another tab to combine results.
     .setLegacyMode()
     .options({ resultTypes: ['violations'] })
     .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'])

@@ -5,8 +5,8 @@ import type { Stack } from './stack.ts'
 import { until } from './until.ts'
 
 /**
- * How often each function of ours is called in a running app, by V8's own counters. A signal opens the inspector of the
- * process, which otherwise runs as it always does. The stack is started with NODE_OPTIONS=INSPECTABLE.
+ * How often each of our functions is called in a running app, by V8's own counters. A signal opens the inspector of the
+ * process, which otherwise runs as usual. The stack is started with NODE_OPTIONS=INSPECTABLE.
  */
 export const INSPECTABLE = '--inspect-port=0'
 
@@ -21,7 +21,7 @@ type Script = {
   functions: { functionName: string; ranges: { count: number; startOffset: number }[] }[]
 }
 
-/** The conversation with the inspector of one thread: `deliver` takes its messages. */
+/** The protocol session with the inspector of one thread: `deliver` takes its messages. */
 const conversation = (send: (text: string) => void) => {
   const open = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
   const ask: Ask = (method, params = {}) =>
@@ -94,7 +94,7 @@ const count = (calls: Calls, { url, functions }: Script, fileAt: (offset: number
   }
 }
 
-/** Which of our files a place of a script is in: the workflows are bundled, each module under its name. */
+/** Returns which of our files a place in a script belongs to: workflows are bundled, each module under its name. */
 const fileIn = async ({ scriptId, url }: Script, ask: Ask, sources: Map<string, string>) => {
   if (!url.startsWith('file:')) return () => undefined
   const file = fileURLToPath(url).slice(ROOT.length + 1)

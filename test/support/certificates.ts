@@ -43,7 +43,7 @@ const certificate = ({ name, public_key, issuer, dns, ca = false, expired = fals
 
 export type Identity = { cert: string; key: string; ca: string }
 
-/** An authority that lives as long as the test: `issue` makes a certificate with its key, by this DNS name. */
+/** An authority that lives as long as the test: `issue` makes a certificate and its key for this DNS name. */
 export const createAuthority = () => {
   const { privateKey: key } = generateKeyPairSync('ed25519')
   const issuer = { name: 'test authority', key }

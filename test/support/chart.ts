@@ -23,7 +23,7 @@ export type Any = any
 export const objectsIn = (text: string): Any[] =>
   parseAllDocuments(text).flatMap((one) => (one.contents === null ? [] : [one.toJS()]))
 
-/** The Secrets that the set-up writes for the chart, by their names. */
+/** The Secrets that the setup writes for the chart, by their names. */
 export const writeSecrets = async (): Promise<Map<string, Record<string, string>>> => {
   const out = mkdtempSync(join(tmpdir(), 'signalbox-chart-'))
   try {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
-/** The first screens: the module of the page, and the most that its scripts may weigh compressed. */
+/** The first screens: the page's module, and the maximum compressed size of its scripts. */
 export const SCREENS: Record<string, { page: string | undefined; most: number }> = {
   'the entry': { page: undefined, most: 140_000 },
   'the inbox': { page: 'inbox/page.tsx', most: 150_000 },
@@ -11,7 +11,7 @@ export const SCREENS: Record<string, { page: string | undefined; most: number }>
 
 type Manifest = Record<string, { file: string; imports?: string[] }>
 
-/** The scripts that must be there before this page of a built console works, and their bytes by gzip. */
+/** The scripts that a built console must load before this page works, and their gzipped bytes. */
 export const scriptsOf = (folder: string, page: string | undefined): { files: string[]; bytes: number } => {
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, '.vite/manifest.json'), 'utf8'))
   const chunks = new Set<string>()

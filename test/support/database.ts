@@ -63,7 +63,7 @@ export const testDatabase = async (...areas: Area[]): Promise<{ url: string; dro
   })
   return {
     url: urlOf(name),
-    // Connections that are being closed have a moment for it: to force them would be an error of whoever holds them.
+    // Connections that are being closed get a moment for it: forcing them would cause an error in their holder.
     drop: () =>
       withAdmin(async (admin) => {
         const open = async () =>

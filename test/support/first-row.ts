@@ -8,7 +8,7 @@ const LOOK = `new MutationObserver((_, look) => {
   look.disconnect()
 }).observe(document, { childList: true, subtree: true })`
 
-/** Watches reloads of a list: which paths were asked until its first row was in the page, by the browser's own clock. */
+/** Watches reloads of a list: the paths requested until its first row was in the page, by the browser's own clock. */
 export const watchFirstRow = async (page: Page): Promise<(reload: () => Promise<unknown>) => Promise<string[]>> => {
   await page.addInitScript(LOOK)
   const session = await page.context().newCDPSession(page)
@@ -20,7 +20,7 @@ export const watchFirstRow = async (page: Page): Promise<(reload: () => Promise<
   return async (reload) => {
     asked = []
     await reload()
-    // The page's own policy lets no text be evaluated in it; the browser may, at our word.
+    // The page's own policy forbids evaluating text in it; the browser may do so on our behalf.
     const at = await until(() => page.evaluate<number | undefined>('window.first_row_at').catch(() => undefined), {
       ...{ what: 'the first row', timeout_ms: 60_000 },
     })

@@ -5,7 +5,7 @@ import { Transform } from 'node:stream'
 /** Sees the bytes of one connection in each direction. */
 export type Watch = (connection: object, direction: 'sent' | 'answered', bytes: Buffer) => void
 
-/** A TCP pass-through that can be cut: the server behind it is then away for whoever goes through here. */
+/** A TCP pass-through that can be cut: then its clients cannot reach the server behind it. */
 export const startLink = async (target: string) => {
   let { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
@@ -64,20 +64,20 @@ export const startLink = async (target: string) => {
       delay_ms = 0
       thaw()
     },
-    /** Nothing passes any more, and nobody is told: as when a machine stops, or a packet filter swallows all. */
+    /** Nothing passes, and no one is notified: as when a machine stops, or a packet filter drops everything. */
     freeze: () => {
       frozen = true
     },
     thaw,
-    /** Whatever passes arrives so much later, in each direction. */
+    /** Delays everything that passes, in each direction. */
     slow: (by_ms: number) => {
       delay_ms = by_ms
     },
-    /** Shows what passes on each connection; undefined ends it. */
+    /** Shows the bytes that pass on each connection; `undefined` ends it. */
     watch: (watcher: Watch | undefined) => {
       watch = watcher
     },
-    /** Cuts what is open and leads to another server from now on. */
+    /** Cuts open connections and leads to another server from now on. */
     turnTo: (other: string) => {
       ;({ hostname, port } = new URL(other))
       for (const socket of sockets) socket.destroy()

@@ -5,7 +5,9 @@ import { until } from './until.ts'
 const STEPS = ['drain', 'move', 'verify', 'undrain']
 const EACH = 100
 
-/** An operation of four steps on so many hosts (500 at most), whose first step has ended on all of them; a gate holds the others. */
+/**
+ * An operation of four steps on `hosts` hosts (at most 500): the first step has ended on all, a gate holds the others.
+ */
 export const startMany = async (people: { ada: Person; olga: Person; eva: Person }, hosts: number): Promise<string> => {
   const names = Array.from({ length: hosts }, (_, i) => `many-${String(i + 1).padStart(3, '0')}`)
   for (let from = 0; from < hosts; from += EACH) {
@@ -37,7 +39,7 @@ export const startMany = async (people: { ada: Person; olga: Person; eva: Person
         gates: [{ gate_id: 'go', question: 'Move them now?', guards: names.map((host) => `move.${host}`), policy }],
       },
     })
-  // A plan is refused until operations has heard of every host.
+  // A plan is refused until operations has received every host.
   const { operation_id } = await until(start, { what: 'the plan of all hosts', timeout_ms: 60_000, every_ms: 500 })
   const last = async () => {
     const { items } = await people.eva.get<{ items: unknown[] }>(

@@ -18,7 +18,7 @@ export const numbersGiven = <Name extends string>(
     if (Object.values(given).every((value) => Number.isFinite(value) && value >= 0))
       return given as Record<Name, number>
   } catch {
-    // Said below.
+    // Reported below.
   }
   console.error(`usage: npm run ${script} -- ${named.map(([name, n]) => `[--${name} ${n}]`).join(' ')}`)
   process.exit(2)

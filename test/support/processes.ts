@@ -8,20 +8,20 @@ import { entryOf } from '../../apps/platform/run/apps.ts'
 import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
 import { NODE_ARGUMENTS } from '../../apps/platform/run/supervisor.ts'
 
-/** The variables of an app's two ports: what others reach, and RPC, health and metrics. */
+/** The variables of an app's two ports: one for other clients, one for RPC, health and metrics. */
 const PORTS = {
   session: ['SESSION__HTTP__PORT', 'SESSION__RPC__PORT'],
   gateway: ['GATEWAY__HTTP__PORT', 'GATEWAY__INTERNAL__PORT'],
 } as const
 
-/** A busy machine is no reason to refuse: only what a test asks about is bounded. */
+/** A busy machine is no reason to refuse: only the limits under test apply. */
 const PATIENT = {
   SIGNALBOX__PRESSURE__UTILISATION: '1',
   SIGNALBOX__PRESSURE__DELAY_MS: '60000',
   GATEWAY__PRESSURE__DELAY_MS: '60000',
 }
 
-/** Starts an app as a process of its own, as production does, and waits until it is ready. */
+/** Starts an app as a separate process, as production does, and waits until it is ready. */
 export const startProcess = async (app: keyof typeof PORTS, env: Record<string, string>) => {
   const ports = createPorts()
   const [http, internal] = [await ports.take(app, 0), await ports.take(`${app} (internal)`, 0)]

@@ -13,7 +13,7 @@ import { until } from './until.ts'
 
 const SAFE = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction', '--save', '']
 
-/** A Redis of a test's own, for tests that a shared one cannot serve: replicas, and an outage. */
+/** A separate Redis, for tests that a shared one cannot serve: replicas, and an outage. */
 export const startOwnRedis = async () => {
   const program = await locateRedis(silentScreen)
   const port = await createPorts().take('redis', 0)
@@ -31,9 +31,9 @@ export const startOwnRedis = async () => {
     program,
     port,
     client,
-    /** As a machine that is gone. */
+    /** Like a machine that is gone. */
     kill: () => child.kill('SIGKILL'),
-    /** Copies another one from now on; resolves when it has all that the other had. */
+    /** Replicates another one from now on; resolves when it has all of the other's data. */
     follow: async (primary: string) => {
       const { hostname, port: of } = new URL(primary)
       await client.replicaof(hostname, Number(of))
@@ -43,7 +43,7 @@ export const startOwnRedis = async () => {
       await until(async () => (await other.wait(1, 1000)) === 1, { what: 'the primary to count its replica' })
       other.disconnect()
     },
-    /** Copies no more and takes writes: what a fail-over makes of a replica. */
+    /** Stops replicating and accepts writes, as a failover does with a replica. */
     promote: () => client.replicaof('NO', 'ONE'),
     stop: async () => {
       client.disconnect()
@@ -54,10 +54,10 @@ export const startOwnRedis = async () => {
   }
 }
 
-/** Who is watched: a primary of Redis and the password of its default account. */
+/** The watched server: a Redis primary and the password of its default account. */
 type Watched = { program: string; port: number; password?: string }
 
-/** Sentinels that watch one primary as `signalbox` and put a replica in its place a second after it went silent. */
+/** Sentinels that watch one primary as `signalbox` and replace it with a replica a second after it went silent. */
 export const sentinelsOf = async ({ program, port: of, password }: Watched, count: number, dir: string) => {
   const ports = createPorts()
   const seats = await Promise.all(Array.from({ length: count }, (_, i) => ports.take(`sentinel ${i + 1}`, 0)))
@@ -95,7 +95,7 @@ export const sentinelsOf = async ({ program, port: of, password }: Watched, coun
   }
   return {
     nodes,
-    /** As SIGNALBOX__REDIS__SENTINELS says it. */
+    /** In the form of SIGNALBOX__REDIS__SENTINELS. */
     addresses: seats.map((port) => `127.0.0.1:${port}`).join(),
     /** Resolves when all know this many replicas and one another. */
     know: (replicas: number) =>

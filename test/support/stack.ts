@@ -17,13 +17,13 @@ import { type ServerName, scratchFolder, withoutGivenServers } from './servers.t
 export type StackOptions = {
   /** Names of the apps to run; all by default. */
   apps?: readonly string[]
-  /** Variables laid over the environment of every app that reads them. */
+  /** Variables that override the environment of every app that reads them. */
   env_overrides?: Record<string, string>
-  /** Servers of its own instead of those of the run, for tests that kill or pause them. */
+  /** Separate servers instead of those of the run, for tests that kill or pause them. */
   own_servers?: readonly ServerName[]
   /** Builds the console and lets the gateway serve it. */
   console?: boolean
-  /** Where an agent outside takes work: of the pool `lab`. */
+  /** Where an outside agent takes work of the pool `lab`. */
   agent_url?: string
   /** The apps reach their servers through links that can be cut. */
   linked?: boolean
@@ -32,7 +32,7 @@ export type StackOptions = {
 export const LINKED = ['postgres', 'redis', 'nats', 'temporal'] as const
 export type Links = Record<(typeof LINKED)[number], Link>
 
-/** A link before each server, and the servers as they are seen through it. */
+/** A link in front of each server, and the servers as they are seen through it. */
 const linksTo = async (servers: Servers): Promise<{ links: Links; led: Servers }> => {
   const { postgres, redis, nats, temporal } = servers
   const to = {
@@ -60,7 +60,7 @@ const linksTo = async (servers: Servers): Promise<{ links: Links; led: Servers }
   }
 }
 
-/** The demo hosts of a stack listen on ports of their own, so its worker may go to any port of this machine. */
+/** The demo hosts of a stack listen on their own ports, so its worker may go to any port of this machine. */
 export const policyWith = (agent_url: string | undefined) => {
   const destinations = [{ scheme: 'http', host: '*', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }]
   const pools = {
@@ -73,7 +73,7 @@ export const policyWith = (agent_url: string | undefined) => {
 }
 
 const LIMIT = '100000/60/100000'
-/** Many logins from one address are the normal case of a test; the tests of the limits set their own. */
+/** Many logins from one address are normal in tests; the tests of the limits set their own. */
 const RAISED_LIMITS: Record<string, string> = Object.fromEntries(
   [
     ...['LOGIN_IP', 'LOGIN_NAME', 'REFRESH_IP', 'API', 'FAILED_TOKENS', 'JWKS', 'ENROL', 'DEVICE'].map(
@@ -82,10 +82,10 @@ const RAISED_LIMITS: Record<string, string> = Object.fromEntries(
     ...['REFRESH', 'PASSWORD', 'LOGIN_FAILURES'].map((n) => `SESSION__LIMITS__${n}`),
   ].map((name) => [name, LIMIT]),
 )
-/** All people of a test come from one address, and several of them at once. */
+/** All people of a test come from one address, several of them at once. */
 const ONE_ADDRESS = { CREDENTIAL__HASH__PER_KEY: '100' }
 /**
- * A whole platform on a small machine beside other tests is always busy: only what is under way is bounded, and a process
+ * A whole platform on a small machine next to other tests is always busy: only work in flight is bounded, and a process
  * that waits for a core has not lost its Redis.
  */
 const PATIENT: Record<string, string> = {
@@ -102,12 +102,12 @@ const QUICK_HASHES = {
   CREDENTIAL__HASH__PARALLELISM: '1',
 }
 
-/** What every app of a platform of tests is told. */
+/** The settings of every app of a test platform. */
 export const TEST_SETTINGS: Record<string, string> = { ...RAISED_LIMITS, ...ONE_ADDRESS, ...QUICK_HASHES, ...PATIENT }
 
 /**
  * Starts a whole platform, or some apps of it, as real processes on free ports, wired by the same table as `npm start`:
- * an own database, Redis prefix, NATS prefix and task queues on the servers of the run. Call `stop` when done.
+ * its own database, Redis prefix, NATS prefix and task queues on the servers of the run. Call `stop` when done.
  */
 export const startStack = async (options: StackOptions = {}) => {
   const dir = scratchFolder()
@@ -133,7 +133,7 @@ export const startStack = async (options: StackOptions = {}) => {
       programs: await ensureServers(silentScreen),
       apps: wanted,
       database,
-      // On a server of its own each account has rights on the names without a prefix only.
+      // On a separate server each account has rights only on the names without a prefix.
       prefix: {
         nats: own.includes('nats') ? '' : `t${id}`,
         redis: own.includes('redis') ? '' : `t${id}_`,
@@ -159,7 +159,7 @@ export const startStack = async (options: StackOptions = {}) => {
 }
 
 export type Stack = Awaited<ReturnType<typeof startStack>>
-/** A platform as those who use it see it, and its database. */
+/** A platform as its users see it, and its database. */
 export type Site = Pick<Stack, 'context' | 'dir' | 'gateway_url' | 'database_url' | 'people' | 'url'>
 
 const stackOf = (platform: Platform) => {
@@ -174,17 +174,17 @@ const stackOf = (platform: Platform) => {
     servers,
     gateway_url,
     database_url: servers.postgres.url(undefined, context.database),
-    /** The listener that the gateway calls; of an app without one, its internal listener. */
+    /** The listener that the gateway calls; for an app without one, its internal listener. */
     url: (name: string) => `http://127.0.0.1:${context.ports[name]?.http ?? context.ports[name]?.internal}`,
     /** RPC, /internal, /health and /metrics. */
     internal: (name: string) => `http://127.0.0.1:${context.ports[name]?.internal}`,
     pid: (name: string) => processOf(name).pid,
     log: (name: string) => processOf(name).log,
-    /** Kills an app or an own server as a crash would; the supervisor starts it again. */
+    /** Kills an app or a separate server as a crash would; the supervisor starts it again. */
     strike: (name: string) => processOf(name).kill('SIGKILL'),
-    /** Ends an app or an own server with this signal and leaves it down. */
+    /** Ends an app or a separate server with this signal and leaves it down. */
     kill: (name: string, signal: NodeJS.Signals = 'SIGKILL') => processOf(name).crash(signal),
-    /** Starts it (again) and waits until it is ready; a running one is stopped in order first. */
+    /** Starts it (again) and waits until it is ready; a running one is first stopped in an orderly way. */
     restart: async (name: string) => {
       await processOf(name).stop()
       await processOf(name).start()

@@ -49,7 +49,7 @@ const fromLibrary = (target: string): Source => ({
   },
 })
 
-/** Not the shim of a version manager, which asks for settings that a sandbox has not. */
+/** Not a version manager's shim, which needs settings that a sandbox lacks. */
 const realPython = async (python: string): Promise<string> =>
   (await run(python, ['-c', 'import sys; print(sys.executable)'], { timeout_ms: 30_000 })).trim()
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { run, type Source } from '../../apps/platform/servers/sources.ts'
 
-/** Files of Debian packages in a folder of the cache. Not installed: a package of a server would start it. */
+/** Files of Debian packages in a folder of the cache. Not installed, because a server's package would start it. */
 export const unpacked = (home: string, packages: readonly string[], program: string): Source => ({
   what: `apt-get download ${packages.join(' ')}`,
   run: async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Waits until `probe` gives something truthy (or stops throwing) and returns it; fails with the last reason after the time-out. */
+/** Retries `probe` until it returns a truthy value, and returns that; fails with the last reason after the timeout. */
 export const until = async <T>(
   probe: () => Promise<T> | T,
   {

@@ -5,7 +5,7 @@ export type Cost = { trips: number; statements: string[] }
 
 type Talk = { unread: Buffer; open: number; prepared: Map<string, string>; bound: string }
 
-/** Whole messages of the protocol, each with its type and its content; what has only begun stays in `unread`. */
+/** Whole messages of the protocol, each with its type and its content; an incomplete one stays in `unread`. */
 function* messages(talk: { unread: Buffer }, bytes: Buffer): Generator<[type: string, content: Buffer]> {
   talk.unread = Buffer.concat([talk.unread, bytes])
   while (talk.unread.length >= 5) {
@@ -23,8 +23,8 @@ const talkOf = (): Talk => ({ unread: NONE, open: 0, prepared: new Map(), bound:
 const textsIn = (content: Buffer): string[] => content.toString().split('\0')
 
 /**
- * Counts the statements and round trips that pass a link to Postgres. A statement that goes out while an answer is
- * awaited costs no trip of its own.
+ * Counts the statements and round trips that pass a link to Postgres. A statement that is sent while an answer is
+ * awaited costs no extra trip.
  */
 export const watchWire = (link: Link, ignore: RegExp) => {
   const talks = new WeakMap<object, { sent: Talk; answered: { unread: Buffer } }>()
@@ -47,7 +47,7 @@ export const watchWire = (link: Link, ignore: RegExp) => {
     const talk = talks.get(connection) ?? { sent: talkOf(), answered: { unread: NONE } }
     if (!talks.has(connection)) {
       talks.set(connection, talk)
-      // The first message of a connection has no type: what is sent up to the first answer is its beginning.
+      // The first message of a connection has no type: everything sent before the first answer is its beginning.
       if (bytes[0] === 0) {
         talk.sent.open = 1
         return

@@ -8,10 +8,10 @@ const GERMAN = `${WORDS}-de`
 /** A text of the console in both languages, under the path of its key; texts that a function makes are left out. */
 export type Pair = { key: string; english: string; german: string }
 
-/** Every text that the console has in German, beside the English one. */
+/** Every text that the console has in German, with the English one. */
 export const wordPairs = async (): Promise<Pair[]> => {
   const modules = readdirSync(GERMAN, { recursive: true, encoding: 'utf8' }).filter(
-    // The words of refusals have their English ones in the table of codes.
+    // The English words of refusals are in the table of codes.
     (path) => path.endsWith('.ts') && existsSync(join(WORDS, path)),
   )
   const pairs = await Promise.all(

@@ -9,10 +9,10 @@ import { createEngine, type Engine, node } from './support/engine.ts'
 let engine: Engine
 const commands: ResourceUpdateCommand[] = []
 let answer: (command: ResourceUpdateCommand, call: number) => { status: number; body: unknown }
-/** What the catalog says that the target stands at; nothing: it does not answer. */
+/** The target's version in the catalog's answer; `undefined`: it does not answer. */
 let version: number | undefined = 4
 let asked = 0
-/** The resource, for who looks at it. */
+/** The resource, for callers that read it. */
 let document: Record<string, unknown> = {}
 const server = createServer(async (req, res) => {
   const chunks: Buffer[] = []
@@ -100,7 +100,7 @@ it('begins nothing on a target that has moved on in the catalog, until that has 
   await until(async () => (await blocked())?.kind === 'catalog', { timeout_ms: 30_000 })
   expect(await blocked()).toMatchObject({ id: 'host-1', message: expect.stringContaining('as it was planned') })
   expect(await engine.read.attempts(operation_id)).toEqual([])
-  // A version that moved without a value is pinned anew.
+  // A version that changed without a value is pinned again.
   await engine.pool.query(`update operations.operations set pins = '{"host-1": 5}' where operation_id = $1`, [
     operation_id,
   ])

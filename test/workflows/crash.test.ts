@@ -33,7 +33,7 @@ afterAll(async () => {
   await engine.close()
 })
 
-/** The worker as a process of its own, on this test's database and queues. */
+/** The worker as a separate process, on this test's database and queues. */
 const startWorker = (crash_at?: string): ChildProcess => {
   const worker = spawn(process.execPath, [MAIN], {
     cwd: ROOT,
@@ -153,7 +153,7 @@ it('killed in the middle of a watch, the next worker goes on at the sample where
   await once(doomed, 'exit')
   const next = startWorker()
   expect((await engine.ends(operation_id)).status).toBe('succeeded')
-  // The third sample is taken again only if the worker died before it was written down.
+  // The third sample is taken again only if the worker died before it was recorded.
   expect([5, 6]).toContain(probes())
   next.kill('SIGKILL')
   await once(next, 'exit')

@@ -8,7 +8,7 @@ import { operation_control } from '../../db/operations/tables/index.ts'
 import { until } from '../support/until.ts'
 import { createEngine, type Engine, gate, node, WORKFLOWS } from './support/engine.ts'
 
-/** Builds of the workflows that are wrong in one place, beside the one that is right. */
+/** Builds of the workflows that are wrong in one place, next to the correct one. */
 let engine: Engine
 const folders: string[] = []
 const build = (file: string, right: string, wrong: string): string => {
@@ -39,7 +39,7 @@ const graph = () => ({
   nodes: [node('a'), node('b', { depends_on: ['a'] }), node('c', { depends_on: ['b'] })],
   gates: [gate('go', ['c'])],
 })
-/** The rows say so, and what to do; nothing starts any more. */
+/** The rows report it, and what to do; nothing starts. */
 const pausedByMismatch = async (operation_id: string, why: string) => {
   await until(async () => (await engine.read.operation(operation_id)).status === 'paused', {
     timeout_ms: 30_000,
@@ -67,7 +67,7 @@ it('a reducer that throws pauses its operation in the rows; with the right build
   expect(await engine.sendPending(operation_id)).toEqual(['pause'])
 
   await engine.deploy(WORKFLOWS)
-  // The engine takes what had waited, the pause too, and only a person lets it go on.
+  // The engine takes the commands that had waited, including the pause, and only a person can resume it.
   const taken = async () =>
     (
       await engine.pool.query(

@@ -392,7 +392,7 @@ describe('leases', () => {
     await engine.statusIs(operation_id, 'paused')
     expect(await engine.read.operation(operation_id)).toMatchObject({ pause_reason: 'catalog_drift' })
     expect(target.paths()).toEqual(['/a'])
-    // Who resumes takes the version over.
+    // A person who resumes accepts the new version.
     await engine.pool.query(`update operations.operations set pins = '{"three": 5}' where operation_id = $1`, [
       operation_id,
     ])

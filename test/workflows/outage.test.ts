@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import { createEngine, type Engine, node } from './support/engine.ts'
 import { startTarget, type Target } from './support/target.ts'
 
-/** Longer than five tries of the engine with their back-off: what gives up earlier ends as one nobody knows about. */
+/** Longer than five tries of the engine with backoff: an attempt that gives up earlier ends with an unknown outcome. */
 const OUTAGE_MS = 18_000
 
 const calls = (path: string) => target.calls.filter((call) => call.path === path).length

@@ -6,7 +6,7 @@ import { nodes, operation_control } from '../../db/operations/tables/index.ts'
 import { createEngine, type Engine, node } from './support/engine.ts'
 import { startTarget, type Target } from './support/target.ts'
 
-/** What the target says of itself is compared with the plan just before the first effect. */
+/** The target's own answer is compared with the plan just before the first effect. */
 let engine: Engine
 let target: Target
 let runs: string
@@ -46,7 +46,7 @@ it('a target that is as planned is read once, with the secrets of its step, and 
 })
 
 describe('a target that is not as planned', () => {
-  // Each would otherwise let the operation go on, end it, or try again.
+  // Each would otherwise let the operation continue, end it, or try again.
   it.each([
     { on_failure: 'hold' },
     { on_failure: 'compensate' },

@@ -9,9 +9,10 @@ import { createEngine, gate, node } from './support/engine.ts'
 
 /**
  * Records the history of an operation for replay.test.ts. It has parallel nodes, a retry, a condition, an intervention,
- * a patch, a gate that releases leases, an approval that comes too late and a pause over a drift. A freeze comes and goes, an agent and a full pool have
- * work, and a cancel is forced. Run it with `node test/workflows/record-history.ts <name>` with the servers' addresses
- * in the environment. Old histories stay: code that cannot carry them on must not be deployed over running operations.
+ * a patch, a gate that releases leases, an approval that comes too late and a pause over a drift. A freeze comes and
+ * goes, an agent and a full pool have work, and a cancel is forced. Run it with `node test/workflows/record-history.ts
+ * <name>` with the servers' addresses in the environment. Old histories stay: code that cannot continue them must not
+ * be deployed over running operations.
  */
 const name = process.argv[2]
 if (!name || !/^[a-z0-9-]+$/.test(name)) throw new Error('usage: node test/workflows/record-history.ts <name>')
@@ -78,7 +79,7 @@ const approve = (round: number, more: { not_after?: string } = {}) =>
     (tx) => tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(own),
     more,
   )
-// Its rows are put back before anything starts.
+// Its rows are restored before anything starts.
 await approve(1, { not_after: new Date(Date.now() - 1000).toISOString() })
 await until(async () => {
   const { status, round } = await engine.read.gate(operation_id, 'go')

@@ -98,7 +98,7 @@ const pageOf = (spec: GraphSpec): GraphPage => {
   }
 }
 
-/** Everything of a state but caches whose order does not matter. */
+/** Everything in a state except caches whose order does not matter. */
 const shape = (s: State) => {
   const { ready, instant, undo_ready, dues, graph, out, rolling, nodes, attention, parked, waits, ...rest } = s
   const sorted = (set: Set<number>) => [...set].sort((a, b) => a - b)
@@ -137,9 +137,9 @@ class Run {
   readonly dice: Dice
   readonly rolls: boolean
   state: State
-  /** Attempts that were out after the last step. */
+  /** Attempts that were in flight after the last step. */
   out = 0
-  /** The world is kind now: what is asked for succeeds. */
+  /** From now on the world is kind: every request succeeds. */
   kind = false
 
   constructor(spec: GraphSpec, dice: Dice, rolls: boolean) {
@@ -161,7 +161,8 @@ class Run {
 
   check() {
     checkState(this.state)
-    // A limit may be lowered under what is out already; the catalog write of a node that a person marked needs no place.
+    // A limit may be lowered below the attempts in flight; the catalog write of a node that a person marked needs no
+    // place.
     const out = this.state.nodes.filter(({ doing }) => doing === 'attempt' || doing === 'poll').length
     if (out > this.out) expect(out).toBeLessThanOrEqual(this.state.max_parallel)
     this.out = out
@@ -175,11 +176,11 @@ class Run {
     const guarded = this.state.graph.gates_of.map((gates) => [...gates])
     this.state = restore(carried, this.world.pages, this.world.now)
     this.check()
-    // The rows may be ahead: then the graph is the newer one, and the command that tells of it is on its way.
+    // The rows may be ahead: then the graph is the newer one, and the command that reports it is in flight.
     if (newer) return
     const known = this.state.graph.gates_of
     for (const [i, gates] of guarded.entries()) expect(known[i]).toEqual(expect.arrayContaining(gates))
-    // So may be the gates of a node: those that are more than the command will add.
+    // The gates of a node may be ahead, too: the command will add the extra ones.
     if (known.every((gates, i) => gates.length === guarded[i]?.length)) expect(shape(this.state)).toEqual(before)
   }
 
@@ -278,11 +279,11 @@ class Run {
     }
   }
 
-  /** At the moment an effect begins: dependencies are as the join wants them, and nothing forbids it. */
+  /** At the moment an effect begins: dependencies satisfy the join, and nothing forbids it. */
   checkBegin(i: number, role: 'run' | 'undo', slice: number) {
     if (slice > 0) return
     const good = (dep: number) => this.state.nodes[dep]?.settled === 1
-    // By the rows as they are now: whatever graph the reducer knows of.
+    // By the current rows, whichever graph the reducer knows.
     const row = this.world.nodes()[i]
     const deps = row?.[3] ?? []
     expect(row?.[5]).toBeUndefined()
@@ -319,7 +320,7 @@ class Run {
     else this.retry()
   }
 
-  /** A random intervention of those that the rules allow on the rows. */
+  /** A random intervention among those that the rules allow on the rows. */
   intervene() {
     const { world } = this
     if (this.dice(8) === 0 && world.control !== 'cancel') {
@@ -335,7 +336,7 @@ class Run {
         i,
       }))
     })
-    // The rarest first: an undo while the operation stands.
+    // The rarest first: an undo while the operation is paused or blocked.
     const undos = allowed.filter(({ type }) => type === 'trigger_compensation')
     const from = undos.length > 0 && this.dice(2) === 0 ? undos : allowed
     const chosen = from[this.dice(from.length)]
@@ -373,7 +374,7 @@ class Run {
       world.propose([i], ({ nodes }) => void nodes[i]?.[3].push(other))
   }
 
-  /** A new node, before an untouched one where there is one. */
+  /** A new node, before an untouched one if one exists. */
   proposeNode(before: number | undefined) {
     const { world } = this
     const after = before === undefined ? new Set<number>() : this.after(before)
@@ -454,7 +455,7 @@ class Run {
     const { world } = this
     // At rest and not ended: there is a due time, or readers are told why nothing moves.
     if (!Number.isFinite(world.wake)) expect(world.blocked_on.length).toBeGreaterThan(0)
-    // Everything has been told by now: the state stands on the graph of the rows, and no patch holds that is not open.
+    // All messages have arrived: the state has the graph of the rows, and only an open patch holds nodes.
     if (world.tasks.length === 0 && world.signals.length === 0) {
       expect(this.state.plan_revision).toBe(world.revision)
       expect(Object.values(this.state.holds).filter((id) => id !== world.patch?.id)).toEqual([])
@@ -535,7 +536,7 @@ describe('reducer', () => {
     const [begun] = taken('run')
     if (!begun) throw new Error('nothing was begun')
     for (const { batch } of taken('record')) take({ type: 'recorded', at, result: world.record(batch) })
-    // Other inputs are written down while the attempt is on its way to its claim, which they make void.
+    // Other inputs are recorded while the attempt is on its way to its claim, which they void.
     world.generations[0] = 2
     const command = world.command('intervene', { type: 'set_input', node_id: 'n0', generation: 2 })
     take({ type: 'command', at, command })
@@ -576,7 +577,7 @@ describe('reducer', () => {
         result: { status: 'refused', refusal },
       }
     }
-    // The freeze was withdrawn after the claim had looked, and that is known before the refusal comes.
+    // The freeze was withdrawn after the claim had looked, and the reducer learns that before the refusal arrives.
     const lifted = world.command('calendar_changed', { entry_ids: ['launch'] })
     run(s, { type: 'command', at, command: lifted }, refused(lifted.seq - 1))
     expect(run(s, { type: 'due', at: at + 2000 })).toHaveLength(1)

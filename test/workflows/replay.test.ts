@@ -19,7 +19,7 @@ const recorded = (): Recorded[] =>
     .filter((name) => name.endsWith('.json'))
     .map((name) => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')))
 
-/** The changes of the workflow that a history was recorded with. */
+/** The workflow's change markers with which a history was recorded. */
 const markersOf = ({ history }: Recorded): string[] =>
   history.events.flatMap(({ markerRecordedEventAttributes: marker }) =>
     marker?.markerName === 'core_patch'

@@ -57,7 +57,7 @@ it('gives the same end when it continues as new every 40 events, nothing is cach
   expect(await plainTexts(operation_id)).toEqual([])
 })
 
-/** The payloads of a history that anybody could read who sees the engine's store. */
+/** The payloads of a history that anyone with access to the engine's store could read. */
 const plainTexts = async (workflowId: string): Promise<string[]> => {
   const history = await engine.client.workflow.getHandle(workflowId).fetchHistory()
   const plain: string[] = []

@@ -49,7 +49,7 @@ it('keeps an operation on the build that began it, also when it continues as new
   expect(runId).not.toBe(firstExecutionRunId)
   const { behavior, deploymentVersion } = raw.workflowExecutionInfo?.versioningInfo ?? {}
   expect(behavior).toBe(1)
-  // What only waits looks for a newer build once a day.
+  // A workflow that only waits looks for a newer build once a day.
   const { events } = await handle.fetchHistory()
   const waits = events?.map(({ timerStartedEventAttributes: timer }) => Number(timer?.startToFireTimeout?.seconds))
   expect(waits).toContain(86_400)

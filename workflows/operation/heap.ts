@@ -1,4 +1,4 @@
-/** A least-first queue of pairs, compared by the first number, then the second: its order never depends on arrival. */
+/** A min-first queue of pairs, compared by the first number, then the second: its order never depends on arrival. */
 export class Heap {
   #items: [number, number][] = []
 

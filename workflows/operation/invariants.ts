@@ -3,9 +3,9 @@ import { at as item } from './state/graph.ts'
 import type { State } from './state/types.ts'
 
 /**
- * What must never be, whatever came before: looked at after each step, at the cost of what the step sends out
- * (operations.md 8). Returns what is broken. The rows would refuse such a claim as well; here it means that the state
- * itself is wrong, so none of it is carried out.
+ * Returns which invariant is broken, whatever happened before. It runs after each step, and its cost depends only on
+ * the step's effects (operations.md 8). The rows would refuse such a claim as well. Here it means that the state itself
+ * is wrong, so none of the step is carried out.
  */
 export const brokenInvariant = (s: State, effects: readonly Effect[]): string | undefined => {
   if (s.in_flight < 0 || s.running < 0 || s.unsettled < 0 || s.activities < 0) return 'a counter is below zero'

@@ -4,17 +4,20 @@ import type { Bookkeeping, Execution, Local } from '../../activities/index.ts'
 import type { OperationInput } from './messages.ts'
 import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect } from './state/events.ts'
 
-/** Time over its slice that an activity may take: claim and result each wait 20 s for a Postgres that is away. */
+/** Time beyond its slice that an activity may take: claim and result each wait up to 20 s for Postgres. */
 const MARGIN_S = 45
 
 const patient = { initialInterval: 200, maximumInterval: '10s', backoffCoefficient: 2 } as const
-/** Each is short, may be repeated, and is repeated until Postgres answers. */
+/** Each activity is short and repeatable, and is retried until Postgres answers. */
 const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
   proxyActivities<Bookkeeping>({ taskQueue: bookkeeping_queue, startToCloseTimeout: '10s', retry: patient })
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether search attributes wait for the record that they show. Such operations know all older changes too. */
+/**
+ * Whether search attributes are written only after the record that they show. Such operations also have all older
+ * changes.
+ */
 export const showsAtRest = (): boolean => patched('show-at-rest')
 
 /** Whether the rows of a refused command are put back before a node starts. */
@@ -23,25 +26,25 @@ export const undoesFirst = (): boolean => showsAtRest() || patched('undo-first')
 /** Whether the last facts are recorded with the end. */
 export const closesWithRecord = (): boolean => undoesFirst() || patched('close-with-record')
 
-/** The graph of the operation, page by page, read where the workflow runs: a start waits for nobody's queue. */
+/** Loads the graph of the operation page by page, in the workflow's own process: a start waits for no queue. */
 export const loadPages = async (input: OperationInput): Promise<GraphPage[]> => {
   const { operation_id } = input
   const { load_graph } = closesWithRecord() || patched('local-graph') ? local : bookkeeping(input)
   const pages: GraphPage[] = []
   for (let from: number | null = 0; from !== null; from = pages.at(-1)?.next ?? null)
     pages.push(await load_graph({ operation_id, from }))
-  // A patch came between two pages: they are read again.
+  // A patch was applied between two pages, so they are read again.
   if (pages.some(({ plan_revision }) => plan_revision !== pages[0]?.plan_revision)) return loadPages(input)
   return pages
 }
 
 /**
  * Starts the effects of the reducer; each pushes its result back as an event. A result is a value: an activity that
- * fails for good means that nobody knows, which the reducer is told as such.
+ * fails permanently is reported to the reducer as an unknown outcome.
  */
 export const createLauncher = (input: OperationInput, push: Push, traced: () => Traced) => {
   const launching: Launching = { input, push, traced, activities: activitiesOf(input) }
-  // Only a forced cancel tells attempts to stop, and it tells all: a scope for each would cost five promises a node.
+  // Only a forced cancel stops attempts, and it stops all of them; a scope for each would cost five promises per node.
   let attempts = new CancellationScope({ cancellable: true })
   const timer = createTimer(push)
 
@@ -93,7 +96,7 @@ export const createLauncher = (input: OperationInput, push: Push, traced: () => 
 type Push = (event: Event) => void
 /** The effect of one type. */
 type EffectOf<T extends Effect['type']> = Extract<Effect, { type: T }>
-/** The trace that the work belongs to: that of the command taken last. It is data; activities make the spans. */
+/** The trace that the work belongs to: that of the command taken last. It is data; activities create the spans. */
 export type Traced = { trace?: string }
 type Launching = {
   input: OperationInput
@@ -136,7 +139,7 @@ const run = ({ input: { operation_id }, push, traced, activities }: Launching, e
     .then(ended, (error: unknown) => ended({ status: 'unknown', error: lost(error) }))
 }
 
-/** Nobody waits for it: the agent also hears in the answer to its next word. */
+/** Nothing waits for this: the agent also learns it from the answer to its next message. */
 const tellAgent = ({ input: { operation_id }, activities }: Launching, effect: EffectOf<'cancel_attempt'>): void => {
   const { type: _, ...attempt } = effect
   if (!patched('cancel-attempt')) return
@@ -181,8 +184,8 @@ const summaryOf = ({ name, role, attempt, slice }: RunEffect): string =>
 
 const DAY_MS = 86_400_000
 /**
- * One timer for the nearest due time, replaced only by an earlier one. Firing early is harmless, so none lasts longer than
- * a day: the engine bounds timers, and a run that only waits is looked at now and then.
+ * One timer for the nearest due time, replaced only by an earlier one. Firing early is harmless, so none lasts longer
+ * than a day: the engine bounds timers, and a run that only waits is still checked now and then.
  */
 const createTimer = (push: (event: Event) => void) => {
   let set: { at: number; scope: CancellationScope } | undefined

@@ -2,22 +2,22 @@ import type { Sinks } from '@temporalio/workflow'
 import type { Actor, CancelMode, GateStatus } from '../../apps/shared/contracts/operations/graph.ts'
 import type { NodeIntervention } from './rules/nodes.ts'
 
-/** Workflow type and names of its messages: one spelling for relay, worker and tests. */
+/** Workflow type and message names: defined once for relay, worker and tests. */
 export const WORKFLOW_TYPE = 'operation'
 export const COMMAND_SIGNAL = 'command'
 export const STATE_QUERY = 'state'
 export const NODE_QUERY = 'node'
 export const REFUSE_QUERY = 'refuse'
 
-/** What the worker does for a workflow that cannot continue: the one message that bypasses the history. */
+/** The worker's act for a workflow that cannot continue: the only message that bypasses the history. */
 export interface OperationSinks extends Sinks {
   engine: { mismatch: (message: string) => void }
 }
 
 /**
  * Task queues of one environment. Bookkeeping has its own, so that slow targets never starve decisions; node work
- * shares the queue of the workflows. Only then may the server hand an attempt to the worker that requested it (eager
- * dispatch), which saves a third of the server's work. Workflow and activity slots are apart in any case.
+ * shares the queue of the workflows. Only a shared queue lets the server hand an attempt to the worker that requested
+ * it (eager dispatch), which saves a third of the server's work. Workflow and activity slots are separate in any case.
  */
 export const operationQueue = (prefix: string) => `${prefix}operation`
 export const bookkeepingQueue = (prefix: string) => `${prefix}bookkeeping`
@@ -35,21 +35,21 @@ export const SEARCH_ATTRIBUTES = {
 /** Interventions that the reducer carries out (operations.md 5.4); the command transaction has decided them. */
 export type Intervention = NodeIntervention | 'set_limits' | 'extend_deadline' | 'override_freeze'
 
-/** What became of gates, as the rows have it; `deadline_at` of one that waits. */
+/** The current state of gates in the rows; `deadline_at` for a waiting one. */
 export type GatesNow = Record<string, { status: GateStatus; round: number; deadline_at?: string | null }>
 
-/** Bodies of commands by kind (operations.md 8). `start` is never signalled: it starts the workflow. */
+/** Bodies of commands by kind (operations.md 8). `start` is never sent as a signal: it starts the workflow. */
 export type CommandBodies = {
   start: Record<string, never>
-  /** `reason`: not a person's wish, but a mismatch that the rows were told of. */
+  /** `reason`: a mismatch recorded in the rows, not a person's pause. */
   pause: { reason?: 'engine_mismatch' }
-  /** `gates`, `guarding`: gates that ask again because values of guarded nodes have moved, and all they guard. */
+  /** `gates`, `guarding`: gates that ask again because values of guarded nodes have moved, and all nodes they guard. */
   resume: { acknowledged: string[]; gates?: GatesNow; guarding?: Record<string, string[]> }
   cancel: { mode: CancelMode }
   gate_decided: { gate_id: string; round: number; status: GateStatus; digest: string }
   /**
-   * `generations`: exactly the nodes to reset, with their new generation; `gates`: what became of the gates that guard
-   * them; `guarded_by`: gates that guard the node from now on, because they had approved other inputs.
+   * `generations`: exactly the nodes to reset, with their new generation. `gates`: the new state of the gates that
+   * guard them. `guarded_by`: gates that guard the node from now on, because they had approved other inputs.
    */
   retry_node: {
     node_id: string
@@ -58,7 +58,7 @@ export type CommandBodies = {
     gates: GatesNow
     guarded_by?: string[]
   }
-  /** `generation`: the node's new one; `generations`: those of others that it concerns. */
+  /** `generation`: the node's new one; `generations`: those of other affected nodes. */
   intervene: {
     type: Intervention
     node_id: string | null
@@ -71,7 +71,7 @@ export type CommandBodies = {
   }
   node_result: {
     node_id: string
-    /** Of the node itself if absent. */
+    /** `run` if absent. */
     role?: 'run' | 'undo'
     attempt: number
     fence: number
@@ -83,7 +83,7 @@ export type CommandBodies = {
   node_signal: { name: string }
   /** Nodes that an open patch would change: none of them starts until it is closed or applied. */
   patch_proposed: { patch_id: string; node_ids: string[] }
-  /** `plan_revision`: the graph that holds now, where an approval was taken back. */
+  /** `plan_revision`: the graph now in force, if an approval was taken back. */
   patch_closed: { patch_id: string; plan_revision?: number }
   /**
    * `generations`: exactly the nodes that changed, with their new generation; `closed`: other patches that this one
@@ -98,14 +98,14 @@ export type CommandBodies = {
   }
   catalog_drift: { node_ids: string[] }
   lease_granted: { lease_epoch: number }
-  /** Windows and freezes that came, went or moved; the rows have them. */
+  /** Windows and freezes that were added, removed or moved; the rows have them. */
   calendar_changed: { entry_ids: string[] }
-  /** Agents of their pools can take more work: these nodes ask again. */
+  /** Agents of their pools can take more work: these nodes claim again. */
   place_free: { node_ids: string[] }
 }
 export type CommandKind = keyof CommandBodies
 
-/** The one signal: sent by the relay with requestId = command_id, strictly in `seq` order per operation. */
+/** The only signal: sent by the relay with requestId = command_id, strictly in `seq` order per operation. */
 export type CommandMessage<K extends CommandKind = CommandKind> = {
   [P in K]: {
     v: 1
@@ -113,7 +113,7 @@ export type CommandMessage<K extends CommandKind = CommandKind> = {
     seq: number
     kind: P
     at: string
-    /** A start-class command that comes later is answered `expired`. */
+    /** A start-class command that arrives later is answered `expired`. */
     not_after: string | null
     actor: Actor
     request_id: string | null
@@ -123,7 +123,7 @@ export type CommandMessage<K extends CommandKind = CommandKind> = {
   }
 }[K]
 
-/** Input of the workflow; `carried` is the snapshot of the run before (continue-as-new). */
+/** Input of the workflow; `carried` is the snapshot of the previous run (continue-as-new). */
 export type OperationInput = {
   v: 1
   operation_id: string
@@ -136,10 +136,10 @@ export type OperationInput = {
   start: CommandMessage<'start'>
   bookkeeping_queue: string
   search_attributes: boolean
-  /** Tests roll after so many events. */
+  /** Tests roll after this many events. */
   test_roll_events?: number
   carried?: unknown
-  /** Of the command that the run before took last, if its spans are recorded. */
+  /** The trace of the command that the previous run took last, if its spans are recorded. */
   trace?: string
 }
 

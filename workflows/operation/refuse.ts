@@ -18,7 +18,7 @@ import { isPassed } from './state/gates.ts'
 import { at as item } from './state/graph.ts'
 import type { State } from './state/types.ts'
 
-/** A command as an engineer asks about it in the Temporal UI; `round`: the current one if absent. */
+/** A command as an engineer queries it in the Temporal UI; `round`: the current one if absent. */
 export type Asked =
   | { kind: 'pause' | 'patch' }
   | { kind: 'resume'; acknowledge_drift?: boolean }
@@ -30,9 +30,9 @@ export type Asked =
 const COOLOFF_S = 60
 
 /**
- * Why the state of the operation would refuse a command; undefined if it would not. By the rules that decide it in the
- * API (operations.md 8), on the state as the workflow has it; who may give it, digests that were read, and what only the
- * rows hold (leases, heartbeats, calendar), is known to the API alone.
+ * Returns why the operation's state would refuse a command; `undefined` if it would not. It applies the API's rules
+ * (operations.md 8) to the workflow's state. Only the API knows who may give the command, the digests that were read,
+ * and what only the rows hold (leases, heartbeats, calendar).
  */
 export const refusalOf = (s: State, asked: Asked, now: number): RefusalCode | undefined => {
   const facts = factsOf(s)

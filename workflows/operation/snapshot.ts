@@ -6,7 +6,7 @@ import { gatesOf, graphOf, at as item, NO_COUNTS, newNode } from './state/graph.
 import { move, setDue, toReady } from './state/nodes.ts'
 import { BAD, type Doing, GOOD, OPEN, type Settled, type State } from './state/types.ts'
 
-/** Members that a snapshot carries as they are. */
+/** Members that a snapshot carries unchanged. */
 const PLAIN = [
   'operation_id',
   'plan_revision',
@@ -43,11 +43,14 @@ const PLAIN = [
   'evidence_head',
 ] as const
 
-/** What continue-as-new carries: the graph is loaded again. About two bytes a node, and a line for each that is special. */
+/**
+ * The state that continue-as-new carries; the graph is loaded again. About two bytes per node, and a line for each
+ * special one.
+ */
 export type Snapshot = Pick<State, (typeof PLAIN)[number]> & {
   v: 1
   undoing: boolean
-  /** One character a node, in order of position. */
+  /** One character per node, in order of position. */
   states: string
   gates: [status: GateStatus, round: number, deadline: number, escalation?: number][]
   generations: Record<number, number>
@@ -60,7 +63,7 @@ export type Snapshot = Pick<State, (typeof PLAIN)[number]> & {
   errors: Record<number, NodeError>
 }
 
-/** Character, state, what it does, what it is worth. At a snapshot no activity is out. */
+/** Character, state, activity, settled value. At a snapshot no activity is in flight. */
 const CODES: readonly [string, NodeState, Doing, Settled][] = [
   ['p', 'pending', 'idle', OPEN],
   ['g', 'gated', 'idle', OPEN],
@@ -88,7 +91,7 @@ const CODES: readonly [string, NodeState, Doing, Settled][] = [
   ['Q', 'compensating', 'catalog_wait', GOOD],
   ['d', 'compensated', 'idle', GOOD],
   ['D', 'compensation_failed', 'idle', GOOD],
-  // Undone by a person's wish: what comes after it will never come.
+  // Undone at a person's request: nodes after it can never start.
   ['G', 'compensating', 'idle', BAD],
   ['H', 'compensating', 'delay', BAD],
   ['I', 'compensating', 'poll', BAD],
@@ -101,7 +104,7 @@ const CODES: readonly [string, NodeState, Doing, Settled][] = [
 const CHARACTER = new Map(CODES.map(([char, state, doing, settled]) => [`${state} ${doing} ${settled}`, char]))
 const MEANING = new Map(CODES.map(([char, state, doing, settled]) => [char, { state, doing, settled }]))
 
-/** A run can be left here: no effect is in flight and every fact is recorded. */
+/** Whether a run can be left here: no effect is in flight and every fact is recorded. */
 export const canLeave = (s: State): boolean =>
   s.stage === 'open' &&
   s.activities === 0 &&
@@ -147,7 +150,7 @@ export const snapshot = (s: State): Snapshot => {
   return carried
 }
 
-/** Attempts that a node of this state has usually had: only others are written down. */
+/** The usual number of attempts of a node in this state; only other numbers are stored. */
 const ONCE: Partial<Record<NodeState, number>> = {
   ...NO_COUNTS(),
   running: 1,
@@ -159,7 +162,7 @@ const ONCE: Partial<Record<NodeState, number>> = {
   compensation_failed: 1,
 }
 
-/** An operation of which only the graph is known yet. */
+/** Returns an operation of which only the graph is known yet. */
 export const blank = (operation_id: string, pages: readonly GraphPage[]): State => {
   const graph = graphOf(pages)
   const head = pages[0]?.head
@@ -236,16 +239,17 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
   }
 }
 
-/** The state that was left, over the graph that was loaded again. */
+/** Restores the carried state onto the reloaded graph. */
 export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: number): State => {
   const s = blank(carried.operation_id, pages)
-  // A snapshot of older code lacks what it did not know.
+  // A snapshot of older code lacks members that it did not know.
   for (const name of PLAIN) if (carried[name] !== undefined) Object.assign(s, { [name]: carried[name] })
   for (const [g, [status, round, deadline, escalation = 0]] of carried.gates.entries()) {
     Object.assign(item(s.gates, g), { status, round, deadline, escalation })
     for (const time of [deadline, escalation]) if (time > 0) s.dues.push(time, -1 - g)
   }
-  // The rows may already have a newer graph: what it adds is pending until the command that tells of it has come.
+  // The rows may already have a newer graph: nodes that it adds are pending until the command that announces it
+  // arrives.
   for (let i = 0; i < carried.states.length; i++) restoreNode(s, carried, i)
   for (const [i, node] of s.nodes.entries()) {
     const settled = item(s.graph.deps, i).map((dep) => item(s.nodes, dep).settled)

@@ -16,7 +16,7 @@ export type { Effect, Event } from './state/events.ts'
 export type { State } from './state/types.ts'
 export { canLeave, restore, type Snapshot, snapshot }
 
-/** The state of an operation whose graph has just been loaded; the start command is the first it takes. */
+/** Returns the state of an operation whose graph has just been loaded; the start command is the first it takes. */
 export const start = (
   operation_id: string,
   pages: readonly GraphPage[],
@@ -32,8 +32,8 @@ export const start = (
 }
 
 /**
- * Takes events in order and says what is to be done next. Pure to the outside: the same state and events give the same
- * result. The state is changed in place, so that a step costs no more than the nodes it moves.
+ * Takes events in order and returns the next effects. Deterministic: the same state and events give the same result. It
+ * changes the state in place, so that a step costs no more than the nodes it moves.
  */
 export const step = (s: State, ...events: Event[]): { state: State; effects: Effect[] } => {
   for (const event of events) take(s, event)
@@ -97,7 +97,7 @@ const take = (s: State, event: Event) => {
   }
 }
 
-/** What the rows answered: conditions, gates, swaps. */
+/** Takes the rows' answer: conditions, gates, swaps. */
 const recorded = (s: State, result: RecordResult, at: number) => {
   s.activities -= 1
   s.recording = false
@@ -114,7 +114,7 @@ const recorded = (s: State, result: RecordResult, at: number) => {
   for (const [id, verdict] of Object.entries(result.whens)) whenKnown(s, id, verdict, at)
 }
 
-/** The condition of a node is true, false, or could not be evaluated (its message). */
+/** The condition of a node is true, false, or could not be evaluated (the message says why). */
 const whenKnown = (s: State, id: string, verdict: boolean | string, at: number) => {
   const i = s.graph.index.get(id)
   if (i === undefined || item(s.nodes, i).doing !== 'when') return

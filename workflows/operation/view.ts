@@ -5,7 +5,7 @@ import { statusOf } from './rules/facts.ts'
 import type { Change, Effect, Report } from './state/events.ts'
 import type { State } from './state/types.ts'
 
-/** Answer of the query `state`, for the Temporal UI. */
+/** Returns the answer of the query `state`, for the Temporal UI. */
 export const stateView = (s: State) => ({
   status: statusOf(s.control, s.reported?.engine_status ?? 'queued'),
   control: s.control,
@@ -24,7 +24,7 @@ export const stateView = (s: State) => ({
   plan_revision: s.plan_revision,
 })
 
-/** Answer of the query `node`. */
+/** Returns the answer of the query `node`. */
 export const nodeView = (s: State, node_id: string) => {
   const i = s.graph.index.get(node_id)
   if (i === undefined) return { not_found: node_id }
@@ -47,9 +47,9 @@ const WAITING_GATES = defineSearchAttributeKey(key('WaitingGates'), 'KEYWORD_LIS
 const FAILED_NODES = defineSearchAttributeKey(key('FailedNodes'), 'INT')
 
 /**
- * What engineers see of the workflow: search attributes, written only when the operation as a whole has changed, and
- * the current details as markdown. With `at_rest` a change is written only when its record is back: a crowd of decisions
- * moves gates many times a second, and each write costs the engine as much as a signal.
+ * An engineer's view of the workflow: search attributes, written only if the operation as a whole has changed, and the
+ * current details as markdown. With `at_rest` a change is written only after its record has returned: a burst of
+ * decisions moves gates many times a second, and each write costs the engine as much as a signal.
  */
 export const createFace = ({ operation_id, title, plan_id, search_attributes }: OperationInput, at_rest: boolean) => {
   let shown = ''

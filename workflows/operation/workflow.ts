@@ -47,7 +47,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
   const inbox: Event[] = []
   let state: State | undefined
   let trace = input.trace ?? recorded(input.start)
-  // Handlers only enqueue or look: continue-as-new cannot cut them in half.
+  // Handlers only enqueue or read, so continue-as-new cannot interrupt them halfway.
   setHandler(
     command,
     (message) => {
@@ -63,7 +63,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     (asked) => (state ? (refusalOf(state, asked, Date.now()) ?? null) : 'loading'),
     DESCRIBED.refuse,
   )
-  // A cancel in the engine itself is a command like any other; it must not tear down what carries it out.
+  // A cancel in the engine itself is handled as a command; it must not tear down the code that carries it out.
   CancellationScope.current().cancelRequested.catch(
     () => void inbox.push({ type: 'cancel_requested', at: Date.now(), by: 'temporal' }),
   )
@@ -98,10 +98,10 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
   })
 }
 
-/** The trace of a command whose spans are recorded; others would only lengthen the history. */
+/** Returns the trace of a command whose spans are recorded; others would only lengthen the history. */
 const recorded = ({ trace }: CommandMessage): string | undefined => (trace?.endsWith('-01') ? trace : undefined)
 
-/** One step, or none of it if it cannot be right. */
+/** Takes one step, or none of it if the result is invalid. */
 const move = (state: State, events: Event[]): readonly Effect[] =>
   orTell(() => {
     const { effects } = step(state, ...events)
@@ -113,8 +113,9 @@ const move = (state: State, events: Event[]): readonly Effect[] =>
 const { engine } = proxySinks<OperationSinks>()
 
 /**
- * A reducer that throws fails the workflow task, which the engine repeats: so a correct build resumes exactly here,
- * and loses no message. Meanwhile the rows are told, which pause the operation as engine_mismatch (operations.md 2.3).
+ * A reducer that throws fails the workflow task, which the engine retries, so a correct build resumes exactly here and
+ * loses no message. Meanwhile the mismatch is recorded in the rows, which pauses the operation as engine_mismatch
+ * (operations.md 2.3).
  */
 const orTell = <T>(work: () => T): T => {
   try {
@@ -125,13 +126,13 @@ const orTell = <T>(work: () => T): T => {
   }
 }
 
-/** The next run, on the build that is current then. */
+/** Starts the next run, on the build that is current then. */
 const next = (input: OperationInput): Promise<never> =>
   makeContinueAsNewFunc<typeof operation>(isVersioned() ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {})(input)
 
 const isVersioned = (): boolean => Boolean(workflowInfo().currentDeploymentVersion?.deploymentName)
 
-/** What only waits hears of a new build, too. */
+/** A run that only waits also notices a new build. */
 const lookDaily = async (push: (event: Event) => void): Promise<never> => {
   for (;;) {
     await sleep('24 hours', { summary: 'is there a newer build' })
@@ -139,7 +140,7 @@ const lookDaily = async (push: (event: Event) => void): Promise<never> => {
   }
 }
 
-/** The history has grown long, or there is a newer build: leave it behind at the next quiet moment. */
+/** Whether the history has grown long or there is a newer build: the run is then left at the next quiet moment. */
 const shouldRoll = ({ test_roll_events }: OperationInput, { rolling }: State): boolean => {
   const { continueAsNewSuggested, historyLength, targetWorkerDeploymentVersionChanged: newer } = workflowInfo()
   return !rolling && (continueAsNewSuggested || newer || historyLength > (test_roll_events ?? Number.POSITIVE_INFINITY))

@@ -3,17 +3,17 @@ import { isFailure, type Sender, send } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { ExecutorContext } from '../types.ts'
 
-/** NATS as far as agents are concerned. Both throw when it has not taken the message. */
+/** The part of NATS that agents use. Both methods throw if NATS has not accepted the message. */
 export type AgentChannel = {
-  /** Puts work into the stream; a repeat under the same fence is dropped there. */
+  /** Puts work into the stream, which drops a repeat under the same fencing token. */
   publish: (pool: string, message: object, fence: number) => Promise<void>
   /** Tells all agents of the pool. */
   cancel: (pool: string, message: object) => Promise<void>
 }
 
 /**
- * Brings work to the agents of its pool, by the door that the policy names. Returns why no agent can have it; undefined
- * if it was delivered, which proves no start: it counts only once an agent has said "started".
+ * Delivers work to the agents of its pool, in the way that the policy names. Returns why no agent can have it;
+ * `undefined` if it was delivered. Delivery proves no start: only an agent's "started" does.
  */
 export const bringWork = async (
   policy: ExecutorPolicy,
@@ -32,14 +32,14 @@ export const bringWork = async (
   return post(policy, context.pool, { ...context, log: () => {} }, door.endpoint, work, true)
 }
 
-/** Names the work that is to be stopped; fences are drawn once. */
+/** Names the work to stop; each fencing token is issued once. */
 export type Stop = { operation_id: string; node_id: string; attempt: number; generation: number; fence: number }
 const STOP_MS = 5000
 
 /**
- * Tells the agents of a pool to stop a piece of work, in seconds at most: at `<endpoint>/cancel`, or on the subject that
- * all agents of the pool hear. Answers why it was not told, where trying again may help; what an agent makes of it is
- * said by its results alone.
+ * Tells the agents of a pool to stop a piece of work, within seconds: at `<endpoint>/cancel`, or on the subject that
+ * all agents of the pool subscribe to. Returns why it could not tell them, if a retry may help. Only the agent's
+ * results say how it reacts.
  */
 export const tellToStop = async (
   policy: ExecutorPolicy,
@@ -77,7 +77,7 @@ const post = async (
     if (isFailure(answer)) return answer.message
     return answer.status >= 300 ? `It answers ${answer.status}.` : undefined
   } finally {
-    // One that does not answer is not waited for.
+    // Does not wait for an agent that does not answer.
     await agent.destroy()
   }
 }

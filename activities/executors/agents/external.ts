@@ -16,12 +16,12 @@ export type OutsideDeps = {
 
 const START_S = 60
 const HEARTBEAT_S = 30
-/** An answer ends the wait at once (the command node_result); this is how often silence is looked for at most. */
+/** An answer ends the wait at once (the command node_result). This is the longest interval between silence checks. */
 const LOOK_S = 60
 
 /**
- * Hands an attempt to an agent outside, and waits without holding anything: the agent's results come by HTTP. Each
- * slice only checks that it took the work in time, still beats and has time left (operations.md 7.4).
+ * Hands an attempt to an external agent, then waits without holding any resource: the agent's results come by HTTP.
+ * Each slice only checks that the agent took the work in time, still beats and has time left (operations.md 7.4).
  */
 export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Executor => ({
   name: 'external',
@@ -33,7 +33,7 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     const { fence, generation } = known
     const close = async (because: 'not_started' | 'silent' | 'over') => {
       const closed = await closeExecution(deps.pool, { ...context, fence }, because)
-      // Its messages no longer count, whether it learns of that or not.
+      // The agent's messages no longer count, whether or not it learns that.
       if (closed)
         await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })
       return closed
@@ -54,7 +54,7 @@ const waiting = (look_after_s: number): ExecutorResult => ({
   resume: { handed_over: true },
 })
 
-/** The row before the message: an agent that answers at once finds its token known. */
+/** The row precedes the message, so that an agent that answers at once finds its token known. */
 const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: ExecutorContext) => {
   const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
   const { job, inputs = {}, labels } = context.with
@@ -62,7 +62,7 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   if (!policy.agentsOf(pool)) return failed('refused', `The pool "${pool}" has no agents.`)
   const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
   const left_s = (deadline - Date.now()) / 1000
-  if (left_s <= 0) return failed('timeout', 'No time was left to begin.')
+  if (left_s <= 0) return failed('timeout', 'There was no time left to begin.')
   const token = `exe_${randomBytes(32).toString('base64url')}`
   const token_sha256 = createHash('sha256').update(token).digest('hex')
   const ref = { operation_id, node_id, attempt, fence }
@@ -81,7 +81,7 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
     ...(trace !== null && { trace }),
     ...(labels !== undefined && { labels }),
-    // Last, as others fill them: an agent that reads the first member of a name reads ours.
+    // Last, because others fill these: an agent that reads the first member of a name reads ours.
     job,
     inputs,
     secrets,
@@ -89,6 +89,6 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   const refused = await bringWork(policy, deps.agents, context, body)
   if (refused !== undefined && (await closeExecution(deps.pool, ref, 'not_started')))
     return failed('not_picked_up', `No agent of pool "${pool}" took it: ${refused}`)
-  // One that begins at once and dies at once is silent for three heartbeats then.
+  // An agent that begins at once and dies at once has then been silent for three heartbeats.
   return waiting(Math.min(start_s, left_s, 3 * heartbeat_s))
 }

@@ -35,8 +35,8 @@ const TYPES: Record<string, string> = {
 
 /**
  * Runs a program that the policy names, never a shell: arguments are a list, and the environment holds only the named
- * variables. The program has a folder of its own; that folder and every process that it began go with it
- * (operations.md 7.3).
+ * variables. The program runs in its own folder. That folder and every process that the program started are removed
+ * with it (operations.md 7.3).
  */
 export const createCommand = (policy: ExecutorPolicy, worker_env: NodeJS.ProcessEnv): Executor => ({
   name: 'command',
@@ -54,9 +54,9 @@ export const createCommand = (policy: ExecutorPolicy, worker_env: NodeJS.Process
   },
 })
 
-const NOT_THERE = 'The policy of the executors names no such program.'
+const NOT_THERE = 'The executor policy does not name this program.'
 
-/** What is known to be wrong before anything has begun. */
+/** Returns the reason to refuse that is known before anything begins. */
 const refuse = async (program: Program | undefined, values: With): Promise<string | undefined> => {
   if (!program) return `${NOT_THERE.slice(0, -1)}: "${values.program}".`
   const wrong = program.refuse(argsOf(values))
@@ -140,7 +140,7 @@ const environmentOf = (
 
 type End = Awaited<ReturnType<typeof runProcess>>
 
-/** What the end of the process says; undefined if it ended well. */
+/** Returns the verdict on the process's end; `undefined` if it ended well. */
 const verdictOf = (end: End, values: With, timeout_s: number): ExecutorResult | undefined => {
   const { ok = [0], retry = [] } = values.exit_codes ?? {}
   if (end.how === 'not_begun') return failed('refused', `${values.program} could not be begun: ${end.message}`)
@@ -153,7 +153,7 @@ const verdictOf = (end: End, values: With, timeout_s: number): ExecutorResult | 
   return failed('exit_code', `${values.program} ended with ${end.code}.`, { retryable: retry.includes(end.code) })
 }
 
-/** What the program has left: its outputs, and its files as artifacts. */
+/** Collects the program's outputs, and its files as artifacts. */
 const collect = async (
   places: { artifacts: string; outputs: string },
   context: ExecutorContext,
@@ -162,7 +162,7 @@ const collect = async (
   if (written === 'unfit')
     return failed('outputs_invalid', `The outputs are no plain file of at most ${MAX_OUTPUTS} B.`)
   const outputs = written === undefined ? {} : parse(written)
-  if (!outputs) return failed('outputs_invalid', 'The outputs are no JSON object.')
+  if (!outputs) return failed('outputs_invalid', 'The outputs are not a JSON object.')
   const names = (await readdir(places.artifacts)).sort()
   let left = MAX_ARTIFACT_BYTES
   for (const name of names.slice(0, MAX_ARTIFACTS)) {
@@ -190,7 +190,7 @@ const parse = (bytes: Buffer): Record<string, unknown> | undefined => {
   }
 }
 
-/** A file that a program wrote: never through a link, and only a plain file of a bounded size. */
+/** Reads a file that a program wrote: never through a link, and only a plain file of bounded size. */
 const readPlain = async (path: string, max: number): Promise<Buffer | 'unfit' | undefined> => {
   const seen = await lstat(path).catch(() => undefined)
   if (!seen) return undefined

@@ -13,15 +13,15 @@ type With = Settings & {
   request: Request
   expect?: string
   fail_if?: string
-  /** Pointer into the answer: where this kind of target says why it refuses. The rest of a body is not reported. */
+  /** Pointer to the reason for a refusal in this kind of target's answer. The rest of a body is not reported. */
   reason?: string
   poll?: Poll
   artifacts?: { name: string; kind: string; media_type: string; pointer: string }[]
 }
-/** Where a poll resumes: the call's own answer is kept, so that it is never sent again. */
+/** Where a poll resumes: it keeps the call's own answer, so that the call is never sent again. */
 type Resume = { raw: Response; poll_until: number }
 
-/** Time that a question of a poll needs at least; less is left to the next slice. */
+/** The least time that a poll request needs; if less is left, the next slice sends it. */
 const MIN_SLICE_MS = 2000
 
 /** Calls an HTTP target, then polls until a condition holds (operations.md 7.2). */
@@ -46,12 +46,12 @@ const run = async (context: ExecutorContext, values: With, agent: Agent): Promis
   if (isFailure(called)) return called
   if (!values.poll) return succeed(context, values, called)
   const resume: Resume = { raw: called, poll_until: Date.now() + values.poll.timeout_s * 1000 }
-  // The effect is behind us from here: a worker that dies while it asks must not lead to a second call.
+  // The effect has happened: a worker that dies while it polls must not cause a second call.
   await context.checkpoint(resume)
   return poll(context, values, agent, resume)
 }
 
-/** The call itself with its verdict: `fail_if` is definite, then `expect`, else any 2xx is good. */
+/** Sends the call and judges it: `fail_if` is definite, then `expect`, otherwise any 2xx is good. */
 const call = async (context: ExecutorContext, values: With, agent: Agent): Promise<Response | ExecutorResult> => {
   const answer = await send(context, values, values.request, agent, { effect: true })
   if (isFailure(answer)) return answer
@@ -72,7 +72,7 @@ const call = async (context: ExecutorContext, values: With, agent: Agent): Promi
   return failed('unexpected_response', `${said()}, not as expected${values.expect ? `: ${values.expect}` : ''}`)
 }
 
-/** Asks until `until` holds. Reading has no effect, so a question that fails is only asked again. */
+/** Polls until `until` holds. Reading has no effect, so a failed request is simply repeated. */
 const poll = async (
   context: ExecutorContext,
   values: With,
@@ -114,7 +114,7 @@ const succeed = ({ artifact }: ExecutorContext, { artifacts = [] }: With, raw: R
   return { status: 'succeeded', raw }
 }
 
-/** A condition over an answer. Of an error answer the expected members are often missing: then it does not hold. */
+/** Evaluates a condition over an answer. Error answers often lack the expected members; then it does not hold. */
 const holds = (source: string, response: Response, lenient: boolean): boolean => {
   try {
     return compileCel(source, ['response']).test({ response })

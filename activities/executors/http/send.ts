@@ -11,9 +11,9 @@ export type Request = {
   body?: unknown
   timeout_s?: number
 }
-/** What of an attempt a request needs. */
+/** The parts of an attempt that a request needs. */
 export type Sender = Pick<ExecutorContext, 'log' | 'signal' | 'slice_end' | 'deadline' | 'key' | 'fence'>
-/** The raw result: what expressions and outputs see. */
+/** The raw result that expressions and outputs see. */
 export type Response = { status: number; headers: Record<string, string>; body: unknown }
 export type Settings = { base_url?: string; headers?: Record<string, string>; max_response_bytes?: number }
 export type Failure = Extract<ExecutorResult, { status: 'failed' | 'unknown' }>
@@ -36,7 +36,7 @@ export const failed = (
 
 /**
  * Sends one request and reads its answer. `effect`: the call changes something, so it carries the attempt's key and
- * fence, and a cut after sending is `unknown`. Bodies, queries and credentials are never logged.
+ * fencing token, and a connection cut after sending is `unknown`. Bodies, queries and credentials are never logged.
  */
 export const send = async (
   context: Sender,
@@ -82,7 +82,7 @@ const urlOf = (base_url: string | undefined, { url, query = {} }: Request): URL 
 }
 
 const headersOf = (context: Sender, settings: Settings, request: Request, effect: boolean): Record<string, string> => {
-  // Answers are read as they come, so that a small one cannot unfold into a large one.
+  // Answers are read uncompressed, so that a small one cannot unfold into a large one.
   const headers: Record<string, string> = {
     accept: 'application/json',
     'accept-encoding': 'identity',
@@ -95,7 +95,7 @@ const headersOf = (context: Sender, settings: Settings, request: Request, effect
   return headers
 }
 
-/** Follows at most three redirects of a safe or repeatable kind; on another host the credentials stay behind. */
+/** Follows at most three redirects of a safe or repeatable kind; credentials are not sent to another host. */
 const follow = async (
   start: URL,
   request: Request,
@@ -135,7 +135,7 @@ const SAFE_HEADERS: ReadonlySet<string> = new Set([
   'idempotency-key',
   'x-fencing-token',
 ])
-/** Any header of the node may carry a credential: another host gets only our own. */
+/** Any header of the node may carry a credential, so another host gets only our own headers. */
 const withoutCredentials = (headers: Record<string, string>) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_HEADERS.has(name)))
 
@@ -165,7 +165,7 @@ const bodyOf = (text: string, type: string): unknown => {
   if (!/json/i.test(type)) return text
   try {
     const value: unknown = JSON.parse(text)
-    // What is nested deeper can be neither stored nor checked: it is a text like any other.
+    // Deeper nesting can be neither stored nor checked, so such a body is plain text.
     return isDeeper(value, MAX_DEPTH) ? text : value
   } catch {
     return text

@@ -16,13 +16,13 @@ type Query = {
   timeout_s?: number
   min?: number
   max?: number
-  /** The rest that a canary is compared with: bad above its value times `max_ratio`, plus `slack`. */
+  /** The rest of the fleet that a canary is compared with: bad above its value times `max_ratio`, plus `slack`. */
   baseline?: { query: string; max_ratio: number; slack?: number }
 }
 type Check = Probe | Query
 type With = { for_s: number; every_s: number; tolerate?: number; checks: Check[] }
 
-/** One reading of one check: the status of a probe, the value of a query; null could not be read. */
+/** One reading of one check: the status of a probe, or the value of a query; null if it could not be read. */
 type Reading = { value: number | null; baseline?: number | null; bad?: string }
 type Tally = {
   samples: number
@@ -32,12 +32,15 @@ type Tally = {
   max: number | null
   baseline?: number | null
 }
-/** All that a killed watch needs to go on: the rounds done, when the next is due, and the numbers so far. */
+/** All that a killed watch needs to resume: the rounds done, when the next is due, and the numbers so far. */
 type Resume = { rounds: number; next: number; checks: Record<string, Tally> }
 
 const TIMEOUT_S = 10
 
-/** Observes probes and queries for a time; more bad samples of one check than it tolerates fail it (operations.md 7.2). */
+/**
+ * Observes probes and queries for a time; fails if one check has more bad samples than it tolerates (operations.md
+ * 7.2).
+ */
 export const createWatch = (policy: ExecutorPolicy): Executor => {
   const agentOf = createAgents(policy)
   return {
@@ -55,7 +58,7 @@ export const createWatch = (policy: ExecutorPolicy): Executor => {
 
 const cancelled = failed('cancelled', 'It was told to stop.')
 
-/** It counts rounds, not time: the minutes without a worker were not observed, so they do not pass for healthy ones. */
+/** It counts rounds, not time: minutes without a worker were not observed, so they do not pass as healthy. */
 const watch = async (context: ExecutorContext, values: With, agent: Agent): Promise<ExecutorResult> => {
   const { for_s, every_s, tolerate = 0, checks } = values
   const rounds = Math.floor(for_s / every_s) + 1
@@ -72,7 +75,7 @@ const watch = async (context: ExecutorContext, values: With, agent: Agent): Prom
       poll_after_s: Math.max(Math.ceil(wait / 1000), 1),
       resume: state,
     }
-    // A sample is never cut short by the end of its slice: that would be no fault of the target.
+    // The end of a slice never cuts a sample short: the target would get the blame.
     if (taken > 0 && Date.now() + wait + needs_ms > context.slice_end) return later
     await delay(wait, undefined, { signal: awake }).catch(() => {})
     if (context.signal.aborted) return cancelled
@@ -101,7 +104,7 @@ const watch = async (context: ExecutorContext, values: With, agent: Agent): Prom
   }
 }
 
-/** The numbers that a gate shows and a condition reads, whichever way it ended. */
+/** The numbers that a gate shows and a condition reads, whether the watch passed or failed. */
 const found = ({ rounds, checks }: Resume, passed: boolean) => ({ passed, samples: rounds, checks: { ...checks } })
 
 const timeoutOf = (check: Check): number =>
@@ -123,7 +126,7 @@ const count = (before: Tally | undefined, { value, baseline, bad }: Reading): Ta
   }
 }
 
-/** A target that is away is a bad sample; one that the policy refuses ends the watch. */
+/** An unreachable target is a bad sample; one that the policy refuses ends the watch. */
 const read = async (context: ExecutorContext, check: Check, agent: Agent): Promise<Reading | Failure> => {
   if ('request' in check) return probe(context, check, agent)
   const { query, min, max, baseline: rest } = check
@@ -161,7 +164,7 @@ const probe = async (context: ExecutorContext, check: Probe, agent: Agent): Prom
   return good ? { value: status } : { value: status, bad: `not as expected: ${check.expect ?? '2xx'}` }
 }
 
-/** A member that the answer lacks makes the sample a bad one, not the node a wrong one. */
+/** A member missing from the answer makes the sample bad, not the node invalid. */
 const holds = (source: string, response: unknown): boolean => {
   const test = compileCel(source, ['response'])
   try {
@@ -172,7 +175,7 @@ const holds = (source: string, response: unknown): boolean => {
   }
 }
 
-/** An instant query that gives one number: of a scalar, or of a vector with one element. */
+/** Sends an instant query that yields one number: from a scalar, or from a vector with one element. */
 const ask = async (context: ExecutorContext, check: Query, query: string, agent: Agent): Promise<Reading | Failure> => {
   const url = `${check.prometheus.replace(/\/$/, '')}/api/v1/query`
   const request: Request = { method: 'GET', url, query: { query }, timeout_s: timeoutOf(check) }

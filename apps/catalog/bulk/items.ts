@@ -16,7 +16,7 @@ import { applyChange } from '../resources/write.ts'
 import { violated } from '../rules/change.ts'
 import { composed } from '../rules/notes.ts'
 
-/** An item of a bulk request, ready to be made: the same functions as those of the routes for one change. */
+/** One item of a bulk request, ready to run. It uses the same functions as the routes for single changes. */
 export type Prepared = { wish: Wish; make: (tx: Tx, by: Causing) => Promise<Made> }
 type Made = { status: number; body: BulkDone; about: string }
 
@@ -31,7 +31,7 @@ const madeOf = ({ resource_id, version }: Row, status: number, applied: boolean,
 })
 
 const create = (deps: CatalogDeps, body: BulkChange<'create'>, write: Write): Prepared => {
-  // Fixed here: the transaction may start again.
+  // Fixed here because the transaction may restart.
   const wanted: Wanted = { ...composed(body), resource_id: body.resource_id ?? base32Id('res') }
   return {
     wish: createWish(deps.registry.types, wanted),
@@ -70,7 +70,7 @@ const patchOne = async (
   return madeOf(row, intent ? 202 : 200, applied || intent !== undefined, intent)
 }
 
-/** Edges and ends are facts: they are stated, as a lifecycle state is. */
+/** Edges and ends are facts: a caller states them, like a lifecycle state. */
 const needFacts = ({ query }: Write, op: BulkOp): void => {
   if (query.mode === 'record_only') return
   const wrong: Violation = {

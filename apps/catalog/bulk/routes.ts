@@ -15,14 +15,14 @@ import { bulkResources, type CheckShape } from './run.ts'
 const { expected_version: _version, ...query } = WriteQuery.properties
 const BulkQuery = Type.Object(query, closed)
 
-/** Many changes of resources by people, in one request. */
+/** Bulk changes of resources by people, in one request. */
 export const bulkRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   app.post('/v1/resources::bulk', {
     schema: {
       operationId: 'changeResources',
       summary: 'Change many resources',
       description:
-        'Up to 1,000 items, each created, updated, related or retired with the checks and rights of the route for one. Each item stands for itself, or with atomic all or none. relate and retire need mode=record_only. A repeat with the same key gives what was made its first answer and tries the rest again. Not in the specification.',
+        'Creates, updates, relates or retires up to 1,000 items, each with the checks and rights of the single route. Items succeed or fail alone, or with atomic all together. relate and retire need mode=record_only. A repeat with the same key returns the first answer of finished items and retries the others. Not in the specification.',
       tags: ['catalog'],
       headers: Type.Partial(CommandHeaders),
       querystring: BulkQuery,

@@ -11,12 +11,12 @@ import { publicCommandId } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { prepare } from './items.ts'
 
-/** What of a change does not fit the schema of its kind; undefined when it fits. */
+/** Returns where a change violates the schema of its kind; `undefined` if it fits. */
 export type CheckShape = (op: BulkOp, change: unknown) => ErrorObject[] | undefined
 
 /**
- * Many changes in one request (catalog.md 7.4, "Bulk"). Each is refused or made as if it had come alone, with a key of
- * its own that follows from that of the request: a repeat gives what was made its first answer and tries the rest again.
+ * Many changes in one request (catalog.md 7.4, "Bulk"). Each is refused or made as if it had come alone. Its key is
+ * derived from the request's key: a repeat returns the first answer for items already made and retries the rest.
  * `atomic`: all, or none and the first refusal.
  */
 export const bulkResources = async (
@@ -53,7 +53,7 @@ export const bulkResources = async (
 
 const atItem = refusedAt('change')
 
-/** The command of one item: named by the key of the request and its place in it. */
+/** The command of one item, named by the request's key and the item's index. */
 const commandAt = ({ keys }: CatalogDeps, write: Write, key: string, index: number, item: BulkItem): Command => {
   const scope = `user:${write.caller.user_id} ${write.route}`
   const { mode, reason } = write.query

@@ -14,14 +14,14 @@ import { type ProviderEvent, toldOf } from './declare.ts'
 import { heldOffers, matchOffers, type Reading, rankable, usesCapability } from './offers.ts'
 import { FIT, FIT_DEGRADED, requirementsOf } from './requirements.ts'
 
-/** What became of the claims on providers, by provider, with who owns it. */
+/** The changes to claims, by provider, each with the provider's owner. */
 export type Claimed = Map<string, { owner: string; op: 'added' | 'updated' | 'removed' }>
 
-/** Whether changes of these edges claim something, so that the owner of the provider is locked for them. */
+/** Whether edges of this type are claims, so that a change must lock the provider's owner. */
 export const isClaim = (relation: Pick<StoredRelationshipType, 'type_key'>): boolean =>
   relation.type_key === 'uses_capability'
 
-/** The code for the first rule that fails; for all others `unknown`. */
+/** The error code for the first rule that fails; `unknown` for rules not listed. */
 const CODES: Partial<Record<Mismatch['rule'], CodeOf<'invalid_capability'>>> = {
   version: 'version',
   attribute: 'attributes',
@@ -37,17 +37,17 @@ const invalid = (
   new AppError('invalid_capability', code, `${pointer} ${message}.`, {
     violations: [{ pointer, code, message }],
     extra,
-    hint: 'GET /v1/capabilities/providers?requirement_of=<resource>/<requirement>&explain=true lists what fits, and why the rest does not.',
+    hint: 'GET /v1/capabilities/providers?requirement_of=<resource>/<requirement>&explain=true lists the providers that match, and why the others do not.',
   })
 
 /**
- * Binds each claim to a provider of its target, under the lock of the owner: the one that the caller names, or the best
- * that fits. It must fit the requirement by version, attributes and scope, and have room; what is claimed already stays
- * claimed and may shrink. Sets provider_id, and the amount that the requirement asks for, in the properties of the change.
+ * Binds each claim to a provider of its target, under the owner's lock: the provider that the caller names, or the best
+ * match. It must satisfy the requirement's version, attributes and scope, and have room. An existing claim stays
+ * claimed and may shrink. Sets provider_id and the required amount in the properties of the change.
  */
 export const bindClaims = async (reading: Reading & { db: Tx }, plan: EdgePlan, own: ResourceRow): Promise<void> => {
   const { types } = reading.registry
-  /** What this command claims in addition, by provider. */
+  /** The additional amounts that this command claims, by provider. */
   const taken = new Map<string, number>()
   for (const item of plan.resolved) {
     const { change, relation, peer } = item
@@ -63,17 +63,20 @@ export const bindClaims = async (reading: Reading & { db: Tx }, plan: EdgePlan, 
 
 const MAX_RESERVED_MS = 7 * 86_400_000
 
-/** When a reservation ends by itself, in UTC; a claim without `expires_at` stays. */
+/** When a reservation expires, in UTC; a claim without `expires_at` does not expire. */
 const expiryOf = ({ expires_at }: Record<string, unknown>, pointer: string, now: Date): { expires_at?: string } => {
   if (typeof expires_at !== 'string') return {}
   const ms = Date.parse(expires_at) - now.getTime()
   if (ms > 0 && ms <= MAX_RESERVED_MS) return { expires_at: new Date(expires_at).toISOString() }
-  throw violated([{ pointer, code: 'out_of_range', message: 'must lie ahead, by at most 7 days' }])
+  throw violated([{ pointer, code: 'out_of_range', message: 'must be at most 7 days in the future' }])
 }
 
 type Claim = ReturnType<typeof askedFor>
 
-/** What a claim asks for: the requirement that it names, or room alone where its type declares none for the capability. */
+/**
+ * What a claim requires: the requirement that it names, or only room if its type declares no requirement for the
+ * capability.
+ */
 const askedFor = (types: Types, from: ResourceRow, properties: Record<string, unknown>, at: string) => {
   const capability_key = String(properties.capability_key)
   const requirement_key = String(properties.requirement_key)
@@ -106,7 +109,7 @@ type Binding = {
   taken: Map<string, number>
 }
 
-/** The provider and the amount of one claim; 422 with the reasons if no provider fits. */
+/** Returns the provider and the amount of one claim; 422 with the reasons if no provider fits. */
 const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, at, taken }: Binding) => {
   const { types } = reading.registry
   const { capability_key, requirement_key, amount, wish } = asked
@@ -119,7 +122,7 @@ const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, a
     held.properties.requirement_key === requirement_key
   const provider_id = asked.provider_id ?? (stays ? String(held.properties.provider_id) : undefined)
   const bound = (id: string) => ({ provider_id: id, ...(amount !== undefined && { amount }) })
-  // What is claimed already and does not grow needs no room, whatever has become of the offer since.
+  // An existing claim that does not grow needs no room, even if the offer has changed since.
   if (provider_id !== undefined && stays && holds(provider_id) && has <= had) return bound(provider_id)
 
   const all = await rankable(reading, offered, reading.clock.now())
@@ -153,7 +156,7 @@ const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, a
 
 type Holding = { own: number | undefined; taken: ReadonlyMap<string, number> }
 
-/** The room of a provider for one claim: it includes the claim's own share and leaves out this command's others. */
+/** A provider's room for one claim: includes the claim's own share and excludes the other claims of this command. */
 const roomFor = (types: Types, view: Provider, { own, taken }: Holding): number | null => {
   const { capability_key, version, provider_id, capacity, free } = view
   const more = taken.get(provider_id)
@@ -163,16 +166,16 @@ const roomFor = (types: Types, view: Provider, { own, taken }: Holding): number 
   return Math.max(0, capacity.total - Math.max(capacity.reserved - (own ?? 0) + (more ?? 0), capacity.used ?? 0))
 }
 
-/** What ends releases its claims: their owners are told, so they are locked with it. */
+/** A resource that ends releases its claims. Events then go out for the providers' owners, so they are locked too. */
 export const lockClaimed = (tx: Tx, types: Types, rids: readonly string[], locks: Map<string, LockMode>): void => {
   const uses = [usesCapability(types)]
   for (const rid of rids) for (const { dst } of heldOf(tx).edges.from(rid, uses)) wishLock(locks, dst, 'no key update')
 }
 
 /**
- * Tells what is claimed of providers now (`capability.changed`), each owner under its lock with a number of its own; its
- * version stays. What the commanded resource itself owns is given back, to be told with its own change; `leaving` says
- * by its end that no more can be claimed.
+ * Emits the current claims on providers (`capability.changed`), for each owner under its lock and with its own number;
+ * the owner's version stays. Returns the events of the commanded resource itself, to be sent with its own change.
+ * Owners in `leaving` need none: their end implies that nothing more can be claimed.
  */
 export const tellClaims = async (
   tx: Tx,
@@ -195,7 +198,7 @@ export const tellClaims = async (
   return leaving?.has(own_rid) || !owners.has(own_rid) ? [] : eventsOf(heldOf(tx).rowOf(own_rid))
 }
 
-/** Tells what became of the capabilities of an owner, each event with a number of its own. */
+/** Emits the changes to an owner's capabilities, each event with its own number. */
 export const tellCapabilities = async (
   tx: Tx,
   types: Types,
@@ -212,8 +215,8 @@ export const tellCapabilities = async (
 type Owner = { resource_id: string; type_key: string; version: number; generation: number; capability_revision: number }
 
 /**
- * The events of one change of a resource's offers, or of the claims on them: one, or as many as it takes parts. The
- * last has the number that the resource is at.
+ * The events of one change to a resource's offers or to the claims on them: one, or one per part. The last carries the
+ * resource's current number.
  */
 export const capabilityEventsOf = (
   cause: Cause,

@@ -21,7 +21,7 @@ type Place = { types: Types; row: ResourceRow; type: StoredType }
 
 const POINTER = '/provided_capability_changes'
 
-/** What a resource says that it provides; with `replace`, what is not listed is withdrawn (catalog.md 5). */
+/** Applies the capabilities that a resource declares; with `replace`, unlisted ones are withdrawn (catalog.md 5). */
 export const applyCapabilities = (
   tx: Tx,
   { types, row, type }: Place,
@@ -67,7 +67,7 @@ export const applyCapabilities = (
   return outcome
 }
 
-/** The definitions that the changes name; refuses with every violation of all of them. */
+/** The definitions that the changes name. Throws one refusal with all violations. */
 const definitionsOf = (types: Types, type: StoredType, changes: readonly CapabilityChange[], pointer: string) => {
   const found = changes.map((change, index) => definitionOf(types, type, change, `${pointer}/${index}`))
   const violations = found.flatMap((one) => (Array.isArray(one) ? one : []))
@@ -109,7 +109,7 @@ const definitionOf = (
 
 type Told = Pick<ProviderRow, 'provider_id' | 'version' | 'attributes' | 'capacity' | 'priority' | 'expires_at'>
 
-/** A provider as events tell it. */
+/** A provider as it appears in events. */
 export const toldOf = (capability_key: string, row: Told): Record<string, unknown> => ({
   provider_id: row.provider_id,
   capability_key,
@@ -161,7 +161,7 @@ const revise = (tx: Tx, known: HeldOffer, change: CapabilityChange, { at, comman
   return { row, event: { provider: toldOf(row.capability_key, row), change: 'updated' as const } }
 }
 
-/** Ends an offer; it is told as it was. */
+/** Ends an offer; its event shows the offer's last state. */
 export const withdraw = (tx: Tx, offer: HeldOffer, { at, command_id }: When): ProviderEvent => {
   heldOf(tx).offers.revise(offer, { withdrawn_at: at, last_command_id: command_id }, at)
   return { provider: toldOf(offer.capability_key, offer), change: 'withdrawn' }

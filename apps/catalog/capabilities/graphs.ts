@@ -17,9 +17,9 @@ import { asOf, type Reader } from '../read/lists.ts'
 import { assessNeeds, listNeeding, type Need, needing } from './needs.ts'
 import { type Candidate, readOffers } from './offers.ts'
 
-/** So many providers that would do are drawn for one requirement. */
+/** How many matching providers are drawn for one requirement. */
 const MAX_DRAWN = 5
-/** So many resources are counted for one overview. */
+/** How many resources one overview may count. */
 const MAX_COUNTED = 20_000
 
 const capabilityNode = (deps: CatalogDeps, capability_key: string) => ({
@@ -30,8 +30,8 @@ const capabilityNode = (deps: CatalogDeps, capability_key: string) => ({
 })
 
 /**
- * Resources, a page by their ids, with what they provide and need, and who meets it or could (catalog.md 7.2): from
- * truth. Resources of other pages are drawn where they meet a need of this one.
+ * One page of resources by id, with what they provide and need, and who meets each need or could (catalog.md 7.2).
+ * Reads from truth. Resources of other pages are drawn if they meet a need of this page.
  */
 export const readNeedsGraph = async (
   deps: CatalogDeps,
@@ -154,7 +154,10 @@ const count = (into: Counted, state: Need['state']) => {
   into[state] += 1
 }
 
-/** Definitions and types, with how many providers there are and how many needs are bound, could be, or cannot. */
+/**
+ * Definitions and types, with the number of providers and the numbers of needs that are bound, could be bound, or
+ * cannot.
+ */
 export const readCapabilityGraph = async (
   deps: CatalogDeps,
   query: CapabilityGraphQuery,

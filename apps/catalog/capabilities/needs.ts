@@ -16,10 +16,10 @@ import { visiblePeers } from './providers.ts'
 import { FIT, FIT_DEGRADED, type Filled, requirementsOf, wishOf } from './requirements.ts'
 
 const MAX_ROOTS = 20
-/** So many pairs of a requirement and a provider are compared for one answer. */
+/** How many pairs of a requirement and a provider one answer may compare. */
 const MAX_PAIRS = 2_000_000
 
-/** One requirement of one resource with its state now, and why what does not do does not. */
+/** One requirement of one resource with its current state, and the reasons why other providers do not match. */
 export type Need = Matched & {
   row: ResourceRow
   requirement: Filled
@@ -29,7 +29,7 @@ export type Need = Matched & {
 
 type Narrowing = Omit<CapabilityGraphQuery, 'min_change' | 'max_lag_ms'>
 
-/** Conditions for resources that need or (unless only unmet needs are asked for) provide capabilities. */
+/** Conditions for resources that need capabilities or, unless only unmet needs are asked for, provide them. */
 export const needing = (deps: CatalogDeps, query: Narrowing, { access }: Reader): SQL[] => {
   const { types } = deps.registry
   const { capability_key, region_id, unsatisfied_only } = query
@@ -54,13 +54,13 @@ export const needing = (deps: CatalogDeps, query: Narrowing, { access }: Reader)
   ]
 }
 
-/** At most `limit` of these resources by id, from a place on. */
+/** At most `limit` of these resources by id, starting after a position. */
 export const listNeeding = (deps: CatalogDeps, where: SQL[], limit: number, after?: readonly string[], back = false) =>
   listResources(deps.db, { where, sort: [{ key: 'resource_id', descending: back }], after, limit })
 
 const tooManyNeeds = () =>
   tooExpensive(
-    'Too many providers come into question for too many needs.',
+    'Too many providers could meet too many needs.',
     'Narrow by capability_key, region_id or root_id.',
   )
 

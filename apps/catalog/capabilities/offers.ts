@@ -15,26 +15,26 @@ import { tooExpensive } from '../read/expensive.ts'
 import { ownHealth } from '../rules/health.ts'
 import { freeOf, type Mismatch, type Offer, statusOf } from '../rules/matching.ts'
 
-/** At most so many providers are ranked for one question. */
+/** How many providers one question may rank. */
 const MAX_CANDIDATES = 20_000
 const MAX_REASONS = 20
 
-/** The relationship type of claims, which pack core defines. */
+/** The relationship type of claims, defined by pack core. */
 export const usesCapability = (types: Types): number => types.relationship('uses_capability')?.id ?? -1
 
-/** A provider as it is read now: its view, and what matching asks of it. */
+/** A provider as read now: its view, and the members that matching needs. */
 export type Candidate = { view: Provider; offer: Offer }
 
-/** What reading offers takes; `db` may be the transaction of a command. */
+/** What reading offers requires; `db` may be a command's transaction. */
 export type Reading = Uses<'registry' | 'clock'> & { db: Queryable }
 
-/** Whether a claim meets a requirement: it names the requirement, and something that is offered of that capability. */
+/** Whether a claim satisfies a requirement: it names the requirement and an existing offer of that capability. */
 export const isBinding = (
   { properties, offered }: Pick<ClaimRow, 'properties' | 'offered'>,
   requirement: { requirement_key: string; capability_key: string },
 ): boolean => properties.requirement_key === requirement.requirement_key && offered === requirement.capability_key
 
-/** Providers under these conditions, from truth, now or as they were at a time; 422 when there are too many to rank. */
+/** Providers under these conditions, from truth, now or at a given time; 422 if there are too many to rank. */
 export const readOffers = async (deps: Reading, where: readonly SQL[], at?: string): Promise<Candidate[]> => {
   const { types } = deps.registry
   const found = await listOffers(deps.db, usesCapability(types), where, MAX_CANDIDATES + 1, at)
@@ -48,13 +48,13 @@ export const readOffers = async (deps: Reading, where: readonly SQL[], at?: stri
   return rankable(deps, rows, at === undefined ? deps.clock.now() : new Date(at))
 }
 
-/** What an owner offers, in a transaction that holds it. */
+/** The offers of an owner, in a transaction that holds it. */
 export const heldOffers = (tx: Tx, types: Types, owner: ResourceRow): OfferRow[] => {
   const held = heldOf(tx).offers
   return held.of(owner.rid).map((offer) => ({ ...owner, ...offer, ...held.claimed(offer, usesCapability(types)) }))
 }
 
-/** Offers with the members that matching reads. */
+/** Offers with the members that matching needs. */
 export const rankable = async (deps: Reading, rows: readonly OfferRow[], now: Date): Promise<Candidate[]> => {
   const { types } = deps.registry
   const scopeOf = await scopesOf(deps.db, types, rows)
@@ -62,7 +62,7 @@ export const rankable = async (deps: Reading, rows: readonly OfferRow[], now: Da
   return rows.map((row) => candidateOf(row, { types, now, scope: scopeOf(row), health }))
 }
 
-/** A resource counts as it was: open unless its lifecycle had ended. */
+/** A past resource counts as it was then: open unless its lifecycle had ended. */
 const asThen =
   (types: Types) =>
   (row: OfferRow): OfferRow => {
@@ -73,7 +73,7 @@ const asThen =
 type Own = { status: HealthStatus; reason: string }
 type Expiring = Pick<OfferRow, 'rid' | 'lifecycle_status' | 'health_status' | 'health_reason' | 'health_expires_at'>
 
-/** Own health now of rows, by row number: as it is stored, but for those whose checks ran out since the last sweep. */
+/** The rows' own current health, by row number: as stored, except where checks expired since the last sweep. */
 export const healthOf = async (db: Queryable, rows: readonly Expiring[], now: Date): Promise<Map<string, Own>> => {
   const health = new Map(
     rows.map((row): [string, Own] => [row.rid, { status: row.health_status, reason: row.health_reason }]),
@@ -122,7 +122,7 @@ const candidateOf = (row: OfferRow, { types, now, scope, health }: Known): Candi
 
 export type Matched = { providers: Provider[]; rejected: Rejection[]; rejected_count: Record<string, number> }
 
-/** Parts candidates into those that do and those that do not, with the first reasons and the counts of all. */
+/** Splits candidates into those that match and those that do not, with the first reasons and the counts of all. */
 export const matchOffers = (
   candidates: readonly Candidate[],
   refuse: (offer: Offer) => Mismatch | undefined,
@@ -141,7 +141,7 @@ export const matchOffers = (
   return matched
 }
 
-/** Priority, then the most free first, then the id (catalog.md 5, "Matching"). */
+/** Orders by priority, then most free capacity, then id (catalog.md 5, "Matching"). */
 const byRank = ({ view: a }: Candidate, { view: b }: Candidate): number => {
   const free = (view: Provider) => view.free ?? Number.POSITIVE_INFINITY
   if (a.priority !== b.priority) return a.priority - b.priority

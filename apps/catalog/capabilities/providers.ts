@@ -38,7 +38,7 @@ const statusesOf = (given: readonly string[] | undefined): readonly ProviderStat
 
 const visible = (deps: CatalogDeps, { access }: Reader): SQL => accessSql(access, deps.registry.types.topologyIds)
 
-/** What a resource provides, and for each of its requirements whether it is bound or could be, and if not, why. */
+/** What a resource provides, and whether each of its requirements is bound or could be, and if not, why. */
 export const readCapabilities = async (
   deps: CatalogDeps,
   resource_id: string,
@@ -81,7 +81,7 @@ export const readCapabilities = async (
   return { provided, required, as_of: await asOf(deps.db, deps) }
 }
 
-/** A resource that may be seen, as it is now or was at a time. */
+/** A resource that the reader may see, as it is now or was at a given time. */
 const findAt = async (deps: CatalogDeps, resource_id: string, at: string | undefined, reader: Reader) => {
   const found = await findVisible(deps, resource_id, reader)
   if (at === undefined) return found
@@ -89,7 +89,7 @@ const findAt = async (deps: CatalogDeps, resource_id: string, at: string | undef
   return { row: { ...found.row, desired_state, observed_state, type_version, lifecycle_status }, scope }
 }
 
-/** What was offered at a time counts, though its resource may have ended since. */
+/** An offer at a past time counts, even if its resource has ended since. */
 const openOnly = (statuses: readonly ProviderStatus[] | undefined, at?: string): SQL[] =>
   at !== undefined || statuses?.includes('withdrawn') ? [] : [offers.open]
 
@@ -127,7 +127,7 @@ const match = async (
 
 type Asked = { wanted: Wanted; asker: Asker | undefined; capability_key: string | undefined }
 
-/** Providers by their offers, ranked; with `explain` also those that do not do, and why. */
+/** Providers by their offers, ranked; with `explain`, also those that do not match, and why. */
 export const listProviders = async (deps: CatalogDeps, query: ProvidersQuery, reader: Reader) => {
   const { types } = deps.registry
   const { page_size, page_token, min_change, max_lag_ms, explain, ...filters } = query
@@ -159,7 +159,7 @@ export const listProviders = async (deps: CatalogDeps, query: ProvidersQuery, re
   }
 }
 
-/** The wish of a query: that of a requirement of a resource, or what the parameters say themselves. */
+/** The requirement of a query: that of a resource, or the one that the parameters state directly. */
 const askedFor = async (deps: CatalogDeps, query: ProvidersQuery, reader: Reader): Promise<Asked> => {
   const { types } = deps.registry
   const { capability_key, version_range = '*', requirement_of } = query
@@ -171,7 +171,7 @@ const askedFor = async (deps: CatalogDeps, query: ProvidersQuery, reader: Reader
     return { wanted, asker: undefined, capability_key }
   }
   if (capability_key !== undefined || query.version_range !== undefined)
-    throw invalid('requirement_of', 'says capability and version itself')
+    throw invalid('requirement_of', 'already names capability and version')
   const [resource_id = '', requirement_key = ''] = requirement_of.split('/')
   const { row, scope } = await findVisible(deps, resource_id, reader)
   const requirement = requirementsOf(types, row).find((one) => one.requirement_key === requirement_key)
@@ -206,7 +206,7 @@ const refuse = (
   if (mismatch) return mismatch
   for (const { attribute, match_rule, wanted: value } of tests) {
     const offered = Object.hasOwn(offer.attributes, attribute) ? offer.attributes[attribute] : undefined
-    // A query has no types: a plain value is compared as text, and with each member of a list.
+    // Query values have no types: a plain value is compared as text, and with each member of a list.
     const fits =
       match_rule === 'eq'
         ? offered !== undefined && [offered].flat().some((one) => String(one) === value)
@@ -227,7 +227,7 @@ const parseOrder = (text: string | undefined, has_distance: boolean): Order => {
   return names.map((name) => {
     const key = ORDER_KEYS.find((one) => one === name.replace(/^-/, ''))
     if (!key) throw invalid('sort', `does not know ${name}`)
-    if (key === 'distance' && !has_distance) throw invalid('sort', 'measures distance from near or requirement_of only')
+    if (key === 'distance' && !has_distance) throw invalid('sort', 'needs near or requirement_of to measure from')
     return { key, descending: name.startsWith('-') }
   })
 }

@@ -15,7 +15,7 @@ export type Filled = {
 }
 export const FIT: readonly ProviderStatus[] = ['available']
 export const FIT_DEGRADED: readonly ProviderStatus[] = ['available', 'degraded']
-/** What a resource needs, with the values of the resource filled in. */
+/** What a resource requires, with the resource's values filled in. */
 export const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
   const type = types.version(row.type_id, row.type_version) ?? types.byId(row.type_id)
   return ((type?.requires ?? []) as Requirement[]).map(({ where = {}, amount, ...rest }) => {
@@ -26,7 +26,7 @@ export const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
   })
 }
 
-/** A requirement that names no amount needs room for one claim. */
+/** A requirement without an amount needs room for one claim. */
 export const wishOf = (requirement: Filled, statuses: readonly ProviderStatus[]): Wanted => ({
   ...requirement,
   amount: requirement.amount ?? 1,

@@ -25,7 +25,7 @@ import type { Side } from '../read/sides.ts'
 import { readCapabilityGraph } from './graphs.ts'
 import { listProviders, readCapabilities } from './providers.ts'
 
-/** Definitions of capabilities, who provides them, and what one resource provides and needs. */
+/** Capability definitions, their providers, and what one resource provides and needs. */
 export const capabilitiesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   definitionRoutes(app, deps, side)
 
@@ -34,7 +34,7 @@ export const capabilitiesRoutes: Routes<CatalogDeps, { side: Side }> = async (ap
       operationId: 'getCapabilityGraph',
       summary: 'Read the graph of capability definitions',
       description:
-        'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
+        'Returns definitions and the types that provide or require them, with counts of providers and of needs that are bound, satisfiable or unsatisfied. Example: ?capability_key=compute.slots',
       tags: side.tags,
       querystring: CapabilityGraphQuery,
       'x-errors': [404],
@@ -51,7 +51,7 @@ export const capabilitiesRoutes: Routes<CatalogDeps, { side: Side }> = async (ap
       operationId: 'listCapabilityProviders',
       summary: 'List providers of capabilities',
       description:
-        'Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
+        'Lists providers by priority and free capacity. attr.<name>=value, gte:n or lte:n filters by attributes; requirement_of by the needs of a requirement. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
       tags: side.tags,
       querystring: ProvidersQuery,
       'x-errors': [404],
@@ -66,7 +66,7 @@ export const capabilitiesRoutes: Routes<CatalogDeps, { side: Side }> = async (ap
       operationId: 'getResourceCapabilities',
       summary: 'Read the capabilities of a resource',
       description:
-        'What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true',
+        'Returns the capabilities that it provides and, for each requirement, whether it is bound, satisfiable, or why not. Example: ?allow_degraded=true',
       tags: side.tags,
       params: ResourceParams,
       querystring: ResourceCapabilitiesQuery,
@@ -83,7 +83,7 @@ const definitionRoutes = (app: TypedApp, deps: CatalogDeps, side: Side): void =>
       operationId: 'listCapabilityDefinitions',
       summary: 'List capability definitions',
       description:
-        'The newest version of each, with counts of its providers by status and region. Example: ?category=compute',
+        'Lists the newest version of each definition, with counts of its providers by status and region. Example: ?category=compute',
       tags: side.tags,
       querystring: DefinitionsQuery,
       response: { 200: DefinitionList, ...errorReplies },
@@ -114,7 +114,7 @@ const definitionRoutes = (app: TypedApp, deps: CatalogDeps, side: Side): void =>
       operationId: 'getCapabilityDefinition',
       summary: 'Read a capability definition',
       description:
-        'One version, the newest unless said, with its attributes, rules of matching and counts of providers. Example: ?version=1.0.0',
+        'Returns one version (by default the newest) with its attributes, matching rules and counts of providers. Example: ?version=1.0.0',
       tags: side.tags,
       params: DefinitionParams,
       querystring: DefinitionQuery,

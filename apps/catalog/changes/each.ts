@@ -9,18 +9,18 @@ import { clashOf } from '../command/run.ts'
 import type { Types } from '../packs/registry.ts'
 import { holdFor, holdRows, type View, type Wish } from './hold.ts'
 
-/** So often a change is made once more after a read of missing rows, before it is given up. */
+/** How often a change is retried after reading missing rows before it fails. */
 const MAX_ASKED = 1000
 
 export type Change<T> = { wish: Wish; run: (tx: Tx) => Promise<T> }
 export type Way = {
-  /** Called before each change; what it throws ends all. */
+  /** Called before each change; an error that it throws ends the whole run. */
   check: () => void
-  /** Called when changes that were made in memory are made once more, each by itself. */
+  /** Called before changes made in memory are made again one by one. */
   again?: () => void
 }
 
-/** Makes the one change of a transaction. `held`: its row, locked and read along with the claim. */
+/** Makes a transaction's only change. `held`: its row, locked and read along with the claim. */
 const makeAlone = async <T>(
   tx: Tx,
   types: Types,
@@ -32,7 +32,7 @@ const makeAlone = async <T>(
   return { ...view, made: await within(view, change) }
 }
 
-/** The same for a command; its last writes are left for the commit. */
+/** Like `makeAlone`, for a command; its last writes are left for the commit. */
 export const makeOne = async <T extends object>(
   tx: Tx,
   types: Types,
@@ -53,7 +53,7 @@ export const makeHere = <T>(tx: Tx, types: Types, change: Change<T>): Promise<T>
     return made
   })
 
-/** Makes a change over what is held; what it asks for beyond that is read, and the change made once more. */
+/** Makes a change over the held rows. If it needs others, reads them and makes the change again. */
 const within = async <T>({ held, tx, db }: View, { run }: Change<T>): Promise<T> => {
   const before = held.journal.length
   for (let asked = 0; ; asked += 1) {
@@ -68,9 +68,9 @@ const within = async <T>({ held, tx, db }: View, { run }: Change<T>): Promise<T>
 }
 
 /**
- * Makes many changes in one transaction, in their order, each refused or made by itself (catalog.md 8, "Bulk"): over
- * rows that are held in memory and written together. Where the database sees a clash with a write of someone else,
- * all is taken back, and each change is made once more under a savepoint.
+ * Makes many changes in one transaction, in order, each refused or made on its own (catalog.md 8, "Bulk"). They work on
+ * rows held in memory, which are written together. If the database detects a clash with someone else's write,
+ * everything is rolled back and each change is made again under a savepoint.
  */
 export const makeEach = async <T>(
   tx: Tx,
@@ -89,7 +89,7 @@ export const makeEach = async <T>(
   return outcomes
 }
 
-/** undefined: the database saw a clash that could not be seen before; all was taken back. */
+/** Returns `undefined` if the database detected a clash that memory could not show; all writes are rolled back. */
 const makeHeld = async <T>(
   tx: Tx,
   types: Types,
@@ -115,7 +115,7 @@ const makeHeld = async <T>(
   }
 }
 
-/** What a change is refused for; what may go away by itself ends all, to be tried again. */
+/** Returns the refusal of a change. Throws transient errors, which end the whole run so that it can be retried. */
 const refusable = async <T>(work: Promise<T>): Promise<T | AppError> => {
   try {
     return await work

@@ -29,20 +29,20 @@ import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import { cascading, planEdges } from '../relationships/edges.ts'
 import { identityHash } from '../rules/change.ts'
 
-/** Stands for a new resource, of which the database has nothing to count. */
+/** Stands for a new resource, for which the database has nothing to count. */
 const NEW = '0'
 
-/** What one change will ask for, as far as it says so itself. */
+/** The data that one change will need, as far as the change itself shows it. */
 export type Wish = {
-  /** The resource that it is about, there or new. */
+  /** The resource that changes, existing or new. */
   resource_id: string
   create?: { type_id: number; name: string; parent_id: string | undefined; identity_hash: Buffer | null } | undefined
   edges: readonly RelationshipChange[]
-  /** Whether all edges around it are asked for. */
+  /** Whether the change needs all of its edges. */
   around?: boolean
-  /** Resources that are asked for beside. */
+  /** Other resources that the change needs. */
   also?: readonly string[]
-  /** The lifecycle state that it brings; `END`: the terminal one of its type. */
+  /** The target lifecycle state; `END`: the terminal one of its type. */
   lifecycle_status?: string | typeof END | undefined
 }
 export const END = Symbol('end')
@@ -52,7 +52,7 @@ type New = Pick<ResourceCreate, 'type_key' | 'name' | 'desired_state' | 'relatio
   parent_id?: string | undefined
 }
 
-/** What the creation of a resource will ask for. */
+/** What creating a resource will need. */
 export const createWish = (types: Types, body: New): Wish => {
   const { resource_id, type_key, name, desired_state, parent_id } = body
   const type = types.newest(type_key)
@@ -71,22 +71,22 @@ export const createWish = (types: Types, body: New): Wish => {
   }
 }
 
-/** Whether a change looks at no other resource than its own. */
+/** Whether a change reads no resource but its own. */
 export const isAlone = ({ create, edges, around, also, lifecycle_status }: Wish): boolean =>
   !create && edges.length === 0 && !around && !also && lifecycle_status === undefined
 
-/** Far more than the cascades of a request that succeeds. */
+/** Far more than the cascades of a successful request. */
 const MAX_ENDING = 2000
-/** Where there are more in all, each is read when it is asked for. */
+/** Above this total, each is read only when a change needs it. */
 const MAX_AROUND = 50_000
 const MAX_REACH = 20_000
-/** From so many changes of mode on, locks are taken in one mode: each change costs a statement. */
+/** Above this many switches of lock mode, all locks are taken in one mode: each switch costs a statement. */
 const MAX_RUNS = 8
 
-/** `tx`: what changes see; `db`: the database. */
+/** `tx`: what changes see; `db`: the database itself. */
 export type View = { held: Held; tx: Tx; db: Tx }
 
-/** Holds resources that are locked and read already; those that are not among the rows are not there. */
+/** Holds resources that are already locked and read; ids without a row do not exist. */
 export const holdRows = (tx: Tx, ids: readonly string[], rows: readonly ResourceRow[]): View => {
   const held = createHeld()
   for (const id of ids) held.loaded.byId.set(id, undefined)
@@ -98,8 +98,8 @@ export const holdRows = (tx: Tx, ids: readonly string[], rows: readonly Resource
 }
 
 /**
- * Takes all locks that these changes need, in the one order that every command keeps (catalog.md 3), and then reads what
- * they will ask for: the same few statements however many changes there are.
+ * Takes all locks that these changes need, in the one order that every command follows (catalog.md 3). Then reads the
+ * data they will need, in the same few statements however many changes there are.
  */
 export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Promise<View> => {
   const ids = [...new Set(wishes.flatMap(idsOf))]
@@ -139,7 +139,7 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
   const pairs = pairsOf(held, types, wishes)
   const around = ridsWhere(held, wishes, (wish) => wish.around === true)
   const twins = wishes.flatMap(({ create }) => twinOf(held, create))
-  // Under the locks they are read anew, whole.
+  // They are read again in full under the locks.
   held.loaded.rows.clear()
   held.loaded.byId.clear()
   await Promise.all([
@@ -161,7 +161,7 @@ export const holdFor = async (tx: Tx, types: Types, wishes: readonly Wish[]): Pr
 
 const into = (parent_id: string): RelationshipChange => ({ op: 'add', type_key: 'contained_in', target_id: parent_id })
 
-/** The changes of edges that a wish brings, that of its parent among them. */
+/** The edge changes of a wish, including that of its parent. */
 const edgesOf = ({ create, edges }: Wish): readonly RelationshipChange[] =>
   create?.parent_id === undefined ? edges : [...edges, into(create.parent_id)]
 
@@ -182,7 +182,7 @@ const mayEnd = (held: Held, types: Types, { resource_id, lifecycle_status }: Wis
   return type !== undefined && isTerminal(type.lifecycle, lifecycle_status)
 }
 
-/** Takes one mode for nearly all rows where the modes change too often from row to row. */
+/** Takes one mode for nearly all rows if the mode switches too often from row to row. */
 const smooth = (locks: Map<string, LockMode>): void => {
   const rids = [...locks.keys()].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
   for (const mode of ['no key update', 'update'] as const) {
@@ -192,7 +192,7 @@ const smooth = (locks: Map<string, LockMode>): void => {
   }
 }
 
-/** What resources must have edges of while they are active: it is counted when they become so. */
+/** Edges that resources must have while active; they are counted when the resources become active. */
 const neededBy = ({ loaded }: Held, types: Types, rids: readonly string[]): Pick<Pair, 'key' | 'own' | 'peer'>[] =>
   rids.flatMap((rid) => {
     const type = types.byId(loaded.rows.get(rid)?.type_id ?? -1)
@@ -205,7 +205,7 @@ const neededBy = ({ loaded }: Held, types: Types, rids: readonly string[]): Pick
 
 type Pair = { relation: StoredRelationshipType; key: EdgeKey; own: string; peer: string; adds: boolean }
 
-/** Changes of edges between resources that are both there; of a new one all is known. */
+/** Edge changes whose peer exists. A new resource stands as `NEW`: it has no stored edges. */
 const pairsOf = ({ loaded }: Held, types: Types, wishes: readonly Wish[]) =>
   wishes.flatMap((wish) =>
     edgesOf(wish).flatMap(({ op, type_key, direction, target_id }): (Pair & { both: boolean })[] => {
@@ -234,7 +234,7 @@ const endsOf = (pairs: readonly Pick<Pair, 'key' | 'own' | 'peer'>[], known: rea
   return [...all.values()]
 }
 
-/** Who offers what is claimed; of a new resource all is known. */
+/** The owners of claimed offers; a new resource needs no reading. */
 const ownersOf = (pairs: readonly Pair[]) =>
   pairs.flatMap(({ relation, key }) => (isClaim(relation) && key.dst !== NEW ? [key.dst] : []))
 
@@ -246,7 +246,7 @@ const startsOf = (pairs: readonly (Pair & { both: boolean })[]) =>
 const twinOf = ({ loaded }: Held, create: Wish['create']) => {
   if (!create) return []
   const { type_id, name, parent_id, identity_hash } = create
-  // Of a parent that is not there, it is asked as of none.
+  // An unknown parent is looked up like no parent.
   const parent_rid = parent_id === undefined ? null : (loaded.byId.get(parent_id) ?? null)
   return [{ type_id, parent_rid, name, identity_hash }]
 }

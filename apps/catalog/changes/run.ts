@@ -10,17 +10,17 @@ import type { Uses } from '../deps.ts'
 import { makeEach, makeOne } from './each.ts'
 import { isAlone, type Wish } from './hold.ts'
 
-/** A command on a resource: what it will ask for, and its work. */
+/** A command on a resource: the data it will need, and its work. */
 export type Asked = { command: Command; wish: Wish; work: CommandWork }
 export type ChangeDeps = CommandDeps & Uses<'registry'>
 
-/** One command on a resource (catalog.md 8): a set of one. */
+/** Runs one command on a resource (catalog.md 8): a set of one. */
 export const runChange = async (deps: ChangeDeps, asked: Asked): Promise<Answer> =>
   answerOf(deps, await runSet(deps, [asked], {}))
 
 type How = { refused?: (error: AppError, at: number) => void; check?: () => void }
 
-/** Commands in one transaction; a single one is refused with all that it did, others each by itself. */
+/** Runs commands in one transaction. A single one is rolled back when refused; several are refused one by one. */
 const runSet = (deps: ChangeDeps, set: readonly Asked[], { refused, check = () => {} }: How) => {
   const { types } = deps.registry
   const [only] = set.length === 1 ? set : []
@@ -44,7 +44,7 @@ const runSet = (deps: ChangeDeps, set: readonly Asked[], { refused, check = () =
   return runCommands(deps, pluck(set, 'command'), makeAll, { alone, ...(refused && { refused }) })
 }
 
-/** So many items are made in one transaction: its locks are not held for longer than it takes. */
+/** How many items one transaction makes, so that its locks are not held for long. */
 const CHUNK = 200
 
 export type Item = Asked & { index: number }
@@ -53,8 +53,8 @@ type Batch = { atomic: boolean; ends_at: number; atItem: AtItem }
 type AtItem = (error: AppError, index: number) => AppError
 
 /**
- * Makes the items of a request, each refused or made as if it had come alone; `atomic`: all in one transaction, or none
- * and the first refusal. Their outcomes stand at their index.
+ * Makes the items of a request, each refused or made as if it had come alone. `atomic`: all in one transaction, or none
+ * and the first refusal. Outcomes keep the index of their item.
  */
 export const runItems = async (
   deps: ChangeDeps,
@@ -79,7 +79,7 @@ export const runItems = async (
   }
 }
 
-/** The same, rolled back: items are refused and answered, and nothing is kept. */
+/** Like `runItems`, but rolled back: items are refused or answered, and nothing is kept. */
 export const tryItems = async (
   deps: ChangeDeps,
   items: readonly Item[],
@@ -97,7 +97,7 @@ export const tryItems = async (
   }
 }
 
-/** A refusal of one item as the answer to the whole: says which, and its pointers start at the body. */
+/** Turns the refusal of one item into the answer to the whole: names the item, with pointers from the body's root. */
 export const refusedAt =
   (member: string): AtItem =>
   (error, index) => {
@@ -112,7 +112,7 @@ export const refusedAt =
     })
   }
 
-/** The reply as text: stored answers stand in it byte for byte. */
+/** The reply as text; it contains stored answers byte for byte. */
 export const replyOf = (outcomes: readonly Outcome[], request_id: string, path: string): string => {
   const results = outcomes.map((outcome, index) => {
     if (outcome instanceof AppError) {

@@ -3,7 +3,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { recordAudit } from './outbox.ts'
 
-/** One audit row of its own for a refusal by policy, of a person or a service; what was refused left nothing else behind. */
+/** Writes a separate audit row when policy refuses a person or a service; the refused request left no other trace. */
 export const recordDenied = (deps: CatalogDeps, req: FastifyRequest, error: AppError) =>
   deps.db.transaction((tx) =>
     recordAudit(
@@ -22,7 +22,7 @@ export const recordDenied = (deps: CatalogDeps, req: FastifyRequest, error: AppE
     ),
   )
 
-/** Passes on what work gives; a 403 of it is audited first. */
+/** Returns the result of `work`; audits a 403 before rethrowing it. */
 export const auditDenied = async <T>(deps: CatalogDeps, req: FastifyRequest, work: Promise<T>): Promise<T> => {
   try {
     return await work

@@ -1,10 +1,10 @@
 import { unavailable } from '../../shared/errors.ts'
 
 /**
- * Ends long work whose caller has been told that it took too long: 503, rolled back with the transaction it is in.
- * `ends_at` is that of the request, in `performance.now()`.
+ * Ends work that has outlived its request, whose caller has already received a timeout: throws a 503, so its
+ * transaction rolls back. `ends_at` is the request's deadline in `performance.now()`.
  */
 export const refuseLate = (ends_at: number): void => {
   if (performance.now() >= ends_at)
-    throw unavailable('The time of this request is over; what was not committed is not kept.')
+    throw unavailable('The request timed out; uncommitted changes were rolled back.')
 }

@@ -3,10 +3,10 @@ import type { RelationshipChange } from '../../shared/contracts/catalog/relation
 import type { StoredRelationshipType } from '../packs/registry.ts'
 import type { MayWrite } from '../read/access.ts'
 
-/** A change with both ends found. `peer` is missing when there is no such resource. */
+/** A change with both ends resolved. `peer` is missing if no such resource exists. */
 export type Resolved = {
   at: string
-  /** The pointer of the peer's name, to point at its fault. */
+  /** The pointer of the peer's name, for violations about it. */
   target_at: string
   change: RelationshipChange
   relation: StoredRelationshipType | undefined
@@ -16,6 +16,6 @@ export type EdgePlan = {
   resolved: Resolved[]
   locks: Map<string, LockMode>
   type_locks: Map<number, 'shared' | 'exclusive'>
-  /** What who changes them may write; services may write everything. */
+  /** What the caller may write; services may write everything. */
   mayWrite: MayWrite | undefined
 }

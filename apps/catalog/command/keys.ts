@@ -12,10 +12,10 @@ import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
 
-/** One command as it came in: who, under which key, with which content. */
+/** One command as it arrived: caller, key and content. */
 export type Command = {
   command_id: string
-  /** Caller, method and route: keys of two callers or routes never meet. */
+  /** Caller, method and route: keys of different callers or routes never collide. */
   scope: string
   idempotency_key: string
   fingerprint: Buffer
@@ -24,7 +24,7 @@ export type Command = {
 
 const DAY_MS = 86_400_000
 
-/** The log of commands, by id and by scope and key (catalog.md 8). */
+/** The command log, by id and by scope and key (catalog.md 8). */
 export const commandLog = ({ clock, config }: Uses<'clock' | 'config'>): Keys<Command> => ({
   claim: async (tx, commands) => {
     const now = clock.now()
@@ -57,7 +57,7 @@ export const commandLog = ({ clock, config }: Uses<'clock' | 'config'>): Keys<Co
   names: ({ command_id, scope, idempotency_key }) => [command_id, `${scope} ${idempotency_key}`],
 })
 
-/** The answer of the row that holds this id, else this key, or the refusal of an id or key that named something else. */
+/** The answer in the row of this id, else of this key; or the refusal if the id or key belongs to another command. */
 const usedBy = (command: Command, known: readonly CommandLogRow[]): Used | AppError => {
   const hasKey = ({ scope, idempotency_key }: CommandLogRow) =>
     scope === command.scope && idempotency_key === command.idempotency_key
@@ -75,7 +75,7 @@ const refuseReuse = ({ command_id, kind }: Command, known: CommandLogRow): AppEr
   const reused = (code: CodeOf<'validation_error'>, detail: string) =>
     new AppError('validation_error', code, detail, {
       status: 422,
-      hint: 'A repeat must be the same command; a new command needs a new id and a new key.',
+      hint: 'A retry must repeat the same command; a new command needs a new id and a new key.',
     })
   return known.command_id === command_id && kind === 'internal'
     ? reused('command_id_reused', `The command_id ${command_id} was used for another command.`)

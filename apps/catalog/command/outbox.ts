@@ -13,10 +13,13 @@ import type { Uses } from '../deps.ts'
 import type { ChangeSource } from '../document/lifecycle.ts'
 import { summaryOf } from '../read/documents.ts'
 
-/** Why and by whom something changes: what events, revisions, edges and audit rows say of it. */
+/** Why and by whom something changes, as recorded in events, revisions, edges and audit rows. */
 export type Cause = {
   actor: string
-  /** Who owns the fields that it sets: the actor unless it is an import, an operation, or says another name. */
+  /**
+   * Who owns the fields that the change sets: the actor, unless it is an import, an operation, or names another
+   * manager.
+   */
   manager?: string | undefined
   roles: string[]
   source: ChangeSource
@@ -30,22 +33,22 @@ export type Cause = {
   at: string
 }
 
-/** The manager that owns the fields which a change sets. */
+/** The manager that owns the fields set by a change. */
 export const managerOf = ({ manager, operation_id, actor }: Cause): string =>
   manager ?? (operation_id === null ? actor : `operation:${operation_id}`)
 
 type Subject = { resource_id: string; type_key: string; version: number; generation: number }
 type Told = { type: string; agg_type: string; agg_id: string; agg_version: number; payload: Record<string, unknown> }
 
-/** No payload of an event is larger, as JSON (reliability.md 4.2). */
+/** The maximum size of an event's payload, as JSON (reliability.md 4.2). */
 const MAX_PAYLOAD_BYTES = 262_144
-/** Where a list is divided among several events, each takes about this much of it, and so many items. */
+/** When a list is split among several events, each takes about this many bytes and at most this many items. */
 const PART_BYTES = 131_072
 const PART_ITEMS = 500
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
-/** A list in parts that each fit into an event. */
+/** Splits a list into parts that each fit into an event. */
 export const partsOf = <T>(items: readonly T[]): T[][] => {
   const parts: T[][] = []
   let room = 0
@@ -62,7 +65,7 @@ export const partsOf = <T>(items: readonly T[]): T[][] => {
   return parts
 }
 
-/** The evidence that an event names itself; the versions of the resource name all of it. */
+/** The evidence that fits into the event; the resource's versions name all of it. */
 const evidenceIn = ({ evidence_refs }: Cause) => {
   const [named = [], ...more] = partsOf(evidence_refs)
   if (more.length === 0) return { evidence_refs: named }
@@ -93,16 +96,19 @@ export const eventOf = (
   },
 })
 
-/** Promises events in this order. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
+/**
+ * Writes events to the outbox in this order. Call it last in the transaction, under the aggregate's lock (catalog.md
+ * 11).
+ */
 export const tell = async (tx: Tx, ...events: OutboxEvent[]): Promise<void> => {
   for (const event of events) checkSize(event)
   await appendOutbox(tx, outbox, ...events)
 }
 
-/** Events whose bytes were counted. */
+/** Events whose size is already checked. */
 const fitting = new WeakSet<OutboxEvent>()
 
-/** Refuses what no consumer could take. */
+/** Refuses an event too large for any consumer. */
 const checkSize = (event: OutboxEvent): void => {
   if (fitting.has(event) || bytesOf(event.payload) <= MAX_PAYLOAD_BYTES) return
   throw new AppError('validation_error', 'too_large', `The change is larger than ${MAX_PAYLOAD_BYTES} bytes.`, {
@@ -118,9 +124,8 @@ type ResourceChange = {
 }
 
 /**
- * The events of one version of a resource: exactly one `resource.*`. A document that does not fit
- * is to be fetched. Relationships that do not fit come in parts before it, an aggregate of their own that is named by the
- * id of the event.
+ * The events of one version of a resource: exactly one `resource.*`. A document that does not fit must be fetched.
+ * Relationships that do not fit precede it in parts, as an aggregate of their own named by the event's id.
  */
 export const resourceEventsOf = (
   cause: Cause,
@@ -140,7 +145,7 @@ export const resourceEventsOf = (
       payload,
     })
   const fits = (event: OutboxEvent) => bytesOf(event.payload) <= MAX_PAYLOAD_BYTES && !!fitting.add(event)
-  // Far more edges than a command may name: nobody need count their bytes.
+  // Far more edges than a command may name, so their bytes need not be counted.
   const many = relationship_changes.length > PART_ITEMS
   const full = !many && whole({ summary, changed_paths, relationship_changes, document })
   if (full && fits(full)) return [full]
@@ -175,12 +180,12 @@ type AuditCause = Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id'
   command_id: string | null
 }
 
-/** One audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
+/** Writes one audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
 export const recordAudit = async (tx: Tx, deps: Uses<'keys'>, cause: AuditCause, what: Audited) => {
   await saveAudit(tx, auditOf(deps, cause, what))
 }
 
-/** The audit row, bound to this app's key. */
+/** Builds the audit row, bound to this app's key. */
 export const auditOf = ({ keys }: Uses<'keys'>, cause: AuditCause, { details, ...row }: Audited) => {
   const { actor, roles, action, at, request_id, reason, command_id } = cause
   const columns = { actor, roles, action, at, request_id, reason, command_id, ...row }

@@ -14,7 +14,7 @@ import type { Command } from './keys.ts'
 import type { Cause } from './outbox.ts'
 import { publicCommandId, type Stamp } from './run.ts'
 
-/** What every public write shares: who writes, under which key and permission, from which request. */
+/** What every public write shares: caller, key, permission and request. */
 export type Write = {
   caller: Caller
   query: WriteQuery
@@ -22,9 +22,9 @@ export type Write = {
   route: string
   request_id: string
   key: string | undefined
-  /** By when it must have committed, in `performance.now()`. */
+  /** The deadline for its commit, in `performance.now()`. */
   ends_at: number
-  /** What makes two requests the same: path, query, If-Match, body. */
+  /** What identifies a repeated request: path, query, If-Match, body. */
   content: unknown
 }
 
@@ -38,7 +38,7 @@ export const writeOf = (req: FastifyRequest, content: unknown): Write => ({
   content,
 })
 
-/** The command of a write; without a key only validate_only may pass. */
+/** The command of a write; only validate_only may lack a key. */
 export const commandOf = (deps: CatalogDeps, write: Write): Command => {
   const { key } = write
   if (key === undefined) {
@@ -70,10 +70,10 @@ const causeOf = (write: Write, command_id: string, at: string): Cause => ({
   at,
 })
 
-/** Names the command of a rehearsal. */
+/** The command id of a rehearsal. */
 export const NO_COMMAND = '00000000-0000-0000-0000-000000000000'
 
-/** The cause of a change, asked for under its locks, when the time of the change is set. */
+/** Builds the cause of a change; called under its locks, when the time of the change is set. */
 export type Causing = (locked?: ResourceRow) => Cause
 
 export const causing =
@@ -82,8 +82,8 @@ export const causing =
     causeOf(write, command_id, stamp(locked))
 
 /**
- * The permission that a write needs: catalog:record to state facts, else catalog:write. For a type that is written at
- * once both acts are the same, so either will do.
+ * The permission that a write needs: catalog:record to state facts, else catalog:write. For a type whose writes apply
+ * at once the two acts are the same, so either permission suffices.
  */
 export const permissionFor = (write: Write, writes: 'operation' | 'record' | undefined) => {
   const { caller, query } = write
@@ -95,7 +95,7 @@ export const permissionFor = (write: Write, writes: 'operation' | 'record' | und
   return wanted
 }
 
-/** What this caller may write by this request (catalog.md 12). Throws when the permission is missing everywhere. */
+/** What this caller may write in this request (catalog.md 12). Throws if the permission is missing everywhere. */
 export const mayWriteOf = (deps: CatalogDeps, write: Write): MayWrite => {
   const { types } = deps.registry
   const access = new Map<Permission, Access>()
@@ -116,20 +116,20 @@ const conflicts = (detail: string) =>
   })
 
 /**
- * The version that a PATCH was decided on, from If-Match or expected_version, and the status of a mismatch (412, 409).
- * Only the version part of an ETag counts, so that health never causes a false conflict. None: 428.
+ * The version that a PATCH was based on, from If-Match or expected_version, and the status of a mismatch (412, 409).
+ * Only the version part of an ETag counts, so health never causes a false conflict. Throws 428 if both are missing.
  */
 export const preconditionOf = (
   if_match: string | undefined,
   ...expected: (number | undefined)[]
 ): { version: number; status: 409 | 412 } => {
   const match = if_match === undefined ? null : /^"(\d{1,10})(-\d{1,10}(-[0-9a-f]{1,8})?x?)?"$/.exec(if_match.trim())
-  if (if_match !== undefined && if_match.trim() !== '*' && !match) throw conflicts('If-Match is not one of our tags.')
+  if (if_match !== undefined && if_match.trim() !== '*' && !match) throw conflicts('If-Match is not an ETag of this API.')
   const tag = match ? Number(match[1]) : undefined
   const versions = [tag, ...expected].filter((version) => version !== undefined)
   const [version] = versions
   if (version === undefined) {
-    throw new AppError('version_conflict', 'precondition_required', 'A PATCH needs the version it was decided on.', {
+    throw new AppError('version_conflict', 'precondition_required', 'A PATCH needs the version it is based on.', {
       hint: 'Send If-Match with the ETag of your last read, or expected_version.',
     })
   }
@@ -137,7 +137,7 @@ export const preconditionOf = (
   return { version, status: tag === undefined ? 409 : 412 }
 }
 
-/** The expected_version of a merge patch, and the patch without it. */
+/** Separates expected_version from a merge patch. */
 export const splitPatch = (patch: JsonObject): { expected_version: number | undefined; patch: JsonObject } => {
   const { expected_version, ...rest } = patch
   if (expected_version === undefined) return { expected_version, patch }

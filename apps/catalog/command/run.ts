@@ -11,22 +11,22 @@ export type CommandDeps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'wake'>
 
 const NAMESPACE = '3c1b8a52-54a3-5a5e-9c2e-5f4a9c7d1e60'
 let latest = { scope: '', id: '' }
-/** Public commands are named by their scope and key, so that a repeat names the same command. */
+/** The id of a public command, derived from its scope and key, so that a repeat names the same command. */
 export const publicCommandId = (scope: string, key: string): string => {
-  // All items of a request share a scope.
+  // All items of a request share one scope.
   if (latest.scope !== scope) latest = { scope, id: uuidv5(NAMESPACE, scope) }
   return uuidv5(latest.id, key)
 }
 
 /**
- * The time of a change. It is asked for under the locks of the change, so times follow the order of commits. It
- * lies not before the last change of what is locked, if another clock was ahead.
+ * The time of a change, taken under its locks so that times follow the order of commits. If another clock was ahead, it
+ * is not earlier than the locked row's last change.
  */
 export type Stamp = (locked?: Pick<ResourceRow, 'updated_at'>) => string
 /** The work of a command, under its claim. */
 export type CommandWork = (tx: Tx, stamp: Stamp) => Promise<Given>
 
-/** Makes the work of these commands, each refused by itself; `held`: what was locked and read along with the claim. */
+/** Runs these commands, each refused on its own; `held`: what was locked and read along with the claim. */
 export type MakeAll = (
   tx: Tx,
   fresh: readonly Command[],
@@ -36,9 +36,9 @@ export type MakeAll = (
 type Row = { row: ResourceRow | undefined }
 
 /**
- * Runs commands once each, in one transaction (catalog.md 8, steps 3 to 11). The claims come first: a repeat gets the
- * first answer byte for byte, however far the resource has moved on. A refusal gives its claim back, so a corrected
- * command may use the id again. `alone`: the resource to lock and read along with the claim of a single command.
+ * Runs each command once, in one transaction (catalog.md 8, steps 3 to 11). Claims come first: a repeat gets the first
+ * answer byte for byte, even if the resource has changed since. A refusal releases its claim, so a corrected command
+ * may reuse the id. `alone`: the resource to lock and read along with the claim of a single command.
  */
 export const runCommands = async (
   deps: CommandDeps,
@@ -79,7 +79,7 @@ const kernelOf = (deps: CommandDeps): Kernel<Command> => ({
   wake: deps.wake,
 })
 
-/** Counts what became of commands. */
+/** Counts commands by outcome. */
 const countOf = ({ telemetry }: Uses<'telemetry'>) => {
   const commands = telemetry.counter('signalbox_catalog_commands_total', 'Commands by result.', ['result'])
   return (outcome: unknown) => {
@@ -95,11 +95,11 @@ const countOf = ({ telemetry }: Uses<'telemetry'>) => {
   }
 }
 
-/** One command that changes no resource, or one of whose rows all that is known comes with its work. */
+/** Runs one command that changes no resource, or whose work already has all data about its rows. */
 export const runCommand = async (deps: CommandDeps, command: Command, work: CommandWork): Promise<Answer> =>
   answerOf(deps, await runCommands(deps, [command], async (tx) => [await work(tx, stampOf(deps))]))
 
-/** The answer of a single command; a repeat says beside it which version its resource has now. */
+/** The answer of a single command; a repeat also states the resource's current version. */
 export const answerOf = async ({ db }: Uses<'db'>, [answer]: readonly (Answer | AppError)[]): Promise<Answer> => {
   if (!answer || answer instanceof AppError) throw answer ?? new Error('no command was run')
   const known = answer.replayed && answer.about ? await getResource(db, answer.about) : undefined
@@ -110,7 +110,7 @@ export const answerOf = async ({ db }: Uses<'db'>, [answer]: readonly (Answer | 
 
 const causeOf = (error: unknown) => (error as { cause?: { code?: string; constraint?: string } }).cause ?? {}
 
-/** The refusal behind a unique index that let someone else through. */
+/** The refusal behind a violated unique index, when someone else was first. */
 export const clashOf = (error: unknown): AppError | undefined => {
   const { code, constraint } = causeOf(error)
   const clash = code === '23505' ? CLASHES[constraint ?? ''] : undefined

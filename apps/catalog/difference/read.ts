@@ -22,15 +22,16 @@ import { affordable, asOf, invalid, type Reader } from '../read/lists.ts'
 import { documentThen, pastTime } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
 
-/** At most so many resources may be below the one asked about. */
+/** How many resources may be below the requested one. */
 const MAX_MEMBERS = 20_000
 const MAX_CHANGES = 100
 const MAX_OPERATIONS = 20
 
 /**
- * What differs between two times in a resource and all below it (catalog.md 7.2): what came, went, changed or moved, and
- * who changed it. Both times are settled, so the answer never changes. Who may see a resource is decided by where it is
- * now, as in all lists of the past. 422 `query_too_expensive` for a subtree of more than 20,000 resources.
+ * What differs between two times in a resource and everything below it (catalog.md 7.2): resources that were added,
+ * removed, changed or moved, and by whom. Both times are settled, so the answer never changes. A resource's current
+ * place decides who may see it, as in all lists of the past. 422 `query_too_expensive` for a subtree of more than
+ * 20,000 resources.
  */
 export const readDifference = async (
   deps: CatalogDeps,
@@ -59,7 +60,7 @@ export const readDifference = async (
         if ((await countMembers(tx, between)) > MAX_MEMBERS)
           throw tooExpensive(
             `More than ${MAX_MEMBERS} resources are below ${resource_id}.`,
-            'Ask for the difference of a smaller place.',
+            'Compare a smaller subtree.',
           )
         const where = accessSql(reader.access, types.topologyIds)
         const rows = await listDiffering(tx, { ...between, where, after, back: place.back, limit: size + 1 })
@@ -128,7 +129,7 @@ const kindOf = (
   return before.parent_id === after?.parent_id ? 'changed' : 'moved'
 }
 
-/** Members that differ; a resource that came or went has no such list, since all of it did. */
+/** Members that differ; empty for an added or removed resource, which differs as a whole. */
 const changesOf = (before: ResourceDocument | undefined, after: ResourceDocument | undefined) => {
   if (before === undefined || after === undefined) return { changes: [], more_changes: 0 }
   const paths = factsChanged(before, after)

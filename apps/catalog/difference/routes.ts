@@ -10,9 +10,9 @@ export const differenceRoutes: Routes<CatalogDeps, { side: Side }> = async (app,
   app.get(side.path('/v1/resources/:resource_id/difference'), {
     schema: {
       operationId: 'getDifference',
-      summary: 'Read what differs between two times',
+      summary: 'Compare two times',
       description:
-        'A resource and all below it at two times: what was added, removed, changed or moved, with the members that differ, by whom and by which operations. The same times give the same answer for ever. Example: ?from=2026-01-31T12:00:00Z',
+        'Compares a resource and everything below it at two times: added, removed, changed and moved resources, with the fields that differ, by whom and by which operations. The same times always give the same answer. Example: ?from=2026-01-31T12:00:00Z',
       tags: side.tags,
       params: ResourceParams,
       querystring: DifferenceQuery,

@@ -5,7 +5,7 @@ export type Drift = { status: 'in_sync' | 'drifted' | 'unknown'; paths: string[]
 
 const MAX_PATHS = 50
 
-/** Compares desired and observed state at the type's paths; unknown while nothing of them was seen. */
+/** Compares desired and observed state at the type's paths; `unknown` while none of them was observed. */
 export const driftOf = (paths: readonly string[], desired: JsonObject, observed: JsonObject): Drift => {
   if (paths.every((path) => valueAt(observed, path) === undefined)) return { status: 'unknown', paths: [] }
   const differing = paths.filter((path) => !equalJson(valueAt(desired, path), valueAt(observed, path)))
@@ -14,7 +14,7 @@ export const driftOf = (paths: readonly string[], desired: JsonObject, observed:
 
 type Schema = { properties?: Record<string, Schema> }
 
-/** Leaf pointers that both schemas name: what drift compares when the type names no paths. */
+/** Leaf pointers that both schemas name; drift compares these if the type names no paths. */
 export const commonLeaves = (desired: Schema, observed: Schema, at = ''): string[] => {
   const names = Object.keys(desired.properties ?? {}).filter((name) => Object.hasOwn(observed.properties ?? {}, name))
   return names.sort().flatMap((name) => {

@@ -1,6 +1,6 @@
 import { wrongAt } from '../../shared/errors.ts'
 
-/** Members of a resource that may be asked for in part, and whether their names are known beforehand. */
+/** Members of a resource that can be requested in part, and whether their names are known beforehand. */
 const PARTS: Record<string, readonly string[] | 'any'> = {
   labels: 'any',
   annotations: 'any',
@@ -10,7 +10,7 @@ const PARTS: Record<string, readonly string[] | 'any'> = {
   drift: ['status', 'paths'],
   last_operation: ['operation_id', 'command_id', 'at'],
 }
-/** One name would hold dots: the rest of the path is the key. */
+/** Their keys may contain dots: the rest of the path is one key. */
 const FLAT = new Set(['labels', 'annotations'])
 const ALWAYS = ['resource_id', 'version']
 const MAX_FIELDS = 100
@@ -22,10 +22,13 @@ const unknown = (path: string) =>
   wrongAt('/querystring/fields', `does not know ${path}`, {
     code: 'unknown_field',
     detail: `fields does not know ${path}.`,
-    hint: 'Name members of a resource, such as name,labels.environment,desired_state.release.',
+    hint: 'Name fields of a resource, such as name,labels.environment,desired_state.release.',
   })
 
-/** Reads `fields` (catalog.md 7.1): comma paths into these members; undefined when none is given. Unknown names are 400. */
+/**
+ * Reads `fields` (catalog.md 7.1): comma-separated paths into these members; `undefined` if none is given. Unknown
+ * names are 400.
+ */
 export const parseFields = (paths: readonly string[] | undefined, members: readonly string[]): Fields | undefined => {
   if (paths === undefined) return undefined
   if (paths.length > MAX_FIELDS) throw unknown(`more than ${MAX_FIELDS} paths`)
@@ -40,7 +43,7 @@ export const parseFields = (paths: readonly string[] | undefined, members: reado
   })
 }
 
-/** What was selected of a document, with its id and version; parts that it does not have are left out. */
+/** The selected parts of a document, with its id and version; parts that it lacks are left out. */
 export const pickFields = (document: object, fields: Fields): Record<string, unknown> => {
   const picked: Record<string, unknown> = {}
   for (const path of [...ALWAYS.map((name) => [name]), ...fields]) take(document, path, picked)
@@ -57,7 +60,7 @@ const take = (from: unknown, [name, ...rest]: readonly string[], into: Record<st
     return
   }
   const inner = Object.hasOwn(into, name) ? into[name] : {}
-  // The whole was selected too.
+  // The whole member is selected as well.
   if (inner === value || typeof inner !== 'object' || inner === null) return
   take(value, rest, inner as Record<string, unknown>)
   if (!Object.hasOwn(into, name)) define(inner)

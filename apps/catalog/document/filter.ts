@@ -6,7 +6,7 @@ const MAX_NESTING = 10
 
 type Token = { kind: 'word' | 'string' | 'symbol'; text: string; offset: number }
 
-/** 400 `filter_invalid` with the place in the text. */
+/** Returns 400 `filter_invalid` with the position in the text. */
 export const filterInvalid = (offset: number, message: string): AppError => {
   const violation = { pointer: '/filter', code: 'filter_invalid', message, offset }
   return new AppError('validation_error', 'filter_invalid', `filter: ${message} (at character ${offset + 1}).`, {
@@ -19,7 +19,7 @@ const WORD = /[A-Za-z0-9_.:+/@*-]/y
 const COMPARISONS = new Set(['=', '!=', '<', '<=', '>', '>=', ':'])
 const SYMBOLS = ['!=', '<=', '>=', '=', '<', '>', ':', '(', ')', '.']
 
-/** Reads a filter of the grammar in catalog.md 7.1. OR binds tighter than AND, as in AIP-160. */
+/** Parses a filter in the grammar of catalog.md 7.1. OR binds tighter than AND, as in AIP-160. */
 export const parseFilter = (text: string): Filter => {
   const cursor: Cursor = { text, tokens: tokenize(text), at: 0, restrictions: 0 }
   if (cursor.tokens.length === 0) fail(cursor, 'is empty')
@@ -28,7 +28,7 @@ export const parseFilter = (text: string): Filter => {
   return parsed
 }
 
-/** A place among the tokens, and how many restrictions were read before it. */
+/** A position among the tokens, and the number of restrictions read so far. */
 type Cursor = { readonly text: string; readonly tokens: readonly Token[]; at: number; restrictions: number }
 
 const peek = ({ tokens, at }: Cursor): Token | undefined => tokens[at]
@@ -95,7 +95,10 @@ const fieldAt = (cursor: Cursor): string[] => {
   return field
 }
 
-/** Splits the text. A word before a comparison is a field, where "." and ":" are symbols; after one it is a value. */
+/**
+ * Splits the text into tokens. A word before a comparison is a field, where "." and ":" are symbols; after one it is a
+ * value.
+ */
 const tokenize = (text: string): Token[] => {
   const tokens: Token[] = []
   let at = 0
@@ -108,7 +111,7 @@ const tokenize = (text: string): Token[] => {
       const string = /"(?:[^"\\]|\\.)*"/y
       string.lastIndex = at
       const found = string.exec(text)?.[0]
-      if (found === undefined) throw filterInvalid(at, 'a string does not end')
+      if (found === undefined) throw filterInvalid(at, 'a string is not terminated')
       tokens.push({ kind: 'string', text: parseString(found, at), offset: at })
       at += found.length
     } else if (char === '-' && !afterComparison) {
@@ -141,6 +144,6 @@ const parseString = (text: string, offset: number): string => {
   try {
     return JSON.parse(text) as string
   } catch {
-    throw filterInvalid(offset, 'a string has a wrong escape')
+    throw filterInvalid(offset, 'a string has an invalid escape')
   }
 }

@@ -2,7 +2,7 @@ import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import { isObject, type Json, parsePointer } from './pointers.ts'
 
-/** `from` is looked at by `copy` and `move` alone: members that an operation does not define are ignored. */
+/** Only `copy` and `move` read `from`: members that an operation does not define are ignored. */
 export type PatchOperation = { op: string; path: string; from?: unknown; value?: Json }
 
 const refuse = (index: number, message: string) =>
@@ -14,12 +14,12 @@ const refuse = (index: number, message: string) =>
 
 type Container = Json[] | Map<string, Json>
 
-/** A patch that copies what it has copied doubles the document each time: all copies together stay below this. */
+/** A patch that copies its own copies doubles the document each time, so the size of all copies stays below this. */
 const MAX_COPIED = 1_048_576
 
 /**
- * RFC 6902 on a copy of the document: all operations or none. A failing `test` is 409 `test_failed`, anything that does
- * not fit the document is 422 with the number of the operation.
+ * Applies RFC 6902 to a copy of the document: all operations or none. A failing `test` is 409 `test_failed`; an
+ * operation that does not fit the document is 422 with its number.
  */
 export const jsonPatch = (document: Json, operations: readonly PatchOperation[]): Json => {
   let root: Json = structuredClone(document)
@@ -57,13 +57,13 @@ export const jsonPatch = (document: Json, operations: readonly PatchOperation[])
 const testFailed = (index: number, path: string) =>
   new AppError('version_conflict', 'test_failed', `The test in operation ${index} of the patch does not hold.`, {
     extra: { index, path },
-    hint: 'Read the resource again and make the patch anew.',
+    hint: 'Read the resource again and recreate the patch.',
   })
 
 const pointerOf = (text: unknown, index: number): string[] => {
   const path = typeof text === 'string' ? parsePointer(text) : undefined
   if (!path) throw refuse(index, 'needs a JSON pointer.')
-  // No body can hold this name (apps/shared/http/json-body.ts), so no patch may make one either.
+  // No body can contain this name (apps/shared/http/json-body.ts), so no patch may create one either.
   if (path.includes('__proto__')) throw refuse(index, 'a member cannot be called __proto__.')
   return path
 }
@@ -92,7 +92,7 @@ const get = (root: Json, path: readonly string[], index: number): Json => {
   return value
 }
 
-/** Rebuilds the way from the root to the changed place, so that no member name can reach a prototype. */
+/** Rebuilds the path from the root to the changed place, so that no member name can reach a prototype. */
 const change = (value: Json, path: readonly string[], index: number, act: (at: Container, token: string) => void) => {
   const [token, ...rest] = path
   if (token === undefined) throw refuse(index, 'the whole document cannot be removed.')

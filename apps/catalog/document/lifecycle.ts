@@ -43,11 +43,11 @@ export const PRESETS: Record<'managed' | 'record', Lifecycle> = {
 
 export const isTerminal = (lifecycle: Lifecycle, state: string): boolean => lifecycle.terminal.includes(state)
 
-/** The states that this source may bring the resource to now. */
+/** The states to which this source may bring the resource now. */
 export const nextStates = (lifecycle: Lifecycle, from: string, by: ChangeSource): string[] =>
   lifecycle.transitions.filter((way) => way.from === from && way.by.includes(by)).map((way) => way.to)
 
-/** The refusal of a transition that the type does not know, or undefined. Staying is always allowed. */
+/** The refusal of a transition that the type does not define, or `undefined`. Staying is always allowed. */
 export const refuseTransition = (
   lifecycle: Lifecycle,
   from: string,
@@ -67,7 +67,7 @@ export const refuseTransition = (
   })
 }
 
-/** What is wrong with a lifecycle that a pack defines itself: one sentence each. */
+/** The faults of a lifecycle that a pack defines itself, one sentence each. */
 export const lifecycleFaults = ({ states, initial, terminal, transitions }: Lifecycle): string[] => {
   const faults: string[] = []
   const known = new Set(states)

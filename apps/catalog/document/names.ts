@@ -1,15 +1,15 @@
 import { AppError } from '../../shared/errors.ts'
 
-/** Ids that the server has made in a request, with the names in that request. */
+/** Ids that the server generated for a request, with their names in that request. */
 export type Names = ReadonlyMap<string, string>
 
 const ID = /\bres_[a-z2-7]{26}\b/g
 
-/** A text with these things called as in the request. */
+/** The text with generated ids replaced by their names in the request. */
 export const asCalled = (text: string, names: Names, spell = (name: string) => name): string =>
   names.size === 0 ? text : text.replace(ID, (id) => (names.has(id) ? spell(names.get(id) as string) : id))
 
-/** A refusal in the words of the request: an id that was made for a refused resource leads nowhere. */
+/** A refusal in the request's own names, because an id generated for a refused resource leads nowhere. */
 export const refusedAs = (error: AppError, names: Names): AppError => {
   const { violations, extra, ...options } = error.options
   const { existing_resource_id: existing, ...others } = extra ?? {}

@@ -9,7 +9,7 @@ export const isObject = (value: unknown): value is JsonObject =>
 
 export const escapeToken = (token: string): string => token.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** The reference tokens of a pointer; undefined when the text is not a pointer. */
+/** The reference tokens of a pointer; `undefined` if the text is not a pointer. */
 export const parsePointer = (pointer: string): string[] | undefined => {
   if (pointer === '') return []
   if (!pointer.startsWith('/') || /~(?![01])/.test(pointer)) return undefined
@@ -19,7 +19,7 @@ export const parsePointer = (pointer: string): string[] | undefined => {
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-/** The value at a pointer, or undefined. Only own members count. */
+/** The value at a pointer, or `undefined`. Only own members count. */
 export const valueAt = (document: unknown, pointer: string): Json | undefined => {
   let value = document
   for (const token of parsePointer(pointer) ?? ['']) {
@@ -42,7 +42,7 @@ export const changedPaths = (before: unknown, after: unknown, at = ''): string[]
 const MAX_PATHS = 500
 const MAX_PATH_BYTES = 16_384
 
-/** Pointers that say where something changed, as exactly as a short list can: of too many, what holds them. */
+/** Pointers to the changes, as exact as a short list allows: if there are too many, their common parents. */
 export const fewPaths = (paths: string[]): string[] => {
   let few = paths
   for (let depth = 8; depth > 0 && isLong(few); depth--)

@@ -3,13 +3,16 @@ import { createAjv } from '../../shared/data/json-schema.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { isObject, type JsonObject, parsePointer } from './pointers.ts'
 
-// One instance compiles all of them: names of schemas are refused (foreignRefs), so they cannot meet.
+// One instance compiles all of them: schemas may not have names (foreignRefs), so they cannot collide.
 const ajv = createAjv({})
 
 const byObject = new WeakMap<object, ValidateFunction>()
 const byText = new Map<string, ValidateFunction>()
 
-/** The validator of a pack's schema (JSON Schema 2020-12, strict), compiled once per text. Throws what Ajv says when it is wrong. */
+/**
+ * The validator of a pack's schema (JSON Schema 2020-12, strict), compiled once per text. Throws Ajv's message if the
+ * schema is invalid.
+ */
 export const validatorOf = (schema: object): ValidateFunction => {
   const known = byObject.get(schema)
   if (known) return known
@@ -20,7 +23,7 @@ export const validatorOf = (schema: object): ValidateFunction => {
   return validate
 }
 
-/** What of a value does not fit, with pointers under `at`. Messages come from the schema and never repeat the value. */
+/** The violations of a value, with pointers under `at`. Messages come from the schema and never repeat the value. */
 export const violationsOf = (schema: object, value: unknown, at: string): Violation[] => {
   const validate = validatorOf(schema)
   return validate(value) ? [] : (validate.errors ?? []).map((error) => violationOf(error, at))
@@ -35,7 +38,7 @@ const violationOf = ({ keyword, instancePath, params, message }: ErrorObject, at
   }
 }
 
-/** Whether a schema names the place of a pointer: its sub-schema, `open` where anything may stand, or undefined. */
+/** Whether a schema defines the place of a pointer: its sub-schema, `open` if anything is allowed, or `undefined`. */
 export const schemaAt = (root: JsonObject, pointer: string): JsonObject | 'open' | undefined => {
   let schema: JsonObject | 'open' | undefined = resolve(root, root)
   for (const token of parsePointer(pointer) ?? []) {
@@ -55,7 +58,7 @@ const resolve = (root: JsonObject, schema: JsonObject, depth = 0): JsonObject =>
   return isObject(target) ? resolve(root, target, depth + 1) : schema
 }
 
-/** Every reference in a schema that leaves it, and every name by which another could reach it. */
+/** Every reference that leaves a schema, and every name by which another schema could reach it. */
 export const foreignRefs = (schema: unknown): string[] => {
   if (Array.isArray(schema)) return schema.flatMap(foreignRefs)
   if (!isObject(schema)) return []

@@ -1,20 +1,20 @@
 import type { CapabilityGraph, NeedsGraph } from '../../shared/contracts/topology/capability-graphs.ts'
 import type { Graph } from '../../shared/contracts/topology/graphs.ts'
 
-/** A graph as it is drawn: what holds for the whole, nodes and edges with the known members of each. */
+/** A graph as drawn: facts about the whole, and nodes and edges with the known members of each. */
 export type Drawing = {
   facts: [string, string][]
   nodes: { id: string; label: string; data: Record<string, string | number>; cut?: boolean }[]
   edges: { id: string; from: string; to: string; label: string; data: Record<string, string | number> }[]
 }
 
-/** A graph as text for other tools. Cuts and age stand in it as they stand in the JSON. */
+/** A graph as text for other tools. It contains cuts and age just as the JSON does. */
 export const FORMATS = {
   graphml: { type: 'application/graphml+xml; charset=utf-8', write: (drawing: Drawing) => graphml(drawing) },
   dot: { type: 'text/vnd.graphviz; charset=utf-8', write: (drawing: Drawing) => dot(drawing) },
 } as const
 
-/** For the schema of a route that sends these formats. */
+/** For the schema of a route that returns these formats. */
 export const TEXT_TYPES = Object.values(FORMATS).map(({ type }) => type.replace(/;.*/, ''))
 
 const ageOf = ({ watermark, time, lag_ms }: Graph['as_of']): [string, string][] => [
@@ -23,7 +23,7 @@ const ageOf = ({ watermark, time, lag_ms }: Graph['as_of']): [string, string][] 
   ['lag_ms', String(lag_ms)],
 ]
 
-/** `omitted` of a node counts neighbours that are not in the drawing. */
+/** `omitted` of a node counts neighbors that are not in the drawing. */
 export const drawingOf = (graph: Graph): Drawing => {
   const { roots, truncated, frontier_omitted, rollup, as_of } = graph
   const omitted = new Map(graph.frontier.map((entry) => [entry.resource_id, entry.omitted]))
@@ -46,7 +46,7 @@ export const drawingOf = (graph: Graph): Drawing => {
   }
 }
 
-/** Of a page of resources with their needs: `next_page_token` continues where it ends. */
+/** Draws a page of resources with their needs; `next_page_token` continues after it. */
 export const drawingOfNeeds = ({ nodes, edges, next_page_token, as_of }: NeedsGraph): Drawing => ({
   facts: [['next_page_token', next_page_token ?? ''], ...ageOf(as_of)],
   nodes: nodes.map((node) => {
@@ -75,7 +75,7 @@ export const drawingOfNeeds = ({ nodes, edges, next_page_token, as_of }: NeedsGr
   })),
 })
 
-/** Of definitions and types with their counts. */
+/** Draws definitions and types with their counts. */
 export const drawingOfDefinitions = ({ nodes, edges, as_of }: CapabilityGraph): Drawing => ({
   facts: ageOf(as_of),
   nodes: nodes.map((node) => {
@@ -144,7 +144,7 @@ const graphml = ({ facts, nodes, edges }: Drawing): string => {
 
 const quoted = (text: string): string => `"${text.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`
 
-/** Graphviz's language; what is cut off at a node is told by a dashed border and the number that is missing. */
+/** Graphviz's language; a dashed border and a count show the neighbors omitted at a node. */
 const dot = ({ facts, nodes, edges }: Drawing): string => {
   const dataOf = (data: Record<string, string | number>) =>
     Object.entries(data).map(([name, value]) => `, ${name}=${quoted(String(value))}`)

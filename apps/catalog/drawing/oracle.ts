@@ -12,7 +12,7 @@ import { notFound } from '../../shared/errors.ts'
 import type { Types } from '../packs/registry.ts'
 import type { Limits, Shown } from './traverse.ts'
 
-/** A picture drawn from the tables: the same answer as from memory, by other code. */
+/** A picture drawn from the tables: the same answer as from memory, computed by different code. */
 export type SqlPicture = {
   nodes: (Omit<Shown, 'rid' | 'last'> & { row: NodeRow })[]
   edges: { no: string; type: number; src: string; dst: string }[]
@@ -20,8 +20,8 @@ export type SqlPicture = {
 }
 
 /**
- * Breadth first by SQL, level by level (catalog.md 10). It is what the graph in memory is tested against, serves the
- * past, and serves little depth while the graph is being loaded. Refuses roots that the caller cannot see.
+ * Breadth-first search by SQL, level by level (catalog.md 10). The graph in memory is tested against it. It also serves
+ * the past, and small depths while the graph is loading. Refuses roots that the caller cannot see.
  */
 export const drawBySql = async (
   tx: Tx,
@@ -55,7 +55,7 @@ export const drawBySql = async (
   }
 }
 
-/** The place of the node at which there was no more room. */
+/** Returns the index of the node at which the picture was full. */
 const walk = async (
   tx: Tx,
   visits: Map<string, { row: NodeRow; depth: number }>,

@@ -4,7 +4,7 @@ import type { Access } from '../read/access.ts'
 
 /**
  * Whether a caller may see a resource of the store: the same rule as `accessSql` for rows (catalog.md 12). Resources
- * under one parent share the answer, so a hub is not climbed once per neighbour.
+ * under one parent share the answer, so a hub's ancestors are not climbed once per neighbor.
  */
 export const seesOf = (store: Store, access: Access, types: Types): ((rid: number) => boolean) => {
   if (access === 'all') return () => true

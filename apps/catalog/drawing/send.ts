@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { GraphQuery } from '../../shared/contracts/topology/graphs.ts'
 import { type Drawing, FORMATS } from './formats.ts'
 
-/** The graph in the format that was asked for; text formats pass the reply's schema by. */
+/** Sends the graph in the requested format; text formats bypass the reply's schema. */
 export const sendDrawn = <G>(
   reply: FastifyReply,
   { format = 'json' }: Pick<GraphQuery, 'format'>,

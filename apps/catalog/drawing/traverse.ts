@@ -1,7 +1,7 @@
 import type { Direction, Position } from '../graph/edges.ts'
 import type { Store } from '../graph/store.ts'
 
-/** What a traversal may show and pass through; nothing = all. */
+/** What a traversal may show and pass through; an absent member means all. */
 export type MemoryReach = {
   direction: Direction
   reltype_ids: readonly number[] | null
@@ -11,7 +11,10 @@ export type MemoryReach = {
 }
 export type Limits = { depth: number; max_nodes: number; max_edges: number; fanout: number }
 
-/** A node of a picture. `stop`: why neighbours of it may be missing; `last`: how far its own were gone through. */
+/**
+ * A node of a picture. `stop`: why some neighbors may be missing; `last`: the last position visited among its
+ * neighbors.
+ */
 export type Shown = {
   rid: number
   depth: number
@@ -23,7 +26,7 @@ export type Shown = {
 export type PictureEdge = { no: number; type: number; src: number; dst: number }
 export type Picture = { nodes: Shown[]; edges: PictureEdge[]; edges_cut: boolean }
 
-/** One step of a walk that was continued: the neighbours of a node between two places. */
+/** One step of a continued walk: the neighbors of a node between two positions. */
 export type Hop = { rid: number; from: Position | undefined; to: Position | undefined }
 
 type Visit = { rid: number; depth: number; last: Position | undefined }
@@ -35,7 +38,10 @@ const maskOf = (ids: readonly number[] | null): Uint8Array | undefined => {
   return mask
 }
 
-/** Marks by row number that cost nothing to clear: a generation counts up instead. Answers are made in one turn. */
+/**
+ * Marks by row number that cost nothing to clear: a generation counts up instead. Safe because each answer is made in
+ * one turn.
+ */
 const marks = { seen: new Uint32Array(0), counted: new Uint32Array(0), generation: 0 }
 const nextGeneration = (size: number): number => {
   if (marks.seen.length < size || marks.generation > 4_000_000_000) {
@@ -48,8 +54,8 @@ const nextGeneration = (size: number): number => {
 }
 
 /**
- * Breadth first by (depth, position of the parent, type key, out before in, peer) over the store. What of each node's
- * neighbours is not shown is counted exactly. All in one turn: the store cannot change under it.
+ * Breadth first by (depth, position of the parent, type key, out before in, peer) over the store. Counts exactly the
+ * neighbors of each node that are not shown. Runs in one turn, so the store cannot change meanwhile.
  */
 export const draw = (store: Store, roots: readonly number[], limits: Limits, reach: MemoryReach): Picture => {
   const way = wayOf(store, reach)
@@ -61,7 +67,7 @@ export const draw = (store: Store, roots: readonly number[], limits: Limits, rea
 }
 
 /**
- * Goes on at a node: its next neighbours that neither the first answer showed nor the hops that led here. The node
+ * Continues at a node: its next neighbors that neither the first answer nor the hops that led here showed. The node
  * comes first; `limits` are those of the first answer.
  */
 export const drawOn = (
@@ -101,7 +107,7 @@ export const drawOn = (
 
 type Way = ReturnType<typeof wayOf>
 
-/** The neighbours that the caller may see along the types that were asked for. */
+/** The neighbors that the caller may see along the requested types. */
 const wayOf = (store: Store, { direction, reltype_ids, type_ids, sees }: MemoryReach) => {
   const relations = maskOf(reltype_ids)
   const types = maskOf(type_ids)
@@ -120,7 +126,7 @@ const wayOf = (store: Store, { direction, reltype_ids, type_ids, sees }: MemoryR
   }
 }
 
-/** `full_at`: the place of the node at which there was no more room; its own and later neighbours may be missing. */
+/** `full_at`: the index of the node at which the picture was full; its own and later neighbors may be missing. */
 const walk = (way: Way, roots: readonly number[], { depth: most, max_nodes, fanout }: Limits, generation: number) => {
   const visits: Visit[] = []
   for (const rid of roots) {
@@ -157,7 +163,7 @@ const describe = (
   generation: number,
   stopOf: (visit: Visit, index: number) => Shown['stop'],
 ): Picture => {
-  // What counts as shown before is marked too, so whether an edge lies inside this picture is asked of its own nodes.
+  // Nodes shown earlier are also marked, so only this picture's own nodes decide whether an edge lies inside it.
   const inside = new Set(visits.map(({ rid }) => rid))
   const edges: PictureEdge[] = []
   const nodes = visits.map((visit, index): Shown => {

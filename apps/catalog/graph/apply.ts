@@ -4,18 +4,18 @@ import type { createCounts } from './counts.ts'
 import { addEdge, type Edges, removeEdge } from './edges.ts'
 import type { Nodes } from './nodes.ts'
 
-/** An event names what the types of this process do not know yet, or a resource that never came. */
+/** An event names a type that this process does not know yet, or a resource that never arrived. */
 export class UnknownName extends Error {}
 
-/** What events change; the counts exist from when places are counted. */
+/** The parts that events change; `counts` exists once places are counted. */
 export type Parts = { nodes: Nodes; edges: Edges; counts?: ReturnType<typeof createCounts> }
 
-/** Aggregates that tell of a resource's versions. */
+/** Aggregates whose events carry a resource's versions. */
 const RESOURCE = new Set(['resource', 'relationships'])
 
 /**
- * Applies one event. One that the snapshot already held is known by its version and skipped whole, edges included, since
- * both were written together. Throws UnknownName before anything has changed.
+ * Applies one event. An event already in the snapshot is recognized by its version and skipped whole, including its
+ * edges, because both were written together. Throws UnknownName before anything has changed.
  */
 export const applyEvent = (parts: Parts, event: GraphEvent, types: Types): void => {
   if (event.rid === null) return
@@ -23,7 +23,7 @@ export const applyEvent = (parts: Parts, event: GraphEvent, types: Types): void 
   else if (event.agg_type === 'health') applyHealth(parts, Number(event.rid), event)
 }
 
-/** The event of a version, or a part of its relationships, which comes before it. */
+/** Applies the event of a version, or a part of its relationships, which precedes it. */
 const applyResource = (parts: Parts, rid: number, event: GraphEvent, types: Types): void => {
   const { nodes } = parts
   const part = event.agg_type === 'relationships'
@@ -34,7 +34,7 @@ const applyResource = (parts: Parts, rid: number, event: GraphEvent, types: Type
   for (const { op, relation, from, to, no } of moves) {
     if (op === 'added') addEdge(parts.edges, from, relation.id, to, no)
     else if (op === 'removed') removeEdge(parts.edges, from, relation.id, to)
-    // Containment is told by either end, so a child's place is read from its edge; where it ended stays its place.
+    // Either end reports containment, so a child's place comes from its edge; a retired resource keeps its last place.
     if (!relation.containment) continue
     if (op === 'added') moveTo(parts, from, to)
     else if (op === 'removed' && type !== 'resource.retired' && nodes.numberAt(from, 'parent') === to)

@@ -1,24 +1,24 @@
 /**
- * The graph as flat arrays, indexed by row number (catalog.md 10): 22 bytes an edge, about 45 bytes and its texts a
- * node. Made by the loader in a worker and handed over whole; the overlay of changes is the store's.
+ * The graph as flat arrays, indexed by row number (catalog.md 10): 22 bytes per edge, about 45 bytes plus texts per
+ * node. A worker's loader makes it and hands it over whole; the store keeps the overlay of changes.
  */
 export type GraphArrays = {
-  /** The last event that is in it. */
+  /** The last event that it contains. */
   watermark: string
-  /** Row numbers are below this. */
+  /** All row numbers are below this. */
   size: number
   nodes: number
   edges: number
-  /** 0 = no such resource, else OPEN or CLOSED. */
+  /** 0 if no such resource exists, else OPEN or CLOSED. */
   kind: Uint8Array
   type: Uint16Array
-  /** Index into `lifecycles`, `healths`. */
+  /** Indexes into `lifecycles` and `healths`. */
   lifecycle: Uint8Array
   health: Uint8Array
   parent: Uint32Array
   version: Uint32Array
   health_revision: Uint32Array
-  /** Id and name of each node, one after the other. */
+  /** Id and name of each node, concatenated. */
   text: Uint8Array
   text_at: Uint32Array
   id_bytes: Uint8Array
@@ -27,12 +27,15 @@ export type GraphArrays = {
   healths: string[]
   /** Row numbers by hash of the id, open addressing; the length is a power of two. */
   ids: Uint32Array
-  /** Edges that leave node n are out_at[n] … out_at[n + 1], by (order of the type's key, peer). Number 0: removed since. */
+  /**
+   * Edges that leave node n are out_at[n] … out_at[n + 1], by (order of the type's key, peer). Number 0: removed since
+   * loading.
+   */
   out_at: Uint32Array
   out_dst: Uint32Array
   out_type: Uint16Array
   out_no: Float64Array
-  /** Edges that enter: the peer and the place of the same edge in out_…, in the same order. */
+  /** Edges that enter: the peer, and the index of the same edge in out_…, in the same order. */
   in_at: Uint32Array
   in_src: Uint32Array
   in_out: Uint32Array
@@ -48,7 +51,7 @@ export const hashOfId = (length: number, code: (i: number) => number): number =>
   return (hash ^ (hash >>> 15)) >>> 0
 }
 
-/** Places of ids in an open addressing table. */
+/** Builds the open-addressing table of ids. */
 export const indexIds = ({
   size,
   nodes,
@@ -70,10 +73,10 @@ export const indexIds = ({
   return ids
 }
 
-/** Edges as they were read, in any order. */
+/** Edges as read, in any order. */
 export type EdgeColumns = { count: number; src: Uint32Array; dst: Uint32Array; type: Uint16Array; no: Float64Array }
 
-/** A stable counting sort of places by a small key. */
+/** A stable counting sort of indexes by a small key. */
 const sortBy = (order: Uint32Array | undefined, count: number, keys: number, keyOf: (place: number) => number) => {
   const starts = new Uint32Array(keys + 1)
   for (let i = 0; i < count; i++) starts[keyOf(i) + 1] = (starts[keyOf(i) + 1] as number) + 1
@@ -90,7 +93,10 @@ const sortBy = (order: Uint32Array | undefined, count: number, keys: number, key
   return { sorted, starts }
 }
 
-/** Both directions of all edges, each node's sorted by (rank of the type, peer): five counting sorts, no comparison. */
+/**
+ * Links both directions of all edges, each node's sorted by (rank of the type, peer): five counting sorts, no
+ * comparison.
+ */
 export const linkEdges = (edges: EdgeColumns, size: number, rank: Uint16Array) => {
   const { count, src, dst, type, no } = edges
   const ranks = rank.reduce((most, one) => Math.max(most, one), 0) + 1

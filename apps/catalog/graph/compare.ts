@@ -1,7 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Store } from './store.ts'
 
-/** What a read model and the truth differ in: the first ids, and a digest of each that is equal when they are. */
+/**
+ * The differences between a read model and the truth: the first ids, and a digest of each side; equal content gives
+ * equal digests.
+ */
 export type Compared = {
   compared: number
   differ: number
@@ -12,10 +15,10 @@ export type Compared = {
 }
 
 const SHOWN = 20
-/** Nodes between two breaths, so that requests are answered meanwhile. */
+/** Nodes between two yields to the event loop, so that requests are still answered. */
 const PART = 5000
 
-/** 64 bits over numbers and texts, as two words. */
+/** A 64-bit digest over numbers and texts, as two words. */
 const createDigest = () => {
   let a = 0x811c9dc5
   let b = 0x9e3779b9
@@ -31,7 +34,10 @@ const createDigest = () => {
   return { add, addText, words: (): [number, number] => [a >>> 0, b >>> 0] }
 }
 
-/** All that a graph says of one node: its facts, its relationships and what is below it in any order. Zero where there is no such node. */
+/**
+ * Digests everything a graph holds about one node, in any order: its facts, its relationships and the counts below it.
+ * Zero if there is no such node.
+ */
 const digestOf = (store: Store, rid: number): [number, number] => {
   if (!store.knows(rid)) return [0, 0]
   const node = createDigest()
@@ -60,7 +66,7 @@ const addTo = (sum: [number, number], words: [number, number]): void => {
   sum[1] = (sum[1] + words[1]) >>> 0
 }
 
-/** Compares two graphs node by node. Neither may be fed meanwhile. */
+/** Compares two graphs node by node. Neither may receive events meanwhile. */
 export const compareStores = async (live: Store, truth: Store): Promise<Compared> => {
   const sums: Record<'live' | 'truth', [number, number]> = { live: [0, 0], truth: [0, 0] }
   const found: Compared = { compared: 0, differ: 0, skipped: 0, different: [], digests: { live: '', truth: '' } }

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** What counting reads of a node. Lifecycle and health are small numbers. */
+/** What counting reads from a node. Lifecycle and health are small numbers. */
 type Nodes = {
   size: () => number
   isOpen: (rid: number) => boolean
@@ -11,17 +11,17 @@ type Nodes = {
   eachChild: (rid: number, visit: (child: number) => void) => void
 }
 
-/** Nodes between two breaths. */
+/** Nodes between two yields to the event loop. */
 const PART = 5000
 
 /**
- * How many open resources are below each place, by type, lifecycle and health (catalog.md 4, 7.3): kept as the log
- * changes them, because reading the whole tree below a region takes seconds.
+ * How many open resources are below each place, by type, lifecycle and health (catalog.md 4, 7.3). It is maintained
+ * from the log because reading the whole tree below a region takes seconds.
  */
 export const createCounts = (nodes: Nodes, topology: ReadonlySet<number>) => {
   const below = new Map<number, Map<number, number>>()
 
-  /** Counts one node in (1) or out (-1) of all places above it, as what it is now. */
+  /** Adds (1) or removes (-1) one node, as it is now, in the counts of all places above it. */
   const shift = (rid: number, by: 1 | -1): void => {
     if (!nodes.isOpen(rid)) return
     const key = nodes.typeOf(rid) * 65_536 + nodes.lifecycleNo(rid) * 256 + nodes.healthNo(rid)
@@ -44,20 +44,20 @@ export const createCounts = (nodes: Nodes, topology: ReadonlySet<number>) => {
 
   return {
     topology,
-    /** Counts all nodes, once; nothing may change meanwhile. */
+    /** Counts all nodes, once; the graph must not change meanwhile. */
     fill: async (): Promise<void> => {
       for (let rid = 1, size = nodes.size(); rid < size; rid++) {
         if (rid % PART === 0) await turn()
         shift(rid, 1)
       }
     },
-    /** Runs a change of one node's own facts. */
+    /** Applies a change to one node's own facts. */
     changing: (rid: number, change: () => void): void => {
       shift(rid, -1)
       change()
       shift(rid, 1)
     },
-    /** Runs a change of one node's place; all that is below goes with it. */
+    /** Applies a change to one node's place; everything below moves with it. */
     moving: (rid: number, change: () => void): void => {
       shiftTree(rid, -1)
       change()

@@ -3,11 +3,14 @@ import type { GraphArrays } from './arrays.ts'
 
 /** One end of an open edge, seen from a node. */
 export type Arc = { type: number; out: boolean; peer: number; no: number }
-/** A place in a node's order of neighbors. */
+/** A position in a node's order of neighbors. */
 export type Position = { type: number; out: boolean; peer: number }
 export type Direction = 'out' | 'in' | 'both'
 
-/** The relationships of a graph: the loaded arrays, in which an edge that ended has the number 0, and lists of those added since. */
+/**
+ * The relationships of a graph: the loaded arrays, in which an ended edge has the number 0, and lists of edges added
+ * since.
+ */
 export type Edges = {
   readonly base: GraphArrays
   readonly arcs: Map<number, Arc[]>
@@ -37,11 +40,11 @@ export const rankTypes = (edges: Edges, types: Types): void => {
   edges.ranked = types
 }
 
-/** Type, out before in, peer: below 0 where the position comes first. */
+/** Compares by type, then out before in, then peer: negative if the position comes first. */
 export const order = ({ rank }: Edges, a: Position, type: number, out: boolean, peer: number): number =>
   (rank[a.type] as number) - (rank[type] as number) || Number(out) - Number(a.out) || a.peer - peer
 
-/** The place of a loaded edge in out_…, or -1. */
+/** The index of a loaded edge in out_…, or -1. */
 const findLoaded = (edges: Edges, src: number, type: number, dst: number): number => {
   const { base } = edges
   if (src >= base.size) return -1
@@ -59,7 +62,7 @@ const findLoaded = (edges: Edges, src: number, type: number, dst: number): numbe
   return found ? low : -1
 }
 
-/** The place of an arc in the list of its node, or where it belongs. */
+/** The index of an arc in its node's list, or where it belongs. */
 const placeOfArc = (edges: Edges, list: readonly Arc[], wanted: Position): number => {
   let low = 0
   for (let high = list.length; low < high; ) {
@@ -126,8 +129,8 @@ export const eachArc = (
 }
 
 /**
- * The open edges of a node in the order type key, out before in, peer, from after a position on, until `visit` answers
- * false: three sorted lists merged.
+ * The open edges of a node in the order type key, out before in, peer, starting after a position, until `visit` returns
+ * false. Merges three sorted lists.
  */
 export const orderedArcs = (
   edges: Edges,

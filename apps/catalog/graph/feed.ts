@@ -6,24 +6,24 @@ import { UnknownName } from './apply.ts'
 import type { GraphArrays } from './arrays.ts'
 import type { Store } from './store.ts'
 
-/** From where a graph is fed, in batches of so many events, until the signal. */
+/** The source that feeds a graph, in batches of this many events, until the signal aborts. */
 export type Source = { db: Db; registry: Registry; batch: number; signal: AbortSignal }
 
-/** Applies the log to its end, or to a place in it. */
+/** Applies the log up to its end or to a given position. */
 export const catchUp = async (source: Source, store: Store, to?: string): Promise<void> => {
   while (!source.signal.aborted && (await feed(source, store, to))) {
-    // goes on while batches are full
+    // Continues while batches are full.
   }
 }
 
-/** Applies one batch of the log. True: there may be more. */
+/** Applies one batch of the log. Returns true if there may be more. */
 const feed = async ({ db, registry, batch }: Source, store: Store, to?: string): Promise<boolean> => {
   const events = await graphEventsAfter(db, store.watermark, batch, to)
   try {
     store.apply(events, registry.types)
   } catch (error) {
     if (!(error instanceof UnknownName)) throw error
-    // Another process has loaded a pack: read the types and continue where it stopped.
+    // Another process has loaded a pack: reload the types and continue where the batch stopped.
     await registry.reload()
     const rest = events.filter(({ pub_seq }) => BigInt(pub_seq) > BigInt(store.watermark))
     store.apply(rest, registry.types)
@@ -31,7 +31,7 @@ const feed = async ({ db, registry, batch }: Source, store: Store, to?: string):
   return events.length === batch
 }
 
-/** Reads all of the tables in a worker. */
+/** Reads the whole graph from the tables in a worker. */
 export const loadArrays = (url: string, signal: AbortSignal): Promise<GraphArrays> =>
   new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./loader.worker.ts', import.meta.url), { workerData: { url } })

@@ -8,7 +8,7 @@ import { type Growth, grow, type Proven, type Trial } from './grow.ts'
 import type { Store } from './store.ts'
 
 const RETRY_MS = 1000
-/** A poll that is later than this is an age of its own: the log may have gone on unseen. */
+/** When the last poll is older than this, its age counts as lag: the log may have grown unseen. */
 const LATE_MS = 1000
 
 export type GraphOptions = {
@@ -18,28 +18,29 @@ export type GraphOptions = {
   telemetry: Telemetry
   enabled: boolean
   poll_ms: number
-  /** Events that are read at once. */
+  /** Events that are read together. */
   batch: number
-  /** Changes in the overlay at which the arrays are made anew. */
+  /** Changes in the overlay at which the arrays are rebuilt. */
   compact_at: number
-  /** After which a comparison that cannot come to its end fails, so that another may begin. */
+  /** After this time an unfinished comparison fails, so that another may begin. */
   compare_ms: number
 }
 
 /** The name of this projection in the tables and on the wire. */
 export const GRAPH = 'graph'
 
-/** The growth of a graph, and how far it is behind the log. */
+/** The growth of a graph, and its lag behind the log. */
 type Following = Growth & {
   paused: boolean
-  /** Age of the oldest event that is committed and not in the graph, as it was at `seen_at`. */
+  /** Age of the oldest committed event missing from the graph, as of `seen_at`. */
   behind_ms: number
   seen_at: number
 }
 
 /**
- * The graph of this process (catalog.md 10): loaded by a worker, then fed by the own log in `pub_seq` order. It is warm
- * when the end of the log was seen once. What the overlay gathers is folded in by loading anew beside it and swapping.
+ * The graph of this process (catalog.md 10): a worker loads it, then the catalog's own log feeds it in `pub_seq` order.
+ * It is warm once it has reached the end of the log. To fold in the overlay, it loads a new graph beside the current
+ * one and swaps them.
  */
 export const createGraph = (options: GraphOptions) => {
   const { db, url, registry, telemetry, enabled, poll_ms, batch, compact_at, compare_ms } = options
@@ -68,19 +69,19 @@ export const createGraph = (options: GraphOptions) => {
       await following.loading?.catch(() => {})
       await loop
     },
-    /** The graph; undefined while it is being loaded or is switched off. */
+    /** The graph; `undefined` while it is loading or switched off. */
     store: (): Store | undefined => following.live,
-    /** Milliseconds by which the graph is behind what is committed. */
+    /** Milliseconds by which the graph lags behind the committed events. */
     lag,
     isPaused: (): boolean => following.paused,
     /**
-     * Loads the graph once more beside the one in use and compares the two at one place of the log; with `swap` it then
-     * takes its place. Requests continue meanwhile. One at a time; fails when it does not come to its end in time.
+     * Loads the graph again beside the current one and compares the two at one position of the log; with `swap`, the
+     * new one then takes over. Requests continue meanwhile. One at a time; fails if it does not finish in time.
      */
     compare: (swap: boolean): Promise<Proven> => compareIn(following, swap, compare_ms),
     /** For `npm run bench:catalog` and the log. */
     figures: () => ({ ...following.live?.figures(), loads: following.loads, load_ms: following.load_ms }),
-    /** For the health check: says that the graph is not there yet. */
+    /** For the health check: throws while the graph is loading. */
     check: async (): Promise<void> => {
       if (enabled && !following.live) throw new Error('the graph is being loaded')
     },
@@ -90,11 +91,11 @@ export type GraphInMemory = ReturnType<typeof createGraph>
 
 const gaugesOf = (telemetry: Telemetry) => ({
   edges: telemetry.gauge('signalbox_graph_edges', 'Relationships in the graph in memory.'),
-  bytes: telemetry.gauge('signalbox_graph_bytes', 'Bytes that the graph in memory takes.'),
-  lag: telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not folded.', ['consumer']),
+  bytes: telemetry.gauge('signalbox_graph_bytes', 'Size of the graph in memory in bytes.'),
+  lag: telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not yet applied.', ['consumer']),
   differ: telemetry.gauge(
     'signalbox_projection_differences',
-    'Rows that differed from the truth when it was last compared.',
+    'Rows that differed from the tables at the last comparison.',
     ['consumer'],
   ),
 })
@@ -114,7 +115,7 @@ const run = async (following: Following, gauges: Gauges, poll_ms: number): Promi
       if (following.failures > 0) pause = RETRY_MS
     } catch (error) {
       pause = RETRY_MS
-      if (!source.signal.aborted) log.warn({ err: error }, 'the graph cannot follow the log now')
+      if (!source.signal.aborted) log.warn({ err: error }, 'the graph cannot follow the log right now')
     }
     await delay(pause, undefined, { signal: source.signal }).catch(() => {})
   }
@@ -137,7 +138,7 @@ const turn = async (following: Following, gauges: Gauges): Promise<void> => {
   gauges.lag.set({ consumer: GRAPH }, lagOf(following) / 1000)
 }
 
-/** Feeds the graph in use; false while an event does not fit it. Loads and comparisons continue meanwhile. */
+/** Feeds the current graph; returns false while an event does not fit it. Loads and comparisons continue meanwhile. */
 const keepsUp = async (following: Following, store: Store): Promise<boolean> => {
   const { source, log } = following
   try {
@@ -146,7 +147,7 @@ const keepsUp = async (following: Following, store: Store): Promise<boolean> => 
   } catch (error) {
     following.failures += 1
     const { failures } = following
-    if (!source.signal.aborted) log.warn({ err: error, failures }, 'the graph cannot follow the log now')
+    if (!source.signal.aborted) log.warn({ err: error, failures }, 'the graph cannot follow the log right now')
   }
   return following.failures === 0
 }

@@ -4,41 +4,41 @@ import { type Compared, compareStores } from './compare.ts'
 import { catchUp, loadArrays, type Source } from './feed.ts'
 import { createStore, type Store } from './store.ts'
 
-/** Turns in which one event could not be applied, after which the graph is made anew: the tables hold what it told. */
+/** Failed turns on one event after which the graph is rebuilt: the tables hold the event's data. */
 const MAX_FAILURES = 3
 
-/** What a comparison found, and at which place of the log. */
+/** The result of a comparison, and the position in the log at which it ran. */
 export type Proven = Compared & { pub_seq: string }
 
-/** A graph that was loaded anew to be compared with the one in use. */
+/** A newly loaded graph for comparison with the current one. */
 export type Trial = {
-  /** Takes the place of the one in use afterwards. */
+  /** Replaces the current graph afterwards. */
   swap: boolean
   done: (found: Proven) => void
   failed: (error: unknown) => void
   store?: Store
-  /** The last row of the log that it may hold already. */
+  /** The last log row that it may already contain. */
   log_id?: string
 }
 
-/** The graph in use, and what is loaded or compared beside it. */
+/** The current graph, and the graphs loaded or compared beside it. */
 export type Growth = {
   readonly source: Source
   readonly url: string
   readonly log: Telemetry['log']
-  /** Is told how many nodes differed in a comparison. */
+  /** Receives the number of nodes that differed in a comparison. */
   readonly differed: (count: number) => void
-  /** Changes in the overlay at which the arrays are made anew. */
+  /** Changes in the overlay at which the arrays are rebuilt. */
   readonly compact_at: number
   live?: Store | undefined
   next?: Store | undefined
   loading?: Promise<void> | undefined
   trial?: Trial | undefined
-  /** Turns in a row in which the graph in use could not take the next event. */
+  /** Consecutive turns in which the current graph could not apply the next event. */
   failures: number
   loads: number
   load_ms: number
-  /** Of it, what counting below each place took. */
+  /** The part of `load_ms` spent counting below each place. */
   count_ms: number
 }
 
@@ -54,13 +54,16 @@ const load = async (growth: Growth): Promise<Store> => {
   return store
 }
 
-/** Takes whatever is loaded or compared beside the graph in use one step further. True: another is in use now. */
+/**
+ * Advances the loads and comparisons beside the current graph by one step. Returns true if another graph is now
+ * current.
+ */
 export const grow = async (growth: Growth): Promise<boolean> => {
   const { compact_at, log } = growth
   const before = growth.live
   if (growth.next) await swapIn(growth, growth.next)
   const { live, trial } = growth
-  // While the graph in use does not follow there is no place to compare at: it is made anew first.
+  // While the current graph does not follow the log, there is no position to compare at: it is rebuilt first.
   if (trial && live && growth.failures === 0) await compareWith(growth, trial, live)
   const spent = growth.failures >= MAX_FAILURES || (!growth.trial && live && live.figures().changed > compact_at)
   if (!growth.loading && !growth.next && (!live || spent)) {
@@ -70,7 +73,7 @@ export const grow = async (growth: Growth): Promise<boolean> => {
     const loading = fill().finally(() => loaded(growth))
     growth.loading = loading
     if (!live) await loading
-    else loading.catch((error) => log.warn({ err: error }, 'the graph could not be loaded anew'))
+    else loading.catch((error) => log.warn({ err: error }, 'the graph could not be reloaded'))
   }
   return growth.live !== before
 }
@@ -79,7 +82,7 @@ const loaded = (growth: Growth): void => {
   growth.loading = undefined
 }
 
-/** The graph that was loaded takes the place of the one in use as soon as it has come as far. */
+/** The loaded graph replaces the current one as soon as it has caught up. */
 const swapIn = async (growth: Growth, fresh: Store): Promise<void> => {
   growth.next = undefined
   await catchUp(growth.source, fresh)
@@ -93,7 +96,7 @@ const swapIn = async (growth: Growth, fresh: Store): Promise<void> => {
   growth.log.info({ ...fresh.figures(), ...times }, 'the graph is in memory')
 }
 
-/** One step of a trial: load it, wait until the log has numbers for all that it may hold, compare at one place. */
+/** One step of a trial: load it, wait until all log rows that it may contain have numbers, compare at one position. */
 const compareWith = async (growth: Growth, one: Trial, current: Store): Promise<void> => {
   const { source } = growth
   const end = (error?: unknown): void => {
@@ -111,7 +114,7 @@ const compareWith = async (growth: Growth, one: Trial, current: Store): Promise<
     const pub_seq = await meet(source, current, store, last)
     if (growth.trial !== one) return
     const found = await compareStores(current, store)
-    if (found.differ > 0) growth.log.error({ ...found, pub_seq }, 'the graph was not what the tables say')
+    if (found.differ > 0) growth.log.error({ ...found, pub_seq }, 'the graph did not match the tables')
     growth.differed(found.differ)
     if (growth.trial !== one) return
     if (one.swap) growth.live = store
@@ -119,7 +122,7 @@ const compareWith = async (growth: Growth, one: Trial, current: Store): Promise<
     one.done({ ...found, pub_seq })
   } catch (error) {
     if (source.signal.aborted) return end(error)
-    // What was loaded does not follow either: it is loaded once more, until the time is over.
+    // The loaded graph does not follow either: it is loaded again until the time limit.
     delete one.store
     throw error
   }
@@ -135,7 +138,7 @@ const prepare = (growth: Growth, one: Trial, end: (error: unknown) => void): Pro
     .finally(() => loaded(growth))
 }
 
-/** Brings two graphs to one place of the log, at the given one or later. */
+/** Brings two graphs to one position of the log, at or after the given one. */
 const meet = async (source: Source, current: Store, other: Store, last: string): Promise<string> => {
   await catchUp(source, current)
   const pub_seq = BigInt(current.watermark) > BigInt(last) ? current.watermark : last

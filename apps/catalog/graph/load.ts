@@ -10,7 +10,7 @@ const grown = <T extends Uint8Array | Uint16Array | Uint32Array | Float64Array>(
   return larger
 }
 
-/** The whole graph out of one snapshot of the database. */
+/** Loads the whole graph from one database snapshot. */
 export const loadGraph = async (url: string): Promise<GraphArrays> => {
   let arrays: GraphArrays | undefined
   let rank = new Uint16Array(1)
@@ -52,7 +52,7 @@ export const loadGraph = async (url: string): Promise<GraphArrays> => {
 
 const none = new Uint32Array(0)
 
-/** No graph yet: what a fold from the first event starts from. */
+/** An empty graph, from which folding the first event starts. */
 export const emptyArrays = (watermark: string, size: number): GraphArrays => ({
   watermark,
   size,
@@ -161,7 +161,7 @@ const takeEdges = ({ edges }: Growing, { columns }: Piece): void => {
   edges.dst = grown(edges.dst, edges.count)
   edges.type = grown(edges.type, edges.count)
   edges.no = grown(edges.no, edges.count)
-  // No column of an edge is null: every element is four bytes of length and its own fixed width.
+  // No edge column is null: every element is a four-byte length and its fixed width.
   for (let i = 0, big = 24, small = 24; i < count; i++, big += 12, small += 6) {
     edges.src[from + i] = bigAt(src, big)
     edges.dst[from + i] = bigAt(dst, big)

@@ -13,7 +13,7 @@ type Added = {
 }
 type Fact = 'kind' | 'lifecycle' | 'health' | 'parent' | 'version' | 'health_revision'
 
-/** Words such as lifecycle states as small numbers. */
+/** Maps words such as lifecycle states to small numbers. */
 const wordsOf = (known: string[]) => {
   const words = [...known]
   const numbers = new Map(words.map((word, i) => [word, i]))
@@ -29,7 +29,7 @@ const wordsOf = (known: string[]) => {
   }
 }
 
-/** The resources of a graph: the loaded arrays, whose numbers change in place, and a map of those added since. */
+/** The resources of a graph: the loaded arrays, whose numbers change in place, and a map of resources added since. */
 export const createNodes = (base: GraphArrays) => {
   const lifecycles = wordsOf(base.lifecycles)
   const healths = wordsOf(base.healths)
@@ -56,10 +56,10 @@ export const createNodes = (base: GraphArrays) => {
     set,
     lifecycles,
     healths,
-    /** Row numbers are below this. */
+    /** All row numbers are below this. */
     size: () => size,
     count: () => base.nodes + added.size,
-    /** How many are not in the arrays. */
+    /** How many nodes are not in the arrays. */
     changed: () => added.size,
     knows: (rid: number): boolean => has(rid) || added.has(rid),
     isOpen: (rid: number): boolean => (has(rid) ? base.kind[rid] === OPEN : added.get(rid)?.kind === OPEN),
@@ -85,7 +85,7 @@ export const createNodes = (base: GraphArrays) => {
 }
 export type Nodes = ReturnType<typeof createNodes>
 
-/** Ids and names of the loaded resources, which stand one after the other in one text. */
+/** Ids and names of the loaded resources, concatenated in one text. */
 const textsOf = (base: GraphArrays) => {
   const text = Buffer.from(base.text.buffer as ArrayBuffer, base.text.byteOffset, base.text.byteLength)
   return {

@@ -6,12 +6,12 @@ import { createCounts } from './counts.ts'
 import { createEdges, type Direction, eachArc, order, orderedArcs, type Position, rankTypes } from './edges.ts'
 import { createNodes } from './nodes.ts'
 
-/** About what an object of the overlay takes, for the bound on memory. */
+/** Approximate size of an overlay object, for the memory bound. */
 const OVERLAY_BYTES = 200
 
 /**
- * The graph of one process: the loaded arrays, changed in place where only a number changes, and maps for what was added
- * since. Fed by the event log alone, in its order.
+ * The graph of one process: the loaded arrays, changed in place where only a number changes, and maps for additions.
+ * Only the event log feeds it, in order.
  */
 export const createStore = (base: GraphArrays) => {
   const nodes = createNodes(base)
@@ -24,13 +24,13 @@ export const createStore = (base: GraphArrays) => {
     get watermark() {
       return watermark
     },
-    /** Counts for metrics: nodes and edges that are held, and how much of it is not in the arrays. */
+    /** Counts for metrics: nodes and edges held, and how many of them are not in the arrays. */
     figures: () => {
       const changed = nodes.changed() + edges.changed
       return { nodes: nodes.count(), edges: edges.count, changed, bytes: bytesOf(base) + changed * OVERLAY_BYTES }
     },
     rankTypes: (types: Types): void => rankTypes(edges, types),
-    /** Applies events in the order of the log. Throws UnknownName before anything of that event has changed. */
+    /** Applies events in log order. Throws UnknownName before anything of that event has changed. */
     apply: (events: readonly GraphEvent[], types: Types): void => {
       rankTypes(edges, types)
       for (const event of events) {
@@ -52,7 +52,7 @@ export const createStore = (base: GraphArrays) => {
     ): void => orderedArcs(edges, rid, direction, after, visit),
     /** Whether a position comes after another in a node's order. */
     isAfter: (a: Position, b: Position): boolean => order(edges, a, b.type, b.out, b.peer) > 0,
-    /** Begins to count what is below places, and keeps it from then on. */
+    /** Starts counting the resources below places, and maintains the counts from then on. */
     countPlaces: async (types: Types): Promise<void> => {
       rankTypes(edges, types)
       parts.counts = countsOf(parts, types)
@@ -61,7 +61,7 @@ export const createStore = (base: GraphArrays) => {
     /** Whether places of these types are counted. */
     counts: ({ topologyIds }: Types): boolean =>
       parts.counts !== undefined && topologyIds.every((id) => parts.counts?.topology.has(id)),
-    /** What is below a place: how many open resources of each type, lifecycle and health. */
+    /** How many open resources of each type, lifecycle and health are below a place. */
     eachCount: (
       place: number,
       visit: (type: number, lifecycle: string, health: string, count: number) => void,

@@ -10,17 +10,17 @@ import type { Types } from '../packs/registry.ts'
 import type { Reader } from '../read/lists.ts'
 import { type CausePath, causesOf, type HealthGraph, rollUp } from '../rules/roll-up.ts'
 
-/** At most so many resources are looked at for one roll-up. */
+/** How many resources one roll-up may visit. */
 const MAX_VISITED = 100_000
-/** And at most so many ways between them. */
+/** How many flows between them it may follow. */
 const MAX_FLOWS = 500_000
 const MAX_CAUSES = 5
 
 type Loaded = HealthGraph & { names: Map<string, string>; truncated: boolean }
 
 /**
- * The health of a resource with all that it takes health from, and the ways along which it is not well (catalog.md 6).
- * What the reader may not see counts, but is told as hidden only.
+ * The health of a resource and everything it takes health from, with the paths along which it is not healthy
+ * (catalog.md 6). Resources that the reader may not see count, but appear only as hidden.
  */
 export const readRollUp = async (deps: CatalogDeps, row: ResourceRow, reader: Reader) => {
   const now = deps.clock.now()
@@ -40,7 +40,7 @@ export const readRollUp = async (deps: CatalogDeps, row: ResourceRow, reader: Re
   )
 }
 
-/** The roll-ups of many resources at once, by id, in one walk over what all of them take health from. */
+/** The roll-ups of many resources, by id, in one walk over everything they take health from. */
 export const readRollUps = async (deps: CatalogDeps, ids: readonly string[]) => {
   const now = deps.clock.now()
   return deps.db.transaction(
@@ -55,7 +55,10 @@ export const readRollUps = async (deps: CatalogDeps, ids: readonly string[]) => 
   )
 }
 
-/** All that these take health from, in two statements: a round trip for each level would be thousands on a long chain. */
+/**
+ * Loads all resources that these take health from, in two statements: a round trip per level would be thousands on a
+ * long chain.
+ */
 const load = async (db: Queryable, types: Types, roots: readonly string[], now: Date): Promise<Loaded> => {
   const ids = (flows: string) => types.relationships.filter(({ health }) => health.flows === flows).map(({ id }) => id)
   const along = { out: ids('to_from'), incoming: ids('from_to') }

@@ -20,7 +20,7 @@ export type Observation = {
 }
 type CheckChange = { source: string; check_key: string; status: HealthStatus; previous_status: HealthStatus | null }
 
-/** Own health of a row now, from its checks: what a read says even before the sweeper has stored it. */
+/** A row's own current health, computed from its checks even before the sweeper has stored it. */
 export const healthNow = (row: ResourceRow, checks: readonly ObservationRow[], now: Date): OwnHealth =>
   ownHealth(
     checks.map((check) => ({ ...check, expires_at: new Date(check.expires_at) })),
@@ -29,9 +29,9 @@ export const healthNow = (row: ResourceRow, checks: readonly ObservationRow[], n
   )
 
 /**
- * Takes one observation under the row's lock. It never touches the version; health_revision moves when a check appears
- * or changes its status, or own health changes. Returns the row after, or undefined when a newer observation was there
- * (`superseded`).
+ * Applies one observation under the row's lock. The version never changes; health_revision moves when a check appears
+ * or changes its status, or own health changes. Returns the row afterwards, or `undefined` if a newer observation
+ * exists (`superseded`).
  */
 export const observe = async (
   tx: Tx,
@@ -68,12 +68,12 @@ export const observe = async (
 }
 
 type Settled = {
-  /** The checks as they are now, where they are known. */
+  /** The current checks, if already known. */
   checks?: readonly ObservationRow[]
   checks_changed?: CheckChange[]
 }
 
-/** Brings stored health in line with the checks and the lifecycle, and tells it when it moved. Returns the row after. */
+/** Updates stored health from the checks and the lifecycle, and emits an event if it moved. Returns the new row. */
 export const settleHealth = async (
   tx: Tx,
   deps: CatalogDeps,
@@ -89,7 +89,7 @@ export const settleHealth = async (
     health_reason: own.reason,
     health_expires_at: own.expires_at?.toISOString() ?? null,
     health_at: moved ? cause.at : row.health_at,
-    // The reason is shown, so its tag must change too.
+    // The reason is displayed, so the ETag must change too.
     health_revision:
       row.health_revision + (moved || own.reason !== row.health_reason || checks_changed.length > 0 ? 1 : 0),
   }
@@ -112,7 +112,7 @@ export const settleHealth = async (
 
 const SWEEP_BATCH = 200
 
-/** Stores and tells what ran out: one turn; true when there may be more. */
+/** Stores expired checks and emits their events: one turn; returns true if there may be more. */
 export const sweepHealth = async (deps: CatalogDeps): Promise<boolean> => {
   const now = deps.clock.now().toISOString()
   const rids = await expiredResources(deps.db, now, SWEEP_BATCH)
@@ -128,7 +128,7 @@ export const sweepHealth = async (deps: CatalogDeps): Promise<boolean> => {
   return rids.length === SWEEP_BATCH
 }
 
-/** Why something changes by itself: its time ran out. */
+/** The cause of a change by time alone. */
 export const sweepCause = (at: string, action: string): Cause => ({
   actor: 'svc:catalog',
   roles: [],

@@ -14,7 +14,7 @@ import { findVisible } from '../read/visible.ts'
 import { readRollUp } from './causes.ts'
 import { healthNow } from './observe.ts'
 
-/** Own health and the checks behind it, evaluated now or at a time, with the roll-up and, if asked for, the history. */
+/** Own health and the checks behind it, now or at a given time, with the roll-up and, if requested, the history. */
 export const readHealth = async (deps: CatalogDeps, resource_id: string, query: HealthQuery, reader: Reader) => {
   await awaitChange(deps, query, reader)
   const { row } = await findVisible(deps, resource_id, reader)
@@ -24,7 +24,7 @@ export const readHealth = async (deps: CatalogDeps, resource_id: string, query: 
   return {
     ...(at === undefined ? await healthOfNow(deps, row, reader) : await healthThen(deps, row, at)),
     ...(query.history_since !== undefined && { history: await historyOf(deps, row, query, reader) }),
-    // As in any document of the past: it is not kept over time.
+    // As in every past document, because it is not kept over time.
     health_revision: at === undefined ? row.health_revision : 0,
     as_of: await asOf(deps.db, deps),
   }
@@ -48,7 +48,7 @@ const healthThen = async (deps: CatalogDeps, row: ResourceRow, at: string) => {
   const checks = await checksAt(deps.db, row.rid, at)
   const lifecycle_status = (await lifecycleAt(deps.db, row.rid, at)) ?? row.lifecycle_status
   const own = healthNow({ ...row, lifecycle_status }, checks, then)
-  // Since when is known of the present alone: here it is the newest word that made it so.
+  // The start of a status is known only for the present; for the past, this is the newest observation behind it.
   const newest = checks.map(({ observed_at }) => observed_at).sort((a, b) => (new Date(a) < new Date(b) ? 1 : -1))[0]
   return viewOf(own, newest ?? row.created_at, checks, then)
 }

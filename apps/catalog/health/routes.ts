@@ -12,7 +12,7 @@ export const healthRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { d
       operationId: 'getResourceHealth',
       summary: 'Read the health of a resource',
       description:
-        'Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z',
+        'Returns its own health with the checks behind it (expired ones no longer count), and the roll-up over its dependencies with the paths to its causes. Example: ?history_since=2026-01-31T12:00:00Z',
       tags: side.tags,
       params: ResourceParams,
       querystring: HealthQuery,

@@ -9,8 +9,8 @@ const GROUPS = 50
 const NEAREST = 5
 
 /**
- * What depends on some resources together, for plans. It says no more than counts and the names of the nearest; who may
- * see a name is decided where the plan is shown. Throws `graph_warming` while the graph is being loaded.
+ * The resources that depend on some resources together, for plans. Returns only counts and the names of the nearest;
+ * who may see a name is decided where the plan is shown. Throws `graph_warming` while the graph is loading.
  */
 export const readAffected = async (
   deps: Uses<'graph' | 'registry' | 'config'>,
@@ -35,7 +35,10 @@ export const readAffected = async (
   }
 }
 
-/** By type and health, the largest first. What was reached comes nearest first, so the first of a group are its nearest. */
+/**
+ * Groups by type and health, largest first. The walk reaches the nearest first, so a group's first members are its
+ * nearest.
+ */
 const groupsOf = (store: Store, types: Types, affected: ReturnType<typeof walkImpact>['affected']) => {
   const groups = [...Map.groupBy(affected, ({ rid }) => `${types.keyOf(store.typeOf(rid))} ${store.healthOf(rid)}`)]
   return groups

@@ -11,8 +11,9 @@ import { type Affected, MAX_DISTANCE, MAX_VISITED, walkImpact } from './walk.ts'
 const LIMIT = 100
 
 /**
- * What depends on a resource, transitively, from the graph in memory (catalog.md 7.2). Resources that the reader may not
- * see are passed through and counted, never named. Throws `stale_projection` while the graph is being loaded.
+ * The transitive dependents of a resource, from the graph in memory (catalog.md 7.2). The walk passes through resources
+ * that the reader may not see and counts them, but never names them. Throws `stale_projection` while the graph is
+ * loading.
  */
 export const readImpact = async (
   deps: CatalogDeps,

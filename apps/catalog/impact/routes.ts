@@ -5,14 +5,14 @@ import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readImpact } from './read.ts'
 
-/** What depends on a resource. */
+/** The dependents of a resource. */
 export const impactRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/impact'), {
     schema: {
       operationId: 'getImpact',
       summary: 'Read what depends on a resource',
       description:
-        'All that would be affected if the resource failed, transitively: what is in it, hosted on it, depends on it, uses its capabilities or has it as a member; each with a shortest path and its effect by the rules of the roll-up. Example: ?limit=20',
+        'Returns everything that would be affected if the resource failed, transitively: resources that are in it, hosted on it, depend on it, use its capabilities or have it as a member, each with a shortest path and its effect by the roll-up rules. Example: ?limit=20',
       tags: side.tags,
       params: ResourceParams,
       querystring: ImpactQuery,

@@ -3,15 +3,15 @@ import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
 import { contribution, type FlowRule } from '../rules/roll-up.ts'
 
-/** At most so many resources are looked at: 20,000 take about 50 ms, in which nothing else is answered. */
+/** How many resources a walk may visit: 20,000 take about 50 ms, during which nothing else is answered. */
 export const MAX_VISITED = 20_000
 export const MAX_DISTANCE = 64
 
-/** One affected resource: how far it is, what led to it, and what becomes of it. */
+/** One affected resource: its distance, what led to it, and the effect on it. */
 export type Affected = { rid: number; distance: number; from: number; relation: number; effect: Effect }
 export type Walked = { affected: Affected[]; truncated: boolean }
 
-/** Who depends on whom along one relationship type: the resource at its beginning, or the one at its end. */
+/** Which end of a relationship type depends on the other: the source or the target. */
 type Dependence = FlowRule & { dependent: 'src' | 'dst' }
 
 /** The contents of a place depend on it, although the place takes its health from them. */
@@ -29,9 +29,9 @@ const dependences = (types: Types): ReadonlyMap<number, Dependence> =>
   )
 
 /**
- * All that depends on some resources, the nearest first. Each comes with the health that it would roll up to if those
- * resources were unhealthy and all else healthy. The walk passes through what a reader may not see. All in one turn: the store cannot
- * change under it.
+ * All dependents of some resources, nearest first. Each has the health that it would roll up to if those resources were
+ * unhealthy and everything else healthy. The walk passes through resources that a reader may not see. It runs in one
+ * turn, so the store cannot change meanwhile.
  */
 export const walkImpact = (
   store: Store,
@@ -52,7 +52,7 @@ export const walkImpact = (
 
 type Step = Omit<Affected, 'effect'>
 
-/** Breadth first along what depends on what. */
+/** Breadth-first search along dependencies. */
 const reach = (
   store: Store,
   along: ReadonlyMap<number, Dependence>,
@@ -84,7 +84,7 @@ const eachDependent = (
     if (rule && out === (rule.dependent === 'dst') && store.isOpen(peer)) visit(peer, type)
   })
 
-/** The least fixpoint of the roll-up's rules over what was reached; what lies outside counts as healthy. */
+/** The least fixpoint of the roll-up's rules over the reached resources; everything outside counts as healthy. */
 const settle = (
   store: Store,
   along: ReadonlyMap<number, Dependence>,
@@ -108,7 +108,7 @@ const settle = (
   return badness
 }
 
-/** What a resource takes from all that it depends on. */
+/** The health that a resource takes from all its dependencies. */
 const takenBy = (
   store: Store,
   along: ReadonlyMap<number, Dependence>,

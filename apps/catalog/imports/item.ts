@@ -23,9 +23,9 @@ import { refuseOwned, unstated } from '../rules/field-owners.ts'
 import { checkNotes, type Notes } from '../rules/notes.ts'
 import { differences } from './results.ts'
 
-/** One item of an import: created, changed, found unchanged or refused. */
+/** Imports one item: created, changed, unchanged or refused. */
 
-/** Set by importers on what their source no longer names; an item that comes again takes it off. */
+/** Importers set it on resources that their source no longer names; an item that reappears loses it. */
 const MISSING_LABEL = 'signalbox/import-missing'
 
 export type Taking = {
@@ -33,11 +33,11 @@ export type Taking = {
   request: ImportRequest
   write: Write
   by: Causing
-  /** Ids of this source that are already known. */
+  /** Already known ids of this source. */
   known: Map<string, string>
-  /** The ids of the resources that it names: those that are known, and those that new ones will have. */
+  /** The ids of the resources that it names: known ones, and those assigned to new ones. */
   ids: Map<string, string>
-  /** What this request made, by our ids: a refusal calls it as the source does. */
+  /** Resources that this request created, by our ids: a refusal uses the source's names. */
   made: Map<string, string>
 }
 
@@ -65,7 +65,7 @@ const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: Readonly
   if (found !== undefined) return found
   throw new AppError('validation_error', 'target_not_found', `${parent_external_id} has not been imported.`, {
     violations: [
-      { pointer: '/parent_external_id', code: 'target_not_found', message: 'names nothing that was imported' },
+      { pointer: '/parent_external_id', code: 'target_not_found', message: 'names no imported resource' },
     ],
     hint: 'Put containers before what they contain.',
   })
@@ -90,7 +90,7 @@ export const edgesOf = ({ relationships = [] }: ImportItem, known: ReadonlyMap<s
   return { found, missing }
 }
 
-/** What stands where the item wants to stand: taken over with `adopt`, else a conflict that a person decides. */
+/** The existing resource where the item belongs: adopted with `adopt`, else a conflict for a person to resolve. */
 const twinOf = async (tx: Tx, { deps, request, write }: Taking, item: ImportItem, parent_id: string | undefined) => {
   const type = deps.registry.types.newest(item.type_key)
   const parent = parent_id === undefined ? undefined : await getResource(tx, parent_id)
@@ -205,10 +205,10 @@ const shownOf = (document: ReturnType<typeof documentOf>) =>
 const typeChanged = (row: ResourceRow, is: string, wanted: string) =>
   new AppError('version_conflict', 'type_changed', `${row.resource_id} is a ${is}, the source calls it a ${wanted}.`, {
     extra: { existing_resource_id: row.resource_id },
-    hint: 'A resource keeps its type: retire it, or map the kind to the type it has.',
+    hint: 'A resource keeps its type: retire it, or map the kind to its current type.',
   })
 
-/** The change of containment when the source says another container. */
+/** The containment change if the source names another container. */
 const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined): Promise<RelationshipChange[]> => {
   const row = await getResource(tx, resource_id)
   if (!row || parent_id === undefined || row.parent_id === parent_id) return []
@@ -255,7 +255,7 @@ const changeOf = (row: ResourceRow, item: ImportItem, request: ImportRequest): C
     labels,
     annotations: { ...asObject(kept.annotations), ...item.annotations } as Record<string, string>,
     ...(item.owner !== undefined && { owner: item.owner }),
-    // A name is for ever (catalog.md 1): a new one in the source shows as the display name.
+    // A name is permanent (catalog.md 1): a new one in the source becomes the display name.
     ...(item.display_name !== undefined
       ? { display_name: item.display_name }
       : item.name !== row.name.normalize('NFC') && { display_name: item.name }),

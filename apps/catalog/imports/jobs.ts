@@ -14,9 +14,9 @@ import type { CatalogDeps, Uses } from '../deps.ts'
 import { timeOrNull, timeText } from '../read/documents.ts'
 import { refuseTwins } from './results.ts'
 
-/** Imports that run by themselves (catalog.md 13): a row for each, and one for each of its items. */
+/** Imports that run in the background (catalog.md 13): one row per job and one per item. */
 
-/** Keeps what is to be taken over; `worker.ts` does it. */
+/** Stores the items to import; `worker.ts` imports them. */
 export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write): Promise<Answer> => {
   refuseTwins(body.items)
   const job_id = uuidv7()
@@ -41,7 +41,7 @@ export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write
   })
 }
 
-/** A job of the caller; those of others are as good as none. */
+/** A job of the caller; other callers' jobs are not found. */
 export const readJob = async ({ db }: Uses<'db'>, job_id: string, user_id: string): Promise<ImportJob> =>
   viewOf(await jobOf({ db }, job_id, user_id))
 
@@ -64,7 +64,7 @@ const viewOf = (job: JobRow): ImportJob => ({
   ended_at: timeOrNull(job.ended_at),
 })
 
-/** Ends a job where it is; what it has taken over stays. */
+/** Stops a job where it is; items already imported stay. */
 export const stopJob = async (deps: CatalogDeps, job_id: string, write: Write): Promise<Answer> => {
   const { user_id } = write.caller
   await jobOf(deps, job_id, user_id)
@@ -78,7 +78,7 @@ export const stopJob = async (deps: CatalogDeps, job_id: string, write: Write): 
 
 const PAGE = 200
 
-/** What became of the items, in their order, from a place on. */
+/** The results of the items, in order, starting after a position. */
 export const readResults = async (
   deps: Uses<'db' | 'pages'>,
   job_id: string,

@@ -11,14 +11,14 @@ import type { Write } from '../command/request.ts'
 import { asCalled, type Names } from '../document/names.ts'
 import { changedPaths, escapeToken, type JsonObject, valueAt } from '../document/pointers.ts'
 
-/** What an import answers of its items. */
+/** An import's reply about its items. */
 
 export const replyOf = (results: ImportResult[]): ImportReply => {
   const counted = OUTCOMES.map((name) => [name, results.filter(({ outcome }) => outcome === name).length])
   return { results, counts: Object.fromEntries(counted) as Record<ImportOutcome, number> }
 }
 
-/** Two items of one id that say different things would change one another at every repeat. */
+/** Two items with the same id but different content would overwrite each other at every repeat. */
 export const refuseTwins = (items: readonly ImportItem[]): void => {
   const first = new Map<string, number>()
   const violations = items.flatMap((item, index): Violation[] => {
@@ -33,11 +33,11 @@ export const refuseTwins = (items: readonly ImportItem[]): void => {
   throw new AppError('validation_error', 'schema_violation', `${twin.pointer} ${twin.message}.`, {
     status: 400,
     violations: violations.slice(0, 100),
-    hint: 'Send each thing of the source once, or the same each time.',
+    hint: 'Send each object of the source once, or identically each time.',
   })
 }
 
-/** What comes after the time of the request is left for another one. */
+/** The result of an item left for another request because the time is over. */
 export const deferred = ({ external_id }: ImportItem, index: number): ImportResult => ({
   index,
   external_id,
@@ -45,7 +45,7 @@ export const deferred = ({ external_id }: ImportItem, index: number): ImportResu
   diff: [],
 })
 
-/** What was answered in a rehearsal: ids that were made in it lead to nothing, so things are called as in the source. */
+/** The reply of a rehearsal: ids generated in it lead nowhere, so resources carry the source's names. */
 export const rehearsed = ({ results, counts }: ImportReply, made: Names): ImportReply => ({
   counts,
   results: results.map(({ resource_id, diff, ...result }) => ({
@@ -63,7 +63,7 @@ export const rehearsed = ({ results, counts }: ImportReply, made: Names): Import
   })),
 })
 
-/** The second look at an item says what both did; what is missing for good is told as a problem of its edges. */
+/** Combines both passes over an item; permanently missing targets become a problem of its edges. */
 export const merged = (first: ImportResult, second: ImportResult, missing: string[], write: Write): ImportResult => {
   const outcome =
     second.outcome === 'unchanged' ? first.outcome : first.outcome === 'created' ? 'created' : second.outcome
@@ -76,7 +76,7 @@ const targetsMissing = (missing: readonly string[]) =>
     violations: missing.map((pointer) => ({
       pointer,
       code: 'target_not_found',
-      message: 'names nothing that was imported',
+      message: 'names no imported resource',
     })),
     hint: 'Import the targets too, or leave the relationship out.',
   })
@@ -84,7 +84,7 @@ const targetsMissing = (missing: readonly string[]) =>
 export const problemFor = (error: AppError, { request_id, route }: Write) =>
   problemOf(error, request_id, route.split(' ')[1] ?? '') as unknown as NonNullable<ImportResult['problem']>
 
-/** Pointers with both values of everything that differs. */
+/** Pointers to every difference, with both values. */
 export const differences = (before: JsonObject, after: JsonObject): ImportResult['diff'] =>
   changedPaths(before, after).map((path) => {
     const [old, next] = [valueAt(before, path), valueAt(after, path)]

@@ -34,7 +34,7 @@ export const importsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
       operationId: 'importResources',
       summary: 'Import resources',
       description:
-        'Up to 200 items of one source, each created, updated or left as it is by its id in the source, with the differences. validate_only stores nothing. Nothing is ever retired. What the time of the request does not suffice for is deferred: send it in another request. Not in the specification.',
+        'Creates, updates or keeps up to 200 items of one source by their id in the source, and returns the differences. validate_only stores no change. Items are never retired. Items that do not fit into the time of the request are deferred: send them in another request. Not in the specification.',
       tags,
       headers: Type.Partial(CommandHeaders),
       querystring: ImportQuery,
@@ -56,7 +56,7 @@ const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       operationId: 'startImport',
       summary: 'Start an import',
       description:
-        'Up to 1,000 items of one source, taken over by themselves in small transactions with the rights that the caller has then. A restart of the catalog loses and repeats nothing. Not in the specification.',
+        'Imports up to 1,000 items of one source in the background, in small transactions, with the rights that the caller holds at that time. A restart of the catalog neither loses nor repeats an item. Not in the specification.',
       tags,
       headers: CommandHeaders,
       'x-reply-headers': ['location'],
@@ -67,7 +67,7 @@ const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
     config: { json_limits: { ...JSON_LIMITS, each: JOB_ITEMS } },
     preHandler: allow('catalog:record', { kind: 'W' }),
     handler: async (req, reply) => {
-      // A job runs with the rights of its account; those of a credential may be fewer, and are known by its token alone.
+      // A job runs with the rights of its account. A credential's rights may be fewer, and only its token states them.
       const machine = refuseMachine(req.caller)
       if (machine) throw machine
       const write = writeOf(req, { query: req.query, body: req.body })
@@ -80,7 +80,7 @@ const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
       operationId: 'getImport',
       summary: 'Read an import',
       description:
-        'How far an import of the caller is, and what became of its items in numbers. Not in the specification.',
+        "Returns the progress of one of the caller's imports, with counts of its results. Not in the specification.",
       tags,
       params: JobParams,
       response: { 200: ImportJob, ...errorReplies },
@@ -93,7 +93,7 @@ const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
     schema: {
       operationId: 'listImportResults',
       summary: 'List the results of an import',
-      description: 'What became of each item so far, in the order of the items. Not in the specification.',
+      description: 'Lists the result of each item so far, in the order of the items. Not in the specification.',
       tags,
       params: JobParams,
       querystring: ResultsQuery,
@@ -107,7 +107,7 @@ const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
     schema: {
       operationId: 'cancelImport',
       summary: 'Cancel an import',
-      description: 'Ends an import where it is; what was taken over stays. Not in the specification.',
+      description: 'Stops an import; items that were imported stay. Not in the specification.',
       tags,
       params: JobParams,
       headers: CommandHeaders,

@@ -17,10 +17,10 @@ import { edgesOf, managerOf, settle, type Taking } from './item.ts'
 import { deferred, merged, problemFor, refuseTwins, rehearsed, replyOf } from './results.ts'
 
 /**
- * Takes what another system says that exists (catalog.md 13). Items are independent: each is created, updated, found
- * unchanged, in conflict or refused by itself; edges whose target comes later are tried again at the end. The request as
- * a whole has one key, so an interrupted import goes on by repeating it. Items that its time does not suffice for are
- * deferred; all of it is rolled back when the caller has been told that it took too long.
+ * Imports what another system reports (catalog.md 13). Items are independent: each is created, updated, found
+ * unchanged, in conflict or refused on its own. Edges whose target comes later are retried at the end. The whole
+ * request has one key, so repeating it continues an interrupted import. Items that do not fit into its time are
+ * deferred. Everything is rolled back if the caller has already received a timeout.
  */
 export const importItems = async (deps: CatalogDeps, body: ImportRequest, write: Write): Promise<Answer> => {
   refuseTwins(body.items)
@@ -38,7 +38,10 @@ export const importItems = async (deps: CatalogDeps, body: ImportRequest, write:
   })
 }
 
-/** Takes items in one transaction, set by set (catalog.md 8, "Bulk"); gives the result of each, and what it lacks. */
+/**
+ * Imports items in one transaction, set by set (catalog.md 8, "Bulk"); returns each item's result and its missing
+ * targets.
+ */
 export const takeAll = async (
   tx: Tx,
   deps: CatalogDeps,
@@ -52,7 +55,7 @@ export const takeAll = async (
   await lockSource(tx, source.name)
   const known = await getImported(tx, source.name, idsIn(items))
   const by: Causing = (locked) => ({ ...as(locked), source: 'import', manager: managerOf(request) })
-  // Fixed here: an item may be looked at twice.
+  // Fixed here because an item may be processed twice.
   const ids = new Map(items.map(({ external_id }) => [external_id, known.get(external_id) ?? base32Id('res')]))
   const taking: Taking = { deps, request, write, by, known, made, ids }
   const look = async (indices: readonly number[]): Promise<Taken[]> => {
@@ -91,13 +94,13 @@ export const takeAll = async (
   return [...taken, ...late]
 }
 
-/** Of the time of a request, what its items are begun in; the rest is for their second look and the commit. */
+/** The share of the request's time in which items may start; the rest is for their second pass and the commit. */
 const FOR_ITEMS = 0.4
 
-/** How much larger the next part is, as long as the time suffices. */
+/** The factor by which the next part may grow while time suffices. */
 const GROWTH = 8
 
-/** How many items come next, by the time that those before them took; 0: the rest is left for another request. */
+/** How many items come next, judged by the time of those before; 0 leaves the rest to another request. */
 const paceOf = ({ ends_at }: Write) => {
   const began = performance.now()
   const until = began + (ends_at - began) * FOR_ITEMS
@@ -119,7 +122,7 @@ const idsIn = (items: readonly ImportItem[]): string[] => [
 
 export type Taken = { result: ImportResult; missing: string[] }
 
-/** What an item will ask for, as far as it can be told before anything is locked. */
+/** The data that an item will need, as far as it is known before anything is locked. */
 const wishOf = ({ deps, request, known, ids }: Taking, item: ImportItem): Wish => {
   const named = new Map([...ids, ...known])
   const { found: edges } = edgesOf(item, named)
@@ -136,7 +139,7 @@ const wishOf = ({ deps, request, known, ids }: Taking, item: ImportItem): Wish =
   }
 }
 
-/** One item, refused by itself: what it is refused for leaves the others alone. */
+/** Imports one item; its refusal does not affect the others. */
 const takeOne = async (tx: Tx, taking: Taking, item: ImportItem, index: number): Promise<Taken> => {
   const { external_id } = item
   const { outcome, diff, missing, row } = await settle(tx, taking, item)

@@ -23,22 +23,22 @@ import type { CatalogDeps } from '../deps.ts'
 import { merged } from './results.ts'
 import { type Taken, takeAll } from './run.ts'
 
-/** At most so many items are taken over in one transaction, and no more than fit this time: so long a move waits for the tree. */
+/** How many items one transaction imports at most, and how long it should take: a move waits this long for the tree. */
 const CHUNK = 50
 const HELD_MS = 80
 let chunk = CHUNK
-/** The next chunk is as large as this one would have had to be. */
+/** Sizes the next chunk as this one should have been. */
 const pace = (took_ms: number): void => {
   chunk = Math.max(1, Math.min(CHUNK, Math.floor((chunk * HELD_MS) / took_ms)))
 }
 const CHUNK_MS = 4000
-/** So often in a row a chunk is tried again before its job fails. */
+/** How many consecutive attempts a chunk has before its job fails. */
 const TRIES = 5
 const IDLE_MS = 500
 
 /**
- * One chunk of the job whose turn it is, in one transaction with its results: a process that ends in the middle leaves
- * nothing of it, and any process continues. False: there is no open job that is not being worked on.
+ * Imports one chunk of the next job, in one transaction with its results: a process that dies midway leaves nothing,
+ * and any process continues. Returns false if every open job is being worked on.
  */
 export const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
   let taken: JobRow | undefined
@@ -84,7 +84,7 @@ const takeChunk = async (tx: Tx, deps: CatalogDeps, job: JobRow): Promise<void> 
   await advanceJob(tx, job.job_id, { at, status: 'running' })
 }
 
-/** The result of an item; one for which the time was over is taken again. */
+/** The result to store for an item; an item that ran out of time is imported again. */
 const keptOf = ({ seq, result: before }: JobItem, { result, missing }: Taken, write: Write) => {
   if (result.outcome === 'deferred') return []
   const now = { ...result, index: seq }
@@ -93,7 +93,7 @@ const keptOf = ({ seq, result: before }: JobItem, { result, missing }: Taken, wr
   return [{ seq, result: merged(first, now, missing, write), again: false }]
 }
 
-/** Writes with the rights that the owner has now. */
+/** Writes with the owner's current rights. */
 const writeOfJob = async (deps: CatalogDeps, { user_id, request_id, reason }: JobRow): Promise<Write | AppError> => {
   const principal = await deps.trust.principals.get(user_id)
   if (principal?.user.status !== 'ACTIVE' || !principal.permissions.has('catalog:record'))
@@ -132,7 +132,7 @@ const writeOfJob = async (deps: CatalogDeps, { user_id, request_id, reason }: Jo
 const problemOfJob = ({ job_id, request_id }: JobRow, error: AppError) =>
   problemOf(error, request_id ?? '', `/v1/imports/${job_id}`)
 
-/** A job that fails again and again ends, so that the others have their turn. */
+/** Fails a job after repeated errors so that the others get their turn. */
 const giveUpOrWait = async (deps: CatalogDeps, job: JobRow, cause: unknown): Promise<void> => {
   const error = toAppError(cause, CATALOG_CODES)
   if (error.options.retryable) return
@@ -142,7 +142,7 @@ const giveUpOrWait = async (deps: CatalogDeps, job: JobRow, cause: unknown): Pro
   await deps.db.transaction((tx) => advanceJob(tx, job.job_id, { at, status: 'failed', problem }))
 }
 
-/** Works on jobs as long as there are any, in each process; `stop` waits for the chunk that is being made. */
+/** Works on open jobs in every process; `stop` waits for the current chunk. */
 export const startImporter = (deps: CatalogDeps) => {
   const stopping = new AbortController()
   const stopped = () => stopping.signal.aborted

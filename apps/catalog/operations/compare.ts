@@ -9,13 +9,13 @@ import type { Compared } from '../graph/compare.ts'
 import { CONSUMER, type Follower, fetchEvents, fold } from './follow.ts'
 
 const SHOWN = 20
-/** An event that is younger may still be under way to us. */
+/** A younger event may still be in flight to us. */
 const UNDER_WAY_MS = 30_000
 
 /**
- * Folds the log of the operations app once more, operation by operation, and compares with what the index holds; with
- * `swap` what differs is written again. What is held, and what the log no longer has from its beginning, is left alone
- * and counted as skipped.
+ * Folds the log of the operations app again, operation by operation, and compares it with the index; with `swap`,
+ * rewrites what differs. Held operations, and those whose log no longer has its beginning, are left alone and counted
+ * as skipped.
  */
 export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compared> => {
   const digests = { live: createHash('sha256'), truth: createHash('sha256') }
@@ -39,8 +39,9 @@ export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compa
 }
 
 /**
- * Writes the index anew from the log, in one transaction: for a database whose other side went back (reliability.md 4.13).
- * Operations whose log no longer has its beginning stay as they are. Returns how many operations there are.
+ * Rewrites the index from the log in one transaction, for a database whose other side was restored to an earlier state
+ * (reliability.md 4.13). Operations whose log no longer has its beginning stay as they are. Returns the number of
+ * operations.
  */
 export const refillIndex = async (deps: Follower): Promise<number> => {
   const logged = new Map<string, Envelope[]>()
@@ -78,7 +79,7 @@ const operationIds = async (deps: Follower): Promise<string[]> => {
   }
 }
 
-/** The rows as they are and as the log says, or undefined if they cannot be compared. */
+/** The rows as stored and as folded from the log, or `undefined` if they cannot be compared. */
 type Rows = readonly [string, string] | undefined
 
 const compareOne = async (deps: Follower, operation_id: string, swap: boolean): Promise<Rows> => {
@@ -93,7 +94,7 @@ const compareOne = async (deps: Follower, operation_id: string, swap: boolean): 
 const refoldOne = async (tx: Tx, operation_id: string, events: Envelope[]): Promise<Rows> => {
   const { ver, held } = await lockVersion(tx, inboxOf, CONSUMER, 'operation', operation_id)
   const last = events.at(-1)?.agg_version ?? 0
-  // The follower has written events that are newer than these.
+  // The follower has already written newer events than these.
   if (held || ver > last) return undefined
   const is = await operationRows(tx, operation_id)
   await forgetOperation(tx, operation_id)

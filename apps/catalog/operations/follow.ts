@@ -28,7 +28,7 @@ const idsOf = (value: unknown): string[] =>
     ? value.flatMap((item) => text(item) ?? text((item as { resource_id?: unknown } | null)?.resource_id) ?? [])
     : []
 
-/** One message, applied: only what is new for the index; other events are not ours to keep. */
+/** Applies one message that is new to the index; other events are not ours to keep. */
 export const fold = async (tx: Tx, message: Message): Promise<void> => {
   const operation_id = message.agg_id as string
   for (const { type, at = message.occurred_at, data = {} } of message.events ?? []) {
@@ -61,17 +61,17 @@ const changesIndex = ({ events = [] }: Message): boolean => events.some(({ type 
 
 const agg = { agg_type: 'operation' }
 
-/** What following operations takes. */
+/** The dependencies for following operations. */
 export type Follower = Uses<'db'> & {
   config: Pick<CatalogDeps['config'], 'operations_url'>
   trust: Pick<CatalogDeps['trust'], 'signer'>
 }
 
-/** Applies one message once and in order; what is missing before it is fetched from the operations app. */
+/** Applies one message once and in order; fetches missing earlier ones from the operations app. */
 export const applyOperationMessage = async (deps: Follower, event: Envelope): Promise<void> => {
   if (event.agg_type !== 'operation' || !event.agg_id || !event.agg_version) return
   const { agg_id, agg_version } = event
-  // Most events tell of gates and nodes: only the version of their operation moves.
+  // Most events are about gates and nodes: only their operation's version moves.
   if (!changesIndex(event) && (await passVersion(deps.db, inboxOf, CONSUMER, agg.agg_type, agg_id, agg_version))) return
   const applied = await deps.db.transaction(async (tx) => {
     const { ver, held } = await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)
@@ -86,7 +86,7 @@ export const applyOperationMessage = async (deps: Follower, event: Envelope): Pr
   for (const missed of await fetchMissed(deps, agg_id, await versionOf(deps, agg_id))) {
     await applyOperationMessage(deps, missed)
   }
-  // More was missed than one answer holds.
+  // More events were missed than one reply holds.
   return applyOperationMessage(deps, event)
 }
 
@@ -99,7 +99,7 @@ const fetchMissed = async (deps: Follower, agg_id: string, after: number): Promi
   return items
 }
 
-/** Events of one operation after a version, or of all after a place in their log. */
+/** Events of one operation after a version, or of all operations after a position in their log. */
 export const fetchEvents = async (
   { config, trust }: Follower,
   { agg_id, after }: { agg_id: string; after: number } | { agg_id?: undefined; after: string },
@@ -116,7 +116,7 @@ export const fetchEvents = async (
   return ((await response.json()) as { items: Envelope[] }).items
 }
 
-/** After so many tries the aggregate is held and the event parked, so that one bad event never blocks the rest. */
+/** After this many tries the aggregate is held and the event parked, so that one bad event never blocks the rest. */
 const park = (deps: Follower) => async (event: Envelope | undefined, error: Error) => {
   if (!event?.agg_id) return
   const { event_id, agg_id, agg_version } = event
@@ -124,7 +124,7 @@ const park = (deps: Follower) => async (event: Envelope | undefined, error: Erro
   await deps.db.transaction((tx) => parkLetter(tx, inboxOf, { ...letter, error: error.message }))
 }
 
-/** Applies what the operations app has told of an operation since; what cannot be applied is parked again. */
+/** Applies the events of an operation that the index lacks; an event that cannot be applied is parked again. */
 export const followOperation = async (deps: Follower, agg_id: string): Promise<'followed' | 'parked again'> => {
   for (;;) {
     const events = await fetchEvents(deps, { agg_id, after: await versionOf(deps, agg_id) })
@@ -144,8 +144,8 @@ export const followOperation = async (deps: Follower, agg_id: string): Promise<'
 const WATCH_MS = 1000
 
 /**
- * Consumes while NATS is there and nobody has paused the index; `stop` ends it between two messages. What comes while it
- * is paused waits in the stream.
+ * Consumes while NATS is available and the index is not paused; `stop` ends it between two messages. Messages that
+ * arrive during a pause wait in the stream.
  */
 export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) => {
   const { log } = deps.telemetry
@@ -178,7 +178,7 @@ export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) 
           consumer = undefined
         }
       } catch (error) {
-        log.warn({ err: error }, 'events of operations cannot be consumed now')
+        log.warn({ err: error }, 'events of operations cannot be consumed right now')
       }
       await delay(watch_ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
     }

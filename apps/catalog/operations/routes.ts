@@ -10,14 +10,14 @@ import { findVisible } from '../read/visible.ts'
 
 const LAST = 10
 
-/** Operations that touched one resource: counts and the last ten, nothing of their history. */
+/** Operations that touched one resource: counts and the last ten, without their history. */
 export const operationsSummaryRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/operations-summary'), {
     schema: {
       operationId: 'getOperationsSummary',
-      summary: 'Summarise the operations of a resource',
+      summary: 'Summarize the operations of a resource',
       description:
-        'How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
+        'Returns how many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
       tags: side.tags,
       params: ResourceParams,
       response: { 200: OperationsSummary, ...errorReplies },

@@ -5,8 +5,8 @@ import { completeCapability, completeRelationshipType, FlattenError, flattenType
 import type { Fault, PackFile, Report, TypeEntry, TypeModel } from './format.ts'
 
 /**
- * Checks packs that have the right shape against each other (catalog.md 2, "Loading") and builds the model. Faults are
- * found in the order of the rules; the model is complete only when there are none.
+ * Checks well-formed packs against each other (catalog.md 2, "Loading") and builds the model. Faults come in the order
+ * of the rules; the model is complete only if there are none.
  */
 export const buildModel = (packs: readonly PackFile[]): { model: TypeModel; faults: Fault[] } => {
   const faults: Fault[] = []

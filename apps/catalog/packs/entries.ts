@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../document/pointers.ts'
 import { foreignRefs, schemaAt, validatorOf } from '../document/schemas.ts'
 import type { PackFile, Report, TypeEntry, TypeModel } from './format.ts'
 
-/** The rules that look into one entry of a pack: schemas, pointers, references, lifecycles, cardinalities. */
+/** The rules for one entry of a pack: schemas, pointers, references, lifecycles, cardinalities. */
 type Path = Parameters<Report>[0]
 
 const MAX_SCHEMA_BYTES = 65_536
@@ -85,7 +85,7 @@ export const checkCapabilities = (pack: PackFile, report: Report) => {
         )
     }
     if (entry.sharing === 'counted' && entry.unit === undefined)
-      report(at('sharing'), 'unit', 'what is counted needs a unit', 'Add unit.')
+      report(at('sharing'), 'unit', 'a counted capability needs a unit', 'Add unit.')
   }
 }
 
@@ -134,7 +134,7 @@ export const checkType = (entry: TypeEntry, type: ResourceType, model: TypeModel
 type Rule = NonNullable<TypeEntry['relationships']>[number]
 type ReportHere = (rule: string, message: string, fix: string) => void
 
-/** A rule against the limits of its relationship type, of which the tighter one holds. */
+/** Checks a rule against the limits of its relationship type; the tighter one applies. */
 const checkLimits = (rule: Rule, model: TypeModel, report: ReportHere) => {
   const relation = model.relationship_types.find(({ type_key }) => type_key === rule.type_key)
   if (!relation) return
@@ -145,7 +145,7 @@ const checkLimits = (rule: Rule, model: TypeModel, report: ReportHere) => {
     report('symmetric', `${rule.type_key} has no direction`, 'Write direction: out; it counts at both ends.')
 }
 
-/** A lifecycle of its own must still know the states that actions of the base are allowed in. */
+/** A type's own lifecycle must still define the states in which the base's actions are allowed. */
 const checkInherited = (entry: TypeEntry, type: ResourceType, report: Report) => {
   for (const { action_key, allowed_in } of type.actions) {
     if (entry.actions?.some((own) => own.action_key === action_key)) continue
@@ -155,7 +155,7 @@ const checkInherited = (entry: TypeEntry, type: ResourceType, report: Report) =>
   }
 }
 
-/** A second entry of one key would silently replace the first. */
+/** A second entry with the same key would silently replace the first. */
 const checkOnce = (entry: TypeEntry, report: Report) => {
   const once = (list: string, at: string, keys: readonly string[]) => {
     for (const [k, key] of keys.entries())
@@ -172,7 +172,10 @@ const checkOnce = (entry: TypeEntry, report: Report) => {
   once('actions', 'action_key', pluck(actions, 'action_key'))
 }
 
-/** What requirements want must be attributes of the capability, and what they take from the resource must exist. */
+/**
+ * Values that requirements ask for must be attributes of the capability, and values that they take from the resource
+ * must exist.
+ */
 const checkRequirements = (entry: TypeEntry, type: ResourceType, model: TypeModel, report: Report) => {
   for (const [k, use] of (entry.requires ?? []).entries()) {
     const versions = model.capabilities.filter(({ capability_key }) => capability_key === use.capability_key)

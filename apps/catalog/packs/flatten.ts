@@ -6,14 +6,14 @@ import { type Lifecycle, PRESETS } from '../document/lifecycle.ts'
 import { isObject, type Json, type JsonObject } from '../document/pointers.ts'
 import type { CapabilityEntry, PackFile, RelationshipTypeEntry, TypeEntry } from './format.ts'
 
-/** A base and a derived type that say different things of one key. */
+/** A base and a derived type define one key differently. */
 export class FlattenError extends Error {}
 
 const SCHEMA_MAPS = ['properties', '$defs'] as const
 
 /**
- * Unites the schemas of a base and a derived type: properties and required together, closed if either is. Not `allOf`:
- * a closed base would refuse every property that the derived type adds.
+ * Unites the schemas of a base and a derived type: properties and required together, closed if either is. It does not
+ * use `allOf`: a closed base would refuse every property that the derived type adds.
  */
 export const uniteSchemas = (base: JsonObject, own: JsonObject): JsonObject => {
   const united: JsonObject = { ...base, ...own }
@@ -37,7 +37,7 @@ const texts = (value: Json | undefined): string[] =>
 const lifecycleOf = (entry: TypeEntry): Lifecycle | undefined =>
   typeof entry.lifecycle === 'string' ? PRESETS[entry.lifecycle] : entry.lifecycle
 
-/** Later entries with the same key replace earlier ones: the derived type speaks last. */
+/** Later entries replace earlier ones with the same key: the derived type wins. */
 const unite = <T>(base: readonly T[], own: readonly T[], keyOf: (item: T) => string): T[] => [
   ...new Map([...base, ...own].map((item) => [keyOf(item), item])).values(),
 ]
@@ -45,7 +45,7 @@ const together = (base: readonly string[], own: readonly string[] | undefined): 
   ...new Set([...base, ...(own ?? [])]),
 ]
 
-/** A type with everything that it has from its (already flattened) base. The checksum covers all of it. */
+/** A type with everything that it inherits from its (already flattened) base. The checksum covers all of it. */
 export const flattenType = (entry: TypeEntry, base: ResourceType | undefined, pack: PackFile): ResourceType => {
   const lifecycle = lifecycleOf(entry) ?? base?.lifecycle ?? PRESETS.record
   const desired = uniteSchemas(

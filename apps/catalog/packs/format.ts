@@ -1,7 +1,7 @@
 import Type, { type Static, type TProperties } from 'typebox'
 import type { Capability, RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
 
-/** The format `signalbox.types/v1` of a type pack (catalog.md 2): shape only; what refers to what is in pack-rules.ts. */
+/** The format `signalbox.types/v1` of a type pack (catalog.md 2): shape only; check.ts checks the references. */
 const closed = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
 const list = <T extends Parameters<typeof Type.Array>[0]>(item: T, maxItems = 200) => Type.Array(item, { maxItems })
 
@@ -69,7 +69,7 @@ export const TypeEntry = closed({
   type_key: typeKey(),
   version: Type.Integer({ minimum: 1 }),
   title: title(),
-  /** The name of a lucide icon; a type without one has that of its base. */
+  /** The name of a lucide icon; a type without one inherits its base's. */
   icon: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })),
   abstract: Type.Optional(Type.Boolean()),
   derived_from: Type.Optional(typeKey()),
@@ -145,7 +145,7 @@ export type TypeEntry = Static<typeof TypeEntry>
 export type RelationshipTypeEntry = Static<typeof RelationshipTypeEntry>
 export type CapabilityEntry = Static<typeof CapabilityEntry>
 
-/** Everything that the packs of a deployment define, flattened. */
+/** Everything that a deployment's packs define, flattened. */
 export type TypeModel = {
   packs: { pack: string; version: string; title: string }[]
   types: ResourceType[]
@@ -153,6 +153,6 @@ export type TypeModel = {
   capabilities: Capability[]
 }
 
-/** One broken rule: where (a path into one pack), which rule, what is wrong and what to do. */
+/** One broken rule: where (a path into one pack), which rule, what is wrong and how to fix it. */
 export type Fault = { pack: number; path: (string | number)[]; rule: string; message: string; fix: string }
 export type Report = (path: Fault['path'], rule: string, message: string, fix: string) => void

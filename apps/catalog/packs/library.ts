@@ -9,7 +9,7 @@ import { buildModel } from './check.ts'
 import type { TypeModel } from './format.ts'
 import { PackFile } from './format.ts'
 
-/** The packs that come with the catalog. */
+/** The packs shipped with the catalog. */
 export const SHIPPED_PACKS = fileURLToPath(new URL('.', import.meta.url))
 
 const MAX_BYTES = 4 * 1024 * 1024
@@ -18,15 +18,15 @@ const validPack = new Ajv2020({ allErrors: true, strict: false }).compile(PackFi
 type Source = { file: string; lines: LineCounter; document: Document | undefined; pack: PackFile | undefined }
 
 /**
- * Reads the type packs of these folders and checks them, without a database (`npm run packs:check`). Returns what they
- * define and one line per fault: `file:line:column: what is wrong (rule). What to do.`
+ * Reads and checks the type packs of these folders without a database (`npm run packs:check`). Returns the model and
+ * one line per fault: `file:line:column: what is wrong (rule). What to do.`
  */
 export const checkPacks = (dirs: readonly string[]): { model: TypeModel; faults: string[] } => {
   const faults: string[] = []
   const sources = dirs.flatMap(packFiles).map((file) => readPack(file, faults))
   const readable = sources.filter((source): source is Source & { pack: PackFile } => source.pack !== undefined)
   const built = buildModel(readable.map(({ pack }) => pack))
-  // Rules that look across packs would only repeat what a broken file causes elsewhere.
+  // Cross-pack rules would only repeat the effects of a broken file.
   if (faults.length === 0) {
     for (const { pack, path, rule, message, fix } of built.faults) {
       const source = readable[pack] as Source
@@ -36,7 +36,7 @@ export const checkPacks = (dirs: readonly string[]): { model: TypeModel; faults:
   return { model: built.model, faults }
 }
 
-/** As checkPacks, for the start of an app: any fault is a ConfigError that names all of them. */
+/** Like checkPacks, for the start of an app: any fault throws a ConfigError that names all of them. */
 export const loadPacks = (dirs: readonly string[]): TypeModel => {
   const { model, faults } = checkPacks(dirs)
   if (faults.length > 0) throw new ConfigError(`the type packs cannot be used: ${faults.join('\n  ')}`)
@@ -95,7 +95,7 @@ const readPack = (file: string, faults: string[]): Source => {
   return source
 }
 
-/** Anchors, aliases and tags make one text mean another than it shows. */
+/** Anchors, aliases and tags give a text another meaning than it shows. */
 const refuseTricks = (source: Source, document: Document, faults: string[]) => {
   const report = (range: readonly number[] | null | undefined, what: string) => {
     const { line, col } = source.lines.linePos(range?.[0] ?? 0)
@@ -114,7 +114,7 @@ const refuseTricks = (source: Source, document: Document, faults: string[]) => {
 type ShapeError = NonNullable<typeof validPack.errors>[number]
 
 const reportShape = (source: Source, { instancePath, keyword, params, message }: ShapeError, faults: string[]) => {
-  // A union reports each branch beside itself; the branches alone would mislead.
+  // A union reports each branch as well as itself; the branches alone would mislead.
   if (keyword === 'const' && instancePath !== '/format') return
   const path = instancePath
     .split('/')

@@ -16,7 +16,7 @@ export const LEVELS = {
 } as const
 export type Level = keyof typeof LEVELS
 
-/** All types in memory, with the questions that rules and queries ask of them. Immutable: a load makes a new one. */
+/** All types in memory, with the lookups that rules and queries need. Immutable: a load creates a new one. */
 export const createTypes = (
   types: readonly StoredType[],
   relationship_types: readonly StoredRelationshipType[],
@@ -53,12 +53,12 @@ export const createTypes = (
     byId: (id: number) => byId.get(id),
     keyOf: (id: number): string => byId.get(id)?.type_key ?? 'unknown.type',
     isA,
-    /** Ids of these types and of all that derive from them. */
+    /** Ids of these types and of all types derived from them. */
     idsOf,
     relationships: [...relationship_types].sort((a, b) => (a.type_key < b.type_key ? -1 : 1)),
     relationship: (type_key: string) => relationByKey.get(type_key),
     relationshipById: (id: number) => relationById.get(id),
-    /** The definition that a provider's own version belongs to, within a range. */
+    /** The definition to which a provider's own version belongs, within a range. */
     capability: (capability_key: string, version: string, range = '*') =>
       capabilities.find(
         (item) =>
@@ -68,7 +68,7 @@ export const createTypes = (
     capabilities: [...new Set(capabilities.map(({ capability_key }) => capability_key))]
       .sort()
       .map((capability_key) => versionsOf(capability_key)[0] as StoredCapability),
-    /** All versions of a capability, the newest first. */
+    /** All versions of a capability, newest first. */
     capabilityVersions: versionsOf,
     hasCapability: (capability_key: string) => capabilities.some((item) => item.capability_key === capability_key),
     levelOf: (type_id: number): Level | undefined =>
@@ -82,7 +82,7 @@ export type Types = ReturnType<typeof createTypes>
 
 const MAX_STEPS = 50_000
 
-/** What paths run through, by row number, for as long as these types are in force; the oldest goes first. */
+/** The steps of resource paths, by row number, as long as these types are in force; evicts the oldest first. */
 const createSteps = () => {
   const known = new Map<string, Step>()
   return {
@@ -93,12 +93,12 @@ const createSteps = () => {
     },
   }
 }
-/** The level is that of a topology type. */
+/** `level` is set for a topology type. */
 type Step = { resource_id: string; level: Level | undefined }
 
 const POLL_MS = 5000
 
-/** The types of this process; looks for a newer load in the background, so that a rolling deployment serves both. */
+/** The types of this process; polls for a newer load in the background, so that a rolling deployment serves both. */
 export const createRegistry = async (db: Queryable, onError: (error: unknown) => void) => {
   let load = -1
   let types: Types

@@ -30,9 +30,9 @@ const changed = (what: string) =>
   )
 
 /**
- * Stores what the packs define, under one lock: new versions beside the old ones. An equal version with other content
- * stops the start; a type that is gone from the files takes no new resources. Returns the packs that changed something;
- * each has told it as `type.pack_loaded`.
+ * Stores the packs' definitions under one lock: new versions beside the old ones. An equal version with other content
+ * stops the start; a type removed from the files takes no new resources. Returns the packs that changed something; each
+ * has emitted `type.pack_loaded`.
  */
 export const storePacks = (db: Db, model: TypeModel, options: StoreOptions): Promise<string[]> =>
   db.transaction(async (tx) => {
@@ -80,7 +80,7 @@ const storeRelationshipTypes = async (tx: Tx, model: TypeModel, options: StoreOp
   for (const document of model.relationship_types) {
     const row = known.get(document.type_key)
     if (row?.checksum === document.checksum) continue
-    // Relationship types have no version: a pack changes them with its own.
+    // Relationship types have no version: they change with their pack's version.
     if (row && !options.allow_change && !(await packIsNew(tx, model, document.pack))) {
       throw changed(`relationship type ${document.type_key} of pack ${document.pack}`)
     }

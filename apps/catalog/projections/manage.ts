@@ -10,9 +10,9 @@ import { compareIndex } from '../operations/compare.ts'
 import { CONSUMER, OPERATIONS_INDEX } from '../operations/follow.ts'
 import type { Kind, Name } from './proofs.ts'
 
-/** What this process keeps beside the truth and how far it is: the graph in memory, and the index of operations. */
+/** The projections of this process and their progress: the graph in memory, and the index of operations. */
 export const readProjections = async (deps: CatalogDeps): Promise<Projections> => {
-  // The head is read first: nothing is said to be behind an event that came later.
+  // The head is read first, so that no projection appears to lag behind a later event.
   const last_pub_seq = await lastPubSeq(deps.db)
   return { items: [graphOf(deps), await indexOf(deps)], last_pub_seq }
 }
@@ -46,7 +46,7 @@ const indexOf = async ({ db, proofs, config }: CatalogDeps): Promise<Projection>
   }
 }
 
-/** Who does something to a read model, for the audit log. */
+/** Who acts on a read model, for the audit log. */
 export type Keeper = { actor: string; action: string; request_id: string }
 
 const audited = (deps: CatalogDeps, name: Name, keeper: Keeper, write = async (_tx: Tx, _at: string) => {}) =>
@@ -57,21 +57,21 @@ const audited = (deps: CatalogDeps, name: Name, keeper: Keeper, write = async (_
     await recordAudit(tx, deps, cause, { object: `projection:${name}`, outcome: 'applied' })
   })
 
-/** Stops or goes on feeding a read model, in every process of this app; what comes meanwhile waits in its log. */
+/** Pauses or resumes feeding a read model in every process of this app; events meanwhile wait in its log. */
 export const pauseProjection = async (deps: CatalogDeps, name: Name, paused: boolean, keeper: Keeper) => {
   await audited(deps, name, keeper, (tx, at) => setPaused(tx, name, paused, at))
   return { name, state: paused ? ('paused' as const) : ('live' as const) }
 }
 
 /**
- * Builds a read model of this process anew beside the one in use and compares the two at one place of the log. A rebuild
- * puts the new one in its place. Reads continue; what was found is told by `readProjections`.
+ * Rebuilds a read model of this process beside the current one and compares the two at one position of the log. A
+ * rebuild replaces the current one. Reads continue; `readProjections` reports the result.
  */
 export const proveProjection = async (deps: CatalogDeps, name: Name, kind: Kind, keeper: Keeper) => {
   if (await isPaused(deps.db, name)) {
     throw new AppError('validation_error', 'lifecycle_transition', `${name} is paused.`, {
       extra: { allowed: ['resume'] },
-      hint: 'Resume it first: a proof compares at the end of the log.',
+      hint: 'Resume it first: verification compares at the end of the log.',
     })
   }
   if (name === 'graph' && !deps.graph.store()) throw unavailable('This process has no graph in memory.')

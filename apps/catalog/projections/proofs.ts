@@ -9,14 +9,14 @@ export type Name = (typeof PROJECTIONS)[number]
 export type Kind = Proof['kind']
 type Found = Compared & { pub_seq: string | null }
 
-/** One proof at a time of each read model of this process, and what the last one found. */
+/** Runs one proof at a time of each read model of this process, and keeps the last result. */
 export const createProofs = ({ clock, telemetry }: { clock: Clock; telemetry: Telemetry }) => {
   const running = new Map<Name, Kind>()
   const last = new Map<Name, Proof>()
   return {
     running: (name: Name) => running.get(name) ?? null,
     last: (name: Name) => last.get(name) ?? null,
-    /** Starts a proof and does not wait for it. 409 while another one of that read model runs. */
+    /** Starts a proof without waiting for it. 409 while another proof of that read model runs. */
     start: (name: Name, kind: Kind, work: () => Promise<Found>): void => {
       if (running.has(name)) {
         throw new AppError('version_conflict', 'in_progress', `${name} is being proven right now.`, {

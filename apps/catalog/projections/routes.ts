@@ -33,30 +33,30 @@ const ACTIONS = [
     operationId: 'pauseProjection',
     summary: 'Stop feeding a read model',
     description:
-      'In every process of the catalog. Reads continue and say how old they are; what comes waits in the log.',
+      'Applies to every process of the catalog. Reads continue and report their age; new events wait in the log.',
   },
   {
     verb: 'resume' as const,
     operationId: 'resumeProjection',
     summary: 'Feed a read model again',
-    description: 'From where it stopped, in every process of the catalog.',
+    description: 'Continues from where it stopped, in every process of the catalog.',
   },
   {
     verb: 'verify' as const,
     operationId: 'verifyProjection',
-    summary: 'Prove a read model',
+    summary: 'Verify a read model',
     description:
-      'Builds it anew beside the one in use and compares both at one place of the log. What was found is in GET /internal/v1/projections of the same process.',
+      'Builds a second copy beside the one in use and compares both at one position of the log. The result is in GET /internal/v1/projections of the same process.',
   },
   {
     verb: 'rebuild' as const,
     operationId: 'rebuildProjection',
-    summary: 'Build a read model anew',
-    description: 'As verify, and what was built takes the place of the one in use. No read waits or fails meanwhile.',
+    summary: 'Rebuild a read model',
+    description: 'Works like verify, and the new copy then replaces the one in use. Reads continue meanwhile.',
   },
 ]
 
-/** How far the read models of this process are, and what may be done to them (catalog.md 7.5, 11). */
+/** The progress of this process's read models, and the actions on them (catalog.md 7.5, 11). */
 export const projectionsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   const preHandler = requireScope('catalog:admin')
   const tags = ['internal']
@@ -64,9 +64,9 @@ export const projectionsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   app.get('/internal/v1/projections', {
     schema: {
       operationId: 'listProjections',
-      summary: 'Read how far the read models are',
+      summary: 'Read the state of the read models',
       description:
-        'The graph and the index of operations of the process that answers: state, place in the log, lag, and what the last comparison with the truth has found. Not in the specification.',
+        'Returns state, log position, lag and the last verification result of the graph and the operations index of the answering process. Not in the specification.',
       tags,
       querystring: Type.Object({}, closed),
       response: { 200: Projections, ...errorReplies },

@@ -10,9 +10,9 @@ import type { Scope } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'
 import { LEVELS, type Level, type Types } from '../packs/registry.ts'
 
-/** One grant as a limit on rows: below all of these places, and of one of these types (none named: any). */
+/** One grant as a limit on rows: below all of these places, and of one of these types (null: any). */
 export type Limit = { place_ids: string[]; type_ids: number[] | null }
-/** What a caller may reach with one permission: everything, or what any of the limits lets through. */
+/** What a caller may reach with one permission: everything, or the union of the limits. */
 export type Access = 'all' | Limit[]
 
 /** The rows that a caller's grants open for a permission (auth.md 9). */
@@ -35,7 +35,7 @@ export const accessOf = (
   return limits
 }
 
-/** A type of a scope covers all that derive from it; `a.*` covers the types whose key starts so. */
+/** A scope's type covers all types derived from it; `a.*` covers the types whose key starts with `a.`. */
 const idsOfScope = (types: Types, type_key: string): number[] =>
   type_key.endsWith('.*')
     ? types.idsOf(
@@ -43,12 +43,12 @@ const idsOfScope = (types: Types, type_key: string): number[] =>
       )
     : types.idsOf([type_key])
 
-/** A resource and the row numbers from the root to it. */
+/** A resource with the row numbers from the root to it. */
 export type Placed = Fixed & { path: string }
 
 /**
- * The topology levels that each of these resources is below. What a path runs through is read once per process: id and
- * type of a row number never change.
+ * The topology levels above each of these resources. Each ancestor is read once per process: the id and type of a row
+ * number never change.
  */
 export const scopesOf = async (
   db: Queryable,
@@ -82,7 +82,7 @@ export const scopesOf = async (
   }
 }
 
-/** These resources in the places where they were at a time. */
+/** These resources with their places at a given time. */
 export const placedThen = async <R extends Placed>(db: Queryable, types: Types, rows: readonly R[], at: string) => {
   const containment = types.relationship('contained_in')
   const rids = rows.map(({ rid }) => rid)
@@ -91,7 +91,7 @@ export const placedThen = async <R extends Placed>(db: Queryable, types: Types, 
 }
 
 /**
- * Whether the access reaches a resource at this place. Outside any topology a resource is readable with its type alone
+ * Whether the access reaches a resource at this place. Outside any topology, a resource is readable by its type alone
  * and writable only without a topology limit (catalog.md 12).
  */
 export const reaches = (access: Access, type_id: number, scope: Scope, act: 'read' | 'write'): boolean => {
@@ -104,17 +104,17 @@ export const reaches = (access: Access, type_id: number, scope: Scope, act: 'rea
   )
 }
 
-/** The permission that a caller lacks to write a resource of a type at a place; none where they may. */
+/** The permission that a caller lacks to write a resource of a type at a place; `undefined` if they may. */
 export type MayWrite = (type_id: number, scope: Scope) => Permission | undefined
 
-/** Refuses whoever may not write what `name` names. */
+/** The refusal of a caller who may not write the resource called `name`. */
 export const outOfScope = (name: string, permission: Permission): AppError =>
   new AppError('policy_denied', 'out_of_scope', `Your grants of ${permission} do not reach ${name}.`, {
     extra: { permission },
     hint: `Ask an administrator for ${permission} at this place and type.`,
   })
 
-/** The row numbers of these resources that an access reaches for reading. */
+/** The row numbers of those resources that an access may read. */
 export const visibleOf = async (
   db: Queryable,
   types: Types,
@@ -126,6 +126,6 @@ export const visibleOf = async (
   return new Set(rows.filter((row) => reaches(access, row.type_id, scopeOf(row), 'read')).map(({ rid }) => rid))
 }
 
-/** The place of one row. */
+/** The scope of one row. */
 export const scopeOfRow = async (db: Queryable, types: Types, row: Placed): Promise<Scope> =>
   (await scopesOf(db, types, [row]))(row)

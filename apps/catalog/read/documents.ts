@@ -4,11 +4,11 @@ import { mergeDiff } from '../../shared/data/merge-patch.ts'
 import { changedPaths, type JsonObject } from '../document/pointers.ts'
 import type { Types } from '../packs/registry.ts'
 
-/** The shapes in which a resource leaves the catalog: as one view, as a list item, as the document of events. */
+/** The shapes in which a resource leaves the catalog: as a single view, a list item, and the document of events. */
 
-/** The database's text of a time as RFC 3339 in UTC with microseconds. */
+/** A database timestamp as RFC 3339 in UTC with microseconds. */
 export const timeText = (text: string): string => {
-  // As our connections have it; by far the most of them.
+  // The format of our own connections, by far the most common.
   if (text[10] === ' ' && text.endsWith('+00'))
     return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(6, '0')}Z`
   const [seconds = '', fraction = ''] = text
@@ -22,7 +22,7 @@ export const timeOrNull = (text: string | null): string | null => (text === null
 export const changeToken = (resource_id: string, version: number): string =>
   Buffer.from(`resource ${resource_id} ${version}`).toString('base64url')
 
-/** The write that a change token names; undefined when it is none. */
+/** The write that a change token names; `undefined` if the token is malformed. */
 export const changeOf = (token: string): { resource_id: string; version: number } | undefined => {
   const [, resource_id, version] =
     /^resource ([a-z0-9][a-z0-9._:-]{0,127}) (\d{1,9})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? []
@@ -34,7 +34,7 @@ const lastOperation = (row: ResourceRow) =>
     ? { operation_id: row.last_operation_id, command_id: row.last_command_id, at: timeText(row.last_operation_at) }
     : null
 
-/** The resource without what follows from others: scope, health, conditions (catalog.md 11). */
+/** The resource without derived members: scope, health, conditions (catalog.md 11). */
 export const documentOf = (row: ResourceRow, types: Types): ResourceDocument => ({
   resource_id: row.resource_id,
   type_key: types.keyOf(row.type_id),
@@ -59,13 +59,13 @@ export const documentOf = (row: ResourceRow, types: Types): ResourceDocument => 
   updated_by: row.updated_by,
 })
 
-/** A document as it is kept in revisions: no null, so that merge patches between versions are lossless. */
+/** A document as stored in revisions: without null, so that merge patches between versions are lossless. */
 export const storedDocument = (document: ResourceDocument): JsonObject =>
   Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null)) as JsonObject
 
 const BOOKKEEPING = /^(version|(observed_)?generation|drift|last_operation|updated_(at|by))$/
 
-/** Pointers that a change names; what the server counts and derives is left out, and null is as good as absent. */
+/** Pointers that a change touches. Leaves out members that the server counts or derives; null counts as absent. */
 export const factsChanged = (before: ResourceDocument, after: ResourceDocument): string[] => {
   const [old, next] = [before, after] as Record<string, unknown>[]
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
@@ -100,7 +100,7 @@ const conditionsOf = (row: ResourceRow): ResourceView['conditions'] => {
         row.drift_status === 'drifted'
           ? `Seen otherwise than wanted: ${row.drift_paths.join(', ')}.`
           : row.drift_status === 'unknown'
-            ? 'Nothing that is compared has been seen yet.'
+            ? 'No compared value has been observed yet.'
             : `What was seen for generation ${observed_generation} of ${generation} is what is wanted.`,
       ...since(row.drift_at),
     },
@@ -127,18 +127,18 @@ export const viewOf = (row: ResourceRow, scope: Scope, types: Types): ResourceVi
   conditions: conditionsOf(row),
 })
 
-/** A list item: states, annotations and conditions only when they were asked for. */
+/** A list item; states, annotations and conditions only if requested. */
 export const itemOf = (row: ResourceRow, scope: Scope, types: Types, with_state: boolean) => {
   if (with_state) return viewOf(row, scope, types)
   const { annotations, desired_state, observed_state, ...item } = placedOf(row, scope, types)
   return item
 }
 
-/** Names all that the document shows: its version, its health, and where it stands, for what is above it may move. */
+/** Covers everything that the document shows: its version, health and place, because its ancestors may move. */
 export const etagOf = (row: Pick<ResourceRow, 'version' | 'health_revision' | 'path'>): string =>
   `"${row.version}-${row.health_revision}${placeOf(row.path)}"`
 
-/** A short name of a path; of one without ancestors, none. */
+/** A short digest of a path; empty for a path without ancestors. */
 const placeOf = (path: string): string => {
   if (!path.includes('.')) return ''
   let hash = 0x811c9dc5

@@ -9,18 +9,18 @@ import { tooExpensive } from './expensive.ts'
 const POLL_MS = 50
 const GRAPH_POLL_MS = 10
 
-/** How fresh an answer must be: it holds this write, or is at most so old. */
+/** How fresh an answer must be: it includes this write, or is no older than this. */
 export type Freshness = { min_change?: string; max_lag_ms?: number }
 
 const tokenInvalid = () =>
-  new AppError('validation_error', 'change_token_invalid', 'min_change is not a change_token of a resource you see.', {
+  new AppError('validation_error', 'change_token_invalid', 'min_change is not a change_token of a resource that you may see.', {
     violations: [{ pointer: '/querystring/min_change', code: 'change_token_invalid', message: 'names no known write' }],
     hint: 'Send the change_token of a reply of this catalog.',
   })
 
 /**
- * Waits at most STALE__WAIT_MS until the truth holds the write that min_change names (a replica or a later read would be behind),
- * else 503 `stale_projection`. Answers from truth have no lag, so max_lag_ms always holds for them.
+ * Waits at most STALE__WAIT_MS until the truth contains the write named by min_change (a replica or a later read would
+ * be behind), else 503 `projection_lag`. Answers from truth have no lag, so max_lag_ms always holds for them.
  */
 export const awaitChange = async (
   deps: CatalogDeps,
@@ -34,7 +34,7 @@ export const awaitChange = async (
   for (;;) {
     const row = await getResource(deps.db, wanted.resource_id)
     const seen = row && (await visibleOf(deps.db, deps.registry.types, reader.access, [row])).has(row.rid)
-    // A resource that is hidden answers like one that never was.
+    // A hidden resource answers like one that never existed.
     if (!row || !seen) throw tokenInvalid()
     if (row.version >= wanted.version) return
     if (Date.now() >= until) throw behind(row.version, wanted.version)
@@ -43,8 +43,8 @@ export const awaitChange = async (
 }
 
 /**
- * Waits until the graph in memory holds a version of a resource, and is at most so old; else 503 `projection_lag`.
- * Waits no longer than the deployment allows.
+ * Waits until the graph in memory contains a version of a resource and meets the maximum lag; else 503
+ * `projection_lag`. Waits no longer than the deployment allows.
  */
 export const awaitGraph = async (
   { graph, config }: CatalogDeps,
@@ -61,7 +61,10 @@ export const awaitGraph = async (
   }
 }
 
-/** What an answer from memory must hold: 503 `projection_lag` when it does not come in time. From truth nothing is old. */
+/**
+ * The freshness that an answer from memory must have: 503 `projection_lag` if it is not reached in time. Answers from
+ * truth are never stale.
+ */
 export const requireFresh = async (
   deps: CatalogDeps,
   { min_change, max_lag_ms }: Freshness,
@@ -74,7 +77,7 @@ export const requireFresh = async (
   await awaitGraph(deps, { ...(change && { change }), ...(max_lag_ms !== undefined && { max_lag_ms }) })
 }
 
-/** The refusal of what only the graph in memory can answer, while it is loading (503) or where it is switched off (422). */
+/** Refuses a query that only the graph in memory can answer: 503 while it is loading, 422 if it is switched off. */
 export const graphMissing = ({ graph, config }: Uses<'graph' | 'config'>, what: string, instead: string): AppError =>
   graph.enabled
     ? new AppError('stale_projection', 'graph_warming', `${what} is read from the graph in memory, which is loading.`, {
@@ -85,7 +88,7 @@ export const graphMissing = ({ graph, config }: Uses<'graph' | 'config'>, what: 
     : tooExpensive(`${what} needs the graph in memory, which this deployment has switched off.`, instead)
 
 const behind = (observed: number, required: number) =>
-  new AppError('stale_projection', 'projection_lag', 'The catalog does not hold that write yet.', {
+  new AppError('stale_projection', 'projection_lag', 'The catalog does not include that write yet.', {
     retryable: true,
     retry_after_ms: 1000,
     extra: { watermark: { observed: String(observed), required: String(required) } },

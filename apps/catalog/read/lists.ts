@@ -28,36 +28,36 @@ import { tooExpensive } from './expensive.ts'
 import { awaitChange } from './freshness.ts'
 import { ownedWhere } from './owned.ts'
 
-/** Who reads: rows are limited to the access, page tokens are bound to the name. */
+/** The reader: rows are limited to the access, page tokens are bound to the name. */
 export type Reader = { name: string; access: Access }
 
 const COUNT_CAP = 10_000
 
-/** The values of a parameter that may be repeated or hold commas. */
+/** The values of a parameter that may be repeated or contain commas. */
 export const valuesOf = (given: readonly string[] | undefined): string[] | undefined => {
   const values = given?.flatMap((text) => text.split(',')).filter((text) => text !== '')
   return values && values.length > 0 ? values : undefined
 }
 
-/** 400 for a query parameter whose value does not fit. */
+/** 400 for an invalid query parameter. */
 export const invalid = (pointer: string, message: string) =>
   wrongAt(`/querystring/${pointer}`, message, { detail: `${pointer} ${message}.` })
 
-/** Runs a read whose cost the caller decides; 422 when the database gave it up for its time. */
+/** Runs a read whose cost the caller determines; 422 if the database aborted it by timeout. */
 export const affordable = async <T>(read: Promise<T>): Promise<T> => {
   try {
     return await read
   } catch (error) {
     if ((error as { cause?: { code?: string } }).cause?.code !== '57014') throw error
     throw tooExpensive(
-      'The catalog gave this query up: it takes too long.',
+      'The query took too long and was stopped.',
       'Narrow by type_key, a place or ids; of states, equality on desired_state and indexed_paths of the type are fast.',
       error,
     )
   }
 }
 
-/** How old an answer from truth is: not at all. `watermark`: that of the statement which read it, where it is known. */
+/** The age of an answer from truth: zero. `watermark`: that of the statement that read it, if known. */
 export const asOf = async (db: Queryable, deps: CatalogDeps, watermark?: string) => ({
   watermark: watermark ?? (await lastPubSeq(db)),
   time: deps.clock.now().toISOString().replace('Z', '000Z'),
@@ -67,7 +67,7 @@ export const asOf = async (db: Queryable, deps: CatalogDeps, watermark?: string)
 const INCLUDABLE = ['state', 'health', 'relationships', 'capabilities', 'owners'] as const
 export type Included = ReadonlySet<(typeof INCLUDABLE)[number]>
 
-/** The parts that `include` names; 400 for one that does not exist. */
+/** The parts named by `include`; 400 for an unknown one. */
 export const includedOf = (given: readonly string[] | undefined): Included => {
   const names = valuesOf(given) ?? []
   const unknown = names.find((name) => !(INCLUDABLE as readonly string[]).includes(name))
@@ -80,7 +80,7 @@ const STATES = ['annotations', 'desired_state', 'observed_state', 'conditions']
 export const fieldsOf = (given: readonly string[] | undefined): Fields | undefined =>
   parseFields(valuesOf(given), MEMBERS)
 
-/** One page of resources by all structural parameters and the filter, forward or back (catalog.md 7.1). */
+/** One page of resources by all structural parameters and the filter, forward or backward (catalog.md 7.1). */
 export const listPage = async (
   deps: CatalogDeps,
   route: string,
@@ -127,7 +127,7 @@ const itemsOf = async (deps: CatalogDeps, rows: ListRow[], { included, selected 
   const with_state = showsState({ included, selected })
   return rows.map((row) => {
     const item = itemOf(row, scopeOf(row), types, with_state)
-    // What was selected is a part of an item; its route writes such a page without the whole schema.
+    // A selection is part of an item; its route serializes such a page without the full schema.
     const shown = selected ? (pickFields(item, selected) as typeof item) : item
     return { ...shown, ...parts.get(row.rid) }
   })
@@ -140,7 +140,7 @@ type Part = {
   capabilities?: { provided: number; required: number }
 }
 
-/** What `include` adds to rows beside their states: own health as it is stored, and counts of what the reader sees. */
+/** What `include` adds to rows besides their states: stored own health, and counts of the rows the reader sees. */
 export const partsOf = async (
   deps: CatalogDeps,
   rows: readonly ResourceRow[],
@@ -195,7 +195,7 @@ export const parseSort = (text: string | undefined): Sort => {
 
 export const LEVEL_PARAMETERS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id'] as const
 
-/** What the structural parameters and the filter ask for, over r, s and p. */
+/** The conditions of the structural parameters and the filter, over r, s and p. */
 export const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
   const where: SQL[] = []
   const add = <T>(value: T | undefined, condition: (value: T) => SQL) => {
@@ -223,7 +223,7 @@ export const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
   return where
 }
 
-/** The filter as a condition; what does not parse or fit is 400 `filter_invalid` with its place. */
+/** The filter as a condition; a filter that does not parse or fit is 400 `filter_invalid` with the position. */
 export const filterWhere = (types: Types, text: string): SQL => {
   try {
     return filterSql(parseFilter(text), filterTypes(types))

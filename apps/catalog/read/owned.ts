@@ -4,7 +4,7 @@ import { getResource } from '../../../db/catalog/resources/rows.ts'
 import type { Uses } from '../deps.ts'
 import { type Access, visibleOf } from './access.ts'
 
-/** What a team or person owns, as a condition over r; none of an owner that the reader may not see. */
+/** What a team or person owns, as a condition over r; it matches no rows for an owner that the reader may not see. */
 export const ownedWhere = async (
   { db, registry: { types } }: Uses<'db' | 'registry'>,
   owner_id: string | undefined,

@@ -10,8 +10,8 @@ import { type Placed, placedThen, scopesOf } from './access.ts'
 import { changeToken } from './documents.ts'
 
 /**
- * A time that was asked about, which must not lie ahead (400) or before what is kept, in days (410). Returns when no open
- * command can stamp that time any more, so that the answer never changes; 503 `projection_lag` when that does not come.
+ * The requested time, which must not be in the future (400) or before the retained days (410). Returns once no open
+ * command can still stamp that time, so that the answer never changes; 503 `projection_lag` if that takes too long.
  */
 export const pastTime = async (
   { db, clock, config }: Uses<'db' | 'clock' | 'config'>,
@@ -25,7 +25,7 @@ export const pastTime = async (
   if (time > asked) throw inFuture()
   const until = performance.now() + config.stale_wait_ms
   for (;;) {
-    // The clock is read before the locks: who takes one later stamps a later time.
+    // The clock is read before the locks: a later lock holder stamps a later time.
     const now = clock.now().getTime()
     const settled = Math.min(now - CLOCKS_DIFFER_MS, (await oldestStamp(db)) ?? Number.POSITIVE_INFINITY)
     if (time < settled) return at
@@ -34,18 +34,18 @@ export const pastTime = async (
   }
 }
 
-/** The clocks of our processes are at most so far from one another. */
+/** The maximum difference between the clocks of our processes. */
 const CLOCKS_DIFFER_MS = 50
 const SETTLE_POLL_MS = 20
 
 const inFuture = () =>
-  new AppError('validation_error', 'time_in_future', 'at lies in the future.', {
-    violations: [{ pointer: '/querystring/at', code: 'time_in_future', message: 'lies in the future' }],
-    hint: 'Leave at out to read what is now.',
+  new AppError('validation_error', 'time_in_future', 'at is in the future.', {
+    violations: [{ pointer: '/querystring/at', code: 'time_in_future', message: 'is in the future' }],
+    hint: 'Leave at out to read the present.',
   })
 
 const unsettled = (observed: string, required: string) =>
-  new AppError('stale_projection', 'projection_lag', 'A command that may belong to that time is still open.', {
+  new AppError('stale_projection', 'projection_lag', 'A command that may belong to that time is still running.', {
     retryable: true,
     retry_after_ms: 1000,
     extra: { watermark: { observed, required } },
@@ -66,7 +66,7 @@ export const refuseBefore = ({ resource_id, created_at }: ResourceRow, at: strin
   if (at !== undefined && new Date(at) < new Date(created_at)) throw noVersion(resource_id, `at ${at}`)
 }
 
-/** A resource as it was at a time; 404 before it was there, 410 when that is no longer kept. */
+/** A resource as it was at a given time; 404 before it existed, 410 if that time is no longer retained. */
 export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {
   const at = (await pastTime(deps, time)) as string
   const version = await versionAt(deps.db, row.rid, at)
@@ -75,7 +75,7 @@ export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string):
   throw pruned(`What ${row.resource_id} was at ${at}`)
 }
 
-/** One resource as it was at a version: the nearest snapshot and the patches after it, in the place of that time. */
+/** One resource at a version: the nearest snapshot and the patches after it, in its place at that time. */
 export const readVersion = async (
   deps: CatalogDeps,
   row: ResourceRow,
@@ -91,14 +91,14 @@ export const readVersion = async (
   return viewThen(documentThen(revisions), (await scopesOf(deps.db, types, placed))(placed[0] as Placed))
 }
 
-/** A document from its nearest snapshot and the patches after it. */
+/** Builds a document from its nearest snapshot and the patches after it. */
 export const documentThen = (revisions: readonly RevisionRow[]): ResourceDocument =>
   revisions.reduce<unknown>(
     (before, { kind, doc }) => (kind === 'snapshot' ? doc : mergePatch(before, doc)),
     {},
   ) as ResourceDocument
 
-/** A resource as it was: what is not kept over time is unknown. */
+/** A past view of a resource: members not kept over time are unknown. */
 export const viewThen = (document: ResourceDocument, scope: Scope): ResourceView => ({
   ...document,
   owner: document.owner ?? null,

@@ -4,10 +4,7 @@ import type { CatalogDeps } from '../deps.ts'
 import { accessOf } from './access.ts'
 import type { Reader } from './lists.ts'
 
-/**
- * The two listeners on which the same reads are served: people see the rows of their grants, services (below /internal)
- * see all.
- */
+/** The two listeners with the same reads: people see the rows of their grants, services (below /internal) see all. */
 export type Side = {
   path: <P extends string>(path: P) => string
   guard: () => ReturnType<typeof allow> | ReturnType<typeof requireScope>

@@ -6,7 +6,7 @@ import type { CatalogDeps } from '../deps.ts'
 import { reaches, scopeOfRow } from './access.ts'
 import type { Reader } from './lists.ts'
 
-/** A resource that the reader may see, with its scope; else 404, as if it were not there. */
+/** A resource that the reader may see, with its scope; else 404, as if it did not exist. */
 export const findVisible = async (
   deps: CatalogDeps,
   resource_id: string,

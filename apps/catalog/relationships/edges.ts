@@ -18,24 +18,24 @@ import { violated } from '../rules/change.ts'
 import { boundOf, isAllowed, isBounded, propertyViolations } from '../rules/edges.ts'
 import { followParent } from './tree.ts'
 
-/** From here on each further one is counted: a group between them is missing. */
+/** From this number on, a metric counts every new edge, because a group resource between the ends is missing. */
 const MANY_EDGES = 1000
 
 export type Ignored = { pointer: string; code: string }
 /**
- * `claimed`: the providers of which more or less is claimed now. `moved`: other resources that have another parent now, as
- * they were before.
+ * `claimed`: the providers whose claims changed. `moved`: other resources that now have another parent, as they were
+ * before.
  */
 type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed; moved: ResourceRow[] }
 
 const idsWith = (types: Types, on_delete: 'restrict' | 'cascade') =>
   types.relationships.filter((relation) => relation.on_delete === on_delete).map(({ id }) => id)
-/** Along edges of these types others end with a resource. */
+/** Edge types along which other resources end together with a resource. */
 export const cascading = (types: Types): number[] => idsWith(types, 'cascade')
-/** Edges of these types keep the resource that they lead to. */
+/** Edge types that keep their target from ending. */
 export const restricting = (types: Types): number[] => idsWith(types, 'restrict')
 
-/** What changes of edges will touch, found before anything is locked (catalog.md 3, "Locks"). */
+/** What edge changes will touch, determined before anything is locked (catalog.md 3, "Locks"). */
 export const planEdges = async (
   db: Queryable,
   types: Types,
@@ -57,7 +57,7 @@ export const planEdges = async (
       const claims = isClaim(relation) && change.direction !== 'in'
       wishLock(locks, peer.rid, bounded || moves || claims ? 'no key update' : 'key share')
     }
-    // An edge out of a new resource cannot close a cycle: nothing points at it yet.
+    // An edge out of a new resource cannot close a cycle: no edge points at it yet.
     if (relation?.acyclic && type_locks.get(relation.id) !== 'exclusive')
       type_locks.set(relation.id, is_new && change.direction !== 'in' ? 'shared' : 'exclusive')
     const at = `${pointer}/${index}`
@@ -67,10 +67,10 @@ export const planEdges = async (
 }
 
 type Place = { types: Types; row: ResourceRow; type: StoredType }
-/** Which of these resources the caller may see, by row number; a hidden one is as good as none. */
+/** Which of these resources the caller may see, by row number; a hidden one counts as missing. */
 export type Sees = (rows: readonly ResourceRow[]) => Promise<ReadonlySet<string>>
 
-/** Refuses peers that are not there, are retired or have the wrong type; called under the locks, with fresh rows. */
+/** Refuses peers that do not exist, are retired or have the wrong type; called under the locks, with fresh rows. */
 export const checkPeers = async (
   db: Queryable,
   { types, type }: Pick<Place, 'types' | 'type'>,
@@ -114,7 +114,7 @@ const keyOf = (rid: string, relation: StoredRelationshipType, peer: ResourceRow,
     : { src, reltype_id: relation.id, dst }
 }
 
-/** Names an edge change the way events and projections read it. */
+/** Names an edge change as events and projections read it. */
 export const edgeEvent = (
   op: RelationshipEvent['op'],
   edge: EdgeRow,
@@ -131,9 +131,9 @@ export const edgeEvent = (
 })
 
 /**
- * Applies changes of edges in order and then checks the whole against the limits: max always, min while active, no
- * cycle. Containment moves the subtree. The commanded resource gets a version, and so does each child that it takes or
- * lets go, for its parent is part of the child.
+ * Applies edge changes in order and refuses cycles; the caller then checks the limits with checkCardinality.
+ * Containment moves the subtree. The commanded resource gets a new version, as does each child that it gains or loses,
+ * because the parent is part of the child.
  */
 export const applyEdges = async (
   tx: Tx,
@@ -201,7 +201,7 @@ const applyOne = (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeC
     return edge ? { op: 'removed', edge } : { ignored: 'not_there' }
   }
   const properties = change.properties ?? {}
-  if (!known && change.op === 'update') return { violation: 'there is no such relationship to update' }
+  if (!known && change.op === 'update') return { violation: 'the relationship to update does not exist' }
   if (!known) {
     const found = edges.crowding(key, { many: MANY_EDGES, most: MAX_EDGES })
     if (found === 'most') throw tooMany()
@@ -222,7 +222,7 @@ const checkCycles = (tx: Tx, row: ResourceRow, plan: EdgePlan): void => {
   }
 }
 
-/** Whose place changed, with the name that the command has for the new one. */
+/** Resources whose place changed, with the command's name for the new one. */
 const childrenMoved = (row: ResourceRow, plan: EdgePlan): Map<string, string> =>
   new Map(
     plan.resolved.flatMap(({ change, relation, peer, target_at }): [string, string][] =>
@@ -234,8 +234,8 @@ type Counted = { rid: string; resource_id: string; type: StoredType; active: boo
 type Direction = 'out' | 'in'
 
 /**
- * Checks the numbers of edges that a command leaves behind: max always, min while active. Looked at are the
- * relationship types that changed, at both ends, and when the resource becomes active all that its type asks for.
+ * Checks the edge counts that a command leaves behind: max always, min while active. Covers the changed relationship
+ * types at both ends and, when the resource becomes active, every type that its own type requires.
  */
 export const checkCardinality = (
   tx: Tx,

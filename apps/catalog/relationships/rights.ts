@@ -4,7 +4,7 @@ import type { Queryable } from '../../../db/client.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import { type MayWrite, outOfScope, type Placed, scopesOf } from '../read/access.ts'
 
-/** Changes of edges with their other ends, and what who makes them may write. */
+/** Edge changes with their other ends, and what the caller may write. */
 type Changes = {
   resolved: readonly {
     change: { direction?: 'in' | 'out' }
@@ -14,7 +14,7 @@ type Changes = {
   mayWrite: MayWrite | undefined
 }
 
-/** Refuses a caller who may not write all of these where they are; `nameOf` says what the refusal calls each. */
+/** Refuses a caller who may not write all of these in their places; `nameOf` gives the name of each in the refusal. */
 export const refuseForeign = async <R extends Placed>(
   db: Queryable,
   types: Types,
@@ -30,8 +30,8 @@ export const refuseForeign = async <R extends Placed>(
 }
 
 /**
- * An edge is written by who may write the resource that it leaves (catalog.md 12): what comes in from others needs the
- * right to write them. A symmetric edge leaves both ends, so the right to the commanded resource is enough.
+ * Writing an edge requires the right to write the resource that it leaves (catalog.md 12); an incoming edge requires
+ * the right to the other resource. A symmetric edge leaves both ends, so the right to the commanded resource is enough.
  */
 export const refuseForeignEdges = async (
   db: Queryable,
@@ -49,7 +49,7 @@ export const refuseForeignEdges = async (
   await refuseForeign(db, types, seen, mayWrite, ({ resource_id }) => resource_id)
 }
 
-/** What ends with a resource is written too. Its members are not named: they may be hidden. */
+/** Resources that end together with another are written too. They are not named, because they may be hidden. */
 export const refuseForeignEnds = async (
   db: Queryable,
   types: Types,

@@ -13,14 +13,14 @@ import { pastTime, refuseBefore } from '../read/past.ts'
 import type { Side } from '../read/sides.ts'
 import { findVisible } from '../read/visible.ts'
 
-/** Open edges of one resource, seen from it. */
+/** The open edges of one resource, from its point of view. */
 export const relationshipsRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/relationships'), {
     schema: {
       operationId: 'listRelationships',
       summary: 'List the relationships of a resource',
       description:
-        'Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
+        'Lists open edges (with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
       tags: side.tags,
       params: ResourceParams,
       querystring: RelationshipQuery,

@@ -14,16 +14,16 @@ const MAX_SUBTREE = 10_000
 
 export type Move = {
   child_rid: string
-  /** Who moves; services may move everything. */
+  /** What the caller may write; services may move everything. */
   mayWrite: MayWrite | undefined
-  /** Where the command names the other end, to point at a fault of the place. */
+  /** Where the command names the other end, for violations about the place. */
   pointer: string
 }
 
 /**
- * Brings parent and path of a resource in line with its containment edge, and the paths of all below it, under the lock
- * of the tree. Who moves a resource must be allowed to write it and all below it, where they were and where they go.
- * Returns the resource as it was if it moved.
+ * Aligns a resource's parent and path with its containment edge, and the paths of everything below it, under the tree
+ * lock. The caller must be allowed to write it and everything below it, in the old and the new place. Returns the
+ * resource as it was if it moved.
  */
 export const followParent = async (
   tx: Tx,
@@ -43,7 +43,7 @@ export const followParent = async (
   const after = before.map((row) => ({ ...row, path: `${path}${row.path.slice(child.path.length)}` }))
   const violations = depthViolations(deepest(after), deepest(before), config.tree_depth, pointer)
   if (violations.length > 0) throw violated(violations)
-  // What is below is not named: it may be hidden.
+  // Resources below are not named: they may be hidden.
   const nameOf = ({ resource_id }: Placed) =>
     resource_id === child.resource_id ? resource_id : `everything in ${child.resource_id}`
   if (mayWrite) await refuseForeign(tx, types, [...before, ...after], mayWrite, nameOf)

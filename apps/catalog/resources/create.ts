@@ -46,10 +46,10 @@ import { versionMoved, writeVersion } from './write.ts'
 
 /**
  * Creates a resource (catalog.md 7.4): at once for record types and for facts (record_only), else as `planned` with an
- * intent that the operations app will make. Order: claim, scope, what exists already, type, fields.
+ * intent that the operations app creates. Order of checks: claim, scope, existing resource, type, fields.
  */
 export const createResource = async (deps: CatalogDeps, body: ResourceCreate, write: Write): Promise<Answer> => {
-  // A repeat without an id must make the same resource, so the id is fixed before the transaction may start again.
+  // A repeat without an id must create the same resource, so the id is fixed before the transaction may restart.
   const resource_id = body.resource_id ?? base32Id('res')
   const made = createAs(deps, { ...composed(body), resource_id }, write)
   if (body.resource_id !== undefined) return made
@@ -80,7 +80,7 @@ const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<
 }
 
 type Rehearsed = { resource: object; changed_paths: string[]; intent: unknown }
-/** What a write would do, from a transaction that is rolled back. */
+/** The effect of a write, from a transaction that is rolled back. */
 export const tried = async ({ db, registry }: CatalogDeps, change: Change<Rehearsed>): Promise<Answer> => {
   const { resource, changed_paths, intent } = await attempt(db, (tx) => makeHere(tx, registry.types, change))
   const body = { resource, changed_paths, would_create_intent: intent !== undefined }
@@ -89,7 +89,7 @@ export const tried = async ({ db, registry }: CatalogDeps, change: Change<Rehear
 
 export type Wanted = ResourceCreate & { resource_id: string }
 
-/** A new resource with its edges, first version and, where its type asks for one, its intent. */
+/** Inserts a new resource with its edges, first version and, if its type requires one, its intent. */
 export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: Write, by: Causing) => {
   const { types } = deps.registry
   const known = types.newest(body.type_key)
@@ -117,7 +117,7 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   const edges = await applyEdges(tx, deps, place, plan, cause)
   checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
   await versionMoved(tx, deps, edges.moved, cause)
-  // Nothing of a new resource can be claimed yet: all that is told is of others.
+  // A new resource cannot have claims on it yet: all these events are about others.
   await tellClaims(tx, types, edges.claimed, { own_rid: rid, cause })
   const [tied = row] = plan.resolved.some(({ relation }) => relation?.containment)
     ? await getResourcesByRid(tx, [rid])
@@ -172,7 +172,7 @@ const refuseTwin = async (
   throw alreadyExists(twin.what, seen.has(twin.rid) ? twin.resource_id : undefined)
 }
 
-/** Two creations at once: an index let one through; the other learns which one it met. */
+/** Two concurrent creations: an index let one through; the other learns which one it collided with. */
 const explainTwin = async (deps: CatalogDeps, body: Wanted, write: Write, error: unknown): Promise<never> => {
   if (error instanceof AppError && error.code === 'already_exists') {
     const { types } = deps.registry

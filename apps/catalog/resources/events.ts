@@ -16,11 +16,11 @@ import { documentOf, relationshipId, timeText } from '../read/documents.ts'
 
 const LIMIT = 500
 
-/** An outbox row as it goes over the wire: columns and payload side by side. */
+/** An outbox row as sent: columns and payload side by side. */
 const messageOf = ({ payload, ...row }: OutboxRow): CatalogEvent =>
   ({ ...row, agg_version: Number(row.agg_version), occurred_at: timeText(row.occurred_at), ...payload }) as CatalogEvent
 
-/** The log after a place in it, or the events of one aggregate after a version. */
+/** The log after a position, or the events of one aggregate after a version. */
 export const readEvents = async ({ db }: CatalogDeps, query: Static<typeof EventsQuery>) => {
   const { after, agg_type, agg_id, after_version = 0, limit = LIMIT } = query
   if (agg_type !== undefined && agg_id !== undefined && after === undefined) {
@@ -28,11 +28,11 @@ export const readEvents = async ({ db }: CatalogDeps, query: Static<typeof Event
     return { items: rows.map(messageOf), last_pub_seq: await lastPubSeq(db) }
   }
   if (agg_type !== undefined || agg_id !== undefined) {
-    throw wrongAt('/querystring', 'mixes two ways to read the log', {
+    throw wrongAt('/querystring', 'mixes two ways of reading the log', {
       detail: 'Send after alone, or agg_type and agg_id together.',
     })
   }
-  // The head is read first: it never names an event that the page does not hold or lead to.
+  // The head is read first: it never names an event that this page or a later one lacks.
   const last_pub_seq = await lastPubSeq(db)
   return { items: (await eventsAfter(db, after ?? '0', limit)).map(messageOf), last_pub_seq }
 }
@@ -67,7 +67,7 @@ export const readSnapshot = async ({ db, registry }: CatalogDeps, query: Static<
   return { items, next, watermark }
 }
 
-/** What these resources stand at now, whether their events have been numbered and sent or not. */
+/** The current versions of these resources, whether or not their events have been numbered and sent. */
 export const readVersions = async ({ db }: CatalogDeps, { resource_ids }: VersionsQuery) => ({
   items: (await versionsOf(db, resource_ids)).map(({ resource_id, version }) => ({
     resource_id,

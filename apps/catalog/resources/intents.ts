@@ -10,7 +10,10 @@ import type { Types } from '../packs/registry.ts'
 
 const NAMESPACE = '9d0c7a2e-1f3b-5c64-8a5d-0b6e2f9d4c11'
 
-/** The intent that a change of an operation type becomes: named by the command, so that no repeat makes a second one. */
+/**
+ * The intent that a change of an operation type becomes. The command determines its id, so no repeat creates a second
+ * one.
+ */
 export const intentIdOf = (resource_id: string, command_id: string): string =>
   uuidv5(uuidv5(NAMESPACE, resource_id), command_id)
 
@@ -23,7 +26,7 @@ export const operationRef = (intent_id: string): OperationRef => ({
   operation_id: null,
 })
 
-/** Promises the intent to the operations app, which creates it on this event (catalog.md 7.4). */
+/** Announces the intent to the operations app, which creates it on this event (catalog.md 7.4). */
 export const requestIntent = async (
   tx: Tx,
   types: Types,
@@ -44,7 +47,7 @@ export const requestIntent = async (
     desired_state_patch,
     requester: { kind: 'user', id: caller.user_id, name: caller.username, roles: caller.roles },
     title: `${op === 'create' ? 'Create' : 'Change'} ${type_key} ${row.name}`.slice(0, 200),
-    reason: cause.reason ?? 'Asked for through the catalog.',
+    reason: cause.reason ?? 'Requested through the catalog.',
   }
   const event = eventOf(cause, { ...row, type_key }, row.version, {
     type: 'intent.requested',

@@ -23,7 +23,7 @@ import type { Locked } from './write.ts'
 
 type LockWish = {
   relationship_changes?: readonly RelationshipChange[]
-  /** Where the changes stand in the command, for the pointers of violations. */
+  /** The place of the changes in the command, for pointers in violations. */
   pointer?: string
   lifecycle_status?: string | undefined
   read: Access
@@ -32,9 +32,9 @@ type LockWish = {
 }
 
 /**
- * Finds a resource and takes all locks that a command on it needs, in the one order that every command keeps
- * (catalog.md 3): relationship types, then rows by number. What it returns was read under the locks. 404 when there is
- * no such resource, or the reader may not see it; 403 when others that change with it are not the caller's to write.
+ * Finds a resource and takes all locks that a command on it needs: relationship types, then rows by number. Every
+ * command follows this order (catalog.md 3). The result was read under the locks. 404 if no such resource exists or the
+ * reader may not see it. 403 if the caller may not write others that change with it.
  */
 export const lockResource = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
   const { lifecycle_status, relationship_changes = [] } = wish
@@ -42,10 +42,7 @@ export const lockResource = async (tx: Tx, types: Types, resource_id: string, wi
   return (alone ? lockAlone : lockWithPeers)(tx, types, resource_id, wish)
 }
 
-/**
- * The same for a caller, who may read and write only so much: 404, or 403 for a resource that is seen but not theirs to
- * write.
- */
+/** Like `lockResource`, for a caller with limited rights: 404, or 403 for a resource that they see but cannot write. */
 export const lockToWrite = async (
   tx: Tx,
   deps: CatalogDeps,
@@ -63,7 +60,7 @@ export const lockToWrite = async (
   return { ...locked, scope }
 }
 
-/** What touches no other resource needs its own lock only. */
+/** A change that touches no other resource needs only its own lock. */
 const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read }: LockWish): Promise<Locked> => {
   const row = await lockAndGet(tx, resource_id)
   const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map(), mayWrite: undefined }
@@ -98,7 +95,7 @@ const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: Lo
   return locked
 }
 
-/** The optimistic lock: a command decided on one version and applies to that version only. */
+/** The optimistic lock: a command applies only to the version it was based on. */
 export const refuseVersion = (row: ResourceRow, expected_version: number, status = 409): AppError | undefined =>
   row.version === expected_version
     ? undefined

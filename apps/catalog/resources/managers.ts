@@ -8,7 +8,7 @@ import { timeOrNull } from '../read/documents.ts'
 type Reading = Uses<'db' | 'trust'>
 type Owned = { path: string; owner: string }
 
-/** Managers of fields as people know them: by name, and since when. */
+/** The managers of fields by display name, and since when. */
 export const managedFields = async (
   { db, trust }: Reading,
   resource_id: string,
@@ -24,21 +24,21 @@ export const managedFields = async (
   }))
 }
 
-/** The names of those who manage or changed something, by their own spelling. */
+/** Display names of those who manage or changed something, keyed by the stored manager name. */
 export const namesOf = async (
   trust: Reading['trust'],
   actors: readonly string[],
 ): Promise<ReadonlyMap<string, string>> =>
   new Map(await Promise.all([...new Set(actors)].map(async (one) => [one, await nameOf(trust, one)] as const)))
 
-/** A name is a courtesy: without identity the manager's own spelling does. */
+/** A display name is optional: without identity, the stored manager name is used. */
 const nameOf = async ({ principals }: Reading['trust'], owner: string): Promise<string> => {
   if (!owner.startsWith('user:')) return owner
   const principal = await principals.get(owner.slice('user:'.length)).catch(() => undefined)
   return principal?.user.username ?? owner
 }
 
-/** Completes the refusal of a change by the names of those who manage the fields, and since when. */
+/** Adds to the refusal of a change the names of those who manage the fields, and since when. */
 export const namingManagers = async <T>(deps: Reading, resource_id: string, change: Promise<T>): Promise<T> => {
   try {
     return await change

@@ -24,22 +24,23 @@ import {
 } from '../read/lists.ts'
 import { documentThen, pastTime, viewThen } from '../read/past.ts'
 
-/** So many resources are looked at for one page, which may be short for that; its token continues where it stopped. */
+/** How many resources one page examines. The page may therefore be short; its token continues where it stopped. */
 const MOST_EXAMINED = 2000
-/** So many are rebuilt at once: a document may be half a mebibyte. */
+/** How many documents are rebuilt at once: one may be half a mebibyte. */
 const CHUNK = 100
 
-/** Names and times of creation never change, so the order of then is the order of now. */
+/** Names and creation times never change, so the past order is the current order. */
 const SORTABLE = ['resource_id', 'name', 'created_at']
-/** What is not kept over time, or not with the resource. */
+/** Parameters about data that is not kept over time, or not kept with the resource. */
 const PRESENT = ['health_status', 'layer_kind', 'owned_by', 'count', 'min_change', 'max_lag_ms'] as const
 const PRESENT_FIELDS = new Set(['health_status', 'health_revision', 'layer_kind', 'provides'])
 
 type Found = { row: ListRow; view: ResourceView }
 
 /**
- * One page of resources as they were at a time (catalog.md 7.1): candidates in the order of a key that never changes,
- * each rebuilt from its history and then held against the parameters. Who may see them is decided by where they are now.
+ * One page of resources as they were at a given time (catalog.md 7.1). Candidates come in the order of an immutable
+ * key; each is rebuilt from its history and then matched against the parameters. A resource's current place decides who
+ * may see it.
  */
 export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { at: string }, reader: Reader) => {
   const { types } = deps.registry
@@ -96,7 +97,7 @@ const refuseFields = (filter: Filter): void => {
     throw filterInvalid(filter.offset, `${filter.field[0]} is not kept over time`)
 }
 
-/** Those of the candidates that were there and met the parameters, in their order. */
+/** The candidates that existed then and matched the parameters, in order. */
 const thoseThen = async (deps: CatalogDeps, candidates: ListRow[], query: ResourceListQuery & { at: string }) => {
   const { types } = deps.registry
   const { at } = query
@@ -121,7 +122,7 @@ const thoseThen = async (deps: CatalogDeps, candidates: ListRow[], query: Resour
       deps.db,
       then.map(({ row: { rid, path, type_id }, document, is_open }) => {
         const { annotations, desired_state, observed_state, ...facts } = document
-        // States are looked at by filters alone.
+        // Only filters read the states.
         return { rid, path, type_id, is_open, document: filter === undefined ? facts : document }
       }),
       [sql`true`, ...whereOf(types, asked as ResourceListQuery)],

@@ -36,8 +36,8 @@ export type PatchBody = Record<string, unknown> | PatchOperation[]
 type Precondition = { version: number; status: 409 | 412 }
 
 /**
- * Changes a resource by merge patch or JSON patch (catalog.md 7.4). Its notes are written at once; desired_state of an
- * operation type becomes an intent, unless facts are stated (record_only) or the type is written at once.
+ * Changes a resource by merge patch or JSON patch (catalog.md 7.4). Notes are written at once. desired_state of an
+ * operation type becomes an intent, unless the caller states facts (record_only) or the type's writes apply at once.
  */
 export const patchResource = async (
   deps: CatalogDeps,
@@ -102,7 +102,7 @@ const FIXED = new Set([
   'change_token',
 ])
 
-/** Refuses members that a patch may not touch: 400 for one that does not exist, 422 for one that is not to be written. */
+/** Refuses members that a patch may not touch: 400 for an unknown one, 422 for a read-only one. */
 export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only: boolean): void => {
   const allowed = record_only ? [...WRITABLE, ...FACTS] : WRITABLE
   const touched = Array.isArray(patch)
@@ -118,7 +118,7 @@ export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only:
     const member = path?.[0]
     if (member !== undefined && allowed.includes(member)) continue
     if (path && member === undefined)
-      fixed.push({ pointer, code: 'read_only_field', message: 'the whole document cannot be written: name a member' })
+      fixed.push({ pointer, code: 'read_only_field', message: 'the whole document cannot be replaced: name a field' })
     else if (path && member !== undefined && FIXED.has(member))
       fixed.push({ pointer, code: 'read_only_field', message: 'cannot be written here' })
     else if (!path) unknown.push({ pointer, code: 'unknown_field', message: 'is not a JSON pointer' })
@@ -134,7 +134,7 @@ export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only:
 
 type Wanted = { resource_id: string; patch: JsonObject | PatchOperation[]; precondition: Precondition; write: Write }
 
-/** One patch of a resource inside a transaction. */
+/** Applies one patch of a resource inside a transaction. */
 export const changeResource = async (
   tx: Tx,
   deps: CatalogDeps,
@@ -148,7 +148,7 @@ export const changeResource = async (
   const type = types.byId(row.type_id)
   const conflict = refuseVersion(row, precondition.version, precondition.status)
   if (conflict) throw conflict
-  if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')
+  if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is unknown here.')
 
   const next = changeOf(row, applyPatch(documentOf(row, types), patch))
   const desired = next.desired_state
@@ -176,7 +176,7 @@ export const changeResource = async (
   }
 }
 
-/** The lifecycle state that a patch may bring, for the locks; what it really brings is checked afterwards. */
+/** The lifecycle state that a patch may set, for the locks; the actual result is checked afterwards. */
 const lifecycleIn = (patch: JsonObject | PatchOperation[]): string | undefined => {
   const value = Array.isArray(patch)
     ? patch.findLast(({ path, op }) => path === '/lifecycle_status' && op !== 'test')?.value
@@ -184,7 +184,7 @@ const lifecycleIn = (patch: JsonObject | PatchOperation[]): string | undefined =
   return typeof value === 'string' ? value : undefined
 }
 
-/** The document as it would be after the patch; of it only writable members count, which `refuseMembers` saw to. */
+/** The document after the patch; only writable members count, which `refuseMembers` has ensured. */
 const applyPatch = (document: ResourceDocument, patch: JsonObject | PatchOperation[]): JsonObject => {
   if (Array.isArray(patch)) return asObject(jsonPatch(document as unknown as JsonObject, patch))
   return asObject(mergePatch(document, patch))
@@ -205,11 +205,11 @@ const changeOf = (row: ResourceRow, result: JsonObject): Change => {
   }
   const lifecycle_status = result.lifecycle_status ?? row.lifecycle_status
   if (typeof lifecycle_status !== 'string')
-    wrong.push({ pointer: '/lifecycle_status', code: 'schema_violation', message: 'must be text' })
+    wrong.push({ pointer: '/lifecycle_status', code: 'schema_violation', message: 'must be a string' })
   const desired_state = object('desired_state')
   const observed_state = object('observed_state')
   if (wrong.length > 0) throw violated(wrong)
-  // What stays as it is was taken when it came, by the rules of then.
+  // Unchanged notes are not checked again: they passed the rules in force when they were written.
   const moved = NOTES.filter((name) => !equalJson(notes[name], row[name])).map((name) => [name, notes[name]])
   const fresh: Partial<Notes> = composed(Object.fromEntries(moved))
   checkNotes(fresh)
@@ -222,7 +222,7 @@ const changeOf = (row: ResourceRow, result: JsonObject): Change => {
   }
 }
 
-/** What an intent would ask for is checked as if it were written now. */
+/** Checks the desired state of an intent as if it were written now. */
 const checkAsked = (deps: CatalogDeps, { row }: Locked, desired_state: JsonObject): void => {
   const { types } = deps.registry
   const newest = types.byId(row.type_id)

@@ -17,8 +17,8 @@ import { managedFields, namesOf } from './managers.ts'
 type Asked = { include?: string[]; fields?: string[]; at?: string; at_version?: number }
 
 /**
- * One resource from truth with its tag, or as it was at a version or time (catalog.md 9, "History"). History has no tag,
- * and neither has what holds more than the resource: its version does not count that.
+ * One resource from truth with its ETag, or as it was at a version or time (catalog.md 9, "History"). History has no
+ * ETag. Neither has a view that contains more than the resource, because its version does not cover the rest.
  */
 export const readResource = async (
   deps: CatalogDeps,
@@ -40,13 +40,13 @@ export const readResource = async (
 }
 
 const twoTimes = () =>
-  new AppError('validation_error', 'malformed', 'at and at_version name two times.', {
+  new AppError('validation_error', 'malformed', 'at and at_version name two different times.', {
     violations: [{ pointer: '/querystring/at', code: 'malformed', message: 'does not go with at_version' }],
     hint: 'Send one of them.',
   })
 
 /**
- * The resource now. A check that ran out since the last sweep already counts; the tag then ends in x, since
+ * The resource now. A check that expired since the last sweep already counts; the ETag then ends in x, because
  * health_revision has not moved yet.
  */
 const currentView = async (deps: CatalogDeps, row: ResourceRow, scope: Scope) => {
@@ -62,7 +62,7 @@ const currentView = async (deps: CatalogDeps, row: ResourceRow, scope: Scope) =>
   return { view: viewOf(row, scope, types), etag: etagOf(row) }
 }
 
-/** The versions of a resource, the newest first. */
+/** The versions of a resource, newest first. */
 export const readVersions = async (
   deps: CatalogDeps,
   resource_id: string,

@@ -13,12 +13,12 @@ import { cascading, edgeEvent, restricting, type Sees } from '../relationships/e
 
 const MAX_CASCADE = 200
 const MAX_BLOCKERS = 20
-/** So many of those that still need a resource are counted. */
+/** How many resources that still need this one are counted. */
 const MAX_COUNTED = 1000
-/** So many relationships close within the time of one request. */
+/** How many relationships can close within the time of one request. */
 const MAX_CLOSED = 50_000
 
-/** Everything that becomes terminal together with a resource, itself first; locked `for update` with it. */
+/** All resources that become terminal together, the requested one first; locked `for update` with it. */
 export const planRetirement = (tx: Tx, types: Types, rid: string, locks: Map<string, LockMode>): string[] => {
   const gone = heldOf(tx).edges.cascade(rid, cascading(types), MAX_CASCADE + 1)
   if (gone.length > MAX_CASCADE) {
@@ -30,9 +30,9 @@ export const planRetirement = (tx: Tx, types: Types, rid: string, locks: Map<str
 }
 
 /**
- * Closes the edges of a resource that becomes terminal (catalog.md 3): outgoing ones always, incoming ones by on_delete.
- * `leaving` end with it and do not block. Its parent and path stay as they were: who may see it depends on where it
- * ended. Returns what happened to its edges and what it no longer provides.
+ * Closes the edges of a resource that becomes terminal (catalog.md 3): outgoing ones always, incoming ones by
+ * on_delete. Resources in `leaving` end with it and do not block. Its parent and path stay, because its last place
+ * decides who may see it. Returns the changes to its edges and the capabilities that it no longer provides.
  */
 export const closeAllEdges = async (
   tx: Tx,
@@ -70,7 +70,7 @@ const tooManyToClose = ({ resource_id }: ResourceRow) =>
     'validation_error',
     'too_many_relationships',
     `More than ${MAX_CLOSED} relationships would close with ${resource_id}.`,
-    { hint: 'Remove relationships of it first, 100 in one command.' },
+    { hint: 'Remove some of its relationships first, up to 100 per command.' },
   )
 
 const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[], sees: Sees) => {

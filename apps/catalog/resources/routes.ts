@@ -49,13 +49,13 @@ const ResourceQuery = Type.Object(
   closed,
 )
 const VersionsQuery = Type.Object(PageQuery, closed)
-/** The key is checked after the shape, since validate_only needs none. */
+/** The key is checked after the shape, because validate_only needs none. */
 const CreateHeaders = Type.Partial(CommandHeaders)
 const { expected_version: _version, ...createQuery } = WriteQuery.properties
 const CreateQuery = Type.Object(createQuery, closed)
 const PatchHeaders = Type.Partial(VersionedHeaders)
 
-/** Reads of resources; the same on both listeners. */
+/** Resource reads; the same on both listeners. */
 export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   const { tags } = side
 
@@ -64,7 +64,7 @@ export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { 
       operationId: 'listResources',
       summary: 'List resources',
       description:
-        'Resources by their place, type, state, labels or a filter, in keyset pages: a row that lasts is seen exactly once under sort keys that never change. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
+        'Lists resources by place, type, state, labels or a filter, in keyset pages: under sort keys that never change, a row that exists throughout is returned exactly once. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
       tags,
       querystring: ResourceListQuery,
       response: { 200: ResourceList, ...errorReplies },
@@ -87,7 +87,7 @@ export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { 
       operationId: 'getResource',
       summary: 'Read a resource',
       description:
-        'One resource from truth, never stale, with the ETag for If-Match. at and at_version give it as it was. With fields the reply holds only those members. Example: ?fields=name,desired_state.release',
+        'Returns one resource, never stale, with the ETag for If-Match. at and at_version return an earlier state. With fields the reply contains only those fields. Example: ?fields=name,desired_state.release',
       tags,
       params: ResourceParams,
       headers: ReadHeaders,
@@ -112,7 +112,7 @@ export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { 
       operationId: 'listResourceVersions',
       summary: 'List the versions of a resource',
       description:
-        'Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.',
+        'Lists who changed which fields and when, by which command and operation, with which evidence, newest first. Not in the specification.',
       tags,
       params: ResourceParams,
       querystring: VersionsQuery,
@@ -126,7 +126,7 @@ export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { 
 const MERGE_PATCH = 'application/merge-patch+json'
 const JSON_PATCH = 'application/json-patch+json'
 
-/** Writes of resources by people. */
+/** Resource writes by people. */
 export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
   const tags = ['catalog']
   const guard = allow(['catalog:write', 'catalog:record'], { kind: 'W' })
@@ -136,7 +136,7 @@ export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
       operationId: 'createResource',
       summary: 'Create a resource',
       description:
-        'Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
+        'Writes record types, and facts with mode=record_only, at once (201). For other types it creates a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
       tags,
       headers: CreateHeaders,
       'x-reply-headers': ['etag', 'location'],
@@ -157,7 +157,7 @@ export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
       operationId: 'updateResource',
       summary: 'Change a resource',
       description:
-        'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, one text in it 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}',
+        'Applies a merge patch (RFC 7396) or JSON patch (RFC 6902) to display_name, labels, annotations, owner and desired_state, based on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, and each string at most 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}',
       tags,
       params: ResourceParams,
       headers: PatchHeaders,
@@ -181,7 +181,7 @@ export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
   })
 }
 
-/** 415 for any other content type than these: the shared parser takes all JSON types. */
+/** 415 for any other content type: the shared parser accepts all JSON types. */
 const exactType =
   (...types: string[]) =>
   async (req: FastifyRequest): Promise<void> => {
@@ -195,7 +195,7 @@ const exactType =
     )
   }
 
-/** mode=record_only is refused before the body is looked at. */
+/** Refuses mode=record_only before the body is read. */
 export const needRecordPermission =
   (deps: CatalogDeps) =>
   async (req: FastifyRequest): Promise<void> => {

@@ -13,9 +13,9 @@ import { documentDelta, documentOf, factsChanged, storedDocument } from '../read
 import { identityHash } from '../rules/change.ts'
 import { ownersAfter } from '../rules/field-owners.ts'
 
-/** What a version says in each table: worked out in memory, written by one command or by a batch of them. */
+/** The content of a version in each table: computed in memory, written by one command or by a batch of them. */
 
-/** What is to change; states are given whole, as they shall be. What is not given stays. */
+/** The requested changes; states are given in full, as they should become. Absent members stay unchanged. */
 export type Change = {
   display_name?: string
   owner?: string | null
@@ -28,7 +28,7 @@ export type Change = {
   capability_mode?: 'merge' | 'replace'
 }
 
-/** A change that holds: the row before, the type that its states fit, and the states as they shall be. */
+/** A valid change: the row before it, the type that its states fit, and the new states. */
 export type Next = {
   row: ResourceRow
   type: StoredType
@@ -42,8 +42,8 @@ export type Next = {
 export const NOTES = ['display_name', 'owner', 'labels', 'annotations'] as const
 
 /**
- * The columns that the next version moves, in `resource` (often none) and in `resource_state`; `told`: how many events
- * tell of its capabilities.
+ * The columns that the next version changes, in `resource` (often none) and in `resource_state`; `told`: the number of
+ * events about its capabilities.
  */
 export const columnsOf = (next: Next, cause: Cause, told: number) => {
   const { row, type, change, lifecycle_status, desired_state, observed_state, ends } = next
@@ -89,7 +89,7 @@ export type Version = { cause: Cause; edges: RelationshipEvent[]; providers: rea
 
 const SNAPSHOT_EVERY = 20
 
-/** Revision and audit row of a version, from the row before (undefined for a new resource) and the row after. */
+/** Revision and audit row of a version, from the row before (`undefined` for a new resource) and the row after. */
 export const recordOf = (
   deps: CatalogDeps,
   row: ResourceRow,
@@ -136,7 +136,7 @@ const revisionOf = (
   }
 }
 
-/** The reference to the operation (none without one) and the evidence that a command brought. */
+/** A command's reference to its operation (if any) and its evidence. */
 export const referencesOf = (row: ResourceRow, version_from: number, cause: Cause) => {
   const { command_id, operation_id, at } = cause
   return {

@@ -19,7 +19,7 @@ import { checkImmutable, checkTransition, fittingType, refuseTerminal } from '..
 import { closeAllEdges } from './retire.ts'
 import { type Change, columnsOf, type Next, NOTES, recordOf, referencesOf, type Version } from './versions.ts'
 
-/** What was locked for the change: the row as it is, its edges, and all that would end with it. */
+/** The data locked for the change: the current row, its edges, and all resources that would end with it. */
 export type Locked = { row: ResourceRow; plan: EdgePlan; leaving: string[]; sees: Sees }
 
 export type Written = {
@@ -31,9 +31,9 @@ export type Written = {
 }
 
 /**
- * Applies one change to one locked resource (catalog.md 8, steps 8 to 11): validates the result group by group, writes
- * state, edges and capabilities, and one version with its revision, audit row and event. Nothing changed: nothing is
- * written but the reference to the operation.
+ * Applies one change to one locked resource (catalog.md 8, steps 8 to 11). Validates the result group by group, then
+ * writes state, edges and capabilities, and one version with its revision, audit row and event. If nothing changed,
+ * writes only the reference to the operation.
  */
 export const applyChange = async (
   tx: Tx,
@@ -82,7 +82,7 @@ export const applyChange = async (
   return { ...after, previous_version: row.version, applied: true, ignored }
 }
 
-/** The type and the states that a change leads to; throws the violations of the first group that does not hold. */
+/** The type and the states after a change; throws the violations of the first group that fails. */
 export const validate = (
   deps: CatalogDeps,
   { row, plan }: { row: ResourceRow; plan: Pick<EdgePlan, 'resolved'> },
@@ -92,7 +92,7 @@ export const validate = (
   const { types } = deps.registry
   const newest = types.byId(row.type_id)
   if (!newest)
-    throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')
+    throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is unknown here.')
   const lifecycle_status = change.lifecycle_status ?? row.lifecycle_status
   const desired_state = change.desired_state ?? (row.desired_state as JsonObject)
   const observed_state = change.observed_state ?? (row.observed_state as JsonObject)
@@ -113,7 +113,7 @@ export const validate = (
 const notesChanged = (row: ResourceRow, change: Change): string[] =>
   NOTES.filter((name) => change[name] !== undefined && !equalJson(change[name], row[name])).map((name) => `/${name}`)
 
-/** Writes the columns that the next version moves, and gives the row as it is then. */
+/** Writes the columns that the next version changes, and returns the resulting row. */
 const nextRow = async (tx: Tx, next: Next, cause: Cause, providers: readonly ProviderEvent[]): Promise<ResourceRow> => {
   const { rid } = next.row
   const { fixed, state } = columnsOf(next, cause, partsOf(providers).length)
@@ -123,7 +123,7 @@ const nextRow = async (tx: Tx, next: Next, cause: Cause, providers: readonly Pro
 }
 
 type Told = Version & {
-  /** Nothing for a new resource. */
+  /** `undefined` for a new resource. */
   before: ResourceRow | undefined
   providers: ProviderEvent[]
   event: 'resource.created' | 'resource.updated' | 'resource.retired'
@@ -141,7 +141,7 @@ export const writeVersion = async (
   await keepReferences(tx, row, before?.version ?? 0, cause)
   await saveAudit(tx, audit)
   const follows = old !== undefined && old.lifecycle_status !== document.lifecycle_status
-  // Health follows the lifecycle, and its event comes before that of the version.
+  // Health follows the lifecycle, and its event precedes that of the version.
   const now = follows ? await settleHealth(tx, deps, row, cause, 'lifecycle') : row
   if (providers.length > 0) {
     const subject = { ...document, capability_revision: row.capability_revision }
@@ -152,7 +152,7 @@ export const writeVersion = async (
   return { row: now, changed_paths }
 }
 
-/** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
+/** Stores the reference to the operation and its evidence, also for commands that changed nothing. */
 export const keepReferences = async (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Promise<void> => {
   const { operation, evidence } = referencesOf(row, version_from, cause)
   const [first, ...others] = evidence
@@ -160,7 +160,10 @@ export const keepReferences = async (tx: Tx, row: ResourceRow, version_from: num
   if (first) await saveEvidence(tx, [first, ...others])
 }
 
-/** A version of each resource that another's command put under another parent, from the rows as they were. */
+/**
+ * Writes a version of each resource that another resource's command moved to another parent, from the rows as they
+ * were.
+ */
 export const versionMoved = async (
   tx: Tx,
   deps: CatalogDeps,
@@ -180,7 +183,10 @@ export const versionMoved = async (
   }
 }
 
-/** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */
+/**
+ * Closes the edges of an ending resource, and ends everything that cascades from it, each with its own version and
+ * event.
+ */
 const endWith = async (tx: Tx, deps: CatalogDeps, { leaving, sees }: Locked, row: ResourceRow, cause: Cause) => {
   const { types } = deps.registry
   const all = new Set(leaving)

@@ -8,12 +8,15 @@ import { type Asked, type Item, type Outcome, refusedAt, replyOf, runItems } fro
 import type { CatalogDeps } from '../deps.ts'
 import { healthObservation, operationResult, providedCapabilities } from './record.ts'
 
-/** `ends_at`: when the caller is told that it took too long; no further command is begun then, and an atomic batch is none. */
+/**
+ * `ends_at`: when the caller receives a timeout. From then on no further command starts, and an atomic batch fails as a
+ * whole.
+ */
 export type BatchSender = { service: ServiceCaller; request_id: string; ends_at: number }
-/** What of a command does not fit the schema of its kind; undefined when it fits. */
+/** Returns where a command violates the schema of its kind; `undefined` if it fits. */
 export type CheckShape = (kind: BatchItem['kind'], command: unknown) => ErrorObject[] | undefined
 
-/** The route whose command an item is: its scope and its keys are those of that route, so that either may repeat it. */
+/** The route whose command an item is. Its scope and keys are that route's, so either may repeat the command. */
 const KINDS = {
   apply: {
     scope: 'results:apply',
@@ -33,9 +36,9 @@ const KINDS = {
 } as const
 
 /**
- * Many commands in one request (catalog.md 7.5, 8). Each has its own id and key and is answered as if it had come alone:
- * same checks in the same order, same bytes when it is repeated. `independent`: each stands for itself, those of one
- * resource apply in their order. `atomic`: all, or none and the first refusal with its index.
+ * Many commands in one request (catalog.md 7.5, 8). Each has its own id and key and is answered as if it had come
+ * alone. The checks and their order are the same, and a repeat returns the same bytes. `independent`: each stands
+ * alone; those of one resource apply in order. `atomic`: all, or none and the first refusal with its index.
  */
 export const applyBatch = async (
   deps: CatalogDeps,

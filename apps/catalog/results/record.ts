@@ -23,7 +23,7 @@ import { lockResource, refuseVersion } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange, keepReferences } from '../resources/write.ts'
 
-/** Who sends an internal command, over which route. */
+/** The sender of an internal command, and its route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
 type Internal = ResourceUpdateCommand | CapabilitiesCommand | HealthObservation
 
@@ -74,7 +74,7 @@ const resultOf = (row: ResourceRow, previous_version: number, applied: boolean, 
   return { status: 200, headers: { etag: etagOf(row) }, body, about: row.resource_id }
 }
 
-/** The result of an operation, for the resource it changed (ResourceUpdateCommand of the specification). */
+/** Records the result of an operation for the resource that it changed (ResourceUpdateCommand of the specification). */
 export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, sender: Sender): Asked => {
   refuseEmpty(body)
   const { changes, resource_id } = body
@@ -98,7 +98,7 @@ export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, 
 
 const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
   if (Object.keys(changes).length > 0 || (evidence_refs?.length ?? 0) > 0) return
-  throw new AppError('validation_error', 'schema_violation', 'The command changes nothing and brings no evidence.', {
+  throw new AppError('validation_error', 'schema_violation', 'The command contains neither a change nor evidence.', {
     violations: [
       { pointer: '/changes', code: 'minProperties', message: 'may be empty only together with evidence_refs' },
     ],
@@ -120,7 +120,7 @@ const patched = (state: Record<string, unknown>, patch: Record<string, unknown>)
   return isObject(result) ? result : {}
 }
 
-/** health_status of a result is an observation of its own check; it moves health_revision, never the version. */
+/** A result's health_status is an observation under a check of its own; it moves health_revision, never the version. */
 const observeResult = (
   tx: Tx,
   deps: CatalogDeps,
@@ -136,7 +136,7 @@ const observeResult = (
     cause,
   )
 
-/** What a resource says that it provides. */
+/** Records what a resource reports that it provides. */
 export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesCommand, sender: Sender): Asked => ({
   command: commandOf(deps, body, sender),
   wish: { resource_id: body.resource_id, edges: [] },
@@ -156,7 +156,7 @@ export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesComman
 
 const MAX_AHEAD_MS = 60_000
 
-/** One observation of a resource's health; an older one than is known changes nothing. */
+/** Records one observation of a resource's health; an observation older than the known one changes nothing. */
 export const healthObservation = (deps: CatalogDeps, body: HealthObservation, sender: Sender): Asked => {
   const observed_at = new Date(body.observed_at)
   if (observed_at.getTime() > deps.clock.now().getTime() + MAX_AHEAD_MS) {

@@ -7,10 +7,10 @@ import { violationsOf } from '../document/schemas.ts'
 import type { StoredType, Types } from '../packs/registry.ts'
 import { secretViolations, stateViolations } from './state.ts'
 
-/** The parts of a resource that a type rules over. */
+/** The parts of a resource that its type governs. */
 export type Facts = { lifecycle_status: string; desired_state: JsonObject; observed_state: JsonObject }
 
-/** Violations that are told by a code of their own. */
+/** Violations that have their own code. */
 const OF_THEIR_OWN = [
   'null_in_state',
   'unsafe_integer',
@@ -25,7 +25,7 @@ const OF_THEIR_OWN = [
   'target_type_not_allowed',
 ] as const satisfies readonly CodeOf<'validation_error'>[]
 
-/** The refusal for a group of violations; its code is the first one's. */
+/** The refusal for a group of violations; it carries the first one's code. */
 export const violated = (violations: Violation[], detail?: string): AppError => {
   const [first] = violations
   const code = OF_THEIR_OWN.find((known) => known === first?.code) ?? 'schema_violation'
@@ -53,25 +53,25 @@ export const typeForCreate = (types: Types, type_key: string): StoredType => {
   return type
 }
 
-/** The lifecycle state of a new resource: the initial one, or with record_only any but a terminal one. */
+/** The lifecycle state of a new resource: the initial one, or with record_only any non-terminal one. */
 export const initialState = (type: StoredType, wanted: string | undefined): string => {
   if (wanted === undefined) return type.lifecycle.initial
   if (type.lifecycle.states.includes(wanted) && !isTerminal(type.lifecycle, wanted)) return wanted
   const allowed = type.lifecycle.states.filter((state) => !isTerminal(type.lifecycle, state))
   throw new AppError('validation_error', 'lifecycle_transition', `A ${type.type_key} cannot start as ${wanted}.`, {
-    violations: [{ pointer: '/lifecycle_status', code: 'lifecycle_transition', message: 'is not a state to start in' }],
+    violations: [{ pointer: '/lifecycle_status', code: 'lifecycle_transition', message: 'is not an initial state' }],
     extra: { allowed },
     hint: `Possible: ${allowed.join(', ')}.`,
   })
 }
 
-/** Refuses all but the notes of a resource whose lifecycle has ended. */
+/** Refuses changes to a resource whose lifecycle has ended, except to its notes. */
 export const refuseTerminal = (type: StoredType, lifecycle_status: string, touches: boolean): AppError | undefined =>
   touches && isTerminal(type.lifecycle, lifecycle_status)
     ? new AppError('validation_error', 'resource_terminal', `The resource is ${lifecycle_status} and stays as it is.`)
     : undefined
 
-/** Refuses a transition of an existing resource; by whom matters. */
+/** Refuses an invalid transition of an existing resource; the rules depend on who makes it. */
 export const checkTransition = (type: StoredType, from: string, to: string, by: ChangeSource): void => {
   const refusal = refuseTransition(type.lifecycle, from, to, by)
   if (refusal) throw refusal
@@ -88,8 +88,8 @@ const observedViolations = (type: StoredType, state: JsonObject): Violation[] =>
 }
 
 /**
- * The version of the type that the state fits: the newest, else the one the row has (catalog.md 2, "Lifting"). Throws
- * the violations of the first group that does not fit the newest one.
+ * The type version that the state fits: the newest, else the row's own (catalog.md 2, "Lifting"). Throws the violations
+ * of the first group that does not fit the newest one.
  */
 export const fittingType = (
   types: Types,
@@ -108,7 +108,7 @@ export const fittingType = (
   throw violated(desired.length > 0 ? desired : observed)
 }
 
-/** A field that may be set once and never changed again. */
+/** Refuses a change to a field that may be set only once. */
 export const checkImmutable = (type: StoredType, before: JsonObject, after: JsonObject): void => {
   throwIfAny(
     type.field_classes.immutable
@@ -124,7 +124,7 @@ export const checkImmutable = (type: StoredType, before: JsonObject, after: Json
   )
 }
 
-/** Fields that only commands of the control plane write. */
+/** Refuses a change to a field that only control-plane commands write. */
 export const checkReadOnly = (type: StoredType, before: JsonObject, after: JsonObject): void => {
   throwIfAny(
     type.field_classes.read_only
@@ -137,7 +137,7 @@ export const checkReadOnly = (type: StoredType, before: JsonObject, after: JsonO
   )
 }
 
-/** A hash of the natural key of a resource: of what its identity fields hold; undefined while one of them is missing. */
+/** A hash of a resource's natural key, i.e. the values of its identity fields; null while one of them is missing. */
 export const identityHash = (type: StoredType, desired_state: JsonObject): Buffer | null => {
   const values = type.identity.map((pointer) => valueAt(desired_state, pointer))
   if (values.length === 0 || values.some((value) => value === undefined)) return null

@@ -8,11 +8,11 @@ const MAX_PROPERTIES_BYTES = 8192
 
 export type End = { type: StoredType; rid: string }
 
-/** The rule that a resource type has for its edges of one relationship type and direction. */
+/** A resource type's rule for its edges of one relationship type and direction. */
 const ruleOf = (type: StoredType, type_key: string, direction: 'out' | 'in') =>
   type.relationships.find((rule) => rule.type_key === type_key && rule.direction === direction)
 
-/** Whether both ends may be tied: the relationship type names them, and no end's own type narrows the other away. */
+/** Whether both ends may be connected: the relationship type allows them, and neither end's type excludes the other. */
 export const isAllowed = (
   types: Types,
   relation: StoredRelationshipType,
@@ -31,7 +31,7 @@ export const isAllowed = (
 
 export type Bound = { min: number; max: number | null }
 
-/** How many edges of a type one end may and must have: the tighter of both types' limits. */
+/** How many edges of a type one end may and must have: the tighter limits of both types. */
 export const boundOf = (relation: StoredRelationshipType, type: StoredType, direction: 'out' | 'in'): Bound => {
   const rule = ruleOf(type, relation.type_key, direction)
   const own = direction === 'out' ? relation.from_max : relation.to_max
@@ -39,7 +39,7 @@ export const boundOf = (relation: StoredRelationshipType, type: StoredType, dire
   return { min: rule?.min ?? 0, max: maxima.length > 0 ? Math.min(...maxima) : null }
 }
 
-/** Whether a change at this end needs the end's own lock: some limit of it could break. */
+/** Whether a change at this end needs the end's own lock because it could break one of its limits. */
 export const isBounded = (relation: StoredRelationshipType, type: StoredType, direction: 'out' | 'in'): boolean => {
   const { min, max } = boundOf(relation, type, direction)
   return max !== null || min > 0

@@ -1,17 +1,17 @@
 import { AppError } from '../../shared/errors.ts'
 import { changedPaths, escapeToken, fewPaths, isObject, type JsonObject, valueAt } from '../document/pointers.ts'
 
-/** Who set which field last (catalog.md 7.4, "Owners of fields"): managers by pointer; "" holds for all the rest. */
+/** Who last set which field (catalog.md 7.4, "Owners of fields"): managers by pointer; "" covers all other fields. */
 export type Owners = Record<string, string>
 type Owned = Record<(typeof FIELDS)[number], unknown>
 
 const FIELDS = ['display_name', 'owner', 'labels', 'annotations', 'desired_state'] as const
-/** Marks of importers on what they made belong to no field of anyone. */
+/** Importers' marks on their resources, which nobody owns. */
 const MARK = /^\/(labels|annotations)\/signalbox~1/
 const MAX_ENTRIES = 500
 const MAX_CONFLICTS = 100
 
-/** The manager of a field; undefined if it was set before owners were kept. */
+/** The manager of a field; `undefined` if it was set before owners were recorded. */
 export const ownerOf = (owners: Owners, path: string): string | undefined => {
   for (let at = path; ; at = at.slice(0, at.lastIndexOf('/'))) {
     if (Object.hasOwn(owners, at)) return owners[at]
@@ -30,13 +30,13 @@ export const ownersAfter = (row: Owned & { field_owners: Owners }, change: Parti
     for (const at of [path, ...below(next, path)]) delete next[at]
     if (!MARK.test(path) && ownerOf(next, path) !== manager) next[path] = manager
   }
-  // Fields that someone removed are forgotten first.
+  // Removed fields are dropped first.
   if (Object.keys(next).length > MAX_ENTRIES)
     for (const path of Object.keys(next)) if (valueAt(after, path) === undefined) delete next[path]
   return next
 }
 
-/** Refuses a change of fields that other managers set to other values: 409, with the fields and their owners. */
+/** Refuses a change to fields that other managers set to other values: 409, with the fields and their owners. */
 export const refuseOwned = (
   row: Owned & { field_owners: Owners; resource_id: string },
   change: Partial<Owned>,
@@ -63,7 +63,7 @@ export const refuseOwned = (
   })
 }
 
-/** A merge patch that removes what this manager stated before and states no longer. */
+/** A merge patch that removes values that this manager stated before and no longer states. */
 export const unstated = (
   owners: Owners,
   manager: string,

@@ -4,7 +4,7 @@ export type Check = { source: string; check_key: string; status: HealthStatus; e
 export type OwnHealth = {
   status: HealthStatus
   reason: 'never_observed' | 'expired' | 'observed' | 'lifecycle'
-  /** When it may change by itself: the first unexpired check runs out. */
+  /** When it may change by time alone: the first expiry of an unexpired check. */
   expires_at: Date | null
 }
 

@@ -5,14 +5,14 @@ import { isObject, valueAt } from '../document/pointers.ts'
 
 export type ProviderStatus = 'available' | 'degraded' | 'stale' | 'withdrawn'
 
-/** What one provider has to offer now, as far as matching asks (catalog.md 5). */
+/** What one provider can offer now, as far as matching needs it (catalog.md 5). */
 export type Offer = {
   resource_id: string
   version: string
   attributes: Record<string, unknown>
   status: ProviderStatus
   scope: Scope
-  /** Nothing: unlimited. */
+  /** `null`: unlimited. */
   free: number | null
   match_rules: Record<string, string>
 }
@@ -21,12 +21,12 @@ export type MatchScope = 'any' | 'same_region' | 'same_datacenter' | 'same_segme
 export type Wanted = {
   version_range: string
   where: Record<string, unknown>
-  /** Nothing: whoever is asked for, room or not. */
+  /** `null`: any capacity matches, even none. */
   amount: number | null
   scope: MatchScope
   statuses: readonly ProviderStatus[]
 }
-/** Who asks, where there is one: a provider may have to be near it, and never is the resource itself. */
+/** The requesting resource, if any. A provider may have to be near it, and is never the resource itself. */
 export type Asker = { resource_id: string; scope: Scope }
 
 export type Mismatch = {
@@ -38,8 +38,8 @@ export type Mismatch = {
 }
 
 /**
- * The first rule by which an offer does not meet a wish, or undefined when it does. Order: status, version, scope, each
- * attribute as the wish names them, capacity, self.
+ * The first rule by which an offer fails a request, or `undefined` if it matches. Order: status, version, scope, each
+ * attribute in the request's order, capacity, self.
  */
 export const mismatchOf = (wanted: Wanted, offer: Offer, asker: Asker | undefined): Mismatch | undefined => {
   if (!wanted.statuses.includes(offer.status)) return { rule: 'status', wanted: wanted.statuses, offered: offer.status }
@@ -65,13 +65,13 @@ const SCOPES = { same_region: 'region_id', same_datacenter: 'datacenter_id', sam
 const scopeMismatch = (scope: MatchScope, mine: Scope, theirs: Scope): Mismatch | undefined => {
   if (scope === 'any') return undefined
   const level = SCOPES[scope]
-  // Who stands nowhere is near to nothing.
+  // A resource without a place is near nothing.
   return mine[level] !== null && mine[level] === theirs[level]
     ? undefined
     : { rule: 'scope', wanted: { [level]: mine[level] }, offered: { [level]: theirs[level] } }
 }
 
-/** Whether an offered value meets a wanted one by a match rule of the definition. What is not offered meets nothing. */
+/** Whether an offered value satisfies a wanted one by a match rule of the definition. A missing value never does. */
 export const meets = (rule: string, wanted: unknown, offered: unknown): boolean => {
   if (offered === undefined) return false
   if (rule === 'gte' || rule === 'lte') {
@@ -89,7 +89,7 @@ export const meets = (rule: string, wanted: unknown, offered: unknown): boolean 
   return equalJson(offered, wanted)
 }
 
-/** What can still be claimed: an exclusive provider once, a counted one up to its total; null is unlimited. */
+/** The capacity left to claim: an exclusive provider once, a counted one up to its total; null is unlimited. */
 export const freeOf = (
   sharing: string,
   capacity: { total?: number; used?: number } | null,
@@ -100,7 +100,7 @@ export const freeOf = (
   return Math.max(0, capacity.total - Math.max(claims.reserved, capacity.used ?? 0))
 }
 
-/** The effective status of a provider, the first that holds, and why (catalog.md 5). */
+/** The effective status of a provider, the first that applies, and the reason (catalog.md 5). */
 export const statusOf = (
   provider: { withdrawn: boolean; expires_at: string | null },
   resource: { is_open: boolean; lifecycle_status: string; health: { status: string; reason: string } },
@@ -126,8 +126,8 @@ export const distanceOf = (a: Scope, b: Scope): number => {
 }
 
 /**
- * The wanted values of a requirement for one resource: `{"$from": "target/desired_state/…"}` is read from it. What the
- * resource does not say is not wanted.
+ * The wanted values of a requirement for one resource: `{"$from": "target/desired_state/…"}` is read from it. A value
+ * that the resource lacks is not required.
  */
 export const fillIn = (where: Record<string, unknown>, target: object): Record<string, unknown> => {
   const filled = Object.entries(where).flatMap(([name, value]): [string, unknown][] => {

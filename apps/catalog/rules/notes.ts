@@ -3,7 +3,7 @@ import { ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
 import { violationOf } from '../../shared/data/json-schema.ts'
 import { violated } from './change.ts'
 
-/** The members of a resource that are free of its type and that every writer may set. */
+/** The members of a resource that do not depend on its type and that every writer may set. */
 export const NOTES = ['display_name', 'owner', 'labels', 'annotations'] as const
 export type Notes = {
   display_name: string
@@ -21,14 +21,14 @@ const fits = new Ajv2020({ allErrors: true, strict: false }).compile({
 
 const SPELLED = ['name', 'display_name', 'owner'] as const
 
-/** With names in NFC: a letter and its accent, written as one or as two, are the same name. */
+/** The body with names in NFC: a letter with an accent is one name, whether written as one character or two. */
 export const composed = <T extends { [Name in (typeof SPELLED)[number]]?: unknown }>(body: T): T => {
   const spelled = { ...body }
   for (const name of SPELLED) if (typeof body[name] === 'string') spelled[name] = body[name].normalize('NFC') as never
   return spelled
 }
 
-/** Checks the notes of a resource, and the name of a new one, as they shall be: 422 with a pointer to what does not fit. */
+/** Checks a resource's new notes, and the name of a new resource: 422 with a pointer to the first violation. */
 export const checkNotes = (notes: Partial<Notes & { name: string }>): void => {
   if (!fits(notes)) {
     throw violated((fits.errors ?? []).map((error) => ({ ...violationOf(error), code: 'schema_violation' })))

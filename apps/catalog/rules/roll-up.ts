@@ -2,9 +2,9 @@ import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
 
 /** How health flows along one kind of edge (a relationship type's `health`): by the worst peer, or by a quorum. */
 export type FlowRule = { mode: 'worst' | 'quorum'; k: number; cap: 'degraded' | 'unhealthy' | null }
-/** `dependent` takes from `peer`, along edges of one type (`kind`). */
+/** `dependent` takes health from `peer`, along edges of one type (`kind`). */
 export type Flow = { dependent: string; peer: string; kind: number }
-/** Resources in reach with their own health, and the flows between them. */
+/** Reachable resources with their own health, and the flows between them. */
 export type HealthGraph = {
   own: ReadonlyMap<string, HealthStatus>
   flows: readonly Flow[]
@@ -15,8 +15,8 @@ const ORDER = ['healthy', 'unknown', 'degraded', 'unhealthy'] as const
 const badness = (status: HealthStatus): number => ORDER.indexOf(status as (typeof ORDER)[number])
 
 /**
- * The roll-up of every resource (catalog.md 6): the least fixpoint from own health upwards. Rules only ever raise, so
- * cycles end. Maintenance stays maintenance and gives nothing on.
+ * The roll-up of every resource (catalog.md 6): the least fixpoint from own health upwards. Rules only ever raise
+ * badness, so cycles terminate. Maintenance stays maintenance and passes on no health.
  */
 export const rollUp = ({ own, flows, rules }: HealthGraph): Map<string, HealthStatus> => {
   const value = new Map([...own].map(([rid, status]) => [rid, badness(status)]))
@@ -26,7 +26,7 @@ export const rollUp = ({ own, flows, rules }: HealthGraph): Map<string, HealthSt
   for (const rid of open) {
     open.delete(rid)
     const before = value.get(rid) ?? 0
-    // Below healthy is maintenance.
+    // Maintenance ranks below healthy.
     if (before < 0) continue
     const kinds = Map.groupBy(groups.get(rid) ?? [], ({ kind }) => kind)
     const given = [...kinds].map(([kind, edges]) => {
@@ -42,7 +42,7 @@ export const rollUp = ({ own, flows, rules }: HealthGraph): Map<string, HealthSt
   return new Map([...value].map(([rid, bad]) => [rid, ORDER[bad] ?? 'maintenance']))
 }
 
-/** What a dependent takes by one rule from its peers, as badness: 0 is healthy, 3 unhealthy. */
+/** What a dependent takes from its peers by one rule, as badness: 0 is healthy, 3 unhealthy. */
 export const contribution = ({ mode, k, cap }: FlowRule, peers: readonly number[]): number => {
   if (peers.length === 0) return 0
   const most = cap === null ? ORDER.length - 1 : badness(cap)
@@ -56,8 +56,8 @@ export const contribution = ({ mode, k, cap }: FlowRule, peers: readonly number[
 export type CausePath = { rid: string; status: HealthStatus; path: string[] }
 
 /**
- * Where a roll-up comes from: resources whose own health is not well, each with the shortest way along which it reaches
- * the root. The worst first, then the nearest, then by name.
+ * The causes of a roll-up: resources whose own health is not healthy, each with its shortest path to the root. Ordered
+ * by severity, then distance, then name.
  */
 export const causesOf = (
   root: string,

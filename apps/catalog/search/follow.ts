@@ -13,14 +13,14 @@ import type { Uses } from '../deps.ts'
 
 const FILL = 1000
 const EVENTS = 5000
-/** A resource that changes several times within this time is folded once. */
+/** A resource that changes several times within this period is folded once. */
 const IDLE_MS = 2000
 
 type Deps = Uses<'db' | 'telemetry'>
 
 /**
- * One step of what search knows, in one transaction with its place: the next resources of a first filling, then the
- * next events of the log. True: there is more. One process of all takes a step at a time.
+ * One step of the search index, in one transaction with its position: the next resources of the initial load, then the
+ * next events of the log. Returns true if there is more. Only one process at a time takes a step.
  */
 export const followSearchOnce = ({ db }: Deps): Promise<boolean> =>
   db.transaction(async (tx) => {
@@ -44,7 +44,7 @@ export const followSearchOnce = ({ db }: Deps): Promise<boolean> =>
     return events === EVENTS
   })
 
-/** Follows the log until it is stopped; what fails is tried again. */
+/** Follows the log until stopped; retries after errors. */
 export const startSearch = (deps: Deps) => {
   const stopping = new AbortController()
   const loop = (async () => {

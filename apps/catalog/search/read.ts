@@ -14,8 +14,9 @@ const LIMIT = 20
 type Deps = Uses<'db' | 'registry' | 'clock' | 'config'>
 
 /**
- * Resources by words (catalog.md 7.1): all that hold every word, ranked by where; if there are none, those whose names
- * are spelled alike. Search follows the log: `as_of` says how far. An id or name is found at once, folded or not.
+ * Finds resources by words (catalog.md 7.1): all that contain every word, ranked by where they match; if there are
+ * none, those with similarly spelled names. Search follows the log: `as_of` states how far. An id or name is found at
+ * once, folded or not.
  */
 export const readSearch = async (
   deps: Deps,
@@ -64,7 +65,7 @@ const spelledAlike = ({ db }: Deps, asked: Pick<Parameters<typeof searchResource
   })
 
 const filling = ({ config }: Deps): AppError =>
-  new AppError('stale_projection', 'projection_lag', 'Search is being filled for the first time.', {
+  new AppError('stale_projection', 'projection_lag', 'The search index is being built for the first time.', {
     retryable: true,
     retry_after_ms: config.stale_wait_ms,
     hint: 'Send the same request again in a few seconds.',

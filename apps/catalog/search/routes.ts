@@ -11,7 +11,7 @@ export const searchRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { d
       operationId: 'searchResources',
       summary: 'Search resources',
       description:
-        'Resources by words in their names, labels, owners, types, relations, states and annotations, the best first. Example: ?q=web eu1 prod',
+        'Finds resources by words in their names, labels, owners, types, relations, states and annotations, best match first. Example: ?q=web eu1 prod',
       tags: side.tags,
       querystring: SearchQuery,
       response: { 200: SearchResult, ...errorReplies },

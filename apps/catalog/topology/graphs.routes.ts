@@ -21,7 +21,7 @@ const ROUTES: (Omit<GraphRequest, 'query'> & {
     route: 'graphs/resources',
     summary: 'Read the graph around resources',
     description:
-      'Breadth first from root_id (or what a filter selects). What is cut is named in truncated and frontier; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on',
+      'Traverses breadth first from root_id (or from the resources that a filter selects). truncated and frontier name every cut; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on',
   },
   {
     path: '/v1/graphs/topology',
@@ -29,9 +29,9 @@ const ROUTES: (Omit<GraphRequest, 'query'> & {
     route: 'graphs/topology',
     relationship_types: ['contained_in', 'connects_to'],
     default_roots: { type_keys: [LEVELS.region_id] },
-    summary: 'Read the graph of places and what is in them',
+    summary: 'Read the graph of places and their contents',
     description:
-      'As /v1/graphs/resources, over contained_in and connects_to; without root_id from all regions. Example: ?root_id=eu1&depth=3',
+      'Like /v1/graphs/resources, over contained_in and connects_to; without root_id it starts from all regions. Example: ?root_id=eu1&depth=3',
   },
 ]
 
@@ -65,7 +65,7 @@ export const graphsRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { d
       operationId: 'getNeedsGraph',
       summary: 'Read the graph of capabilities between resources',
       description:
-        'A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true',
+        'Returns a page of resources with their provided capabilities and their requirements (each a node with its state, its provider, or why no provider meets it). unsatisfied_only returns only unmet requirements. Example: ?region_id=eu1&unsatisfied_only=true',
       tags: side.tags,
       querystring: NeedsGraphQuery,
       'x-errors': [404],

@@ -16,24 +16,24 @@ import { pastTime } from '../read/past.ts'
 
 const MAX_ROOTS = 20
 const MAX_FILTER_ROOTS = 500
-/** How deep SQL reaches while there is no graph in memory: its time grows with the fan-out of every level. */
+/** How deep SQL goes while no graph is in memory: its time grows with the fan-out of every level. */
 const MAX_SQL_DEPTH = 2
 const MAX_FRONTIER = 1000
 
 type Bounds = Limits & { direction: 'out' | 'in' | 'both' }
-/** What a route asks for: the parameters of a person, and what its path fixes. */
+/** What a route requests: the caller's parameters, and those fixed by its path. */
 export type GraphRequest = {
   route: string
   query: GraphQuery
-  /** Relationship types of the path, such as topology's; nothing: those of the query. */
+  /** Relationship types fixed by the path, such as topology's; `undefined`: those of the query. */
   relationship_types?: readonly string[]
-  /** What is drawn when no root is named. */
+  /** What is drawn if no root is named. */
   default_roots?: { type_keys: readonly string[] }
 }
 
 /**
- * A graph around some resources (catalog.md 7.2, 10): from memory, or by SQL for the past and, to little depth, while
- * the graph is being loaded. Every cut says so: `truncated` names the bound, `frontier` the nodes with neighbours that
+ * A graph around some resources (catalog.md 7.2, 10): from memory, or by SQL for the past and, to a small depth, while
+ * the graph is loading. Every cut is reported: `truncated` names the bound, `frontier` the nodes with neighbors that
  * are not shown. `by` is for tests that compare the two.
  */
 export const traverse = async (
@@ -72,7 +72,7 @@ const drawn = async (deps: CatalogDeps, request: GraphRequest, reader: Reader, b
   await requireFresh(deps, query, reader, store !== undefined)
   const roots = await rootIds(deps, request, reader, bounds.max_nodes)
   if (store) return fromMemory(deps, store, request, reader, { roots, bounds, reach })
-  if (query.page_token !== undefined) throw warming(deps, 'A graph is continued from memory')
+  if (query.page_token !== undefined) throw warming(deps, 'Continuing a graph needs the graph in memory')
   if (past === undefined && by !== 'sql' && bounds.depth > MAX_SQL_DEPTH) {
     throw warming(deps, `Deeper than ${MAX_SQL_DEPTH} a graph is read from memory`)
   }
@@ -174,7 +174,7 @@ const fromMemory = async (
 ): Promise<Graph> => {
   const { types } = deps.registry
   await waitForRoots(deps, known, roots, reach)
-  // From here on nothing waits: the answer is of one moment.
+  // No await from here on: the answer shows one moment.
   const store = deps.graph.store() ?? known
   store.rankTypes(types)
   const sees = seesOf(store, reader.access, types)
@@ -232,7 +232,7 @@ const visibleRid = (store: Store, id: string, sees: (rid: number) => boolean): n
   return rid
 }
 
-/** A root that was written a moment ago is not answered with 404 because the log has not brought it yet. */
+/** Waits for roots that were just written, so that a log that lags does not cause a 404. */
 const waitForRoots = async (deps: CatalogDeps, store: Store, roots: string[], reach: Reach): Promise<void> => {
   const unknown = roots.filter((id) => store.ridOf(id) === undefined)
   if (unknown.length === 0) return

@@ -11,7 +11,7 @@ import { affordable, asOf, type Reader } from '../read/lists.ts'
 
 const MAX_EDGES = 20_000
 
-/** Places from the outer to the inner ones, each level by id, with counts and the edges between them. */
+/** Places from the outermost to the innermost, each level by id, with counts and the edges between them. */
 export const readTopologyGraph = async (
   deps: CatalogDeps,
   { region_id, max_nodes = 500, min_change }: TopologyGraphQuery,
@@ -66,8 +66,8 @@ const addTo = (counts: Counts, health_status: string, lifecycle_status: string, 
 type Counted = { countOf: (rid: string) => Counts; as_of: { watermark: string; time: string; lag_ms: number } }
 
 /**
- * What is below each of these places and may be seen: from the graph in memory, whose age `as_of` tells; by SQL while
- * there is none, and for a place of which the reader sees only parts.
+ * The visible resources below each of these places, from the graph in memory, whose age `as_of` states. SQL counts them
+ * while there is no graph, or for a place that the reader sees only partly.
  */
 export const countBelowEach = async (deps: CatalogDeps, rids: readonly string[], access: Access): Promise<Counted> => {
   const { types } = deps.registry
@@ -77,7 +77,7 @@ export const countBelowEach = async (deps: CatalogDeps, rids: readonly string[],
   const fresh = await asOf(deps.db, deps)
   for (const [rid, into] of counts)
     if (!store?.counts(types) || !addKnown(store, Number(rid), access, into)) rest.push(rid)
-  // Read at the moment of counting: nothing has waited since.
+  // Read at the moment of counting, with no await since.
   const held = store && rest.length < rids.length ? { watermark: store.watermark, lag_ms: deps.graph.lag() } : {}
   for (const { rid, health_status, lifecycle_status, n } of rest.length > 0
     ? await affordable(countBelow(deps.db, rest, access, types.topologyIds))
@@ -86,7 +86,10 @@ export const countBelowEach = async (deps: CatalogDeps, rids: readonly string[],
   return { countOf: (rid) => counts.get(rid) ?? none(), as_of: { ...fresh, ...held } }
 }
 
-/** Adds what memory knows of a place. False: it is too new, or the reader sees only a part below it. */
+/**
+ * Adds the counts that memory has for a place. Returns false if the place is too new, or the reader sees only part of
+ * it.
+ */
 const addKnown = (store: Store, place: number, access: Access, into: Counts): boolean => {
   if (!store.knows(place)) return false
   const type_ids = access === 'all' ? null : typesSeen(store, place, access)
@@ -97,7 +100,10 @@ const addKnown = (store: Store, place: number, access: Access, into: Counts): bo
   return true
 }
 
-/** The types of which all below a place is seen (null: of all); undefined when a limit names places below it. */
+/**
+ * The types of which everything below a place is visible (null: all types); `undefined` if a limit names places below
+ * it.
+ */
 const typesSeen = (store: Store, place: number, limits: Limit[]): ReadonlySet<number> | null | undefined => {
   const isAbove = (above: number, rid: number): boolean => {
     for (let at = rid; at !== 0; at = store.parentOf(at)) if (at === above) return true
@@ -106,7 +112,7 @@ const typesSeen = (store: Store, place: number, limits: Limit[]): ReadonlySet<nu
   const seen = new Set<number>()
   let all = false
   for (const { place_ids, type_ids } of limits) {
-    // Places that are nowhere have nothing below them.
+    // Unknown places have nothing below them.
     const outside = place_ids.map((id) => store.ridOf(id)).filter((rid) => rid === undefined || !isAbove(rid, place))
     if (outside.some((rid) => rid === undefined || !isAbove(place, rid))) continue
     if (outside.length > 0) return undefined

@@ -21,14 +21,14 @@ const PLACES: { path: string; operationId: string; level: Level; noun: string }[
   { path: '/v1/topology/segments', operationId: 'listSegments', level: 'segment_id', noun: 'segments' },
 ]
 
-/** Places, each with its content, as lists and as one graph. */
+/** Places with their content, as lists and as one graph. */
 export const topologyRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
   app.get(side.path('/v1/topology/graph'), {
     schema: {
       operationId: 'getTopologyGraph',
       summary: 'Read the graph of places',
       description:
-        'Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1',
+        'Returns regions, data centers, layers and segments with counts of their contents, their containment and the links between regions. Example: ?region_id=eu1',
       tags: side.tags,
       querystring: TopologyGraphQuery,
       response: { 200: TopologyGraph, ...errorReplies },

@@ -28,10 +28,10 @@ const TOOLS: Record<string, Tool> = {
   ...{ 'kubernetes.preview': previewSet, 'kubernetes.apply': applySet, 'kubernetes.undo': undoSet },
 }
 
-/** Sooner than it must be: a cancel is heard by the answer to a beat. */
+/** More often than required: the answer to a heartbeat carries a cancellation. */
 const BEAT_MS = 2000
 const LINES = 500
-/** More lines than these wait for the control plane to take some. */
+/** The job pauses above this many lines until the control plane accepts some. */
 const HELD = 2000
 const MAX_TEXT = 16_000
 const MAX_MESSAGE = 1000
@@ -54,8 +54,8 @@ export const removeLeft = ({ uid }: AgentFile): void => {
 }
 
 /**
- * Carries one piece of work through: it begins after its "started" was accepted, in a folder and an environment of its
- * own. Without an accepted beat for two heartbeats it interrupts itself, so a repeat by someone else never meets it.
+ * Runs one piece of work: it begins after its "started" report is accepted, in its own folder and environment. If no
+ * heartbeat is accepted for two heartbeat intervals, it interrupts itself, so a repeat elsewhere never overlaps it.
  */
 export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
   const { report, keep, fetch } = createReporter(work)
@@ -82,7 +82,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
       heard = Date.now()
       lines.splice(0, part.length)
     }
-    // A refusal says that the attempt is no longer ours.
+    // A refusal means that the attempt is no longer ours.
     const lost = status >= 400 || Date.now() - heard > 2000 * work.heartbeat_s
     if ((cancel_requested || lost) && !stop.signal.aborted) {
       say(`${work.node_id}: ${cancel_requested ? 'told to stop' : 'lost; stopping'}`)
@@ -99,7 +99,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   )
 
   const env = environmentOf(file, work.inputs.credentials, work.job)
-  // Shorter ones would mask parts of words.
+  // Masking shorter values would garble ordinary words.
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
   const log: Job['log'] = (text, { stream = 'log', level = 'info' } = {}) => {
     seq += 1
@@ -127,7 +127,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     clearInterval(timer)
     ended = true
     await beating
-    // All lines but the last part go before the end, whose message carries that.
+    // All lines except the last part are sent before the final message, which carries that part.
     while (lines.length > LINES) {
       const part = lines.splice(0, LINES)
       await report('heartbeat', { lines: part })

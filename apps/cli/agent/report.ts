@@ -8,22 +8,22 @@ type Phase = ExecutionResult['phase']
 type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'artifacts' | 'lines'>>
 export type Answer = { status: number; cancel_requested?: boolean; code?: string; detail?: string }
 
-/** Whoever stands in between may say so, too: the same again later. */
+/** Statuses after which the same request is sent again later; a proxy on the way may send them too. */
 const LATER = new Set([429, 500, 502, 503, 504])
 /** Every job fetches before it acts. */
 const UNTOUCHED = 'No change was made.'
 const ONE_MS = 10_000
 const LONGEST_WAIT_MS = 5000
-/** Silent for longer, it would be taken for lost. */
+/** A longer silence would make the attempt count as lost. */
 const LONGEST_ASKED_MS = 20_000
 
-/** The reports of one piece of work (operations.md 9.1), numbered; a repeat of one is the same message. */
+/** The numbered reports of one piece of work (operations.md 9.1); a repeat of a report is the same message. */
 export const createReporter = (work: Work) => {
   const { operation_id, node_id, attempt, generation, fence, results_url, artifacts_url, execution_token } = work
   const end = Date.parse(work.deadline_at)
   let sequence = 0
 
-  /** Sends until it is answered, at least once and to the end of the work's time; `once` gives up after one try. */
+  /** Sends until it gets an answer, at least once and until the work's time ends; `once` gives up after one try. */
   const send = async (url: string, init: RequestInit, once = false): Promise<Response | undefined> => {
     for (let wait = 200; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       const headers = { authorization: `Bearer ${execution_token}`, ...init.headers }
@@ -47,7 +47,7 @@ export const createReporter = (work: Work) => {
 
   return {
     report,
-    /** Announces what the job has made, then brings its bytes. */
+    /** Announces the job's artifact, then uploads its bytes. */
     keep: async (about: { name: string; kind: string; media_type: string }, bytes: Buffer) => {
       const sha256 = sha256Hex(bytes)
       const said = await report('progress', { artifacts: [{ ...about, size: bytes.length, sha256 }] })
@@ -57,7 +57,7 @@ export const createReporter = (work: Work) => {
       if (taken?.status !== 200) throw new Error(`${about.name} was not taken: ${taken?.status ?? said.status}.`)
       return { sha256 }
     },
-    /** The bytes under a digest, and no others. */
+    /** Fetches exactly the bytes with this digest. */
     fetch: async (sha256: string): Promise<Buffer> => {
       const answer = await send(`${artifacts_url}/${sha256}`, { method: 'GET' })
       if (answer?.status !== 200)

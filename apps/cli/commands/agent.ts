@@ -36,11 +36,11 @@ const proveIt: Command['run'] = async ({ out }, _, values): Promise<ExitCode> =>
   return broken === 0 && proofs.length > 0 ? EXIT.done : EXIT.failed
 }
 
-/** The runner: carries out the work of its pools where the tools and their credentials are. */
+/** The runner: carries out the work of its pools on the machine that has the tools and their credentials. */
 export const agentCommands: Command[] = [
   {
     name: 'agent',
-    about: 'Takes the work of its pools and runs it, until SIGTERM: then it ends what it has; again: it stops that.',
+    about: 'Takes work from its pools and runs it until SIGTERM: it then finishes its current work; a second SIGTERM stops that too.',
     examples: ['agent --file /etc/signalbox/agent.yaml', 'agent --file agent.yaml --once'],
     options: {
       file: { type: 'string', value: 'FILE', about: 'what this agent may do' },
@@ -54,7 +54,7 @@ export const agentCommands: Command[] = [
       const onSignal = () => {
         if (stop.signal.aborted) kill.abort()
         stop.abort()
-        context.out.note(kill.signal.aborted ? 'Stopping the work.' : 'Taking no more work; ending what is begun.')
+        context.out.note(kill.signal.aborted ? 'Stopping the work.' : 'Taking no more work; finishing current work.')
       }
       for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
       removeLeft(file)
@@ -89,13 +89,13 @@ export const agentCommands: Command[] = [
       endpoint: { type: 'string', value: 'URL', about: 'where the agent listens for work, if it does not ask for it' },
       nats: { type: 'string', value: 'URL', about: 'the NATS server with JetStream whose stream the agent reads' },
       concurrency: { type: 'string', value: 'N', about: 'how many pieces of work it does at once (1)' },
-      only: { type: 'string', value: 'CHECKS', about: 'these checks alone, by comma: claim,cancel' },
+      only: { type: 'string', value: 'CHECKS', about: 'only these checks, by comma: claim,cancel' },
     },
     run: proveIt,
   },
 ]
 
-/** One place: asks each pool in turn, and carries out what it gets. A refused identity ends the agent. */
+/** One of the agent's slots: asks each pool in turn and runs the work it gets. A refused identity ends the agent. */
 const takeTurns = async (
   { api, out }: Context,
   file: AgentFile,

@@ -3,7 +3,7 @@ import { usageError } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
 import { second, word, zoned } from '../terminal/output.ts'
 
-/** Where each log of acts is read. The logs of sign-ins and users have fewer columns. */
+/** The endpoint of each audit log. The logs of sign-ins and users have fewer columns. */
 const SOURCES: Record<string, string> = {
   operations: '/api/v1/audit',
   catalog: '/api/v1/audit/catalog',
@@ -29,7 +29,7 @@ const FILTERS = {
   to: { type: 'string', value: 'TIME', about: 'the time before which to stop' },
 } as const
 
-/** Who did what, to what, with which outcome: for auditors. */
+/** Who did what, to what, and with which outcome: for auditors. */
 export const auditCommands: Command[] = [
   {
     name: 'audit list',
@@ -58,7 +58,7 @@ export const auditCommands: Command[] = [
   },
 ]
 
-/** Rows are written as they come: a log of any length takes the memory of one page. */
+/** Writes rows as they arrive, so a log of any length takes the memory of one page. */
 async function exportRows({ api, out }: Context, _: string[], values: Values): Promise<void> {
   const { path, query } = sourceOf(values)
   let rows = 0
@@ -73,7 +73,7 @@ async function exportRows({ api, out }: Context, _: string[], values: Values): P
   out.note(`${rows} rows`)
 }
 
-/** The list that is read and its filters: those of people name them by `actor`, those of users by `user_id`. */
+/** The list to read and its filters: lists under `/admin/` filter by `user_id`, the others by `actor`. */
 const sourceOf = (values: Values) => {
   const source = text(values, 'source') ?? 'operations'
   const path = SOURCES[source] ?? ''

@@ -101,7 +101,7 @@ const countsOf = (counts: Record<string, number>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(', ')
 
-/** Each place under its container; an edge leads from the content to the container. */
+/** Each place under its container; an edge points from the content to the container. */
 const treeLines = ({ nodes, edges, truncated }: TopologyGraph): string[] => {
   const parents = new Map(edges.map(({ from, to }) => [from, to]))
   const known = new Set(nodes.map(({ resource_id }) => resource_id))

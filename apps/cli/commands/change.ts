@@ -13,7 +13,7 @@ const PATH = '/api/v1/admin/changes'
 
 export const isPending = (made: object | undefined): made is Pending => made !== undefined && 'change' in made
 
-/** Says that a second administrator must confirm, and how. */
+/** Says that a second administrator must confirm the change, and how. */
 export const waiting = ({ out }: Context, made: Pending): void =>
   out.one(
     made,
@@ -24,13 +24,13 @@ export const waiting = ({ out }: Context, made: Pending): void =>
     ],
   )
 
-/** Says when no second administrator checks what this one does. */
+/** Warns if no second administrator checks the changes. */
 export const tellControl = async ({ api, out }: Context): Promise<void> => {
   const { control } = await api.get<{ control: { notice: string | null } }>(`${PATH}?page_size=1`)
   if (control.notice) out.note(control.notice)
 }
 
-/** What a change does, in one line. */
+/** The effect of a change, in one line. */
 const sentence = ({ kind, subject, request }: Change): string => {
   const roles = subject.gives.join(', ') || 'no role'
   const scope = Object.values(request.scope ?? {}).join(' ')

@@ -7,16 +7,16 @@ import { minute, short, word, zoned } from '../terminal/output.ts'
 
 const pathOf = (id: string, what: string) => `/api/v1/resources/${encodeURIComponent(id)}/${what}`
 
-/** Questions about many resources at once: what is found, what depends on one, and what differs between two times. */
+/** Questions about many resources at once: searches, dependents, and differences between two times. */
 export const exploreCommands: Command[] = [
   {
     name: 'resource search',
     takes: 'WORDS',
-    about: 'Searches names, labels, owners, relations and attributes; each word from its beginning, the best first.',
+    about: 'Searches names, labels, owners, relations and attributes by word prefix, best match first.',
     examples: ['resource search "web eu1"', 'resource search 10.20.30 --type infra.host'],
     options: {
       type: { type: 'string', about: 'one type only' },
-      'owned-by': { type: 'string', value: 'RESOURCE', about: 'what this team or person owns' },
+      'owned-by': { type: 'string', value: 'RESOURCE', about: 'only resources of this team or person' },
       limit: { type: 'string', value: 'N', about: 'how many at most (20, up to 100)' },
     },
     run: async ({ api, out }, [q = ''], values) => {
@@ -36,7 +36,7 @@ export const exploreCommands: Command[] = [
   {
     name: 'resource impact',
     takes: 'RESOURCE',
-    about: 'Lists what would be affected if a resource failed, with the effect and the path to each.',
+    about: 'Lists the resources that would be affected if a resource failed, with the effect and the path to each.',
     examples: ['resource impact eu1-web-01', 'resource impact eu1-web-01 --distance 1'],
     options: {
       distance: { type: 'string', value: 'N', about: 'steps from the resource at most' },
@@ -63,11 +63,11 @@ export const exploreCommands: Command[] = [
   {
     name: 'resource diff',
     takes: 'RESOURCE',
-    about: 'Lists what differs between two times in a resource and all below it: what, by whom, by which operation.',
+    about: 'Lists the differences between two times in a resource and everything below it: what changed, by whom, by which operation.',
     examples: ['resource diff eu1 --from 2026-01-31T12:00:00Z', 'resource diff eu1 --from T1 --to T2 -o json'],
     options: {
       from: { type: 'string', value: 'TIME', about: 'the earlier time, RFC 3339 (required)' },
-      to: { type: 'string', value: 'TIME', about: 'the later time; now if it is left out' },
+      to: { type: 'string', value: 'TIME', about: 'the later time; now by default' },
     },
     run: async ({ api, out, all }, [id = ''], values) =>
       out.list(

@@ -101,7 +101,7 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
   },
 })
 
-/** Tells whoever interrupts an import that its job continues, and how to take it up again. */
+/** Tells a person who interrupts an import that its job continues, and how to resume it. */
 const resuming = ({ out, dry_run }: Context, key: string) => {
   let job: string | undefined
   const tell = () => {
@@ -198,7 +198,7 @@ const isWhole = (values: Values): boolean =>
 const containerOf = async ({ api }: Context, given: string | undefined) =>
   given === undefined ? undefined : api.get<ResourceView>(`/api/v1/resources/${encodeURIComponent(given)}`)
 
-/** The part of a file that the options ask for, as --map changes it. */
+/** The part of a file that the options select, as --map changes it. */
 const chosen = ({ found, digest }: ReturnType<Read>, values: Values, file: string) => {
   if (found.items.length === 0)
     throw new SourceError(

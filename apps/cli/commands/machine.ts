@@ -31,7 +31,7 @@ export const machineCommands: Command[] = [
   {
     name: 'machine create',
     takes: 'NAME',
-    about: 'Makes a machine without rights; grant it a role with signalbox user grant machine:NAME ROLE.',
+    about: 'Creates a machine without rights; grant it a role with signalbox user grant machine:NAME ROLE.',
     examples: ['machine create ci-deploy --owner olga,eva'],
     options: { owner: { type: 'string', value: 'NAMES', about: 'the people who answer for it, by comma' } },
     run: async (context, [name = ''], values) => {
@@ -53,9 +53,9 @@ export const machineCommands: Command[] = [
     ],
     options: {
       permissions: { type: 'string', value: 'LIST', about: 'what the key permits, by comma' },
-      days: { type: 'string', value: 'N', about: 'days until it ends; 90 unless said' },
-      networks: { type: 'string', value: 'LIST', about: 'from where alone it may be used, by comma: 203.0.113.0/24' },
-      overlap: { type: 'string', value: 'SECONDS', about: 'how long the old key still works; a day unless said' },
+      days: { type: 'string', value: 'N', about: 'days until it expires; 90 by default' },
+      networks: { type: 'string', value: 'LIST', about: 'the only networks that may use it, by comma: 203.0.113.0/24' },
+      overlap: { type: 'string', value: 'SECONDS', about: 'how long the old key still works; a day by default' },
     },
     run: async (context, [action = '', name = '', key = ''], values) => {
       const act = ACTIONS[action]
@@ -66,7 +66,7 @@ export const machineCommands: Command[] = [
   {
     name: 'machine disable',
     takes: 'NAME',
-    about: 'Ends every token of a machine; it gets no new one.',
+    about: 'Ends every token of a machine and issues no new one.',
     examples: ["machine disable ci-deploy --reason 'key leaked'"],
     options: { reason: { type: 'string', value: 'TEXT', about: 'why; recorded' } },
     run: async (context, [name = ''], values) => {
@@ -106,7 +106,7 @@ const ACTIONS: Record<string, Act> = {
   },
 }
 
-/** The key, once; and the change that it waits for. */
+/** Shows the key, once, and the change that it waits for. */
 const show = async (context: Context, username: string, made: (Made | Pending) & { key?: string }) => {
   const line = made.key === undefined ? 'The key was shown before.' : `Key of ${username}, shown once: ${made.key}`
   if (isPending(made)) {

@@ -27,7 +27,7 @@ export const resourceCommands: Command[] = [
     options: {
       filter: { type: 'string', value: 'EXPR', about: 'the filter language of the API' },
       type: { type: 'string', about: 'one type only' },
-      'owned-by': { type: 'string', value: 'RESOURCE', about: 'what this team or person owns' },
+      'owned-by': { type: 'string', value: 'RESOURCE', about: 'only resources of this team or person' },
     },
     run: async ({ api, out, all }, _, values) =>
       out.list(
@@ -144,7 +144,7 @@ export const resourceCommands: Command[] = [
   },
 ]
 
-/** The resource as it is now; with the intent that its change became; or as it would be. */
+/** The current resource; with the intent that its change became; or the resource as it would be. */
 type Written = ResourceDocument | Static<typeof Accepted> | Static<typeof Validated>
 
 const tried = ({ dry_run }: Context, path: string): string => (dry_run ? `${path}?validate_only=true` : path)

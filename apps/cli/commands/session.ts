@@ -12,8 +12,7 @@ import { minute, short, zoned } from '../terminal/output.ts'
 
 type Session = Static<typeof SessionView>
 
-/** The provider that a person means who names none. */
-/** The provider that was named, or the only one. */
+/** The named provider, or the only one. */
 const providerOf = async ({ open }: Pick<Api, 'open'>, given: string | undefined): Promise<string> => {
   const { items } = await open<{ items: { id: string }[] }>('/v1/providers')
   const ids = items.map(({ id }) => id)
@@ -43,7 +42,7 @@ const keyIn = (file: string): string => {
 const askCode: AskCode = (again) =>
   ask(again ? 'The code was refused. Next code:' : 'code of your authenticator app:', 'Sign in at a terminal.')
 
-/** Signs in the way that the options name; answers as whom. */
+/** Signs in as the options say; returns the name of the user. */
 const signIn = async ({ api, out }: Context, given: string | undefined, values: Values): Promise<string> => {
   if (values.sso === true) {
     const show = (address: string) =>
@@ -58,7 +57,7 @@ const signIn = async ({ api, out }: Context, given: string | undefined, values: 
   return name
 }
 
-/** The signed-in person, and a way to every endpoint that has no command of its own. */
+/** The signed-in person, and access to every endpoint that has no command. */
 export const sessionCommands: Command[] = [
   {
     name: 'login',

@@ -57,7 +57,7 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   },
 ]
 
-/** The page of the object with this id, whole or by its end. */
+/** The page of the object whose id is or ends with this. */
 const pathOf = async ({ api }: Context, given: string): Promise<string> => {
   const [operations, intents] = await Promise.all([
     api.list<OperationSummary>('/api/v1/operations', { page_size: '500' }, false),

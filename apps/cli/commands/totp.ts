@@ -6,11 +6,11 @@ import { minute } from '../terminal/output.ts'
 
 const PATH = '/api/v1/users/me/totp'
 
-/** One's own authenticator app. */
+/** The signed-in person's authenticator app. */
 export const totpCommands: Command[] = [
   {
     name: 'totp show',
-    about: 'Whether you have an authenticator app.',
+    about: 'Shows whether you have an authenticator app.',
     examples: ['totp show'],
     run: async ({ api, out }) =>
       out.one(await api.get<TotpView>(PATH), 'active', ({ active, created_at, last_used_at }) => [
@@ -22,7 +22,7 @@ export const totpCommands: Command[] = [
   {
     name: 'totp set',
     about:
-      'Sets an authenticator app up, in place of the one before. Sign in first: it takes a sign-in of the last 5 min.',
+      'Sets up an authenticator app, replacing the previous one. It needs a sign-in within the last 5 min.',
     examples: ['totp set'],
     run: async ({ api, out }) => {
       const { uri, secret, setup } = await api.post<TotpSetup>(`${PATH}/setup`, {})
@@ -35,7 +35,7 @@ export const totpCommands: Command[] = [
   },
   {
     name: 'totp remove',
-    about: 'Removes your authenticator app; it takes a sign-in of the last 5 min.',
+    about: 'Removes your authenticator app. It needs a sign-in within the last 5 min.',
     examples: ['totp remove', 'totp remove --yes'],
     run: async ({ api, out, yes }) => {
       if (!yes) await confirm('Sign in by password alone from now on?')

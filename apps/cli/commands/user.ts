@@ -36,7 +36,7 @@ export const userCommands: Command[] = [
   {
     name: 'user create',
     takes: 'NAME',
-    about: 'Makes an account, with --role everywhere if given, and prints its one-time link or the change that waits.',
+    about: 'Creates an account, with --role everywhere if given, and prints its one-time link or the pending change.',
     examples: ['user create eva --role approver'],
     options: { role: { type: 'string', about: 'the role to grant' } },
     run: async (context, [username = ''], values) => {
@@ -76,12 +76,12 @@ export const userCommands: Command[] = [
     'recovery',
     'Ends all passkeys, sessions and the password of an account, and asks for a new link.',
   ),
-  acting('disable', 'Ends every session of an account; nobody signs in with it any more.'),
+  acting('disable', 'Ends every session of an account and blocks its sign-in.'),
   acting('enable', 'Lets a disabled account sign in again.'),
   {
     name: 'user unlock',
     takes: 'NAME',
-    about: 'Forgets the failed sign-ins of an account.',
+    about: 'Clears the failed sign-ins of an account.',
     examples: ['user unlock eva'],
     run: async (context, [given = '']) => {
       const { id, username } = await find(context, given)
@@ -131,7 +131,7 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
   }
 }
 
-/** The account of this very name or id. */
+/** The account with exactly this name or id. */
 export const find = async ({ api }: Context, given: string): Promise<User> => {
   const users = await api.list<User>('/api/v1/admin/users', { q: given, page_size: '500' }, true)
   const found = users.find(({ id, username }) => id === given || username === given)

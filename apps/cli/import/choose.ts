@@ -3,7 +3,7 @@ import type { Found } from './items.ts'
 import { createLedger } from './loss.ts'
 import { SourceError } from './source.ts'
 
-/** Names of types or of the source's kinds: what alone is taken, if said, and what is not. */
+/** Names of types or of the source's kinds: the only ones to take, if given, and those to leave out. */
 export type Choice = { only: readonly string[]; leave_out: readonly string[] }
 
 /**

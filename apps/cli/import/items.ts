@@ -2,7 +2,7 @@ import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import { createLedger, type Ledger } from './loss.ts'
 import { SourceError } from './source.ts'
 
-/** The items that a reader makes of a file, and its account of everything that is not in them. */
+/** The items that a reader makes of a file, and the ledger of everything that is not in them. */
 export type Found = {
   items: ImportItem[]
   /** How many items there are of each kind without a rule. */
@@ -16,7 +16,7 @@ export type Container = { resource_id: string; type_key: string }
 export type Options = {
   /** Names the source; ids are unique in it. */
   source: string
-  /** The resource into which goes what has no container of its own. */
+  /** The container for items that have none. */
   into: Container | undefined
 }
 export type Reader = (documents: readonly unknown[], options: Options) => Found
@@ -35,14 +35,14 @@ export const wholeOf = (value: unknown): number | undefined => {
 }
 export const positiveOf = (value: unknown): number | undefined => wholeOf(value) || undefined
 
-/** Only the members that have a value: what a source does not say stays as it is. */
+/** Only the members that have a value, so that members absent from the source stay as they are. */
 export const some = (members: Fields): Fields =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null))
 
 const LABEL = /^[A-Za-z0-9._-]{0,63}$/
 const LABEL_KEY = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\/)?[A-Za-z0-9._-]{1,63}$/
 
-/** What holds no value: it is the same as a field that is not there. */
+/** Whether a field holds no value, which equals a missing field. */
 export const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
@@ -52,8 +52,8 @@ export const isEmpty = (value: unknown): boolean =>
 export const isLabelKey = (key: string): boolean => LABEL_KEY.test(key)
 
 /**
- * Marks of a source as labels. A value that does not fit a label becomes an annotation; marks whose key fits neither are
- * kept together in one annotation, as JSON.
+ * Turns a source's tags into labels. A value that does not fit a label becomes an annotation. Tags whose key fits
+ * neither are kept together in one annotation, as JSON.
  */
 export const marksOf = (marks: unknown, others = 'signalbox/marks'): Pick<ImportItem, 'labels' | 'annotations'> => {
   const pairs = Object.entries(fieldsOf(marks)).filter(([, value]) => value !== undefined && value !== null)
@@ -71,13 +71,13 @@ export const marksOf = (marks: unknown, others = 'signalbox/marks'): Pick<Import
     ...(notes.length > 0 && { annotations: Object.fromEntries(notes) as Record<string, string> }),
   }
 }
-/** A resource has at most 64 labels; importers add some of their own. */
+/** A resource has at most 64 labels; importers add some themselves. */
 const MAX_LABELS = 50
 
-/** Any name as a label value. */
+/** Turns any name into a label value. */
 export const labelOf = (text: string): string => text.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(0, 63)
 
-/** Gathers items and the account of the rest while a reader goes through its file. */
+/** Gathers items and the ledger of the rest while a reader goes through its file. */
 export const collect = () => {
   const items = new Map<string, ImportItem>()
   const ledger = createLedger()
@@ -91,20 +91,20 @@ export const collect = () => {
     from: (kind: string, fields: Fields): void => {
       origin = { kind, fields }
     },
-    /** Throws if the id exists already: the file does not tell which of them is meant. */
+    /** Throws if the id already exists, because the file does not say which item is meant. */
     add: (item: ImportItem): void => {
       if (items.has(item.external_id)) throw new SourceError(`${item.external_id} is in it twice`)
       if (item.external_id.length > 512) throw new SourceError(`an id is too long: ${item.external_id.slice(0, 80)}…`)
       items.set(item.external_id, item)
       if (origin) origins.set(item.external_id, origin)
     },
-    /** Adds a container that many items name, the first time only. */
+    /** Adds a container that many items name; only the first call adds it. */
     ensure: (item: ImportItem): string => {
       if (!items.has(item.external_id)) items.set(item.external_id, item)
       return item.external_id
     },
     skip: (kind: string, reason: string): void => ledger.leaveOut(kind, reason),
-    /** A whole row that becomes no item although it should. */
+    /** Records a whole row that becomes no item although it should. */
     lose: (kind: string, reason: string): void => ledger.leaveOut(kind, reason, { lost: true }),
     /** The type and kind of an item whose kind has no rule; its fields are kept in attributes. */
     generic: (provider: string, kind: string): Pick<ImportItem, 'type_key' | 'desired_state'> => {
@@ -118,8 +118,8 @@ export const collect = () => {
 export type Collected = ReturnType<typeof collect>
 
 /**
- * Names are unique in one container and type: a later item of the same name gets its id behind it, and keeps its own name
- * as the name to show.
+ * Names are unique within a container and type. A later item of the same name gets its id appended and keeps its name
+ * as the display name.
  */
 const unique = (items: ImportItem[]): ImportItem[] => {
   const taken = new Set<string>()
@@ -137,8 +137,8 @@ const unique = (items: ImportItem[]): ImportItem[] => {
 }
 
 /**
- * Items with containers before their contents, and targets of edges before the items that name them where no circle
- * forbids it. A circle of containers is a mistake in the file.
+ * Orders items with containers before their contents, and targets of edges before the items that name them unless a
+ * cycle forbids it. A cycle of containers is a mistake in the file.
  */
 export const containersFirst = (items: readonly ImportItem[]): ImportItem[] => {
   const byId = new Map(items.map((item) => [item.external_id, item]))

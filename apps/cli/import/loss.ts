@@ -1,5 +1,5 @@
 /**
- * What becomes of a field that no rule reads. `untyped` is kept as it is, without a type; `computed` repeats other fields
+ * The fate of a field that no rule reads. `untyped` is kept as it is, without a type; `computed` repeats other fields
  * of the source; `withheld` is a secret, which is never read; `lost` is in no item.
  */
 export type Fate = 'untyped' | 'computed' | 'withheld' | 'lost'
@@ -34,5 +34,5 @@ export type Ledger = ReturnType<typeof createLedger>
 
 const SECRET =
   /pass(word|phrase|wd)|secret|token|private_?key|psk|preshared|credential|api_?key|access_?key|ciphertext|key_pem|kube_?config|connection_string|user_data/i
-/** Whether a field of this name holds a secret, as far as its name tells. */
+/** Whether a field's name suggests that it holds a secret. */
 export const isSecretName = (name: string): boolean => SECRET.test(name)

@@ -1,18 +1,18 @@
 import { type Fields, fieldsOf, isFields, listOf, textOf } from './items.ts'
 import { SourceError } from './source.ts'
 
-/** Kubernetes objects as files hold them: shared by the importer and the demo. */
+/** Kubernetes objects as they appear in files: shared by the importer and the demo. */
 export type Manifest = Fields & {
   kind: string
   name: string
   namespace: string
-  /** Its name is made anew for each creation, so it identifies no existing object. */
+  /** Each creation generates a new name, so the name identifies no existing object. */
   generated: boolean
 }
 
 const NAME = /^[a-z0-9]([a-z0-9._:-]{0,251}[a-z0-9])?$/i
 
-/** Every object of the documents, lists unfolded. What has no kind is no manifest. */
+/** Every object of the documents, with lists unfolded. A document without a kind is not a manifest. */
 export const manifestsOf = (documents: readonly unknown[]): Manifest[] =>
   documents.flatMap((one, index) => unfold(one, 0, `document ${index + 1}`))
 
@@ -63,7 +63,7 @@ export const portOf = (service: Manifest): number | undefined => {
   return typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined
 }
 
-/** `cart:7070`, `cart.shop.svc:7070`, `http://cart:7070/x`: the host part that may name a service, and its namespace. */
+/** `cart:7070`, `cart.shop.svc:7070`, `http://cart:7070/x`: the host that may name a service, and its namespace. */
 export const hostsIn = (workload: Manifest, only: (name: string) => boolean): { host: string; namespace: string }[] =>
   containersOf(workload).flatMap((container) =>
     listOf(container.env).flatMap((variable) => {
@@ -76,6 +76,6 @@ export const hostsIn = (workload: Manifest, only: (name: string) => boolean): { 
     }),
   )
 
-/** The tag of an image, without its digest; `latest` when it has none. */
+/** The tag of an image, without its digest; `latest` if it has none. */
 export const releaseOf = (image: string): string =>
   /:([\w][\w.-]{0,127})$/.exec(image.split('@')[0] ?? image)?.[1] ?? 'latest'

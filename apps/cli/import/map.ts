@@ -6,7 +6,7 @@ import { type Found, fieldsOf, labelOf } from './items.ts'
 import { withRest } from './rest.ts'
 import { SourceError } from './source.ts'
 
-/** A person's rule for one kind of the source, which takes precedence over the reader's. */
+/** A user's rule for one kind of the source, which takes precedence over the reader's. */
 type Rule = { type_key: string; fields: Map<string, string> }
 export type Overrides = ReadonlyMap<string, Rule>
 
@@ -14,9 +14,9 @@ const TYPE_KEY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
 const TARGET = /^\/(name|display_name|owner|lifecycle_status|(labels|annotations|desired_state|observed_state)\/.+)$/
 
 /**
- * Reads `--map` (catalog.md 13): YAML or JSON, from kind of the source (Kubernetes kind, Terraform resource type,
- * NetBox model) to `type_key` and `fields`. Each maps a field of the source (names with dots, or a JSON pointer) to a
- * JSON pointer in the item.
+ * Reads `--map` (catalog.md 13): YAML or JSON that maps a kind of the source (Kubernetes kind, Terraform resource type,
+ * NetBox model) to `type_key` and `fields`. Each entry of `fields` maps a field of the source (dotted names or a JSON
+ * pointer) to a JSON pointer in the item.
  */
 export const readOverrides = (file: string): Overrides => {
   let document: unknown
@@ -25,7 +25,7 @@ export const readOverrides = (file: string): Overrides => {
   } catch (error) {
     throw new SourceError((error as Error).message.split('\n')[0])
   }
-  if (!isObject(document)) throw new SourceError('it is no object from kinds to rules')
+  if (!isObject(document)) throw new SourceError('it is not an object from kinds to rules')
   return new Map(Object.entries(document).map(([kind, rule]) => [kind, ruleOf(kind, rule)]))
 }
 
@@ -45,8 +45,8 @@ const ruleOf = (kind: string, rule: unknown): Rule => {
 }
 
 /**
- * The items with a person's choices over those of the reader. Members made for another type are dropped: its states
- * would not fit. Kinds that are mapped are known, so they are no longer generic.
+ * Applies a user's choices over those of the reader. Members made for another type are dropped, because its states
+ * would not fit. Mapped kinds are known, so they are no longer generic.
  */
 export const applyOverrides = (found: Found, overrides: Overrides): Found => {
   const generic = new Map([...found.generic].filter(([kind]) => !overrides.has(kind)))
@@ -64,7 +64,7 @@ export const applyOverrides = (found: Found, overrides: Overrides): Found => {
   return { ...found, items, generic, notes: [...found.notes, ...notes] }
 }
 
-/** The fields that the old type held and the rule sends nowhere, as annotations. */
+/** Keeps as annotations the fields that the old type held and the rule does not map. */
 const keeping = (item: ImportItem, made: ImportItem, { fields }: Rule, { ledger }: Found, kind: string): ImportItem => {
   const sent = new Set(
     [...fields.keys()].map((field) => tokensOf(field.startsWith('/') ? field : `/${field.replaceAll('.', '/')}`)[0]),
@@ -95,7 +95,7 @@ const LENGTHS: Record<string, number> = {
   annotations: 4096,
 }
 
-/** What is not a state holds texts; what is none cannot go there. */
+/** Targets outside the state hold texts; a value that is not a scalar cannot go there. */
 const textFor = ([name = '']: readonly string[], value: unknown): string | undefined => {
   if (!['string', 'number', 'boolean'].includes(typeof value)) return undefined
   return name === 'labels' ? labelOf(String(value)) : String(value).slice(0, LENGTHS[name])

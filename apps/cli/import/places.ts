@@ -1,7 +1,7 @@
 import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import type { Collected } from './items.ts'
 
-/** The region and data center that a cloud's names stand for, made when they are first named. */
+/** The region and data center that a cloud's names refer to, created on first use. */
 export const placeOf = (found: Collected, region: string | undefined, zone: string | undefined): string | undefined => {
   if (region === undefined || zone === undefined) return undefined
   const above: ImportItem = {

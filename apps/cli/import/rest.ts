@@ -6,11 +6,11 @@ import { isSecretName, type Ledger } from './loss.ts'
 export type Rest = {
   ledger: Ledger
   kind: string
-  /** Of annotations: `netbox.dev/`. */
+  /** The prefix of annotations: `netbox.dev/`. */
   prefix: string
   /** The item's type has open attributes. */
   open: boolean
-  /** Names that are no secrets here, whatever they sound like. */
+  /** Names that are not secrets here, even if they sound like it. */
   plain?: RegExp
 }
 
@@ -20,8 +20,8 @@ const MAX_TEXT = 65_536
 const MAX_NESTING = 16
 
 /**
- * Keeps all fields that no rule has read: as attributes where the type has them, else as annotations. Secrets stay out,
- * and what is too large for a resource is named as lost.
+ * Keeps all fields that no rule has read: as attributes if the type has them, otherwise as annotations. Secrets stay
+ * out, and fields that are too large for a resource are recorded as lost.
  */
 export const withRest = (item: ImportItem, fields: Fields, rest: Rest): ImportItem => {
   const kept = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
@@ -60,7 +60,7 @@ const withNotes = (item: ImportItem, fields: [string, unknown][], rest: Rest): I
     const key = `${rest.prefix}${name}`
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     const size = bytes(key) + bytes(text)
-    if (!isLabelKey(key)) lose(item, name, 'its name is no key of an annotation', rest)
+    if (!isLabelKey(key)) lose(item, name, 'its name cannot be an annotation key', rest)
     else if (size > room) lose(item, name, `annotations have no room for its ${size} bytes`, rest)
     else {
       room -= size
@@ -75,7 +75,7 @@ const bytes = (text: string): number => Buffer.byteLength(text)
 const lose = ({ external_id }: ImportItem, name: string, reason: string, { ledger, kind }: Rest): void =>
   ledger.field('lost', kind, name, reason.replace(/\d+ bytes/, 'bytes'), external_id)
 
-/** The value without members that are secrets by their name, at any depth. */
+/** The value without members whose names suggest secrets, at any depth. */
 const withoutSecrets = (value: unknown, path: string, item: ImportItem, rest: Rest): unknown => {
   if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, path, item, rest))
   if (!isFields(value)) return value
@@ -91,7 +91,7 @@ const withoutSecrets = (value: unknown, path: string, item: ImportItem, rest: Re
   )
 }
 
-/** A state holds no null in a list, no U+0000 and no deep nesting: such a value is kept as its JSON text. */
+/** A state holds no null in a list, no U+0000 and no deep nesting; such a value is kept as its JSON text. */
 const storable = (value: unknown): unknown => {
   if (typeof value !== 'object' && !(typeof value === 'string' && value.includes('\u0000'))) return value
   return hasHole(value, 0) ? JSON.stringify(value) : value

@@ -20,15 +20,15 @@ export type Plan = {
   size: number
   options: ImportOptions
   dry_run: boolean
-  /** Each job has a key of its own, derived from this one and from its items: the same run again finds its jobs. */
+  /** Each job's key is derived from this key and from the job's items, so repeating the run finds its jobs. */
   key: string
   onBatch: (batch: BatchDone) => void
-  /** Told how many items of all have a result. */
+  /** Called with the number of items that have a result. */
   onProgress?: (done: number) => void
-  /** Told of each job that the catalog has taken. */
+  /** Called for each job that the catalog has accepted. */
   onJob?: (job_id: string) => void
 }
-/** One job or request that is done: how many items are done with it, of how many, and what became of its own. */
+/** One finished job or request: how many items are done so far, out of how many, and the results of its items. */
 export type BatchDone = {
   batch: number | string
   done: number
@@ -37,24 +37,25 @@ export type BatchDone = {
   results: ImportResult[]
 }
 type Batch = {
-  items: ImportItem[] /** The first of them are here only so that the others find their containers. */
+  items: ImportItem[] /** The first of them are included only so that the others find their containers. */
   context: number
 }
 
-/** Of a request that is answered at once. */
+/** Limits of a request that is answered at once. */
 const MAX_ITEMS = 200
 const MAX_BYTES = 900_000
-/** How often one request is sent while the catalog says that it may be: some minutes. */
+/** How often one request is sent while the catalog allows a repeat: enough for some minutes. */
 const TRIES = 30
 const LONGEST_WAIT_MS = 5000
 const FOLLOW_MS = 200
 
-/** How many items go into the next batch: fewer after one that was too much for the catalog, then again more. */
+/** How many items go into the next batch: fewer after a batch that was too much for the catalog, then more again. */
 type Pace = { size: number }
 
 /**
- * Sends the items, containers first: as jobs, one after the other, which the catalog makes by itself even if this client
- * ends. What names a target of a later job is sent once more at the end. A dry run is compared in requests instead.
+ * Sends the items, containers first, as jobs, one after the other. The catalog completes a job even if this client
+ * ends. Items that name a target of a later job are sent once more at the end. A dry run compares them in requests
+ * instead.
  */
 export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
   const sorted = containersFirst(plan.items)
@@ -92,7 +93,7 @@ export const outcomesOf = (results: readonly ImportResult[]): Record<string, num
 
 type Answered = { number: number; answers: ImportResult[] }
 
-/** All items as jobs; the next begins when the one before has ended. */
+/** Sends all items as jobs; each begins when the one before has ended. */
 async function* taken(
   sorted: readonly ImportItem[],
   plan: Plan,
@@ -130,7 +131,7 @@ const runJob = async (
   }
 }
 
-/** Asks again while the catalog says that the same may be asked again. */
+/** Retries while the catalog says that the same request may be repeated. */
 const patiently = async <T>(act: () => Promise<T>): Promise<T> => {
   for (let tries = 1; ; tries++) {
     try {
@@ -143,7 +144,7 @@ const patiently = async <T>(act: () => Promise<T>): Promise<T> => {
   }
 }
 
-/** All items of a dry run, in requests. It is not stored, so each brings along the containers that it needs. */
+/** Compares all items of a dry run in requests. No items are stored, so each request includes the needed containers. */
 async function* compared(sorted: readonly ImportItem[], plan: Plan): AsyncGenerator<Answered, void, undefined> {
   const byId = new Map(sorted.map((item) => [item.external_id, item]))
   const size = Math.min(plan.size, MAX_ITEMS - 50)
@@ -157,7 +158,7 @@ async function* compared(sorted: readonly ImportItem[], plan: Plan): AsyncGenera
   }
 }
 
-/** Compares one batch, its first items at least. undefined: it was too much, so less is to be sent. */
+/** Compares one batch, or at least its first items. `undefined` if it was too much, so fewer items must be sent. */
 const compare = async (
   { api, source, options }: Plan,
   { items, context }: Batch,
@@ -183,14 +184,14 @@ const compare = async (
   }
 }
 
-/** A dry run's containers have taken all the time of the request. */
+/** The containers of a dry run took all the time of the request. */
 const tooSlow = () => {
   const error = new CliError(EXIT.error, 'failed   The catalog is too busy to look at a single item in time.')
   error.retry_after_ms = LONGEST_WAIT_MS
   return error
 }
 
-/** The items of one batch; those of a dry run bring along the containers that stand before them. */
+/** The items of one batch; those of a dry run include the containers that precede them. */
 const batchFrom = (
   sorted: readonly ImportItem[],
   from: number,
@@ -215,7 +216,7 @@ const batchFrom = (
   return { items: [...context.values(), ...own], context: context.size }
 }
 
-/** The containers of an item within the file, the outermost first. */
+/** The containers of an item within the file, outermost first. */
 const containersOf = (item: ImportItem, byId: ReadonlyMap<string, ImportItem>): ImportItem[] => {
   const above: ImportItem[] = []
   for (let at = byId.get(item.parent_external_id ?? ''); at; at = byId.get(at.parent_external_id ?? ''))
@@ -223,7 +224,7 @@ const containersOf = (item: ImportItem, byId: ReadonlyMap<string, ImportItem>): 
   return above
 }
 
-/** In a dry run a target of another batch is not there; it will be. */
+/** In a dry run, a target in another batch does not exist yet, but will. */
 const forgetOthers = (results: Map<string, ImportResult>, items: readonly ImportItem[]): void => {
   for (const { external_id, relationships = [] } of items) {
     const result = results.get(external_id)

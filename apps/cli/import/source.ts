@@ -4,11 +4,11 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import { scanJson } from '../../shared/data/json.ts'
 import type { AppError } from '../../shared/errors.ts'
 
-/** What may be read from a file that nobody here wrote: far more than any real one, far less than a trap needs. */
+/** Limits for reading an untrusted file: far more than any real file has, far less than a malicious one needs. */
 export const BOUNDS = { bytes: 64 * 1_048_576, yaml_bytes: 16 * 1_048_576, documents: 10_000, depth: 100, aliases: 100 }
 const JSON_BOUNDS = { depth: BOUNDS.depth, keys: 10_000_000, items: 10_000_000, string_bytes: 4 * 1_048_576 }
 
-/** Raised when a file is not what a reader can take; the message says what and where. */
+/** Thrown if a reader cannot accept a file; the message says why and where. */
 export class SourceError extends Error {}
 
 export const digestOf = (text: string): string => `sha256:${sha256Hex(text)}`
@@ -24,7 +24,7 @@ export const readSource = (file: string): string => {
   } catch (error) {
     if (error instanceof SourceError) throw error
     if ((error as { code?: string }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-      throw new SourceError('it is not text in UTF-8')
+      throw new SourceError('it is not UTF-8 text')
     throw new SourceError(`it cannot be read: ${(error as Error).message}`)
   }
 }
@@ -32,7 +32,7 @@ export const readSource = (file: string): string => {
 const tooLarge = (bytes: number) => `it is larger than ${bytes / 1_048_576} MiB; import it in parts`
 
 /**
- * All documents of a YAML or JSON text, without what a trap is made of: doubled members, deep nesting, anchors that
+ * All documents of a YAML or JSON text. Rejects the means of an attack: duplicate members, deep nesting, anchors that
  * grow without end, too many documents.
  */
 export const parseSource = (text: string): Source => {
@@ -42,7 +42,7 @@ export const parseSource = (text: string): Source => {
   if (start === '{' || start === '[') {
     const json = parseJson(text)
     if (json.ok) return { documents: [json.value], digest }
-    // Flow collections are YAML too; what is neither is told in the words of JSON.
+    // Flow collections are YAML too; a text that is neither gets the JSON error.
     if (Buffer.byteLength(text) > BOUNDS.yaml_bytes) throw json.error
     try {
       return { documents: parseYaml(text), digest }

@@ -2,7 +2,7 @@ import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 
 const SHOWN = 5
 
-/** What depends on the targets of a plan, one line for each type and health. */
+/** The resources that depend on the targets of a plan, one line for each type and health. */
 export const affectedLines = (affected: Affected | null): string[] => {
   if (!affected || affected.total === 0) return []
   const { total, at_least, unhealthy, groups } = affected

@@ -43,11 +43,11 @@ export const evidenceCommands: Command[] = [
     takes: 'OP',
     about: 'Prints the whole chain with its signed head, as evidence verify reads it.',
     examples: ['evidence export 77b0aa > evidence.jsonl', 'evidence export 77b0aa --approved > bundle.jsonl'],
-    options: { approved: { type: 'boolean', about: 'append what was approved, so that it can be read offline' } },
+    options: { approved: { type: 'boolean', about: 'append the approved subjects, so that they can be read offline' } },
     run: async ({ api, ...context }, [given = ''], { approved }) => {
       const path = `/api/v1/operations/${await operationId({ api, ...context }, given)}`
       const passed: unknown[] = []
-      // Read before the chain, which so states all of them.
+      // Read before the chain, so that the chain covers all of them.
       const { items } = approved ? await api.get<GateList>(`${path}/gates?${PASSED}`) : { items: [] }
       for (const { gate_id } of items) passed.push((await api.get<Gate>(`${path}/gates/${gate_id}`)).subject)
       process.stdout.write(await api.get<string>(`${path}/evidence?format=jsonl`))
@@ -56,7 +56,7 @@ export const evidenceCommands: Command[] = [
   },
   {
     name: 'evidence keys',
-    about: 'Prints the public keys of exports, for evidence verify --keys. Keep them apart from the exports.',
+    about: 'Prints the public keys of exports, for evidence verify --keys. Store them separately from the exports.',
     examples: ['evidence keys > keys.json'],
     run: async ({ api, out }) => {
       out.print(JSON.stringify(await api.get('/api/v1/evidence/keys'), null, 2))
@@ -109,7 +109,7 @@ const endOf = ({ ended }: Held): string =>
     ? `ENDED    ${ended.status ?? 'as the last record says'}, ${moment(ended.at)}`
     : 'NOT ENDED  No record of an end: the chain continues, or was cut where it was signed.'
 
-/** What was approved, if the file brings it; a subject that a later change replaced is no longer known. */
+/** The approved subjects, if the file includes them; a subject that a later change replaced is no longer known. */
 const shownOf = ({ shown, approved }: Held): string[] =>
   shown.flatMap(({ gate_id, releases, asked }, i) => [
     `SHOWN    ${i + 1} of ${approved.length} approvals: at ${gate_id}`,

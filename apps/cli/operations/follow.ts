@@ -18,7 +18,7 @@ const WANTED = ['ended', 'succeeded', 'waiting']
 const LOOK_MS = 1000
 const STRICT = { strict: { type: 'boolean', about: 'exit 5 if the operation ends with tolerated failures' } } as const
 
-/** Following an operation to its end, or to a person. */
+/** Follows an operation until it ends or needs a person. */
 export const followCommands: Command[] = [
   {
     name: 'op watch',

@@ -99,7 +99,7 @@ export const gateCommands: Command[] = [
 
 type Decided = Gate & { dry_run?: true; effect?: Record<string, unknown> }
 
-/** Approves; a vote that a passkey must sign is a person's, in the console: the error names its page (exit code 4). */
+/** Approves. Only a person can sign with a passkey, in the console; the error then names its page (exit code 4). */
 export const approve = async <T>(context: Context, path: string, body: Record<string, unknown>): Promise<T> => {
   try {
     return await context.api.post<T>(`${path}/approve`, withDryRun(context, body))
@@ -128,7 +128,7 @@ const readGate = async (context: Context, gate_id: string, values: Values) => {
   return { path, gate: await context.api.get<Gate>(path) }
 }
 
-/** Without --op: the one waiting gate of that name. */
+/** Without --op: the operation of the only waiting gate with that name. */
 const operationOf = async ({ api }: Context, gate_id: string): Promise<string> => {
   const waiting = await api.list<InboxItem>('/api/v1/gates', { for: 'all', page_size: '500' }, false)
   const found = waiting.filter((gate) => gate.gate_id === gate_id)
@@ -138,10 +138,10 @@ const operationOf = async ({ api }: Context, gate_id: string): Promise<string> =
   )
 }
 
-/** What a person decides on: the digest that the server asks to approve, and the subject as it is shown. */
+/** The object of a decision: the digest that the server asks to approve, and the subject as it is shown. */
 type Reviewed = { noun: string; digest: string; subject: unknown; lines: readonly string[] }
 
-/** The digest that the decision covers: of the subject that was shown and confirmed here, or given with --digest. */
+/** The digest that the decision covers: of the subject shown and confirmed here, or given with --digest. */
 export const reviewed = async (
   { out, yes, dry_run }: Context,
   { noun, digest: asked, subject, lines }: Reviewed,
@@ -225,7 +225,7 @@ const gateLines = (gate: Gate): string[] => {
     ...affectedLines(gate.context.affected).map((line) => `  ${line}`),
     ...(gate.decided
       ? [`  decided by ${gate.decided.by.name} at ${moment(gate.decided.at)}`]
-      : [`  may decide: ${who || 'whoever holds gate:decide'}`]),
+      : [`  may decide: ${who || 'everyone with gate:decide'}`]),
     ...(gate.deadline_at && gate.status === 'waiting'
       ? [`  until ${moment(gate.deadline_at)}, then ${gate.on_timeout}`]
       : []),

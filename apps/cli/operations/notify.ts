@@ -22,7 +22,7 @@ const pathOf = (part: string, values: Values): string => {
 const destinationsOf = async ({ api }: Context, values: Values): Promise<DestinationView[]> =>
   (await api.get<{ items: DestinationView[] }>(pathOf('destinations', values))).items
 
-/** The path of a destination, whose id ends so, or of an act on it. */
+/** The path of the destination whose id ends with this, or of an action on it. */
 const pathAt = async (context: Context, given: string, values: Values, part = ''): Promise<string> => {
   const ids = async () => (await destinationsOf(context, values)).map(({ destination_id }) => destination_id)
   return pathOf(`destinations/${isWholeId(given) ? given : idAmong(await ids(), given)}${part}`, values)
@@ -38,7 +38,7 @@ const deliveryId = async ({ api }: Context, given: string, values: Values): Prom
 
 const trial = ({ dry_run }: Context) => (dry_run ? { dry_run: true } : {})
 
-/** The destination as it is now, or what a dry run would make of it. */
+/** The current destination, or the result of a dry run. */
 type Reply = DestinationView & { effect?: Record<string, unknown> }
 const linesOf = ({ effect, name, kind, address, status, status_reason, destination_id }: Reply): string[] =>
   effect
@@ -65,7 +65,7 @@ const rulesLines = (reply: Rules): string[] => {
 
 const FILE = { type: 'string', short: 'f', value: 'FILE', about: 'new rules, YAML or JSON; - is stdin' } as const
 
-/** How you are told of decisions that wait for you. */
+/** How a person is notified of decisions that wait for them. */
 export const notifyCommands: Command[] = [
   {
     name: 'notify list',
@@ -89,7 +89,7 @@ export const notifyCommands: Command[] = [
       'notify add email eva@example.org',
       'notify add slack https://hooks.slack.com/services/… --group netops',
     ],
-    options: { ...GROUP, name: { type: 'string', value: 'NAME', about: 'a name of yours; the kind unless said' } },
+    options: { ...GROUP, name: { type: 'string', value: 'NAME', about: 'your name for it; the kind by default' } },
     run: async (context, [kind = '', address = ''], values) => {
       const body = { kind, address, name: text(values, 'name') ?? kind, ...trial(context) }
       context.out.one(await context.api.post<Reply>(pathOf('destinations', values), body), 'destination_id', linesOf)
@@ -144,7 +144,7 @@ export const notifyCommands: Command[] = [
     name: 'notify rules',
     about: 'Shows which events notify you and when, or sets the rules from a file.',
     examples: ['notify rules -o yaml > rules.yaml', 'notify rules -f rules.yaml', 'notify rules --reset'],
-    options: { ...GROUP, file: FILE, reset: { type: 'boolean', about: 'put back the defaults' } },
+    options: { ...GROUP, file: FILE, reset: { type: 'boolean', about: 'restore the defaults' } },
     run: async (context, _, values) => {
       const [file, path] = [text(values, 'file'), pathOf('rules', values)]
       if (file !== undefined && values.reset) throw usageError('--file and --reset exclude one another.')
@@ -181,7 +181,7 @@ export const notifyCommands: Command[] = [
   {
     name: 'notify redeliver',
     takes: 'MESSAGE',
-    about: 'Sends a message again that was given up.',
+    about: 'Resends a message that was given up.',
     examples: ['notify redeliver 77b0aa'],
     options: GROUP,
     run: async (context, [given = ''], values) => {

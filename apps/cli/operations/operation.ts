@@ -38,7 +38,7 @@ export const operationCommands: Command[] = [
   {
     name: 'op show',
     takes: 'OPERATION',
-    about: 'Shows one operation: how far it is and what it is waiting for.',
+    about: 'Shows one operation: its progress and what it waits for.',
     examples: ['op show 77b0aa'],
     run: async (context, [given = '']) =>
       context.out.one(await readOperation(context, given), 'operation_id', operationLines),

@@ -3,7 +3,7 @@ import { paint, stateColour } from '../../shared/data/print.ts'
 import { type Command, type Context, needed, text, type Values, whole } from '../command.ts'
 import { EXIT, type ExitCode, failure, usageError } from '../errors.ts'
 
-/** The planner and the checks are as large as the rest of the client, so they are loaded by these commands alone. */
+/** The planner and the checks are as large as the rest of the client, so only these commands load them. */
 export const load = async () => {
   try {
     return await import('../../platform/packs/main.ts')
@@ -14,7 +14,7 @@ export const load = async () => {
   }
 }
 
-/** Opens a folder whose checks pass; else prints the faults. */
+/** Opens a folder if its checks pass; otherwise prints the faults. */
 const opened = async (context: Context, dir: string) => {
   const tools = await load()
   const folder = tools.openFolder(dir)
@@ -62,10 +62,10 @@ export const packCommands: Command[] = [
   {
     name: 'pack test',
     takes: 'DIR',
-    about: 'Plans what tests/*.yaml give, by the planner of the server, and compares the plan with their expectations.',
+    about: "Plans the inputs of tests/*.yaml with the server's planner and compares the plans with their expectations.",
     examples: ['pack test network', 'pack test network --run --agent agent.yaml --test "asks once"'],
     options: {
-      run: { type: 'boolean', about: 'then carry each plan out on this machine by the agent, without a server' },
+      run: { type: 'boolean', about: 'then run each plan on this machine by the agent, without a server' },
       agent: { type: 'string', value: 'FILE', about: "with --run: the agent's file (DIR/agent/agent.yaml)" },
       test: { type: 'string', value: 'NAME', about: 'with --run: only this test' },
     },
@@ -87,7 +87,7 @@ export const packCommands: Command[] = [
   {
     name: 'pack rehearse',
     takes: 'DIR',
-    about: 'Carries the plans of the tests out on a virtual clock: who runs when, where it waits, how it ends.',
+    about: 'Runs the plans of the tests on a virtual clock and prints when each node runs, where it waits and how it ends.',
     examples: ['pack rehearse network', 'pack rehearse network --test "asks once" --fail apply.net-eu1=refused'],
     options: {
       test: { type: 'string', value: 'NAME', about: 'only this test' },
@@ -107,7 +107,7 @@ export const packCommands: Command[] = [
         failures: node_id && name ? [{ node_id, attempt: 1, class: name }] : [],
       }
       const rehearsed = tools.rehearseTests(folder, assumed, text(values, 'test'))
-      if (rehearsed.length === 0) throw failure(EXIT.error, 'There is no such test with a plan.', `See ${dir}/tests.`)
+      if (rehearsed.length === 0) throw failure(EXIT.error, 'No test of that name has a plan.', `See ${dir}/tests.`)
       const faults = rehearsed.filter((one) => 'fault' in one)
       context.out.list(
         rehearsed.flatMap((one) => ('rehearsal' in one ? rowsOf(one.name, one.rehearsal) : [])),
@@ -140,7 +140,7 @@ export const packCommands: Command[] = [
   },
 ]
 
-/** Carries the plans of the tests out here, and says how each node ended. */
+/** Rehearses the plans of the tests here, and says how each node ended. */
 const runIt = async (
   { out }: Context,
   tools: Awaited<ReturnType<typeof load>>,
@@ -151,7 +151,7 @@ const runIt = async (
   const ran = await tools.runSandbox(folder, file, text(values, 'test'), ({ node_id, ends, says }) =>
     out.print(`${paint(ends.padEnd(9), stateColour(ends))} ${node_id}${says ? `: ${says}` : ''}`),
   )
-  if (ran.length === 0) throw failure(EXIT.error, 'There is no such test with a plan.', `See ${folder.dir}/tests.`)
+  if (ran.length === 0) throw failure(EXIT.error, 'No test of that name has a plan.', `See ${folder.dir}/tests.`)
   return ran.some(({ ends }) => ends === 'failed') ? EXIT.failed : EXIT.done
 }
 

@@ -113,7 +113,7 @@ const readPatch = async (context: Context, given: string, values: Values) => {
   return { path, patch: await context.api.get<Patch>(path) }
 }
 
-/** The file has the changes alone, for the current graph, or names the revision that they were made for. */
+/** The file holds only the changes, for the current graph, or also names the revision that they were made for. */
 const proposalOf = async ({ api }: Context, path: string, document: unknown) => {
   const given: Partial<Patch> | null = Array.isArray(document) ? { changes: document } : (document as Partial<Patch>)
   if (!Array.isArray(given?.changes)) throw usageError('The file holds neither a list of changes nor {changes: […]}.')
@@ -168,7 +168,7 @@ const patchLines = (patch: Patch): string[] => {
     `${word(status)}   patch ${patch_id}   by ${proposer.name}, on revision ${patch.base_revision}`,
     `  ${reason}${ticket ? `   ${ticket}` : ''}`,
     ...effectLines(patch),
-    `  needs ${required.quorum} of ${groups}${required.four_eyes ? ', not who proposed it' : ''}; ${votes.length} voted`,
+    `  needs ${required.quorum} of ${groups}${required.four_eyes ? ', except its proposer' : ''}; ${votes.length} voted`,
     ...votes.map(({ actor, decision, comment }) => `    ${decision} by ${actor.name}${comment ? `: ${comment}` : ''}`),
     ...(decided ? [`  decided by ${decided.by.name} at ${moment(decided.at)}`] : []),
     ...(patch.status_reason ? [`  ${patch.status_reason}${patch.rebase ? ': propose the same again' : ''}`] : []),

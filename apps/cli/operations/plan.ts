@@ -11,7 +11,7 @@ const MAX_SHOWN = 20
 const intentId = (context: Context, given: string) =>
   wholeId<IntentRow>(context, given, '/api/v1/intents', ({ intent_id }) => intent_id)
 
-/** Plans are found by the end of their own id or of their intent's. */
+/** Finds a plan by the end of its id or of its intent's. */
 const planId = async (context: Context, given: string): Promise<string> => {
   const intents = await context.api.list<IntentRow>('/api/v1/intents', { page_size: '500' }, false)
   const found = intents.find(({ intent_id, latest_plan_id }) =>
@@ -22,7 +22,7 @@ const planId = async (context: Context, given: string): Promise<string> => {
   return plan_id
 }
 
-/** Intents, their plans, and the start of a plan. */
+/** Intents, their plans, and starting a plan. */
 export const planCommands: Command[] = [
   {
     name: 'intent create',

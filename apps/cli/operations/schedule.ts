@@ -36,7 +36,7 @@ const linesOf = (schedule: ScheduleView): string[] => [
   ),
 ]
 
-/** The schedule as it is now, or what a dry run would make of it. */
+/** The current schedule, or the result of a dry run. */
 type Reply = ScheduleView & { effect?: Record<string, unknown> }
 const toldOf = (reply: Reply): string[] =>
   reply.effect ? [`Would be: ${JSON.stringify(reply.effect)}`] : linesOf(reply)
@@ -55,7 +55,7 @@ const act = (name: Act, about: string): Command => ({
   },
 })
 
-/** Intents that are stated at set times. */
+/** Intents that are created at set times. */
 export const scheduleCommands: Command[] = [
   {
     name: 'schedule create',
@@ -85,7 +85,7 @@ export const scheduleCommands: Command[] = [
   {
     name: 'schedule show',
     takes: 'SCHEDULE',
-    about: 'Shows a schedule: when it comes next, and its last runs.',
+    about: 'Shows a schedule: its next run and its last runs.',
     examples: ['schedule show 91c2e4'],
     run: async (context, [given = '']) => {
       const path = `/api/v1/schedules/${await scheduleId(context, given)}`
@@ -95,10 +95,10 @@ export const scheduleCommands: Command[] = [
   {
     name: 'schedule secret',
     takes: 'SCHEDULE',
-    about: 'Makes the secret of a webhook and shows it, once; --overlap keeps the one before it for so many seconds.',
+    about: 'Creates the secret of a webhook and shows it once; --overlap keeps the previous one for that many seconds.',
     examples: ['schedule secret 91c2e4', 'schedule secret 91c2e4 --overlap 0'],
     options: {
-      overlap: { type: 'string', value: 'SECONDS', about: 'how long the old secret counts; a day unless said' },
+      overlap: { type: 'string', value: 'SECONDS', about: 'how long the old secret stays valid; a day by default' },
     },
     run: async (context, [given = ''], { overlap }) => {
       const id = await scheduleId(context, given)
@@ -120,7 +120,7 @@ export const scheduleCommands: Command[] = [
     },
   },
   act('pause', 'Pauses a schedule: no further run begins.'),
-  act('resume', 'Resumes a schedule with its next time to come.'),
-  act('run', 'Runs a schedule now, beside its times.'),
+  act('resume', 'Resumes a schedule with its next run.'),
+  act('run', 'Runs a schedule now, as an extra run.'),
   act('end', 'Ends a schedule for good.'),
 ]

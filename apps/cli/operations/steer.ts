@@ -32,7 +32,7 @@ const steering = (verb: 'pause' | 'resume' | 'cancel', about: string, options: C
 })
 
 const KINDS = ['check', 'node', 'drift'] as const
-/** The signal that the options make: one of three. */
+/** The signal that the options describe: one of three kinds. */
 const signalOf = (values: Values) => {
   const given = KINDS.filter((kind) => text(values, kind) !== undefined)
   if (given.length !== 1)
@@ -49,23 +49,23 @@ const signalOf = (values: Values) => {
   return { type: 'node_signal', body: { name: needed(values, 'node'), ...payload } }
 }
 
-/** What a control plane tells a running operation. */
+/** A message from a control plane to a running operation. */
 const signalCommand: Command = {
   name: 'signal',
   takes: 'OPERATION',
-  about: 'Tells an operation what happened outside, as a machine with the role controller.',
+  about: 'Reports an outside event to an operation, as a machine with the role controller.',
   examples: [
     "signal 77b0aa --check passed --gate go --summary 'the change is approved'",
     'signal 77b0aa --node eu1-web-01 --payload result.json',
     'signal 77b0aa --drift eu1-web-01,eu1-web-02',
   ],
   options: {
-    check: { type: 'string', choices: ['running', 'passed', 'failed'], about: 'the verdict of an outer check' },
+    check: { type: 'string', choices: ['running', 'passed', 'failed'], about: 'the verdict of an external check' },
     gate: { type: 'string', value: 'GATE', about: 'the gate of the check' },
     round: { type: 'string', value: 'N', about: 'the round of the gate; 1 unless said' },
     summary: { type: 'string', value: 'TEXT', about: 'what the check found; people read it at the gate' },
     node: { type: 'string', value: 'NAME', about: 'the signal that a node waits for' },
-    payload: { type: 'string', value: 'FILE', about: 'what the node gets: a file of JSON or YAML' },
+    payload: { type: 'string', value: 'FILE', about: 'the data for the node: a file of JSON or YAML' },
     drift: { type: 'string', value: 'RESOURCES', about: 'resources that have changed, by comma' },
     reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
   },
@@ -73,7 +73,7 @@ const signalCommand: Command = {
     const signal = withDryRun(context, { ...signalOf(values), reason: text(values, 'reason') })
     const path = `/api/v1/operations/${await operationId(context, given)}/signals`
     const { command } = await context.api.post<{ command?: { command_id: string; status: string } }>(path, signal)
-    context.out.note(command ? `Sent: ${command.command_id}, ${word(command.status)}.` : 'Would be taken.')
+    context.out.note(command ? `Sent: ${command.command_id}, ${word(command.status)}.` : 'It would be accepted.')
   },
 }
 
@@ -116,7 +116,7 @@ export const steerCommands: Command[] = [
     name: 'op intervene',
     takes: 'NODE',
     about:
-      'Sets the end of a node by hand: --type skip, mark_succeeded (--note, --outputs FILE), mark_failed (--message) or mark_compensated (--note).',
+      'Sets the outcome of a node by hand: --type skip, mark_succeeded (--note, --outputs FILE), mark_failed (--message) or mark_compensated (--note).',
     examples: ["op intervene verify-us1-web-03 --op 77b0aa --type skip --reason 'checked by hand'"],
     options: {
       ...OP,

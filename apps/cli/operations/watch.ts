@@ -14,20 +14,20 @@ type Event = Timeline['events'][number]
 /** The last known state; `lost` says since when and why it is not current. */
 type View = { operation: Operation; nodes: NodeSummary[]; events: Event[]; lost?: { at: string; why: string } }
 
-/** How long the server holds a request for news. */
+/** How long the server holds a request while there is no news. */
 const NEWS_MS = 5000
 const TICK_MS = 1000
 const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000, 30_000]
-/** So many nodes are listed; the rest are counted. */
+/** How many nodes are listed; the rest are counted. */
 const NODES = 100
 const QUIET = new Set(['pending', 'gated', 'succeeded', 'skipped', 'cancelled', 'compensated', 'removed'])
 /** Failed, unknown, running or next. */
 const LIVELY = NODE_STATES.filter((state) => !QUIET.has(state))
 
 /**
- * Follows an operation to its end: at a terminal a table in place, elsewhere one line for each thing that
- * happens. A lost connection is reported and resumed behind the last event, as often as it takes. Returns the
- * ended operation, or undefined after Ctrl-C.
+ * Follows an operation to its end: on a terminal as a table that updates in place, elsewhere as one line per event. A
+ * lost connection is reported and resumed after the last event, without limit. Returns the ended operation, or
+ * `undefined` after Ctrl-C.
  */
 export const watch = async (
   context: Context,
@@ -95,7 +95,7 @@ const follow = async (
   return undefined
 }
 
-/** One line for each thing that happens, or its body with --jsonl. */
+/** Prints one line per event, or its body with --jsonl. */
 const inLines = ({ out }: Context): Shows => {
   let was_lost = false
   return {
@@ -113,7 +113,7 @@ const onScreen = (): Shows => {
   const live = liveLines()
   let shown: View | undefined
   const draw = () => shown && live.draw(viewLines(shown, live.rows()))
-  // Durations grow without news.
+  // Durations grow even without news.
   const ticking = setInterval(draw, TICK_MS)
   return {
     show: (view) => {
@@ -130,7 +130,7 @@ const onScreen = (): Shows => {
 /** Rows for the last events, below the table of nodes. */
 const LAST_EVENTS = 6
 
-/** The operation on a screen of so many rows: first the items that wait for a person. */
+/** The operation on a screen with this many rows; items that wait for a person come first. */
 const viewLines = ({ operation, nodes, events, lost }: View, rows: number): string[] => {
   const { title, status, progress, blocked_on, open_gates } = operation
   const head = [

@@ -11,7 +11,7 @@ import { createRefresh, isEnrolling, nameIn, type TokenReply } from './refresh.t
 const TIMEOUT_MS = 30_000
 /** A sign-in waits longer for its turn than other requests do. */
 const LOGIN_REPEATS = { times: 30, longest_wait_ms: 30_000 }
-/** By this a person finds this client among their sessions. */
+/** Helps people recognize this client among their sessions. */
 const AGENT = `signalbox ${platform()}`
 
 export type Reply<T> = { status: number; headers: Headers; body: T }
@@ -20,17 +20,17 @@ export type Page<T> = { items: T[]; next_page_token: string | null }
 export type ApiOptions = {
   url: string
   credentials: Credentials
-  /** From SIGNALBOX_TOKEN: an access token, used as it is and never refreshed, or the API key of a machine. */
+  /** From SIGNALBOX_TOKEN: an access token, which is never refreshed, or the API key of a machine. */
   token: string | undefined
-  /** From --idempotency-key: the key of the one command that is sent. */
+  /** From --idempotency-key: the key of the command's only request. */
   idempotency_key: string | undefined
-  /** From --dry-run: whatever would change something is refused here, unless the server tries it only. */
+  /** From --dry-run: refuses every request that would change something, unless the server only simulates it. */
   dry_run?: boolean | undefined
   /** How long one request may take. */
   timeout_ms?: number | undefined
   /** How often a retryable refusal is sent again; 3 by default. */
   repeats?: number | undefined
-  /** Told why and how long a repeat waits. */
+  /** Called with the reason and duration of each wait before a repeat. */
   say?: (line: string) => void
 }
 
@@ -46,11 +46,11 @@ export const createApi = ({
   say = () => {},
 }: ApiOptions) => {
   refuseCleartext(url)
-  // The value itself is a secret, and is not repeated.
+  // The value itself is a secret, so the message does not repeat it.
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw usageError(
-      'SIGNALBOX_TOKEN holds a space, a line break or another character that no token has.',
-      'Set it anew.',
+      'SIGNALBOX_TOKEN contains a space, a line break or another character that no token has.',
+      'Set it again.',
     )
   const onRepeat = ({ detail }: Problem, wait_ms: number) =>
     say(`${detail.replace(/ Try again.*$/, '')} Trying again in ${Math.ceil(wait_ms / 1000)} s.`)
@@ -101,20 +101,20 @@ export const createApi = ({
     url,
     send,
     get,
-    /** An answer that does not end by itself, as it comes; the signal ends it. */
+    /** Returns an endless answer as it arrives; the signal ends it. */
     stream: (path: string, signal: AbortSignal): Promise<Response> =>
       signalbox.send(new Request(`${url}${path}`, { headers: { accept: STREAM }, signal })),
     post: <T>(path: string, body: unknown) => send<T>('POST', path, body).then((reply) => reply.body),
-    /** Reads what needs no sign-in. */
+    /** Reads an endpoint that needs no sign-in. */
     open: <T>(path: string): Promise<T> =>
       told(
         url,
         async () => (await replyOf<T>(url, await connect({ times: repeats }).send(new Request(`${url}${path}`)))).body,
       ),
-    /** The items of a list: one page, or all of them by the cursor. */
+    /** The items of a list: one page, or all of them by following the cursor. */
     list: <T>(path: string, query: Query, all: boolean): Promise<T[]> =>
       listOf((at) => get<Page<T>>(at), path, query, all),
-    /** Signs in; a busy server is asked again after the time that it names. */
+    /** Signs in; retries a busy server after the delay that it names. */
     login: async (username: string, password: string, askCode: AskCode = noCode): Promise<void> => {
       const device_token = credentials.device(url, username)
       const device = { remember_device: true, ...(device_token && { device_token }) }
@@ -127,26 +127,26 @@ export const createApi = ({
       )
       await enter(username, tokens)
     },
-    /** Signs in with the code that a browser brought; answers as whom. */
+    /** Signs in with the code that a browser delivered; returns the name of the user. */
     redeem: async (grant: BrowserCode): Promise<string> => {
       const body = { grant_type: 'authorization_code' as const, ...grant }
       const tokens: TokenReply = await told(url, () => read(connect({ times: 0 }).POST('/v1/token', { body })))
       return enter(nameIn(tokens.access_token), tokens)
     },
-    /** Signs in by an approval in a browser elsewhere; answers as whom. */
+    /** Signs in by an approval in a browser on another device; returns the name of the user. */
     loginDevice: async (show: (codes: DeviceCodes) => void): Promise<string> => {
       const tokens = await told(url, () => tokensByDevice(connect({ times: 0 }), show))
       return enter(nameIn(tokens.access_token), tokens)
     },
-    /** Keeps the API key of a machine; answers its name. */
+    /** Keeps the API key of a machine; returns the machine's name. */
     loginMachine: (key: string): Promise<string> =>
       told(url, () => credentials.alone(async () => (await refresh.keepKey(key)).username)),
-    /** Takes a new access token, after the rights of the session grew. */
+    /** Gets a new access token after the session gained rights. */
     renew: async (): Promise<void> => void (await refresh.renew(await refresh.token())),
-    /** Ends the session; the credentials kept here go in any case. */
+    /** Ends the session; the credentials kept here are removed in any case. */
     logout: async (): Promise<void> => {
       try {
-        // The session of a machine is its key, which stays.
+        // A machine's session is its key, which remains valid.
         if (credentials.get(url)?.api_key === undefined) await send('POST', '/auth/logout')
       } finally {
         await credentials.alone(async () => credentials.save(url, undefined))
@@ -154,13 +154,13 @@ export const createApi = ({
     },
   }
 }
-/** Asks the person for a code of the authenticator app; `again` after one that was refused. */
+/** Asks the person for a code of the authenticator app; `again` after a refused code. */
 export type AskCode = (again: boolean) => Promise<string>
 const noCode: AskCode = async () => {
   throw usageError('The sign-in needs a code of your authenticator app.', 'Sign in at a terminal: signalbox login NAME')
 }
 
-/** Completes a sign-in that needs a code; the server says how often one may be wrong. */
+/** Completes a sign-in that needs a code; the server limits the number of wrong codes. */
 const byCode = async (
   refusal: unknown,
   askCode: AskCode,
@@ -171,7 +171,7 @@ const byCode = async (
   if (!Array.isArray(factors) || !factors.includes('totp'))
     throw failure(
       EXIT.sign_in,
-      'The sign-in needs your passkey, which a terminal has not.',
+      'The sign-in needs your passkey, which a terminal cannot use.',
       'Sign in at the console, or set up an authenticator app there.',
     )
   for (let again = false; ; again = true) {
@@ -210,7 +210,7 @@ const listOf = async <T>(
 
 const STREAM = 'text/event-stream'
 
-/** An answer with its body: JSON as data, all else as text. Throws a ProblemError for a refusal. */
+/** An answer with its body: JSON as data, anything else as text. Throws a ProblemError for a refusal. */
 const replyOf = async <T>(url: string, answer: Response): Promise<Reply<T>> => {
   const { ok, status, headers } = answer
   const text = await answer.text()
@@ -221,7 +221,7 @@ const replyOf = async <T>(url: string, answer: Response): Promise<Reply<T>> => {
   return { status, headers, body: body as T }
 }
 
-/** Sends one request with a limit of time, which a stream does not have. */
+/** Sends one request with a timeout, which a stream does not have. */
 const sender =
   (timeout_ms: number) =>
   (request: Request): Promise<Response> => {
@@ -231,8 +231,8 @@ const sender =
   }
 
 /**
- * Answers as `act`; a refusal and an outage (status 0) become lines for people, with the remedy that is known here or a
- * general one.
+ * Returns the result of `act`. Turns a refusal or an outage (status 0) into readable lines, with a remedy that this
+ * client knows or a general one.
  */
 const told = async <T>(
   url: string,
@@ -249,7 +249,7 @@ const told = async <T>(
       throw passing(`${url} answered ${problem.status} without an explanation. Is it a Signalbox?`, OTHER_ADDRESS)
     }
     const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
-    const fault = error instanceof SyntaxError ? 'gave an answer that cannot be read' : 'did not answer'
+    const fault = error instanceof SyntaxError ? 'gave an unreadable answer' : 'did not answer'
     throw passing(`${url} ${fault}: ${why.replace(/\.$/, '')}.`, remedyOf({ status: 0 }) ?? OTHER_ADDRESS)
   }
 }
@@ -259,7 +259,7 @@ const OTHER_ADDRESS = 'Start the platform, or name another address: --url, --con
 const passing = (fault: string, remedy: string): CliError =>
   Object.assign(failure(EXIT.error, fault, remedy), { passing: true })
 
-/** Tokens are sent in the clear to this machine only. */
+/** Tokens are sent in the clear only to this machine. */
 const refuseCleartext = (url: string): void => {
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' }
   if (protocol === 'https:') return

@@ -9,12 +9,12 @@ const WAIT_MS = 600_000
 const random = () => randomBytes(32).toString('base64url')
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win32: 'explorer' }
 
-/** What redeems the code that the browser brought. */
+/** The values that redeem the code from the browser. */
 export type BrowserCode = { code: string; code_verifier: string; redirect_uri: string }
 
 /**
- * Signs in through a provider in the person's browser (RFC 8252): the platform leads it to the provider, and back to a
- * listener on the loopback with a code that only this process can redeem. `show` is told the address to open.
+ * Signs in through a provider in the person's browser (RFC 8252). The platform redirects the browser to the provider,
+ * and back to a loopback listener with a code that only this process can redeem. `show` receives the address to open.
  */
 export const codeByBrowser = async (
   url: string,
@@ -58,7 +58,7 @@ export const codeByBrowser = async (
   }
 }
 
-/** A convenience: the address is shown in any case. */
+/** Only a convenience: the address is shown in any case. */
 export const openBrowser = (address: string, program?: string, failed: () => void = () => {}): void =>
   spawn(program || (OPENERS[process.platform] ?? 'xdg-open'), [address], { stdio: 'ignore', detached: true })
     .on('error', failed)

@@ -2,7 +2,7 @@ import { type Command, text } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { readPrivate, settingsFile, writePrivate } from './private-file.ts'
 
-/** Platforms by name, in place of addresses. Sign-ins are in the credentials file, by address. */
+/** Platforms by name instead of address. The credentials file keeps sign-ins by address. */
 export type Contexts = { current: string | null; contexts: Record<string, { url: string }> }
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/i
@@ -72,7 +72,7 @@ export const contextCommands: Command[] = [
     about: 'Adds a context or changes its address. The first one becomes the current one.',
     examples: ['context set prod --url https://signalbox.example.com'],
     run: async ({ env, out }, [name = ''], values) => {
-      if (!NAME.test(name)) throw usageError('A context has a name of letters, digits, dots, dashes and underscores.')
+      if (!NAME.test(name)) throw usageError('A context name consists of letters, digits, dots, dashes and underscores.')
       const url = checkedUrl(text(values, 'url') ?? '')
       const { current, contexts } = readContexts(env)
       save(env, { current: current ?? name, contexts: { ...contexts, [name]: { url } } })

@@ -4,19 +4,19 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { ensureFolder, readPrivate, settingsFile, writePrivate } from './private-file.ts'
 
-/** One sign-in. `retry_key` is kept while a refresh is in flight: its repeat proves who asks. */
+/** One sign-in. `retry_key` is kept while a refresh is in flight: it proves that a repeat comes from this client. */
 export type Entry = {
   username: string
   access_token: string
   refresh_token: string
-  /** Milliseconds since 1970 by this machine. */
+  /** Milliseconds since 1970 by this machine's clock. */
   expires_at: number
   retry_key?: string
-  /** Of a machine: the key that takes the place of a refresh token. */
+  /** The API key of a machine, in place of a refresh token. */
   api_key?: string
 }
 
-/** Device tokens by URL and by name: proofs that this person signed in from here before. They outlive a logout. */
+/** Device tokens by URL and name: proof that this person has signed in from here before. They outlive a logout. */
 type Devices = Record<string, Record<string, string>>
 
 const LOCK_WAIT_MS = 15_000
@@ -24,8 +24,8 @@ const LOCK_STALE_MS = 30_000
 const AGAIN = 'signalbox login NAME'
 
 /**
- * The credentials file: one entry per URL, mode 0600, replaced by rename. A file that others may read is refused. Who
- * changes an entry holds a lock file, so that two processes never use one refresh token.
+ * The credentials file: one entry per URL, mode 0600, replaced by rename. A file that others may read is refused. A
+ * change of an entry holds a lock file, so that two processes never use the same refresh token.
  */
 export const createCredentials = (env: NodeJS.ProcessEnv) => {
   const file = settingsFile(env, 'credentials.json')
@@ -57,13 +57,13 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
     file,
     get: (url: string): Entry | undefined => readAll()[url],
     save,
-    /** The token by which this person's device is known there. */
+    /** The token by which the platform knows this person's device. */
     device: (url: string, username: string): string | undefined => readDevices()[url]?.[foldUsername(username)],
     saveDevice: (url: string, username: string, token: string): void => {
       const all = readDevices()
       writePrivate(devices_file, { ...all, [url]: { ...all[url], [foldUsername(username)]: token } })
     },
-    /** Runs alone among all processes of this person. */
+    /** Runs `act` exclusively among all processes of this person. */
     alone: async <T>(act: () => Promise<T>): Promise<T> => {
       for (const end = Date.now() + LOCK_WAIT_MS; !tryLock(); await delay(50))
         if (Date.now() > end)

@@ -7,12 +7,12 @@ export type DeviceCodes = Schema<'DeviceAuthorization'>
 
 const CLIENT = 'signalbox-cli'
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
-/** By which each `slow_down` and each answer that did not come lengthens the wait (RFC 8628 3.5). */
+/** How much each `slow_down` and each missing answer adds to the wait (RFC 8628 3.5). */
 const SLOWER_S = 5
 
 /**
- * Signs in without a browser here (RFC 8628): `show` is told the code, which the person enters in a browser elsewhere;
- * then this asks at the server's pace until they have decided. `signalbox` sends without a token, and once.
+ * Signs in without a browser on this machine (RFC 8628): `show` receives the code, which the person enters in a browser
+ * elsewhere. This then polls at the server's pace until they decide. `signalbox` sends without a token, and once.
  */
 export const tokensByDevice = async (
   signalbox: Signalbox,
@@ -34,7 +34,7 @@ export const tokensByDevice = async (
     } catch (error) {
       const { code, status } = error instanceof ProblemError ? error.problem : { code: '', status: 0 }
       if (code === 'access_denied') throw failure(EXIT.sign_in, 'The sign-in was refused.', AGAIN)
-      if (code === 'expired_token') throw failure(EXIT.sign_in, 'Nobody approved the sign-in in time.', AGAIN)
+      if (code === 'expired_token') throw failure(EXIT.sign_in, 'No one approved the sign-in in time.', AGAIN)
       if (code === 'authorization_pending') continue
       const passing = code === 'slow_down' || status === 0 || status === 429 || status >= 500
       if (!passing || performance.now() > end) throw error

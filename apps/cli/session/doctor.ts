@@ -3,14 +3,14 @@ import { CliError } from '../errors.ts'
 import { moment } from '../terminal/output.ts'
 import { versionOfClient } from '../version.ts'
 
-/** The result of one check; a fault carries its remedy. */
+/** The result of one check; a fault includes its remedy. */
 export type Finding = { check: string; ok: boolean; said: string; remedy?: string }
 
 const PATIENCE_MS = 5000
-/** Tokens are refreshed ten seconds before their end: a clock that is off by less does no harm. */
+/** Tokens are refreshed ten seconds before they expire, so a clock that is off by less does no harm. */
 const MAX_SKEW_MS = 5000
 
-/** Checks what can keep this client from its server, in the order in which a person would notice it. */
+/** Checks for obstacles between this client and its server, in the order in which a person would notice them. */
 export const examine = async (context: Context): Promise<Finding[]> => {
   const { api, env } = context
   const address = await reachable(api.url)
@@ -29,7 +29,7 @@ export const examine = async (context: Context): Promise<Finding[]> => {
 
 const good = (check: string, said: string): Finding => ({ check, ok: true, said })
 const bad = (check: string, said: string, remedy: string): Finding => ({ check, ok: false, said, remedy })
-/** A failure of a request, with its own remedy; of a refusal the hint. */
+/** A failed request with its own remedy; for a refusal the remedy is the hint. */
 const refusal = (check: string, error: unknown): Finding => {
   if (!(error instanceof CliError)) throw error
   const { fault, remedy, lines } = error
@@ -60,7 +60,7 @@ const reachable = async (url: string): Promise<Reached> => {
   }
 }
 
-/** The server says its time in whole seconds. */
+/** The server reports its time in whole seconds. */
 const clock = (date: string, took_ms: number): Finding => {
   const theirs = Date.parse(date)
   if (Number.isNaN(theirs)) return bad('clock', 'the server does not say its time', 'A proxy drops the header Date')
@@ -69,7 +69,7 @@ const clock = (date: string, took_ms: number): Finding => {
   return skew_ms <= MAX_SKEW_MS ? good('clock', said) : bad('clock', said, 'Set the clocks by NTP')
 }
 
-/** What an attempt finds, or its refusal. */
+/** The finding of an attempt, or its refusal. */
 const tried = (check: string, act: () => Promise<Finding>): Promise<Finding> =>
   act().catch((error: unknown) => refusal(check, error))
 
@@ -101,7 +101,7 @@ const session = ({ api }: Context): Promise<Finding> =>
       : bad('session', 'it is not one of your sessions', 'signalbox login NAME')
   })
 
-/** The server greets a stream at once: a greeting that does not come is held back by a proxy. */
+/** The server greets a stream at once; if no greeting arrives, a proxy holds it back. */
 const stream = async ({ api }: Context): Promise<Finding> => {
   const end = new AbortController()
   const timer = setTimeout(() => end.abort(), PATIENCE_MS)
@@ -115,7 +115,7 @@ const stream = async ({ api }: Context): Promise<Finding> => {
       : bad('stream', 'ended at once', 'Something between here and the server ends long answers')
   } catch (error) {
     if (!end.signal.aborted) return refusal('stream', error)
-    const remedy = 'A proxy holds answers back: turn its buffering off for /api/v1/events (nginx: proxy_buffering off)'
+    const remedy = 'A proxy delays answers: turn off its buffering for /api/v1/events (nginx: proxy_buffering off)'
     return bad('stream', `no event came within ${PATIENCE_MS / 1000} s`, remedy)
   } finally {
     clearTimeout(timer)

@@ -1,13 +1,13 @@
 import { read, type Schema, type Signalbox } from '../../client/index.ts'
 
-/** An API key of a machine, such as SIGNALBOX_TOKEN may hold. */
+/** Whether a token is a machine's API key, which SIGNALBOX_TOKEN may hold. */
 export const isApiKey = (token: string): boolean => token.startsWith('sbk_')
 
-/** Swaps an API key for a short access token. */
+/** Exchanges an API key for a short-lived access token. */
 export const exchangeKey = (signalbox: Signalbox, client_secret: string): Promise<Schema<'MachineToken'>> =>
   read(signalbox.POST('/oauth/token', { body: { grant_type: 'client_credentials', client_secret } }))
 
-/** The tokens of an API key that is kept nowhere: one at a time, a new one when it is refused. */
+/** The tokens of an API key that is stored nowhere: one at a time, and a new one when it is refused. */
 export const tokensOfKey = (signalbox: Signalbox, key: string) => {
   let current: Promise<string> | undefined
   const renew = (): Promise<string> => {

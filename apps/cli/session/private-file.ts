@@ -3,13 +3,13 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { EXIT, failure } from '../errors.ts'
 
-/** A file of this person's settings: `$XDG_CONFIG_HOME/signalbox/NAME`. */
+/** The path of a settings file of this person: `$XDG_CONFIG_HOME/signalbox/NAME`. */
 export const settingsFile = (env: NodeJS.ProcessEnv, name: string): string =>
   join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'signalbox', name)
 
 /**
- * The JSON of a file that only its owner may read; undefined if there is none. Throws a CliError if others may read it,
- * or if it is not JSON; `remedy` says what to do after it is removed.
+ * Reads the JSON of a file that only its owner may read; `undefined` if there is none. Throws a CliError if others may
+ * read it, or if it is not JSON; `remedy` says what to do after removing it.
  */
 export const readPrivate = <T extends object>(file: string, remedy: string): T | undefined => {
   let text: string
@@ -28,7 +28,7 @@ export const readPrivate = <T extends object>(file: string, remedy: string): T |
   }
 }
 
-/** Replaces the file by rename, so that a reader sees the old or the new one. */
+/** Replaces the file by rename, so that a reader sees either the old or the new one. */
 export const writePrivate = (file: string, value: object): void => {
   ensureFolder(file)
   const next = `${file}.${process.pid}`

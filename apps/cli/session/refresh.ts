@@ -3,7 +3,7 @@ import { EXIT, failure } from '../errors.ts'
 import type { Credentials, Entry } from './credentials.ts'
 import { exchangeKey } from './machine.ts'
 
-/** The name in an access token. */
+/** The username in an access token. */
 export const nameIn = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')).username
 
@@ -15,11 +15,11 @@ export const isEnrolling = (token: string): boolean => {
 
 export type TokenReply = Schema<'TokenReply'>
 
-/** An access token this close to its end is not worth a request. */
+/** An access token this close to its expiry is not worth a request. */
 const EARLY_MS = 10_000
 
 /**
- * The tokens of the person who is signed in at `url`: refreshed before their end and after a 401, under the lock of the
+ * The tokens of the person signed in at `url`: refreshed before they expire and after a 401, under the lock of the
  * credentials. `signalbox` sends without a token.
  */
 export const createRefresh = (url: string, credentials: Credentials, signalbox: Signalbox) => {
@@ -29,7 +29,7 @@ export const createRefresh = (url: string, credentials: Credentials, signalbox: 
     credentials.save(url, entry)
     return entry
   }
-  /** Keeps an API key with its first token; the name is that of the token. */
+  /** Keeps an API key with its first token, which also gives the name. */
   const keepKey = async (api_key: string): Promise<Entry> => {
     const { access_token, expires_in } = await exchangeKey(signalbox, api_key)
     const entry = {
@@ -46,7 +46,7 @@ export const createRefresh = (url: string, credentials: Credentials, signalbox: 
     throw failure(EXIT.sign_in, `You are not signed in at ${url}.`, 'Run: signalbox login NAME')
   }
 
-  /** Another process may have refreshed while this one waited for the lock: then its result is used. */
+  /** Another process may have refreshed while this one waited for the lock; then its result is used. */
   const renew = (used: string): Promise<string> =>
     credentials.alone(async () => {
       const entry = kept()

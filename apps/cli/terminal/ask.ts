@@ -4,7 +4,7 @@ import { CliError, EXIT, usageError } from '../errors.ts'
 
 const asking = () => process.stdin.isTTY === true && process.stderr.isTTY === true
 
-/** Asks a person. Without a terminal it throws, and `instead` names the option to pass. */
+/** Asks a person. Throws without a terminal; `instead` names the option to pass. */
 export const ask = async (question: string, instead: string): Promise<string> => {
   if (!asking()) throw usageError(`${question} There is no terminal to answer at.`, instead)
   const lines = createInterface({ input: process.stdin, output: process.stderr })
@@ -20,7 +20,7 @@ export const confirm = async (question: string): Promise<void> => {
   if (!/^y(es)?$/i.test(answer)) throw new CliError(EXIT.error, 'Nothing was sent.')
 }
 
-/** A password: from a prompt without echo, or the first line of stdin. */
+/** Reads a password: from a prompt without echo, or the first line of stdin. */
 export const readPassword = async (from_stdin: boolean): Promise<string> => {
   if (from_stdin) {
     const chunks: Buffer[] = []
@@ -33,7 +33,7 @@ export const readPassword = async (from_stdin: boolean): Promise<string> => {
     output: new Writable({ write: (_, __, done) => done() }),
     terminal: true,
   })
-  // Only now: before createInterface the terminal itself echoes the input.
+  // Only now: before createInterface, the terminal itself echoes the input.
   process.stderr.write('password: ')
   try {
     return await lines.question('')
@@ -49,7 +49,7 @@ export const bar = (done: number, total: number): string => {
   return `${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}`
 }
 
-/** A bar with the rate on a terminal's stderr, as wide as there is room; silent elsewhere. */
+/** A progress bar with the rate on a terminal's stderr, as wide as fits; silent elsewhere. */
 export const progress = (total: number, done_word: string) => {
   const stream = process.stderr
   const shown = stream.isTTY === true
@@ -68,14 +68,14 @@ export const progress = (total: number, done_word: string) => {
 
 const HIDE_CURSOR = '\u001b[?25l'
 const SHOW_CURSOR = '\u001b[?25h'
-/** Without it a line that is wider than counted (an emoji, a wide letter) would take two rows. */
+/** Otherwise a line that is wider than counted (an emoji, a wide letter) would take two rows. */
 const NO_WRAP = '\u001b[?7l'
 const WRAP = '\u001b[?7h'
 const CLEAR_LINE = '\u001b[K'
 const CLEAR_BELOW = '\u001b[J'
 const CLEAR_ALL = '\u001b[2J\u001b[H'
 
-/** Lines on a terminal that the next ones overwrite; the last stay. */
+/** Lines on a terminal that the next ones overwrite; the last ones stay. */
 export const liveLines = () => {
   const stream = process.stdout
   let drawn = 0
@@ -88,7 +88,7 @@ export const liveLines = () => {
   return {
     rows: (): number => stream.rows ?? 24,
     draw: (lines: string[]): void => {
-      // After a change of size the end of the old lines is unknown.
+      // After a resize, the end of the old lines is unknown.
       const back = resized ? CLEAR_ALL : drawn > 0 ? `\u001b[${drawn}A` : ''
       const shown = lines.slice(0, Math.max(1, (stream.rows ?? 24) - 1))
       stream.write(
@@ -104,7 +104,7 @@ export const liveLines = () => {
   }
 }
 
-/** The line, cut to the width; colors take no room. */
+/** Cuts the line to the width; color codes take no room. */
 const clip = (line: string, width: number): string => {
   let room = width
   return (

@@ -1,7 +1,7 @@
 import { type Command, type Context, commandOf, GLOBAL, type Option } from '../command.ts'
 import { short } from './output.ts'
 
-/** The script that a shell runs once: it asks this program for the next words, and adds file names. */
+/** The script that a shell runs once: it asks this program for the next words and adds file names. */
 export const SHELLS: Record<string, string> = {
   bash: `# eval "$(signalbox completion bash)"
 _signalbox() {
@@ -22,7 +22,7 @@ end
 complete -c signalbox -a '(__signalbox_words)'`,
 }
 
-/** The lists whose ids stand for an argument, as people type them: path, member and query; `whole` ids are typed in full. */
+/** The list whose ids complete an argument: path, member and query; `whole` ids are typed in full. */
 type Ids = { path: string; member: string; query?: Record<string, string>; whole?: true; all?: true }
 const RECENT = { page_size: '20' }
 const OPERATIONS: Ids = { path: '/api/v1/operations', member: 'operation_id', query: RECENT }
@@ -52,8 +52,8 @@ const nodesOf = async (context: Context, op: string | undefined): Promise<string
 }
 
 /**
- * The words that may replace the last typed one: nouns, verbs, options, and recent ids that the signed-in person sees.
- * Without an answer of the server there are no ids, and no error.
+ * The words that may replace the last typed one: nouns, verbs, options, and recent ids that the signed-in person can
+ * see. If the server does not answer, there are no ids and no error.
  */
 export const wordsAfter = async (
   context: Context,

@@ -5,17 +5,17 @@ import { usageError } from '../errors.ts'
 import type { Selection } from './select.ts'
 
 export type Format = 'table' | 'json' | 'yaml' | 'id'
-/** The id of an item: the name of its property, or how to tell it. */
+/** The id of an item: the name of its property, or a function that returns it. */
 export type IdOf<T> = keyof T | ((item: T) => string)
 export type Column<T> = [title: string, cell: (item: T) => string | number | null | undefined]
 
-/** stdout is data: tables for people, else the unchanged body of the API. stderr has notes and progress. */
+/** stdout is for data: tables for people, otherwise the unchanged body of the API. stderr is for notes and progress. */
 type Options = { format: Format; jsonl: boolean; select: Selection | undefined }
 export const createOutput = ({ format, jsonl, select }: Options) => {
   const print = (text: string) => void process.stdout.write(`${text}\n`)
   const data = (body: unknown) => print(format === 'yaml' ? stringify(body).trimEnd() : JSON.stringify(body, null, 2))
 
-  /** A selection is printed as JSON, a selected text without quotes: it goes into variables of scripts. */
+  /** A selection is printed as JSON, but a selected text without quotes, so that scripts can assign it to variables. */
   let selected: Promise<void> = Promise.resolve()
   const selecting = (body: unknown): boolean => {
     if (!select) return false
@@ -30,7 +30,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
     return true
   }
 
-  /** Said once, also when the list is watched. */
+  /** Said once, even while the list is watched. */
   let empty = false
   const noItems = () => {
     if (!empty) note('No items.')
@@ -46,7 +46,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
   return {
     jsonl,
     format: jsonl ? ('json' as const) : format,
-    /** Items as a table, or unchanged; `id` prints the argument of the next command. */
+    /** Prints items as a table, or unchanged; `id` prints the argument of the next command. */
     list: <T>(items: T[], id: IdOf<T>, columns: Column<T>[]): void => {
       if (selecting(items)) return
       if (jsonl) for (const item of items) print(JSON.stringify(item))
@@ -55,7 +55,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
       else if (items.length === 0) noItems()
       else for (const line of tableOf(harmless(items), columns)) print(line)
     },
-    /** One thing: lines for people, or the unchanged body. */
+    /** Prints one item: lines for people, or the unchanged body. */
     one: <T>(body: T, id: IdOf<T>, lines: (body: T) => string[]): void => {
       if (selecting(body)) return
       if (jsonl) print(JSON.stringify(body))
@@ -78,11 +78,11 @@ const idText = <T>(item: T, id: IdOf<T>): string => (typeof id === 'function' ? 
 
 const note = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** Characters that control a terminal or reorder letters: names and logs are written by others. */
+/** Characters that control a terminal or reorder letters; names and logs come from others. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are removed
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** The same data without control characters, safe to print at a terminal. */
+/** The same data without control characters, safe to print on a terminal. */
 export const harmless = <T>(data: T): T => {
   if (typeof data === 'string') return stripVTControlCharacters(data).replace(STEERING, '') as T
   if (Array.isArray(data)) return data.map(harmless) as T
@@ -90,33 +90,33 @@ export const harmless = <T>(data: T): T => {
   return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, harmless(value)])) as T
 }
 
-/** A status as a coloured word. */
+/** A status as a colored word. */
 export const word = (state: string): string => paint(state.toUpperCase(), stateColour(state))
 
-/** The end of an id that people type; the whole one goes with `-o json` or `-o id`. */
+/** The end of an id that people type; `-o json` and `-o id` print the full id. */
 export const short = (id: string): string => id.slice(-6)
 
 let zone = 'UTC'
 let clock = clockOf(zone)
 
-/** The zone of every time that is shown (`--zone`, an IANA name); throws a RangeError when there is none of that name. */
+/** Sets the zone of every displayed time (`--zone`, an IANA name); throws a RangeError for an unknown name. */
 export const showTimesIn = (name: string): void => {
   clock = clockOf(name)
   zone = name
 }
 
-/** A time with its zone is never mistaken: `created (UTC)` over a column, `until 2026-11-21 08:15 UTC` in a line. */
+/** Times always show their zone: `created (UTC)` over a column, `until 2026-11-21 08:15 UTC` in a line. */
 export const zoned = (title: string): string => `${title} (${zone})`
 export const moment = (time: string): string => `${minute(time)} ${zone}`
 
 /** `2026-11-21 08:15` of an RFC 3339 time. */
 export const minute = (time: string | null | undefined): string => second(time).slice(0, 16)
-/** `2026-11-21 08:15:30`; the last eight characters are the time of the day. */
+/** `2026-11-21 08:15:30`; the last eight characters are the time of day. */
 export const second = (time: string | null | undefined): string => (time ? clock.format(new Date(time)) : '')
 
 export { dim }
 
-/** The Swedish way to write a time is that of ISO 8601. */
+/** The Swedish time format is that of ISO 8601. */
 function clockOf(timeZone: string): Intl.DateTimeFormat {
   return new Intl.DateTimeFormat('sv-SE', {
     timeZone,

@@ -6,12 +6,12 @@ import type { Output } from './output.ts'
 const LOOK_MS = 2000
 const AWAY_MS = 10_000
 
-/** Commands that `--watch` repeats: they read, and print many things. */
+/** Commands that `--watch` repeats: they read and print many items. */
 export const isList = ({ name }: Command): boolean => /(^| )(list|inbox|nodes|graph|history|relations)$/.test(name)
 
 /**
- * Prints a list again whenever it changes: at a terminal in the same place, with `--jsonl` only the lines that are new.
- * A server that is away is asked again. Ends by Ctrl-C.
+ * Reprints a list whenever it changes: in place on a terminal, only the new lines with `--jsonl`. Retries an
+ * unreachable server. Ends on Ctrl-C.
  */
 export const repeatList = async (print: () => Promise<ExitCode>, out: Output): Promise<never> => {
   let shown: string | undefined
@@ -25,7 +25,7 @@ export const repeatList = async (print: () => Promise<ExitCode>, out: Output): P
       if (now !== shown) process.stdout.write(out.jsonl ? newLines(now, shown ?? '') : screenOf(now))
       shown = now
     } catch (error) {
-      // A list that was never shown may have a wrong address; one that was shown comes back.
+      // A list that was never shown may have a wrong address; a server that once answered will come back.
       if (shown === undefined || !(error instanceof CliError) || !error.passing) throw error
       if (!away) out.note(`${error.lines[0]} Trying again until it answers.`)
       away = true
@@ -45,7 +45,7 @@ const newLines = (now: string, before: string): string => {
     .join('')
 }
 
-/** What `print` would have written to stdout. */
+/** Returns what `print` would have written to stdout. */
 const captured = async (print: () => Promise<unknown>): Promise<string> => {
   const write = process.stdout.write
   let text = ''

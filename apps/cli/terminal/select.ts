@@ -1,12 +1,12 @@
 import { usageError } from '../errors.ts'
 
-/** Applies a JSONata expression to what would be printed. */
+/** Applies a JSONata expression to the data to print. */
 export type Selection = (body: unknown) => Promise<unknown>
 
-/** The selection of `--select`; undefined without one. Throws a usage error that says where the expression is wrong. */
+/** The selection of `--select`; `undefined` without it. Throws a usage error that shows where it is wrong. */
 export const selectionOf = async (expression: string | undefined): Promise<Selection | undefined> => {
   if (expression === undefined) return undefined
-  // Loaded for those who ask for it alone: it would cost every other command its time to start.
+  // Loaded only on demand: it would slow the start of every other command.
   const { default: jsonata } = await import('jsonata')
   try {
     const compiled = jsonata(expression)

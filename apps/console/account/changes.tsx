@@ -6,7 +6,7 @@ import { ProblemText } from '../ui/failure.tsx'
 
 type Said = string | Problem | null
 
-/** Changes of one's own account, one at a time, and how the last one ended. `act` returns whether it was done. */
+/** Changes to the person's account, one at a time, and the last one's outcome. `act` returns whether it succeeded. */
 export const useChanges = (noun: string) => {
   const client = useQueryClient()
   const [busy, setBusy] = useState(false)
@@ -23,12 +23,12 @@ export const useChanges = (noun: string) => {
   return { busy, said, setSaid, act }
 }
 
-/** How the last change ended, announced. */
+/** Announces the outcome of the last change. */
 export const Told = ({ said }: { said: Said }) => (
   <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
 )
 
-/** Sends a change of one's own account. Returns the refusal, or null. */
+/** Sends a change to the person's account. Returns the refusal, or null. */
 export const send = async (
   method: 'POST' | 'PUT' | 'DELETE',
   path: string,

@@ -1,4 +1,4 @@
-/** The browser's name and version by the tokens of its user agent, most specific first: others contain those after them. */
+/** The browser's name and version by its user agent's tokens, most specific first: others contain those after them. */
 const BROWSERS: [RegExp, string][] = [
   [/\bEdg(?:e|A|iOS)?\/(\d+)/, 'Edge'],
   [/\bOPR\/(\d+)/, 'Opera'],
@@ -17,8 +17,8 @@ const SYSTEMS: [RegExp, string][] = [
 ]
 
 /**
- * `Firefox 130 on Linux` of a user agent. The client chooses it, so no decision depends on it. An unknown client is
- * shown by its own first word, `curl 8.5.0`. Versions of systems are left out, since browsers freeze them.
+ * Describes a user agent: `Firefox 130 on Linux`. The client chooses it, so no decision depends on it. An unknown
+ * client is shown by its first word, `curl 8.5.0`. System versions are left out, because browsers freeze them.
  */
 export const deviceWords = (
   user_agent: string | null,

@@ -6,7 +6,7 @@ import { isUnkept, onKept, setLanguage, takeKept } from '../queries/kept.ts'
 import { Page, PageHead } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
 
-/** How the console looks to the person, on all of their devices. */
+/** The person's display settings, which apply on all of their devices. */
 export const DisplayPage = () => {
   const display = useDisplay()
   const words = tAccount.display

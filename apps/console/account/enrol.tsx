@@ -11,7 +11,7 @@ import { enrol, newPasswordErrors } from './password.api.ts'
 import { PasswordRules } from './password-rules.tsx'
 import { useSubmission } from './submission.ts'
 
-/** The token of a link that came in two halves; any other text as it is. A half may be pasted with its link. */
+/** The token of a link that came in two halves; any other text unchanged. A half may be pasted with its link. */
 const wholeOf = (token: string, other: string): string => joinHalves(token, other.trim().replace(/^.*#/, '')) ?? token
 
 type CodeFieldProps = Omit<ComponentProps<typeof Field>, 'children'> & {
@@ -35,7 +35,7 @@ const CodeField = ({ value, change, ...field }: CodeFieldProps) => (
   </Field>
 )
 
-/** Sets the first password, or a new one, by the token behind `#` of a one-time link. */
+/** Sets the first or a new password, with the token behind `#` of a one-time link. */
 export const EnrolPage = () => {
   const { hash } = useLocation()
   const navigate = useNavigate()
@@ -45,12 +45,12 @@ export const EnrolPage = () => {
     ['other'],
   )
   const { token, other, password } = fields
-  /** Whether the link brought the token; else it is pasted. */
+  /** Whether the link contained the token; otherwise the person pastes it. */
   const [linked, setLinked] = useState(hash !== '')
 
   useEffect(() => {
     if (hash === '') return
-    // The token opens an account: it does not stay in the address bar, nor in the history.
+    // The token opens an account, so it must not stay in the address bar or the history.
     type('token', hash)
     setLinked(true)
     setProblem(null)

@@ -10,7 +10,7 @@ import { send, Told, useChanges } from './changes.tsx'
 
 const words = tAccount.password
 
-/** Links one's identity at a provider, or unlinks it. A refusal of the provider comes back to the sign-in page. */
+/** Links the person's identity at a provider, or unlinks it. A refusal by the provider returns to the sign-in page. */
 export const LinkProvider = () => {
   const [providers, setProviders] = useState<Provider[]>([])
   const identities = useQuery(identitiesQuery())

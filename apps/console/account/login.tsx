@@ -17,7 +17,7 @@ import { tLogin } from '../words/frame/login.ts'
 
 type Errors = { username?: string; password?: string; form?: string }
 
-/** The fields of the sign-in and its outcome. The phase that follows decides the next page. */
+/** The fields of the sign-in and its outcome. The resulting phase decides the next page. */
 const useSignIn = () => {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')
@@ -30,7 +30,7 @@ const useSignIn = () => {
   const passwordField = useRef<HTMLInputElement>(null)
 
   useEffect(() => {
-    // A person who is signed in and opens this address continues to the console.
+    // A person who is already signed in and opens this address continues to the console.
     if (sessionPhase().name === 'starting') void startSession()
     nameField.current?.focus()
   }, [])
@@ -57,7 +57,7 @@ const useSignIn = () => {
     if (!result.step) setErrors({ form: signInError(result, display().zone) })
     return result.step !== undefined
   }
-  /** Back from the second step: with the password again, unless the person is in. */
+  /** Returns from the second step: asks for the password again, unless the person is signed in. */
   const over = (end: SignIn | null) => {
     if (end?.ok) return
     setStep(undefined)
@@ -87,7 +87,7 @@ const ProviderButtons = ({ providers }: { providers: Provider[] }) => {
   ))
 }
 
-/** Username and password, and why the last session or the last attempt ended. */
+/** Username and password, and why the last session or attempt ended. */
 export const Login = () => {
   const { step, over, ...fields } = useSignIn()
   return (

@@ -2,7 +2,7 @@ import { Check, Circle } from 'lucide-react'
 import { PASSWORD_RULES } from '../../shared/contracts/client/password-rules.ts'
 import { tAccount } from '../words/account.ts'
 
-/** The rules that a page can check by itself, in the server's order, each done or missing while the person types. */
+/** The rules that a page can check, in the server's order, each marked as met or missing while the person types. */
 export const PasswordRules = ({ password }: { password: string }) => {
   const text = password.normalize('NFC')
   return (

@@ -2,9 +2,9 @@ import { type Problem, problemFrom } from '../../shared/contracts/client/problem
 import { accessToken, locked, post, renew, take } from '../session/token.ts'
 
 /**
- * Changes the password and takes the tokens that come with the new one. It holds the lock of the refresh: a sibling that
+ * Changes the password and takes the tokens that come with the new one. It holds the refresh lock: another tab that
  * refreshed meanwhile would present a token that the change has just replaced. The key belongs to these two passwords.
- * Returns what was refused, or null.
+ * Returns the refusal, or null.
  */
 export const changePassword = async (current: string, next: string, key: string): Promise<Problem | null> => {
   const used = accessToken()
@@ -15,7 +15,7 @@ export const changePassword = async (current: string, next: string, key: string)
   return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 }
 
-/** Sets a password by the token of a one-time link. Returns the refusal, or null. */
+/** Sets a password with the token of a one-time link. Returns the refusal, or null. */
 export const enrol = async (enrolment_token: string, new_password: string, key: string): Promise<Problem | null> => {
   const answer = await post('/api/v1/users/enrol', { enrolment_token, new_password }, { key })
   if (answer === null) return problemFrom(0, null)
@@ -23,7 +23,7 @@ export const enrol = async (enrolment_token: string, new_password: string, key: 
   return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 }
 
-/** The words below a refused new password: every rule that it breaks, else the reason of the refusal. */
+/** The messages below a refused new password: every rule that it breaks, otherwise the reason of the refusal. */
 export const newPasswordErrors = (problem: Problem | null): string[] => {
   if (problem === null) return []
   const broken = (problem.violations ?? []).map(({ message }) => message)
@@ -35,7 +35,7 @@ const send = (current_password: string, new_password: string, key: string): Prom
     const answer = await post('/api/v1/users/me/password', { current_password, new_password }, { bearer: true, key })
     if (answer?.ok) {
       const body = await answer.clone().json()
-      // A late repeat confirms the change without tokens: keep the current ones.
+      // A late repeat confirms the change without tokens; keep the current ones.
       if (body.access_token !== undefined) take(body)
     }
     return answer

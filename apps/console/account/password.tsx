@@ -6,7 +6,7 @@ import { changePassword, newPasswordErrors } from './password.api.ts'
 import { PasswordRules } from './password-rules.tsx'
 import { useSubmission } from './submission.ts'
 
-/** Changes one's password. The server judges a new one: its words are below the field. */
+/** Changes the person's password. The server judges the new one; its messages appear below the field. */
 export const PasswordPage = () => {
   const { fields, type, busy, done, problem, submit } = useSubmission({ current: '', next: '' }, (typed, key) =>
     changePassword(typed.current, typed.next, key),

@@ -11,7 +11,7 @@ import { deviceWords } from './device-words.ts'
 
 const PATH = '/api/v1/sessions'
 
-/** The active sessions, this device marked; any other may be signed out from here. */
+/** The active sessions, with this device marked; any other session can be signed out here. */
 export const SessionsPage = () => {
   const list = useQuery(sessionsQuery())
   const { busy, said, setSaid, act } = useChanges('sessions')

@@ -2,13 +2,13 @@ import { useCallback, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 
 /**
- * A form that is one command. The key belongs to the typed text: a repeat keeps it, even after a lost answer. The next
- * letter makes a new key, and so does a completed command, which also clears the form.
+ * A form that sends one command. The key belongs to the typed text: a repeat keeps it, even after a lost answer. The
+ * next edit makes a new key, and so does a completed command, which also clears the form.
  */
 export const useSubmission = <Fields extends Record<string, string>>(
   start: Fields,
   send: (fields: Fields, key: string) => Promise<Problem | null>,
-  /** Fields that may be left empty; all others are needed. */
+  /** Fields that may be left empty; all others are required. */
   optional: readonly (keyof Fields)[] = [],
 ) => {
   const [fields, setFields] = useState(start)

@@ -8,7 +8,7 @@ import { Fields, type FormField, initial, isComplete, type Typed } from './field
 
 /** One administrative command: its dialog, its fields, and the request that they make. */
 export type Act = {
-  /** The whole command in words; it begins with the word of the button. */
+  /** The full command in words; it begins with the word on the button. */
   title: string
   button: string
   effect: string
@@ -19,16 +19,16 @@ export type Act = {
   body?: (typed: Typed) => Record<string, unknown>
   /** Whether the command takes a reason. */
   reason?: boolean
-  /** Told after a 202; otherwise that a second administrator must confirm it. */
+  /** Shown after a 202; by default, that a second administrator must confirm it. */
   accepted?: string
-  /** Told beside what is shown once: a key or a link. */
+  /** Shown beside the key or link that is shown only once. */
   shown?: string
 }
 
-/** Whether every list of the form has come: the dialog keeps the act as it was when it was opened. */
+/** Whether every list of the form has loaded; the dialog keeps the act as it was when it opened. */
 const hasChoices = ({ fields = [] }: Act): boolean => fields.every(({ choices }) => choices?.length !== 0)
 
-/** The commands of a page: `button` draws one for those who may, `dialog` the one that is open. */
+/** The commands of a page: `button` draws one for those who may use it, `dialog` the open one. */
 export const useActs = () => {
   const permissions = useQuery(meQuery()).data?.permissions ?? []
   const [act, setAct] = useState<Act>()
@@ -60,7 +60,7 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
   const [typed, setTyped] = useState(() => initial(act.fields ?? []))
   const [secret, setSecret] = useState<string>()
   const [waits, setWaits] = useState(false)
-  /** The dialog closes itself after its command; a secret that came with the answer keeps it open. */
+  /** The dialog closes itself after its command; a secret in the answer keeps it open. */
   const kept = useRef(false)
   const words = waits ? `${act.shown} ${tAdmin.second}` : (act.shown ?? '')
   if (secret !== undefined)

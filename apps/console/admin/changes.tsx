@@ -13,7 +13,7 @@ import { UserName } from './grants.tsx'
 
 const words = tAdmin.change
 
-/** Changes that need a second administrator, the newest first. */
+/** Changes that need a second administrator, newest first. */
 export const ChangesPage = () => {
   const list = useInfiniteQuery(changesQuery())
   const { button, dialog } = useActs()
@@ -55,11 +55,11 @@ const For = ({ subject: { name, gives } }: ChangeRow) => (
 )
 
 type Verb = keyof typeof words.effect
-/** Who asked for a change withdraws it; others confirm or reject it. */
+/** The person who requested a change can withdraw it; others can confirm or reject it. */
 const verbsOf = ({ status, requested_by }: ChangeRow): Verb[] =>
   status !== 'pending' ? [] : requested_by === currentUser()?.user_id ? ['withdraw'] : ['confirm', 'reject']
 
-/** The digest that was shown goes with the confirmation: a change that moved since is refused. */
+/** The confirmation sends the digest that was shown; a change that has moved since is refused. */
 const decision = ({ id, kind, digest, subject }: ChangeRow, verb: Verb): Act => ({
   title: `${words[verb]}: ${words.kind[kind] ?? kind}, ${subject.name}`,
   button: words[verb],

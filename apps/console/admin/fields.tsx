@@ -4,7 +4,7 @@ import { Select } from '../forms/select.tsx'
 import { tAdmin } from '../words/admin.ts'
 
 type Choice = readonly [value: string, word: string]
-/** A field of an administrative form. `many` is a list of boxes; its value is joined by spaces. */
+/** A field of an administrative form. `many` is a list of checkboxes whose value is joined by spaces. */
 export type FormField = {
   name: string
   label: string
@@ -87,7 +87,7 @@ const Boxes = ({ field: { label, choices = [] }, value, change }: OneProps) => {
 type Scope = Partial<Record<keyof typeof tAdmin.scope, string>>
 const PLACES = Object.keys(tAdmin.scope) as (keyof typeof tAdmin.scope)[]
 
-/** The fields that say where a grant or a key holds; all may stay empty. */
+/** The fields that limit where a grant or a key applies; all may stay empty. */
 export const SCOPE_FIELDS: FormField[] = PLACES.map((name) => ({
   name,
   label: tAdmin.scope[name],

@@ -8,7 +8,7 @@ import { tAdmin } from '../words/admin.ts'
 import { t } from '../words/index.ts'
 import { ADMIN_PAGES } from './pages.ts'
 
-/** The pages of the administration under one row of tabs. Whoever may not read one meets no such page. */
+/** The administration pages under one row of tabs. Pages that the person may not read are hidden. */
 export const AdminFrame = () => {
   const me = useQuery(meQuery())
   const { pathname } = useLocation()
@@ -48,7 +48,7 @@ export const AdminFrame = () => {
 
 type AdminPageProps = { title: string; actions?: React.ReactNode; children: React.ReactNode }
 
-/** The head of an administration page: its name and the actions that begin something. */
+/** The head of an administration page: its name and its main actions. */
 export const AdminPage = ({ title, actions, children }: AdminPageProps) => (
   <Page>
     <div className="flex flex-wrap items-center justify-between gap-3">

@@ -15,7 +15,7 @@ import { AdminPage } from './frame.tsx'
 
 const words = tAdmin.freeze
 
-/** Freezes that are not over: their reach, their times, and who may end them. */
+/** Freezes that have not ended: their reach, their times, and who may end them. */
 export const FreezesPage = () => {
   const calendar = useQuery({ ...calendarQuery(), refetchInterval: 15_000 })
   const me = useQuery(meQuery()).data
@@ -70,7 +70,7 @@ const COLUMNS: Column<FreezeItem>[] = [
   { name: words.columns.by, cell: ({ put_by }) => put_by?.replace(/^user:/, '') ?? words.file },
 ]
 
-/** The button of whoever may end it; the reason to all others. */
+/** The button for people who may end the freeze; for others the reason why not. */
 const End = ({ freeze, press }: { freeze: FreezeItem; press: (freeze: FreezeItem) => void }) => {
   const action = actionOf(freeze, 'end')
   return mayPress(action) ? (
@@ -109,7 +109,7 @@ const FIELDS = (groups: readonly string[]): FormField[] => [
   { name: 'to', label: words.ends(zone()), kind: 'datetime-local' },
 ]
 
-/** The id of a freeze from its title, with an ending that no other has. */
+/** Derives the id of a freeze from its title, with a unique ending. */
 const idOf = (title: string, ending: string): string =>
   `f-${title
     .toLowerCase()

@@ -10,7 +10,7 @@ import { type Act, useActs } from './acts.tsx'
 import { SCOPE_FIELDS, scopeOf, scopeWords, typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
 
-/** Who holds which role where, by grant. A role is granted from the page of a user or a group. */
+/** Who holds which role where, by grant. Roles are granted on the page of a user or a group. */
 export const GrantsPage = () => {
   const list = useInfiniteQuery(grantsQuery())
   const { button, dialog } = useActs()

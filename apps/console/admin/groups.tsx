@@ -87,7 +87,7 @@ export const usePeople = (label: string): FormField & { choices: [string, string
   return { name: 'person', label, kind: 'select', choices }
 }
 
-/** Makes a user a member; the page adds whom and where. */
+/** Makes a user a member; the page adds the user and the path. */
 export const joining = { effect: tAdmin.group.join_effect, method: 'PUT' as const }
 
 export const leaving = ({ id, username }: { id: string; username: string }, group_key: string): Act => ({

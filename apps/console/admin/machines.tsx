@@ -107,7 +107,7 @@ const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) =
   )
 }
 
-/** The roles that a machine may hold; a key permits some of their permissions. */
+/** The permissions of the roles that a machine may hold; a key allows some of them. */
 const usePermissions = (): string[] => [
   ...new Set(useRoles().flatMap(({ machines, permissions }) => (machines ? permissions : []))),
 ]

@@ -1,7 +1,7 @@
 import { linkOptions } from '@tanstack/react-router'
 import { tAdmin } from '../words/admin.ts'
 
-/** The pages of the administration, each with the permission that it reads with. */
+/** The administration pages, each with the permission needed to read it. */
 export const ADMIN_PAGES = [
   { link: linkOptions({ to: '/admin/users', search: { q: '' } }), word: tAdmin.user.title, reads: 'identity:read' },
   { link: linkOptions({ to: '/admin/groups' }), word: tAdmin.group.title, reads: 'identity:read' },

@@ -18,7 +18,7 @@ import { grantTo, removalOf, Until, useRolesOf } from './grants.tsx'
 import { joining, leaving } from './groups.tsx'
 import { UserStatus } from './users.tsx'
 
-/** One account: its state, its rights and where they come from, and where it is signed in. */
+/** One account: its state, its rights and their sources, and where it is signed in. */
 export const UserPage = () => {
   const { user_id } = useParams({ from: '/shell/admin/users/$user_id' })
   const query = useQuery(userQuery(user_id))
@@ -144,7 +144,7 @@ const Sessions = ({ user, button }: Part) => {
 const deviceOf = ({ user_agent }: SessionRow): string =>
   deviceWords(user_agent, tAccount.sessions.on) ?? tAccount.sessions.unknown
 
-/** A table inside a card; without rows its words. */
+/** A table inside a card; without rows, its text for that case. */
 export const Table = <Row extends { id: string }>({
   empty,
   ...table

@@ -14,7 +14,7 @@ import { typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
 import { useRolesOf } from './grants.tsx'
 
-/** All who have an account, found by name. */
+/** All accounts, searchable by name. */
 export const UsersPage = () => {
   const { q } = useSearch({ from: '/shell/admin/users' })
   const navigate = useNavigate()

@@ -5,7 +5,7 @@ import { createGather } from './gather.ts'
 import { connectionNow, onConnection, onFrame, onServed, retryNow } from './live.ts'
 import type { Gate, Graph, Me, NodeRow, Operation, OperationRow, Page, PatchDetail } from './types.ts'
 
-/** A cached reply: the change its last full read contained, and the newest one applied to it. */
+/** A cached reply: the change contained in its last full read, and the newest one applied to it. */
 type Known = { read_at: number; fetched: number; applied: number }
 type OperationFrame = Extract<Frame, { event: 'operation' | 'node' | 'gate' | 'patch' }>
 
@@ -47,7 +47,7 @@ export const applyLive = (client: QueryClient): void => {
     if (sessionPhase().name === 'signed_in') void pollOnce()
     poll = setTimeout(tick, document.visibilityState === 'hidden' ? POLL_HIDDEN_MS : POLL_MS)
   }
-  /** An answer after silence: the stream is tried at once, not after its own pause. */
+  /** After the first answer following silence, the stream is retried at once instead of after its own pause. */
   let silent = true
   const pollOnce = async () => {
     const from = Date.now()
@@ -124,7 +124,7 @@ function applyToOperation(client: QueryClient, known: WeakMap<Query, Known>, fra
   }
 }
 
-/** The patched reply, if the frame is enough; `read` if only a read is. */
+/** The patched reply if the frame is enough; `read` if the reply must be read again. */
 function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unknown; read: boolean } {
   if (noun === 'operation') {
     if (frame.event === 'operation') return { data: patchOperation(data as Operation, frame.data), read: true }
@@ -147,7 +147,7 @@ function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unk
 
 type Decided = Pick<Gate | PatchDetail, 'status' | 'decided'> &
   Partial<Pick<Gate, 'gate_id'> & Pick<PatchDetail, 'patch_id' | 'applied_revision'>>
-/** A decision is shown at once; the votes and the allowed actions come with the read that follows. */
+/** A decision is shown at once; the votes and the allowed actions follow with the next read. */
 function patchDecided(data: Decided, change: Record<string, unknown>): Decided | undefined {
   const { gate_id, patch_id, decided_by: by, decided_at: at } = change
   if (by == null || at == null || gate_id !== data.gate_id || patch_id !== data.patch_id) return undefined
@@ -156,7 +156,7 @@ function patchDecided(data: Decided, change: Record<string, unknown>): Decided |
   return { ...data, status, decided, ...(applied_revision !== undefined && { applied_revision }) }
 }
 
-/** Only members that row and single reply share; the allowed actions come with the read that follows. */
+/** Only members that rows and single replies share; the allowed actions follow with the next read. */
 function patchOperation(operation: Operation, change: Record<string, unknown>): Operation {
   const { status, progress, blocked_on, pause_reason, end_reason, started_at, ended_at, eta_at } = {
     ...operation,
@@ -182,7 +182,7 @@ function patchGraphGate(
   graph: Graph,
   change: { gate_id: string } & Record<string, unknown>,
 ): { data?: Graph; read: boolean } {
-  // A gate that was added later, like that of a freeze, is not known yet.
+  // A gate that was added later, such as that of a freeze, is not known yet.
   if (typeof change.status !== 'string' || !graph.gates.some(({ gate_id }) => gate_id === change.gate_id))
     return { read: true }
   const state = change.status as Graph['gates'][number]['state']
@@ -242,7 +242,7 @@ function operationOf(query: Query): string | undefined {
   return typeof noun === 'string' && OF_OPERATION.has(noun) && typeof id === 'string' ? id : undefined
 }
 
-/** Replies that do not name the change they contain: rows are patched at once and read again later. */
+/** Replies that do not name the change they contain: their rows are patched at once and read again later. */
 function followUnnumbered(client: QueryClient, query: Query, frame: OperationFrame): void {
   const noun = String(query.queryKey[0])
   if (noun === 'nodes' && frame.event === 'node') {

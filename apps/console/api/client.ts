@@ -17,8 +17,8 @@ const SESSION_OVER = problemFrom(401, {
 const UNSAFE = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * Sends a request with the session. A 401 takes another token and repeats once, with the same Idempotency-Key; the
- * session dialog opens when there is none to take.
+ * Sends a request with the session's token. After a 401 it gets another token and repeats once, with the same
+ * Idempotency-Key; if no token is available, the session dialog opens.
  */
 export const withSession = async (request: Request, limit_ms = ANSWER_LIMIT_MS): Promise<Response> => {
   if (sessionPhase().name === 'ended') throw new ProblemError(SESSION_OVER)
@@ -30,10 +30,10 @@ export const withSession = async (request: Request, limit_ms = ANSWER_LIMIT_MS):
 
 export type BelowApi = { [Path in keyof paths as Path extends `/api${infer Rest}` ? Rest : never]: paths[Path] }
 
-/** Typed reads of the public API; the browser puts /api in front. */
+/** Typed reads of the public API; the base URL adds /api. */
 export const api = createClient<BelowApi>({ baseUrl: '/api', fetch: (request) => withSession(request) })
 
-/** The problem of any thrown value: the server's own, or a missing answer. */
+/** The problem of any thrown value: the server's, or that of a missing answer. */
 export const problemOf = (thrown: unknown): Problem =>
   thrown instanceof ProblemError ? thrown.problem : noAnswer(String(thrown))
 

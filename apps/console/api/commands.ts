@@ -7,7 +7,7 @@ export type Command = {
   method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   body: Record<string, unknown>
-  /** Refused (412) unless the object still has this version. */
+  /** Refused with 412 unless the object still has this version. */
   version?: number
 }
 
@@ -22,9 +22,9 @@ const WAITS = 3
 const LONGEST_WAIT_MS = 10_000
 
 /**
- * Sends a command once and returns the server's answer. Only an answer that promises no effect yet (in progress, too
- * many requests, overload) is repeated after its wait, with the same key. After a missing answer the person repeats
- * it, with the same key and body.
+ * Sends a command once and returns the server's answer. Only answers that promise no effect yet (in progress, too many
+ * requests, overload) are repeated after their wait, with the same key. After a missing answer the person repeats the
+ * command, with the same key and body.
  */
 export const sendCommand = async <Reply>(command: Command, key: string): Promise<Outcome<Reply>> => {
   for (let waits = 0; ; waits += 1) {
@@ -39,7 +39,7 @@ export const sendCommand = async <Reply>(command: Command, key: string): Promise
   }
 }
 
-/** The effect of the command, by the server's dry run. It takes a key of its own. */
+/** The effect of the command, from the server's dry run, which takes a separate key. */
 export const dryRun = async <Effect>({ path, body }: Command): Promise<{ effect: Effect } | { problem: Problem }> => {
   const { reply, problem } = await send<{ effect: Effect }>(
     { path, body: { ...body, dry_run: true } },

@@ -3,7 +3,7 @@ import { problemOf, withSession } from './client.ts'
 
 const LIMIT_MS = 60_000
 
-/** Bytes of the API below /api. The session authorizes the request, so no link contains a token. */
+/** Reads bytes from a path below /api. The session authorizes the request, so no link contains a token. */
 export const fetchBytes = async (path: string): Promise<{ blob: Blob } | { problem: Problem }> => {
   try {
     const answer = await withSession(new Request(`/api${path}`), LIMIT_MS)
@@ -16,7 +16,7 @@ export const fetchBytes = async (path: string): Promise<{ blob: Blob } | { probl
   }
 }
 
-/** Hands bytes to the browser as a file of this name. */
+/** Saves bytes as a file with this name through the browser. */
 export const saveAs = (blob: Blob, name: string): void => {
   const url = URL.createObjectURL(blob)
   const link = document.createElement('a')

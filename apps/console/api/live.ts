@@ -4,13 +4,13 @@ import { nextDelay, sleep } from '../session/wait.ts'
 import { connectStream, type StreamEnd } from './stream.ts'
 
 /**
- * Live updates of this browser (console.md section 4). The tab that holds the Web Lock `signalbox-stream` has the one
- * connection; the others tell it their topics and receive its frames. Whoever takes the lock next resumes from the last
- * cursor it saw.
+ * Live updates of this browser (console.md section 4). The tab that holds the Web Lock `signalbox-stream` has the only
+ * connection; the other tabs send it their topics and receive its frames. The next tab to take the lock resumes from
+ * the last cursor that it saw.
  */
 export type Connection = {
   mode: 'connecting' | 'live' | 'reconnecting' | 'polling' | 'offline'
-  /** The start of this mode, and the last time at which the shown data was known to be whole. */
+  /** When this mode began, and when the shown data was last known to be complete. */
   since: number
   whole_at: number
 }
@@ -35,7 +35,7 @@ const servedListeners = new Set<(topics: string[]) => void>()
 const connectionListeners = new Set<() => void>()
 
 let connection: Connection = { mode: 'connecting', since: Date.now(), whole_at: Date.now() }
-/** The same as this tab has it: a tab with a topic that found no room polls. */
+/** The connection as this tab sees it: a tab polls if one of its topics found no room. */
 let seen = connection
 let served: string[] = []
 let cursor: string | null = null
@@ -45,7 +45,7 @@ let rest: ReturnType<typeof setTimeout> | undefined
 let wake = (): void => undefined
 let current = new AbortController()
 
-/** Joins live updates from the first signed-in page on. */
+/** Joins live updates, from the first signed-in page onward. */
 export const startLive = (): void => {
   if (started) return
   started = true
@@ -65,7 +65,7 @@ export const startLive = (): void => {
   void navigator.locks.request('signalbox-stream', lead)
 }
 
-/** Keeps a topic live while it is held; returns the release. */
+/** Keeps a topic live while it is held; returns a function that releases it. */
 export const holdTopic = (topic: string): (() => void) => {
   mine.set(topic, (mine.get(topic) ?? 0) + 1)
   topicsChanged()
@@ -82,7 +82,7 @@ export const onFrame = (listener: (frame: Frame) => void): (() => void) => {
   return () => void frameListeners.delete(listener)
 }
 
-/** Called with the topics that have just become live: earlier reads of them may have missed a change. */
+/** Called with the topics that have just become live, since earlier reads of them may have missed a change. */
 export const onServed = (listener: (topics: string[]) => void): (() => void) => {
   servedListeners.add(listener)
   return () => void servedListeners.delete(listener)
@@ -154,7 +154,7 @@ async function afterEnd(end: StreamEnd, failures: number): Promise<number> {
   return failed
 }
 
-/** A pause that ends early when the network is back, the tab is seen again, or a person asks. */
+/** A pause that ends early when the network returns, the tab becomes visible, or a person asks. */
 async function pause(ms: number): Promise<void> {
   await Promise.race([
     sleep(ms),

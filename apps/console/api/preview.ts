@@ -4,8 +4,8 @@ import { type Problem, problemFrom } from '../../shared/contracts/client/problem
 import { sendCommand } from './commands.ts'
 
 /**
- * Plans an intent on the current catalog, or rehearses it. Neither changes a target, so no dialog confirms it. The key
- * belongs to the body and is kept while its answer is missing.
+ * Plans an intent on the current catalog, or rehearses it. Neither changes a target, so no dialog asks for
+ * confirmation. The key belongs to the body and is kept until an answer arrives.
  */
 export const usePreview = (intent_id: string, done: (plan_id: string) => void) => {
   const client = useQueryClient()

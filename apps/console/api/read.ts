@@ -10,13 +10,13 @@ type Given<P extends Path> = undefined extends Params<P> ? [params?: Params<P>] 
 
 const get = api.GET as (path: Path, init: object) => Parameters<typeof read>[0]
 
-/** The function of a query that reads a path of the API. */
+/** A query function that reads a path of the API. */
 export const reading =
   <P extends Path>(path: P, ...[params]: Given<P>) =>
   ({ signal }: Asked) =>
     read(get(path, { params, signal })) as Promise<Reply<P>>
 
-/** The options of a list that is read page by page: its first page, the next one, and the function that reads one. */
+/** The options of a paged list: its first page, the next one, and the function that reads a page. */
 export const paging = <P extends Path>(path: P, params: Params<P>) => ({
   initialPageParam: '',
   getNextPageParam: (last: { next_page_token?: string | null }) => last.next_page_token || undefined,

@@ -12,8 +12,8 @@ const SILENCE_MS = 30_000
 const MAX_FRAME = 2 * 1024 * 1024
 
 /**
- * One connection of GET /v1/events by fetch, which can send the bearer. Resumes behind `cursor`, hands over every frame
- * with its cursor, and ends with the cause. Thirty seconds without any byte, comments included, count as lost.
+ * One connection to GET /v1/events by fetch, which can send the bearer token. Resumes after `cursor`, passes on every
+ * frame with its cursor, and ends with the cause. Thirty seconds without any byte, comments included, count as lost.
  */
 export const connectStream = async (options: {
   topics: string[]

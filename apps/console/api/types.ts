@@ -31,7 +31,7 @@ import type { NeedsGraph } from '../../shared/contracts/topology/capability-grap
 import type { SearchItem } from '../../shared/contracts/topology/search.ts'
 import type { TopologyList } from '../../shared/contracts/topology/topology.ts'
 
-/** The replies that the console reads: static types of the servers' own contracts. */
+/** The replies that the console reads: static types of the servers' contracts. */
 export type { Me } from '../../shared/contracts/operations/events.ts'
 export type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 export type { FieldChange, GateSubject, Timeline }
@@ -56,7 +56,7 @@ export type GateRow = GateSummary
 export type InboxRow = InboxItem
 export type { Waiting } from '../../shared/contracts/operations/waiting.ts'
 
-/** The rule of a gate, as far as a person reads it. */
+/** The parts of a gate's rule that are shown to people. */
 export type GateRule = {
   quorum: number
   groups: { group: string; min: number }[]
@@ -103,7 +103,7 @@ export type Place = Static<typeof TopologyList>['items'][number]
 export type Definition = CapabilityDefinition
 export type ProviderRow = Provider
 export type Capabilities = Static<typeof ResourceCapabilities>
-/** The last report of every process of the platform; the gateway answers it without a schema of its own. */
+/** The last report of every process of the platform; the gateway's reply has no schema. */
 export type PlatformHealth = {
   parts: {
     app: string
@@ -115,7 +115,7 @@ export type PlatformHealth = {
   }[]
   as_of: string
 }
-/** A need of the graph of capabilities, with its resource. */
+/** A requirement in the graph of capabilities, with its resource. */
 export type Gap = Extract<NeedsGraph['nodes'][number], { kind: 'requirement' }>
 export type Need = Capabilities['required'][number]
 

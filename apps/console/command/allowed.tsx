@@ -6,11 +6,11 @@ import { t } from '../words/index.ts'
 export const actionOf = (object: { allowed_actions: AllowedAction[] }, action: string): AllowedAction | undefined =>
   object.allowed_actions.find((candidate) => candidate.action === action)
 
-/** Allowed, or only missing the password, which the dialog asks for. */
+/** Whether the action is allowed, or lacks only the password, which the dialog asks for. */
 export const mayPress = (action: AllowedAction | undefined): boolean =>
   action !== undefined && (action.allowed || action.reason_code === 'reauth_required')
 
-/** Not for this person, whatever the state of the object. */
+/** Whether this person's permissions forbid it, whatever the object's state. */
 const isNever = (action: AllowedAction | undefined): boolean => action?.reason_code === 'permission_missing'
 
 type ActionButtonProps = {
@@ -22,8 +22,8 @@ type ActionButtonProps = {
 }
 
 /**
- * A button that stays visible when it may not be pressed now; the reason is its description and its tooltip. What the
- * person's permissions never allow has no button.
+ * A button that stays visible while it cannot be pressed; the reason is its description and its tooltip. Actions that
+ * the person's permissions never allow have no button.
  */
 export const ActionButton = ({ action, press, main = false, danger = false, children }: ActionButtonProps) => {
   const id = useId()
@@ -51,7 +51,10 @@ export const ActionButton = ({ action, press, main = false, danger = false, chil
   )
 }
 
-/** Why actions are not possible now, each reason once; one that the permissions never allow is behind one question. The server speaks English. */
+/**
+ * Why actions are not possible now, each reason once. Actions that the permissions never allow are folded under one
+ * question. The server speaks English.
+ */
 export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) => {
   const refused = actions.flatMap((action) => (action === undefined || mayPress(action) ? [] : action))
   const never = Map.groupBy(refused.filter(isNever), ({ reason }) => reason)

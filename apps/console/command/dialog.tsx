@@ -18,27 +18,27 @@ export type CommandDialogProps<Effect, Reply> = {
   danger?: boolean
   /** Path and body without the typed text. */
   command: Command
-  /** The dry run of a command that is not complete yet; null: it cannot be previewed yet. */
+  /** A dry run for a command that is not complete yet; null if it cannot be previewed yet. */
   preview?: Command | null
-  /** Completes the command as it is sent, by a signature; a problem is shown in place of an answer. */
+  /** Completes the command with a signature as it is sent; a problem is shown instead of an answer. */
   complete?: Complete
-  /** The words that the command takes; a command without has no field for them. */
+  /** The text that the command takes; a command without one has no field for it. */
   text?: Text
-  /** Told when the server has accepted the command without carrying it out yet. */
+  /** Shown when the server has accepted the command but not yet carried it out. */
   accepted?: string | undefined
-  /** The effect, from the server's own dry run. */
+  /** The effect, from the server's dry run. */
   consequences?: (effect: Effect) => React.ReactNode
   children?: React.ReactNode
-  /** A field other than the text is missing or out of date: the button is disabled. */
+  /** A field other than the text is missing or out of date, so the button is disabled. */
   blocked?: boolean
-  /** A word that must be typed before a command that cannot be undone. */
+  /** A word that must be typed before an irreversible command. */
   confirm?: string
   refused?: (problem: Problem) => void
   done: (reply: Reply) => void
   close: () => void
 }
 
-/** Every command is opened, confirmed, sent and answered here (console.md 6). */
+/** Opens, confirms, sends and answers every command (console.md 6). */
 export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, Reply>) => {
   const { title, button, danger = false, command, text, confirm, blocked = false, close } = props
   const [words, setWords] = useTyped(command.path, '')

@@ -19,7 +19,7 @@ type Typed = {
   value: string
   change: (value: string) => void
   readOnly: boolean
-  /** The fault of the value; null before the first press, or if it is right. */
+  /** The fault of the value; null if it is right or before the first press. */
   error: string | null
 }
 
@@ -47,7 +47,7 @@ export const ReasonField = ({ label, needed, field, ...typed }: ReasonFieldProps
 
 type ConfirmFieldProps = Omit<Typed, 'error'> & { word: string; missing: boolean }
 
-/** A word that must be typed before a command that cannot be undone. */
+/** A word that must be typed before an irreversible command. */
 export const ConfirmField = ({ word, missing, ...typed }: ConfirmFieldProps) => {
   const id = useId()
   return (
@@ -85,7 +85,7 @@ export const Refusal = ({ title, problem }: { title: string; problem: Problem })
   </div>
 )
 
-/** The actions that are possible instead, in the words of the buttons. */
+/** The actions that are possible instead, named as on their buttons. */
 const possibleNow = (problem: Problem): string[] => {
   const actions = (problem.allowed_actions ?? []) as AllowedAction[]
   const words: Record<string, string> = {
@@ -97,7 +97,7 @@ const possibleNow = (problem: Problem): string[] => {
   return named.length > 0 ? named : [t.none]
 }
 
-/** Step-up: the last sign-in is too old for this command. Afterwards the dialog is unchanged; the person presses again. */
+/** Step-up: the last sign-in is too old for this command. Afterwards the dialog is unchanged for another press. */
 export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
   const [provider, setProvider] = useState<Provider>()
   useEffect(() => void sessionProvider().then(setProvider), [])

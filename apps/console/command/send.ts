@@ -26,20 +26,20 @@ const step = (state: State, event: Step): State => {
   }
 }
 
-/** Completes a command as it is sent; a problem is shown in place of an answer. */
+/** Completes a command as it is sent; a problem is shown instead of an answer. */
 export type Complete = (command: Command) => Promise<Command | Problem>
 type Answers<Reply> = { done: (reply: Reply) => void; refused?: (problem: Problem) => void; close: () => void }
 
 /**
- * Sends one command of a dialog and keeps what became of it. The idempotency key belongs to one body: it is made for a
- * body and kept while that body is asked for again, so that a repeat never does a thing twice.
+ * Sends a dialog's command and keeps its outcome. The idempotency key belongs to one body: repeats of the same body
+ * keep it, so that a command never takes effect twice.
  */
 export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
   const [state, tell] = useReducer(step, { phase: 'open', problem: null, accepted_at: '', checked: false })
   const sent = useRef<{ key: string; command: Command } | null>(null)
-  /** The session ended during the last try, so the command was not judged: the same body is sent with the same key. */
+  /** The session ended during the last try, so the command was not judged; the same body is sent with the same key. */
   const unanswered = useRef(false)
-  /** A press before the dialog is drawn again must not send a second time. */
+  /** A second press before the dialog redraws must not send again. */
   const sending = useRef(false)
 
   const answered = (outcome: Outcome<Reply>) => {
@@ -56,7 +56,7 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
     if (outcome.kind === 'refused' && !unanswered.current) refused?.(outcome.problem)
   }
 
-  /** Sends the command, completed by a signature where one is asked for, or repeats it after a missing answer. */
+  /** Sends the command, with a signature if one is required, or repeats it after a missing answer. */
   const send = async (given: Command, complete: Complete = async () => given) => {
     if (sending.current) return
     sending.current = true

@@ -5,12 +5,12 @@ import { t } from '../words/index.ts'
 type ShownOnceProps = {
   title: string
   words: string
-  /** What can be copied, with the name of its button. */
+  /** The texts to copy, each with the name of its button. */
   shown: (readonly [label: string, text: string])[]
   close: () => void
 }
 
-/** A secret of an answer. No later read holds it, so the dialog closes by its button alone. */
+/** Shows a secret from an answer. It can never be read again, so only the dialog's button closes it. */
 export const ShownOnce = ({ title, words, shown, close }: ShownOnceProps) => (
   <DialogFrame
     title={title}

@@ -14,7 +14,7 @@ const call = async (act: 'find' | 'approve' | 'deny', user_code: string): Promis
   throw new ProblemError(problemFrom(answer.status, problem, answer.headers.get('retry-after')))
 }
 
-/** The device that waits for this code. Looks are counted, so none is made that nobody asked for. */
+/** The device that waits for this code. Lookups are counted, so none is made without a request by the person. */
 export const deviceQuery = (user_code: string) =>
   queryOptions({
     queryKey: ['device', user_code],

@@ -15,7 +15,7 @@ import { decideDevice, deviceQuery } from './device.api.ts'
 
 const words = tAccount.device
 
-/** Signs in a machine without a browser: its code, who asks, and the person's approval (RFC 8628 3.3). */
+/** Signs in a device without a browser: its code, the requester, and the person's approval (RFC 8628 3.3). */
 export const DevicePage = () => {
   const { code = '' } = useSearch({ from: '/shell/device' })
   return (
@@ -30,7 +30,7 @@ export const DevicePage = () => {
   )
 }
 
-/** The code is in the address: a link may bring it, and a confirmation at a provider does not lose it. */
+/** The code is in the address, so a link can contain it and a confirmation at a provider does not lose it. */
 const CodeForm = ({ code }: { code: string }) => {
   const navigate = useNavigate()
   const [typed, setTyped] = useState(code)
@@ -65,7 +65,7 @@ const CodeForm = ({ code }: { code: string }) => {
   )
 }
 
-/** Who asks, and the two answers. */
+/** The requester, and the two possible answers. */
 const Asked = ({ code }: { code: string }) => {
   const found = useQuery(deviceQuery(code))
   const [busy, setBusy] = useState(false)

@@ -6,7 +6,7 @@ export const Choices = <T extends string>({
   choose,
 }: {
   label: string
-  /** With the word of each. */
+  /** Each choice with its label. */
   choices: Readonly<Record<T, string>>
   chosen: T
   choose: (choice: T) => void

@@ -4,7 +4,7 @@ import { Field } from './field.tsx'
 export const digitsOf = (typed: string): string => typed.replaceAll(/\s/g, '')
 export const isCode = (typed: string): boolean => /^[0-9]{6}$/.test(digitsOf(typed))
 
-/** A code of an authenticator app; phones offer their digits, and a code that they know. */
+/** A code of an authenticator app; phones show their digit keyboard and offer a code that they know. */
 export const CodeField = ({
   id,
   label,

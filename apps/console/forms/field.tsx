@@ -2,12 +2,12 @@ type FieldProps = {
   id: string
   label: string
   note?: string | undefined
-  /** Left out for a control that cannot be wrong. */
+  /** Omitted for a control that cannot be wrong. */
   error?: React.ReactNode
   children: React.ReactNode
 }
 
-/** A control under its label. The control names note and error in aria-describedby: `<id>-note`, `<id>-error`. */
+/** A control under its label. The control refers to note and error in aria-describedby: `<id>-note`, `<id>-error`. */
 export const Field = ({ id, label, note, error, children }: FieldProps) => (
   <div className="min-w-0">
     <label className="label" htmlFor={id}>

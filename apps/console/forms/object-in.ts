@@ -1,4 +1,4 @@
-/** A typed JSON object: empty text is an empty object; returns undefined for all other JSON. */
+/** Parses a typed JSON object; empty text is an empty object. `undefined` for any other JSON. */
 export const objectIn = (text: string): Record<string, unknown> | undefined => {
   if (text.trim() === '') return {}
   try {

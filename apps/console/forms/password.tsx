@@ -8,14 +8,14 @@ type PasswordFieldProps = {
   autoComplete: 'current-password' | 'new-password'
   value: string
   change: (value: string) => void
-  /** Its faults, one sentence each. */
+  /** The faults, one sentence each. */
   errors?: readonly string[]
-  /** Marks it as wrong although the sentence is elsewhere. */
+  /** Marks the field as wrong although the message is elsewhere. */
   invalid?: boolean
   ref?: React.Ref<HTMLInputElement>
 }
 
-/** A password: can be shown, warns of Caps Lock, and lists its faults below. */
+/** A password field: can reveal its text, warns of Caps Lock, and lists its faults below. */
 export const PasswordField = (props: PasswordFieldProps) => {
   const { id, label, autoComplete, value, change, errors = [], invalid = errors.length > 0, ref } = props
   const [shown, setShown] = useState(false)

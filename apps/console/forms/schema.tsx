@@ -19,7 +19,7 @@ type Schema = {
   >
 }
 
-/** The scalar members of an object schema; the rest is JSON. `left_out` are names that may not be typed. */
+/** The scalar members of an object schema; the rest is typed as JSON. `left_out` are names that must not be typed. */
 export const fieldsOf = (schema: unknown, left_out: ReadonlySet<string> = new Set()): SchemaField[] =>
   Object.entries((schema as Schema | undefined)?.properties ?? {}).flatMap(([name, member]) => {
     if (member === undefined || member.readOnly === true || left_out.has(name)) return []

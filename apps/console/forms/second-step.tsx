@@ -6,7 +6,7 @@ import { tLogin } from '../words/frame/login.ts'
 import { CodeField, digitsOf, isCode } from './code.tsx'
 import { signInError } from './sign-in-error.ts'
 
-/** The password was right: asks for a code, or for a passkey. `over` gets how it ended, unless a code may be typed again. */
+/** After the password, asks for a code or a passkey. `over` receives the outcome, unless a code may be typed again. */
 export const SecondStepForm = ({ step, over }: { step: SecondStep; over: (end: SignIn | null) => void }) => {
   const [code, setCode] = useState('')
   const [error, setError] = useState<string | null>(null)

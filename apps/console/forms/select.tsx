@@ -9,7 +9,7 @@ type SelectProps = {
   className?: string
 }
 
-/** One of several choices: each is a value with its word. */
+/** A select whose choices are values with labels. */
 export const Select = ({ choices, value, change, className = '', ...control }: SelectProps) => (
   <select {...control} className={`input ${className}`} value={value} onChange={(event) => change(event.target.value)}>
     {choices.map(([choice, word]) => (
@@ -20,7 +20,7 @@ export const Select = ({ choices, value, change, className = '', ...control }: S
   </select>
 )
 
-/** A select beside its label, as it filters a list. */
+/** A select beside its label, as used to filter a list. */
 export const Filter = ({ label, ...select }: { label: string } & Omit<Parameters<typeof Select>[0], 'id'>) => {
   const id = useId()
   return (

@@ -2,7 +2,7 @@ import { clockTime, type Zone } from '../kit/format.ts'
 import type { SignIn } from '../session/token.ts'
 import { tLogin } from '../words/frame/login.ts'
 
-/** Why a sign-in failed and when to try again: one text for all causes that a guesser could use. */
+/** Why a sign-in failed and when to try again. All causes that would help someone guess share one text. */
 export const signInError = (
   { status, code, retry_after_ms }: Extract<SignIn, { ok: false }>,
   zone: Zone,

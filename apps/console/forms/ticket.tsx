@@ -12,5 +12,5 @@ export const TicketField = ({ value, change }: { value: string; change: (ticket:
   )
 }
 
-/** As a member of a command's body: left out while it is empty. */
+/** The ticket as a member of a command's body; left out if empty. */
 export const ticketOf = (typed: string): { ticket?: string } => (typed.trim() === '' ? {} : { ticket: typed.trim() })

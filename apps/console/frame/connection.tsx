@@ -8,7 +8,7 @@ import { meQuery } from '../queries/me.ts'
 import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 
-/** The connection in one word and shape. */
+/** The state of the connection as a word and a shape. */
 export const ConnectionWord = () => {
   const { mode } = useConnection()
   const [shape, tone] =

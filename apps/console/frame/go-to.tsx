@@ -3,25 +3,25 @@ import { Suspense, useEffect, useId, useRef, useState } from 'react'
 import { t } from '../words/index.ts'
 
 export type PaletteKeys = {
-  /** Moves by a key, or opens the selected line. */
+  /** Moves with a key, or opens the selected line. */
   press: (key: 'ArrowDown' | 'ArrowUp' | 'Enter') => void
 }
 export type PaletteProps = {
   id: string
   text: string
-  /** Enter came before the answers to this text: the first of them is opened. */
+  /** Enter was pressed before the answers to this text arrived; the first of them is opened. */
   early: boolean
   keys: React.Ref<PaletteKeys>
   close: () => void
-  /** The selected line, which the field names. */
+  /** The selected line, which the field refers to. */
   select: (option: string | undefined) => void
   wait: () => void
 }
 
-/** The list, which comes with the first use. */
+/** The list, loaded on first use. */
 export type PaletteList = React.ComponentType<PaletteProps>
 
-/** Ctrl-K or Cmd-K brings the keyboard to the field. */
+/** Ctrl-K or Cmd-K focuses the field. */
 const useFieldKey = (field: React.RefObject<HTMLInputElement | null>): void =>
   useEffect(() => {
     const hear = (event: KeyboardEvent) => {

@@ -4,7 +4,7 @@ import { Heading, Page } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 
-/** The code of a page could not be fetched: the network is gone, or a release has replaced it. */
+/** The code of a page could not be fetched: the network is down, or a release has replaced it. */
 class CodeAway extends Error {
   readonly again: () => Promise<void>
   constructor(again: () => Promise<void>, cause: unknown) {
@@ -13,7 +13,10 @@ class CodeAway extends Error {
   }
 }
 
-/** A page whose code is loaded when it is first shown. The router alone would reload the console on failure, which leaves an empty page when offline. */
+/**
+ * A page whose code loads when it is first shown. On failure the router alone would reload the console, which leaves an
+ * empty page when offline.
+ */
 export const lazyPage: typeof lazyRouteComponent = (load, name) => {
   const page = lazyRouteComponent(
     () =>
@@ -25,7 +28,7 @@ export const lazyPage: typeof lazyRouteComponent = (load, name) => {
   return page
 }
 
-/** In place of a page that cannot be shown: the reason and the next step. The shell around it stays. */
+/** Shown instead of a page that fails: the reason and the next step. The shell around it stays. */
 export const BrokenPage = ({ error, reset }: { error: unknown; reset: () => void }) => {
   const router = useRouter()
   const away = error instanceof CodeAway ? error : undefined
@@ -64,7 +67,7 @@ export const BrokenPage = ({ error, reset }: { error: unknown; reset: () => void
   )
 }
 
-/** A page that does not exist, or that this person may not know of. */
+/** A page that does not exist, or whose existence this person must not learn. */
 export const NotFound = () => (
   <Page>
     <Heading title={t.problem.not_found_title}>{t.problem.not_found_title}</Heading>

@@ -15,7 +15,7 @@ import {
 import type { Me } from '../api/types.ts'
 import { t } from '../words/index.ts'
 
-/** The permission that each page reads with, so that no link leads to a refusal. `further` is under "More" on a phone. */
+/** The permission needed to read each page, so that no link leads to a refusal. Phones show `further` under "More". */
 export const PLACES = [
   {
     link: linkOptions({ to: '/inbox', search: { for: 'me' } }),
@@ -78,6 +78,6 @@ export const PLACES = [
   { link: linkOptions({ to: '/admin' }), word: t.nav.admin, Icon: Users, reads: 'operation:read', further: true },
 ]
 
-/** The permissions that most people have, until those of this person are known. */
+/** Assumes the permissions that most people have until this person's are known. */
 export const mayRead = (me: Me | undefined, permission: string): boolean =>
   me === undefined ? permission !== 'audit:read' && permission !== 'identity:read' : me.permissions.includes(permission)

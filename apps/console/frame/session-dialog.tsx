@@ -9,7 +9,7 @@ import { currentUser, type SignIn, showLogin, signIn } from '../session/token.ts
 import { DialogFrame } from '../ui/overlays.tsx'
 import { tLogin, tSession } from '../words/frame/login.ts'
 
-/** The session is over while a page is open: asks the same person's password; page and typed text stay. */
+/** The session ended while a page is open: asks for the same person's password; the page and typed text stay. */
 export const SessionDialog = () => {
   const [password, setPassword] = useState('')
   const [error, setError] = useState<string | null>(null)

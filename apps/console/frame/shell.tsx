@@ -18,7 +18,7 @@ import { UserMenu } from './user-menu.tsx'
 
 const SessionDialog = lazyPart(() => import('./session-dialog.tsx').then((part) => ({ default: part.SessionDialog })))
 
-/** The frame of every signed-in page: skip link, top bar, navigation, banner, and the dialog of an ended session. */
+/** The frame of every signed-in page: skip link, top bar, navigation, banner, and the dialog for an ended session. */
 export const Shell = ({ Palette }: { Palette: PaletteList }) => {
   useTopic('me')
   useTopic('inbox')

@@ -6,11 +6,11 @@ import { lazyPart } from '../ui/lazy.ts'
 const KeyList = lazyPart(() => import('./key-list.tsx').then((part) => ({ default: part.KeyList })))
 const PAIR_MS = 1000
 
-/** Single keys for navigation. None fires inside a field, a dialog or a menu, and none makes a decision. */
+/** Single-key navigation. No key works inside a field, a dialog or a menu, and none makes a decision. */
 export const Shortcuts = () => {
   const [listed, setListed] = useState(false)
   const navigate = useNavigate()
-  /** When `g` was pressed, by the keyboard's clock: a busy page hears keys late. */
+  /** When `g` was pressed, by the keyboard's clock, because a busy page handles keys late. */
   const pending = useRef(-PAIR_MS)
   useEffect(() => {
     const hear = (event: KeyboardEvent) => {

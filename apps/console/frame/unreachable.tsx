@@ -8,7 +8,7 @@ import { t } from '../words/index.ts'
 
 const AGAIN_MS = 5000
 
-/** The session could not be resumed: shows why and retries, without signing out. */
+/** Shown when the session could not be resumed: says why and retries, without signing out. */
 export const Unreachable = ({ error, reset }: { error: unknown; reset: () => void }) => {
   const router = useRouter()
   const { zone } = useDisplay()

@@ -10,7 +10,7 @@ const LazyMenu = lazyPart(load)
 
 const FIRST_MS = 1000
 
-/** The user menu. Its code is fetched when the page is idle, or on the first use. */
+/** The user menu. Its code is fetched when the page is idle, or on first use. */
 export const UserMenu = () => {
   const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
   const reads = useIsFetching() > 0

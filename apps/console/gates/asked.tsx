@@ -3,7 +3,7 @@ import { valueText } from '../values/diff.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 
-/** An intervention that needs a second person: its effect on approval, the requester, and the reason. */
+/** An intervention that needs a second person: its effect if approved, the requester, and the reason. */
 export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['intervention']> }) => {
   const { type, node_id, payload, reason, ticket, author } = intervention
   const words = tChange.intervene.types[type]

@@ -22,7 +22,7 @@ import { t } from '../words/index.ts'
 import { GateContextView } from './context.tsx'
 import { GateSubjectView } from './subject.tsx'
 
-/** One gate: its question, the brief of the decision, and the decision; all else is folded below. */
+/** One gate: its question, the brief of the decision, and the decision; the rest is folded below. */
 export const GatePage = () => {
   const { operation_id, gate_id } = useParams({ from: '/shell/operations/$operation_id/gates/$gate_id' })
   useTopic(`operation:${operation_id}`)
@@ -36,7 +36,7 @@ export const GatePage = () => {
   const outcome = useRef<HTMLElement>(null)
   const waited = useRef(false)
   useEffect(() => {
-    // The button that had the focus is gone.
+    // The button that had the focus no longer exists.
     if (waited.current && !waiting && document.activeElement === document.body) outcome.current?.focus()
     waited.current = waiting
   }, [waiting])
@@ -106,7 +106,7 @@ const Brief = ({ gate, subject }: { gate: Gate; subject: GateSubject }) => {
   )
 }
 
-/** The decision; a person whose own dialog was still open learns that another person was first. */
+/** The decision; tells a person whose dialog was still open that someone else decided first. */
 const Outcome = ({ gate, deciding, ref }: OutcomeProps) => (
   <section ref={ref} tabIndex={-1} className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
     <Status state={gate.status} badge />

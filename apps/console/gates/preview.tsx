@@ -4,7 +4,7 @@ import { tDecide } from '../words/decide.ts'
 
 const words = tDecide.gate.preview
 
-/** What a tool would do, made by an agent before the gate: each change with its fields, the heaviest first. */
+/** A tool's changes as an agent previewed them before the gate: each change with its fields, the heaviest first. */
 export const PreviewView = ({ preview }: { preview: Preview }) => (
   <section className="flex flex-col gap-2">
     <h3 className="font-semibold">{preview.no_change ? words.none : words.changes(preview.changes_count)}</h3>

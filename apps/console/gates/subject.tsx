@@ -9,7 +9,7 @@ import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 
 const FIRST = 12
-/** What few gates have is not part of the first screen. */
+/** Parts that few gates have load separately from the first screen. */
 const Asked = lazyPart(() => import('./asked.tsx').then((part) => ({ default: part.Asked })))
 const PreviewView = lazyPart(() => import('./preview.tsx').then((part) => ({ default: part.PreviewView })))
 const WatchView = lazyPart(() => import('./watch.tsx').then((part) => ({ default: part.WatchView })))
@@ -73,7 +73,7 @@ export const GateSubjectView = ({ subject, names: known, order }: Named) => {
   )
 }
 
-/** A part of the page that is folded until it is asked for. */
+/** A part of the page that stays folded until someone opens it. */
 export const Fold = ({ title, children }: { title: string; children: React.ReactNode }) => (
   <details className="fold">
     <summary>{title}</summary>
@@ -83,7 +83,7 @@ export const Fold = ({ title, children }: { title: string; children: React.React
 
 type Release = GateSubject['releases'][number]
 
-/** Nodes by the resource that they act on. */
+/** Nodes grouped by the resource that they act on. */
 const Releases = ({ releases, names }: { releases: Release[]; names: Named['names'] }) => {
   const groups = byTarget(releases)
   const shown = groups.length > FIRST + 2 ? groups.slice(0, FIRST) : groups

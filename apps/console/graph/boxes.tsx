@@ -18,7 +18,7 @@ type Data = {
   only: string | undefined
   fold: (group: string) => void
   mark: Mark | undefined
-  /** The drawing compares two graphs: a box without a mark is unchanged. */
+  /** Whether the drawing compares two graphs; then a box without a mark is unchanged. */
   patched: boolean
 }
 
@@ -31,7 +31,7 @@ const Ends = () => (
   </>
 )
 
-/** One node of the plan: name, status as shape and word, attempt. Its size is fixed, so it is not measured. */
+/** One node of the plan: name, attempt, and status as a shape and a word. Its size is fixed, so it is not measured. */
 export const StepNode = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const { node, look } = useNodeState(id)
@@ -81,7 +81,7 @@ const ComparedStep = ({ node: { name, kind, state }, look, mark, at }: ComparedS
   </div>
 )
 
-/** A gate before its guarded nodes: its question, and whether it is open, approved or rejected; round, unlike a node. */
+/** A gate before its guarded nodes: its question, and whether it is open, approved or rejected. Round, not square. */
 export const GateBox = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const gate = useGateState(id)
@@ -143,7 +143,7 @@ export const GroupFrame = memo(({ id, data }: NodeProps) => {
   )
 })
 
-/** A folded group: its name and how many nodes are in which state, worst first. */
+/** A folded group: its name and its number of nodes in each state, worst first. */
 export const FoldedGroup = memo(({ id, data }: NodeProps) => {
   const { name, fold, at } = data as Data
   return (
@@ -175,7 +175,7 @@ const Counts = ({ id }: { id: string }) => (
   </span>
 )
 
-/** A dependency along the points of the layout. */
+/** A dependency, drawn along the points of the layout. */
 export const LineEdge = memo(({ id, data }: EdgeProps) => {
   const { points, critical, mark } = data as { points: Point[]; critical: boolean; mark?: 'added' | 'removed' }
   const path = points.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x} ${y}`).join(' ')

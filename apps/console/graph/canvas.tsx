@@ -19,9 +19,9 @@ warmUp()
 
 const NODE_TYPES = { node: StepNode, gate: GateBox, group: GroupFrame, folded: FoldedGroup }
 const EDGE_TYPES = { line: LineEdge }
-/** No view opens below this zoom: there is room for the name and the state of a node. */
+/** The minimum zoom at which a view opens: a node's name and state fit. */
 const READABLE = 0.85
-/** Below this zoom a box has no room for its name. */
+/** Below this zoom a name does not fit into its box. */
 const NAMED = 0.5
 
 type Props = {
@@ -29,10 +29,10 @@ type Props = {
   name: string
   folded: ReadonlySet<string>
   fold: (group: string) => void
-  /** The box that is selected: a node, or a gate's (`gateBox`). */
+  /** The selected box: a node, or a gate's (`gateBox`). */
   selected: string | undefined
   only: string | undefined
-  /** A box to bring into view: each time that it is another one. */
+  /** A box to bring into view whenever it changes. */
   seek?: string | undefined
   open: (node_id: string) => void
   openGate: (gate_id: string) => void
@@ -41,7 +41,10 @@ type Props = {
   patched?: PatchedGraph
 }
 
-/** The drawing. Positions come from the layout and stay; each box gets its own state. One tab stop; arrow keys walk it. */
+/**
+ * The drawing. Positions come from the layout and stay fixed; each box gets its state separately. It has one tab stop;
+ * arrow keys move through it.
+ */
 export const GraphCanvas = (props: Props) => (
   <ReactFlowProvider>
     <Canvas {...props} />
@@ -88,7 +91,7 @@ const Canvas = (props: Props) => {
 
 type Camera = ReturnType<typeof useCamera>
 
-/** The part of the drawing that is in view. */
+/** The visible part of the drawing. */
 const useCamera = ({ graph, selected, patched, seek }: Props, drawing: Drawing | null) => {
   const flow = useReactFlow()
   const store = useStoreApi()
@@ -111,7 +114,7 @@ const useCamera = ({ graph, selected, patched, seek }: Props, drawing: Drawing |
     [drawing, flow, store],
   )
 
-  /** Opens on the whole graph if that is readable, else on the node that needs a person most. */
+  /** Opens on the whole graph if that is readable, otherwise on the node that needs a person most. */
   const begin = useCallback(() => {
     if (drawing === null || !first.current) return
     first.current = false
@@ -130,7 +133,7 @@ const useCamera = ({ graph, selected, patched, seek }: Props, drawing: Drawing |
   return { show, begin, fit: () => void fitAll(), zoomIn: () => void flow.zoomIn(), zoomOut: () => void flow.zoomOut() }
 }
 
-/** The box that the arrow keys have reached, and its words for a screen reader. */
+/** The box that the arrow keys have reached, and its description for a screen reader. */
 const useWalk = (
   { graph, folded, fold, selected, open, openGate, patched }: Props,
   drawing: Drawing | null,
@@ -233,7 +236,7 @@ const Drawn = ({ drawing, graph, at, selected, only, fold, patched, begin, press
   )
 }
 
-/** Labels keep their size on the screen: the styles know the zoom, and leave out what has no room. */
+/** Labels keep their size on the screen: the styles know the zoom and leave out labels that do not fit. */
 const Labels = () => {
   const store = useStoreApi()
   const zoom = useStore(({ transform }) => transform[2])

@@ -4,7 +4,7 @@ import { gateOfBox } from './gates.ts'
 import type { Drawing } from './layout.ts'
 import type { PatchedGraph } from './patched.ts'
 
-/** A layout as the boxes and lines of React Flow, and its size. */
+/** Turns a layout into React Flow's boxes and lines, with its size. */
 export const MAP = { width: 220, height: 76 }
 
 export const sizeOf = (drawing: Drawing | null): { width: number; height: number } => {
@@ -16,7 +16,7 @@ export const sizeOf = (drawing: Drawing | null): { width: number; height: number
 }
 
 const MARGIN = 24
-/** The center nearest to the wanted one that keeps the view inside the drawing; the middle of a drawing that fits. */
+/** The center nearest to the wanted one that keeps the view inside the drawing; the middle if the drawing fits. */
 export const within = (wanted: number, whole: number, seen: number): number =>
   whole + 2 * MARGIN <= seen ? whole / 2 : Math.min(Math.max(wanted, seen / 2 - MARGIN), whole + MARGIN - seen / 2)
 

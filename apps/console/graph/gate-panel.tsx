@@ -10,12 +10,12 @@ type Gate = Graph['gates'][number]
 type GatePanelProps = {
   gate: Gate
   graph: Graph
-  /** The path of its page; a plan's gates have none yet. */
+  /** The operation in the path of the gate's page; a plan's gates have no page yet. */
   operation_id: string | null
   close: () => void
 }
 
-/** The gate that is selected in the graph, beside the drawing: its state, and every node that it guards. */
+/** The gate selected in the graph, beside the drawing: its state, and every node that it guards. */
 export const GatePanel = ({ gate, graph, operation_id, close }: GatePanelProps) => (
   <aside className="card side-panel" aria-label={tOperation.graph.selected_gate}>
     <div className="card-head">

@@ -1,21 +1,21 @@
 import type { Graph } from '../api/types.ts'
 
-/** A gate's box in the drawing; no node's id holds a slash. */
+/** The prefix of a gate's box id; node ids contain no slash. */
 const PREFIX = 'gate/'
 export const gateBox = (gate_id: string): string => PREFIX + gate_id
 export const gateOfBox = (box_id: string): string | undefined =>
   box_id.startsWith(PREFIX) ? box_id.slice(PREFIX.length) : undefined
 
-/** The place of a gate: before the first guarded nodes, and after their dependencies if these are the same for all. */
+/** The position of a gate: before the first guarded nodes, and after their dependencies if all of them share these. */
 export type StandingGate = {
   gate_id: string
   /** The guarded nodes that depend on no other guarded node. */
   first: readonly string[]
-  /** The common dependencies of all of `first`; none if they differ: then the gate is drawn beside them. */
+  /** The common dependencies of all of `first`. `undefined` if they differ: then the gate is drawn beside the nodes. */
   behind: readonly string[] | undefined
 }
 
-/** The gates that guard a node of this graph, with their places in it. Drawn like this, they never close a cycle. Pure. */
+/** The gates that guard a node of this graph, with their positions. Drawn this way, they never close a cycle. Pure. */
 export const standingGates = (graph: Graph): StandingGate[] => {
   const waits = new Map(graph.nodes.map(({ node_id, depends_on }) => [node_id, depends_on]))
   return graph.gates.flatMap(({ gate_id, guards }) => {
@@ -28,7 +28,7 @@ export const standingGates = (graph: Graph): StandingGate[] => {
   })
 }
 
-/** Every node that depends on one of these, directly or not. */
+/** Every node that depends on one of these, directly or indirectly. */
 const behindAnyOf = (ids: ReadonlySet<string>, { nodes }: Graph): ReadonlySet<string> => {
   const found = new Set<string>()
   // Nodes come in rank order; if a patch has moved one, another pass finds the rest.

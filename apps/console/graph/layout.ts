@@ -7,7 +7,7 @@ export const NODE_WIDTH = 200
 export const NODE_HEIGHT = 56
 const GROUP_PADDING = { top: 40, side: 16 }
 const LIMIT_MS = 10_000
-/** The number of kept drawings: an editor makes one with every change. */
+/** The number of drawings in the cache; an editor creates one with every change. */
 const KEPT = 50
 
 export type Point = { x: number; y: number }
@@ -25,11 +25,11 @@ export type Drawing = { boxes: Box[]; lines: Line[]; whole: boolean }
 let engine: Promise<ELK> | undefined
 const known = new Map<string, Promise<Drawing>>()
 
-/** The key of a layout: the nodes of a revision never change, gates may be added. */
+/** The key of a layout. The nodes of a revision never change, but gates may be added. */
 export const drawingKey = (name: string, graph: Graph, folded: ReadonlySet<string>): string =>
   [name, graph.plan_revision, ...graph.gates.map(({ gate_id }) => gateBox(gate_id)), ...[...folded].sort()].join(' ')
 
-/** The drawing of a plan revision with the given groups folded; computed in a worker and kept. */
+/** The drawing of a plan revision with the given groups folded; computed in a worker and cached. */
 export const drawGraph = (
   key: string,
   graph: Graph,
@@ -47,8 +47,8 @@ export const drawGraph = (
 }
 
 /**
- * Nodes, gates and folded groups as they are drawn, with the edges between them. In a comparison every dependency keeps
- * a line of its own, so gates are beside them.
+ * The drawn nodes, gates and folded groups, with the edges between them. In a comparison every dependency keeps its own
+ * line, so gates are drawn beside the nodes.
  */
 export const visibleGraph = (graph: Graph, folded: ReadonlySet<string>, compared = false) => {
   const group = new Map(graph.nodes.map((node) => [node.node_id, node.group ?? undefined]))
@@ -62,7 +62,7 @@ export const visibleGraph = (graph: Graph, folded: ReadonlySet<string>, compared
   }
   const gates = standingGates(graph).map(({ gate_id, first, behind }) => {
     const [from, to] = [placesOf(behind ?? []), placesOf(first)]
-    // Both ends are in one folded group: the gate cannot be between them.
+    // If both ends are in one folded group, the gate cannot be between them.
     const between = !compared && behind !== undefined && [...from].every((id) => !to.has(id))
     const around = new Set([...first, ...(between ? behind : [])].map((id) => group.get(id)))
     const [within] = around
@@ -130,7 +130,7 @@ async function layout(graph: Graph, folded: ReadonlySet<string>, compared: boole
   }
 }
 
-/** Starts to load the layout's worker, so that it is ready when the graph has been read. */
+/** Starts to load the layout worker, so that it is ready when the graph has been read. */
 export const warmUp = (): void => void loadEngine().catch(() => undefined)
 
 async function loadEngine(): Promise<ELK> {
@@ -169,7 +169,7 @@ function fromElk(root: ElkNode, folded: ReadonlySet<string>): Drawing {
 const kindOf = (id: string, folded: ReadonlySet<string>): Box['kind'] =>
   folded.has(id) ? 'folded' : gateOfBox(id) === undefined ? 'node' : 'gate'
 
-/** Columns by longest path: the drawing if the layout times out. Pure. */
+/** Columns by longest path: the fallback if the layout times out. Pure. */
 export const columns = (graph: Graph, folded: ReadonlySet<string>, compared = false): Drawing => {
   const { place, edges, gates } = visibleGraph(graph, folded, compared)
   // In rank order, each gate before its first guarded node.

@@ -11,10 +11,10 @@ import type { GraphStates } from './states.ts'
 type Props = {
   graph: Graph
   states: GraphStates
-  /** The link of a node; a plan has no node pages yet. */
+  /** The operation for the links of nodes; a plan has no node pages yet. */
   operation_id: string | null
   only: string | undefined
-  /** The nodes that were searched for. */
+  /** Whether a node matches the search. */
   marked?: (node: GraphNode) => boolean
 }
 const ROW = 'flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0'
@@ -57,7 +57,7 @@ export const GraphList = ({ graph, states, operation_id, only, marked = () => tr
   )
 }
 
-/** Every gate with its state and its guarded nodes; those that are waiting for a person first. */
+/** Every gate with its state and its guarded nodes; gates that wait for a person come first. */
 const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'operation_id' | 'only'>) => {
   const gates = graph.gates
     .map((gate) => ({ gate, look: lookOf(gate.state) }))
@@ -89,7 +89,7 @@ const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'opera
   )
 }
 
-/** Runs of nodes in rank order: the nodes of a group together at the place of its first, the others between. */
+/** Sections in rank order: a group's nodes together at the place of its first node, the others in between. */
 function sectionsOf(graph: Graph, nodes: GraphNode[]): { id: string; name: string | null; nodes: GraphNode[] }[] {
   const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
   const sections = new Map<string, { id: string; name: string | null; nodes: GraphNode[] }>()

@@ -2,18 +2,18 @@ import type { Graph, GraphNode, Patch, PatchChange } from '../api/types.ts'
 import { gateBox } from './gates.ts'
 
 export type Mark = 'added' | 'removed' | 'changed'
-/** The graph before and after in one: removed nodes are kept, and every difference has a mark. */
+/** The graphs before and after a patch in one: removed nodes are kept, and every difference has a mark. */
 export type PatchedGraph = {
   graph: Graph
-  /** By the id of the box: nodes, and gates (`gateBox`). */
+  /** By box id: nodes, and gates (`gateBox`). */
   marks: ReadonlyMap<string, Mark>
-  /** Dependencies as `from>to` that only one of the two graphs has. */
+  /** Dependencies as `from>to` that exist in only one of the two graphs. */
   lines: ReadonlyMap<string, 'added' | 'removed'>
 }
 
 const FOLD_ABOVE = 40
 
-/** The result of a patch on its base graph, by the differences that the server named. Pure. */
+/** The result of a patch on its base graph, from the differences that the server named. Pure. */
 export const patchedGraph = (base: Graph, changes: readonly unknown[], diff: Patch['diff_graph']): PatchedGraph => {
   const marks = new Map<string, Mark>()
   for (const { node_id } of diff.changed) marks.set(node_id, 'changed')
@@ -64,7 +64,7 @@ const dependenciesAfter = (before: ReadonlyMap<string, string[]>, changes: Patch
   return after
 }
 
-/** The nodes with the added ones, each after the last of its dependencies: nodes are in rank order. */
+/** The nodes with the added ones, each after its last dependency, because nodes are in rank order. */
 const withAdded = (
   nodes: GraphNode[],
   changes: PatchChange[],

@@ -3,10 +3,7 @@ import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.
 import type { Graph, GraphNode } from '../api/types.ts'
 import { gateBox, gateOfBox } from './gates.ts'
 
-/**
- * The live states of a drawn graph. A change reaches the one box that shows it, through its own subscription; the
- * drawing itself is never touched.
- */
+/** The live states of a drawn graph. A change redraws only the box that shows it, through its subscription. */
 export class GraphStates {
   private nodes = new Map<string, GraphNode>()
   private readonly members = new Map<string, string[]>()
@@ -70,7 +67,7 @@ export class GraphStates {
 
 export const StatesContext = createContext(new GraphStates())
 
-/** The node's own live state. */
+/** The live state of a node. */
 export const useNodeState = (id: string): { node: GraphNode | undefined; look: StatusLook | undefined } => {
   const states = useContext(StatesContext)
   const node = useSyncExternalStore(
@@ -80,7 +77,7 @@ export const useNodeState = (id: string): { node: GraphNode | undefined; look: S
   return { node, look: node && states.look(node) }
 }
 
-/** The live state of a gate, by the id of its box. */
+/** The live state of a gate, by its box id. */
 export const useGateState = (box_id: string): Graph['gates'][number] | undefined => {
   const states = useContext(StatesContext)
   return useSyncExternalStore(
@@ -89,7 +86,7 @@ export const useGateState = (box_id: string): Graph['gates'][number] | undefined
   )
 }
 
-/** How many nodes of a group are in which state, worst first; a text, so that equal counts do not redraw. */
+/** How many nodes of a group are in each state, worst first. The snapshot is a text, so equal counts do not redraw. */
 export const useGroupCounts = (id: string): { look: StatusLook; count: number }[] => {
   const states = useContext(StatesContext)
   const text = useSyncExternalStore(

@@ -1,6 +1,6 @@
 import type { Box, Drawing, Point } from './layout.ts'
 
-/** The box that an arrow key leads to: along the edges to the right and left, to its neighbors above and below. Pure. */
+/** The box that an arrow key leads to: right and left along the edges, up and down to neighbors. Pure. */
 export const neighbour = (drawing: Drawing, at: string, step: 'right' | 'left' | 'up' | 'down'): string => {
   const boxes = drawing.boxes.filter((box) => box.kind !== 'group')
   const here = boxes.find((box) => box.id === at) ?? boxes[0]

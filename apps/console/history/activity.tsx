@@ -5,7 +5,7 @@ import { useAllPages } from '../queries/pages.ts'
 import { tOperation } from '../words/operation.ts'
 import { EventLog } from './log.tsx'
 
-/** Every action of people and system on one operation: who, object, reason, comment, and its evidence record. */
+/** Every action of people and the system on one operation: who, object, reason, comment, and its evidence record. */
 export const OperationActivityPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const { who = 'people' } = useSearch({ from: '/shell/operations/$operation_id/activity' })

@@ -13,10 +13,10 @@ import { BlamePanel } from './blame-panel.tsx'
 import { Gantt, type GanttRow } from './gantt.tsx'
 
 type Asked = {
-  /** The node to explain; the last one of the operation unless said. */
+  /** The node to explain; by default the last one of the operation. */
   why: string | undefined
   only: 'path' | undefined
-  /** The stretch of time in view; all of it unless said. */
+  /** The visible time span; by default all of it. */
   viewed: { from?: string | undefined; to?: string | undefined }
   explain: (node_id: string | undefined) => void
   view: (next: Asked['viewed']) => void
@@ -77,7 +77,7 @@ export const AttemptsCard = ({ operation_id, ended_at, graph, events, ...asked }
   )
 }
 
-/** The events as bars of nodes, gates and pauses; undefined while any of it is being read. */
+/** The events as bars of nodes, gates and pauses; `undefined` until everything has been read. */
 const historyOf = (graph: Graph | undefined, events: readonly TimelineEvent[], now: number) => {
   const [first] = events
   if (graph === undefined || first === undefined) return undefined
@@ -97,7 +97,7 @@ const historyOf = (graph: Graph | undefined, events: readonly TimelineEvent[], n
 }
 type History = NonNullable<ReturnType<typeof historyOf>>
 
-/** Pauses and gates first, then nodes in the order of their begin. */
+/** Pauses and gates first, then nodes in the order in which they began. */
 const rowsOf = ({ graph, names, bars, asks, pauses }: History, blame: Blame | undefined, asked: Asked): GanttRow[] => {
   const links = new Map(blame?.links.map((link) => [link.node_id, link]))
   const onPath = (node_id: string) => asked.only !== 'path' || links.has(node_id)

@@ -1,18 +1,18 @@
 import type { TimelineEvent } from '../api/types.ts'
 
-/** `hold`: ended badly, until a person decides. `end`: ended without a run of its own, as by a skip; it has no length. */
+/** `hold`: ended badly, until a person decides. `end`: ended without a run, as by a skip; it has no length. */
 export type BarKind = 'run' | 'undo' | 'backoff' | 'gate' | 'queue' | 'hold' | 'pause' | 'end'
-/** A stretch of time in ms; one that is `open` has not ended and reaches to now. */
+/** A time span in ms; an `open` one has not ended and reaches to now. */
 export type Bar = {
   kind: BarKind
   from: number
   to: number
   open: boolean
-  /** Of an attempt: its outcome. */
+  /** For an attempt: its outcome. */
   state: string
   attempt?: number | undefined
   error?: string | undefined
-  /** Of a back-off: when the next attempt is due. */
+  /** For a backoff: when the next attempt is due. */
   due?: number | undefined
 }
 export type Fact = Pick<TimelineEvent, 'type' | 'at' | 'node_id' | 'gate_id' | 'data'>
@@ -33,8 +33,8 @@ const ENDS = new Set(
 )
 
 /**
- * The attempts of each node and its waits between them, from the events in the order of their seq. A failure
- * that holds the operation (`holds`) is followed by a wait for a person. Pure.
+ * The attempts of each node and the waits between them, from the events in seq order. A failure that holds the
+ * operation (`holds`) is followed by a wait for a person. Pure.
  */
 export const barsOf = (
   events: readonly Fact[],
@@ -65,7 +65,7 @@ const addState = (bars: Bar[], state: string, at: number, said: Said, holds: boo
     beginWork(bars, state, at, said)
     return
   }
-  // An attempt that was sent out and came back as ready was refused: it never ran.
+  // An attempt that was dispatched and came back as ready was refused: it never ran.
   if (GOES_BACK.has(state) && openWork(bars)) bars.pop()
   if (ENDS.has(state)) endWork(bars, state, at, said)
   else shut(bars, at)
@@ -75,7 +75,7 @@ const addState = (bars: Bar[], state: string, at: number, said: Said, holds: boo
   bars.push({ kind, from: at, to: at, open: true, state, attempt: said.attempt, due })
 }
 
-/** Sent out, then running: two events of one attempt, of which the history may have either or both. */
+/** Dispatched and running are two events of one attempt; the history may have either or both. */
 const beginWork = (bars: Bar[], state: string, at: number, said: Said): void => {
   const kind = workOf(state, said)
   const open = openWork(bars)
@@ -87,7 +87,7 @@ const beginWork = (bars: Bar[], state: string, at: number, said: Said): void => 
   bars.push({ kind, from: at, to: at, open: true, state: 'running', attempt: said.attempt })
 }
 
-/** The end of an attempt names its true begin. An end without an attempt, or by a decision afterwards, is a mark. */
+/** The end of an attempt reports when it really began. An end without an attempt, or by a later decision, is a mark. */
 const endWork = (bars: Bar[], state: string, at: number, said: Said): void => {
   const { attempt, error } = said
   const kind = workOf(state, said)
@@ -101,7 +101,7 @@ const endWork = (bars: Bar[], state: string, at: number, said: Said): void => {
   bars.push({ kind: began === undefined && !open ? 'end' : kind, from, to: at, open: false, ...outcome })
 }
 
-/** Ends the newest bar, or lets it reach to now. A back-off ends when it was due: from then on the node is queued. */
+/** Ends the newest bar, or extends it to now. A backoff ends when it was due; from then on the node is queued. */
 const shut = (bars: Bar[], at: number, open = false): void => {
   const last = bars.at(-1)
   if (!last?.open) return
@@ -110,14 +110,14 @@ const shut = (bars: Bar[], at: number, open = false): void => {
   if (late) bars.push({ kind: 'queue', from: last.to, to: at, open, state: 'ready' })
 }
 
-/** When the operation was paused: from the command on, since no node starts after it. Pure. */
+/** When the operation was paused, beginning with the command, since no node starts after it. Pure. */
 export const pausesOf = (events: readonly Fact[], now: number): Bar[] =>
   periodsOf(events, now, 'pause', (type) =>
     type === 'operation.pausing' || type === 'operation.paused' ? true : STOPS_PAUSE.has(type) ? false : undefined,
   )
 const STOPS_PAUSE = new Set(['operation.resumed', 'operation.cancelling', 'operation.cancelled', 'operation.ended'])
 
-/** When a gate asked, from its question to the decision; asked again, it has a further bar. Pure. */
+/** When a gate was open, from its question to the decision; if it asks again, it gets another bar. Pure. */
 export const asksOf = (events: readonly Fact[], now: number, gate_id: string): Bar[] =>
   periodsOf(
     events.filter((event) => event.gate_id === gate_id),
@@ -128,7 +128,7 @@ export const asksOf = (events: readonly Fact[], now: number, gate_id: string): B
 const ASKS = new Set(['gate.waiting', 'gate.reopened'])
 const ANSWERS = new Set(['approved', 'rejected', 'expired', 'bypassed', 'cancelled', 'armed'].map((to) => `gate.${to}`))
 
-/** `goesOn` tells whether it holds after an event of that type; undefined: as before. */
+/** `goesOn` says whether the period is on after an event of that type; `undefined`: unchanged. */
 const periodsOf = (
   events: readonly Fact[],
   now: number,

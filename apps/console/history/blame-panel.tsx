@@ -12,13 +12,13 @@ const t = tOperation.timeline
 type BlamePanelProps = {
   operation_id: string
   blame: Blame
-  /** The node that was asked about. */
+  /** The node to explain. */
   of: string | undefined
   names: Names
   aside?: React.ReactNode
 }
 
-/** Why it took so long: the time per cause, then the path that used it, first to last. */
+/** The causes of the duration: the time per cause, then the path that took it, first to last. */
 export const BlamePanel = ({ operation_id, blame, of, names, aside }: BlamePanelProps) => {
   const total = blame.to - blame.from
   const links = blame.links.filter(({ pieces }) => pieces.length > 0)

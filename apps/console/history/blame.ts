@@ -1,15 +1,15 @@
 import type { GraphNode } from '../api/types.ts'
 import type { Bar } from './bars.ts'
 
-/** What a stretch of the critical path was spent on; `start`: before the operation began. */
+/** The cause of a span on the critical path; `start`: before the operation began. */
 export type Cause = 'run' | 'undo' | 'backoff' | 'gate' | 'hold' | 'pause' | 'start' | 'queue'
 export type Piece = { cause: Cause; from: number; to: number; attempt?: number | undefined; open: boolean }
-/** One node of the path, and the time that it alone accounts for. */
+/** One node of the path, and the time that only it accounts for. */
 export type Link = { node_id: string; from: number; to: number; pieces: Piece[] }
 export type Blame = { from: number; to: number; links: Link[]; sums: { cause: Cause; ms: number }[] }
 type Dependent = Pick<GraphNode, 'node_id' | 'depends_on'>
 export type Times = {
-  /** When the operation was asked for, and when it began. */
+  /** When the operation was requested. */
   from: number
   started: number
   now: number
@@ -18,9 +18,9 @@ export type Times = {
 }
 
 /**
- * Why a node ended when it did, or has not ended yet: backwards, each time to the dependency that ended last. Without a
- * node: the one that ended last of all. The parts tile the time since the operation was asked for, to the millisecond.
- * Pure.
+ * Explains why a node ended when it did, or has not ended yet: goes backwards, each time to the dependency that ended
+ * last. Without a node, it starts at the one that ended last. The parts cover the time since the operation was
+ * requested, to the millisecond. Pure.
  */
 export const blameOf = (nodes: readonly Dependent[], times: Times, node_id?: string): Blame | undefined => {
   const byId = new Map(nodes.map((node) => [node.node_id, node]))
@@ -38,7 +38,7 @@ export const blameOf = (nodes: readonly Dependent[], times: Times, node_id?: str
   return { from: times.from, to: end, links, sums: sumsOf(links) }
 }
 
-/** The node that ended last; of those that have not ended, the one that has stood as it is for the longest time. */
+/** The node that ended last; among those that have not ended, the one that has been in its state the longest. */
 const lastOf = (nodes: readonly Dependent[], { bars }: Times): string | undefined =>
   nodes
     .flatMap(({ node_id }) => {
@@ -50,17 +50,17 @@ const lastOf = (nodes: readonly Dependent[], { bars }: Times): string | undefine
       undefined,
     )?.node_id
 
-/** The dependency that released a node: the one that ended last until then. */
+/** The dependency that released a node: the last one to end by then. */
 const latest = ({ depends_on }: Dependent, to: number, times: Times): { node_id: string; at: number } | undefined =>
   depends_on
     .map((node_id) => ({ node_id, at: Math.max(times.from, endedBy(times.bars.get(node_id) ?? [], to)) }))
     .reduce<{ node_id: string; at: number } | undefined>((a, b) => (a === undefined || b.at > a.at ? b : a), undefined)
 
-/** When the node last ended, not after `to`; one that has not even begun is still waited for. */
+/** When the node last ended, but not after `to`; a node that has not begun still blocks. */
 const endedBy = (bars: readonly Bar[], to: number): number =>
   Math.min(to, bars.findLast(({ from }) => from <= to)?.to ?? (bars.length === 0 ? to : 0))
 
-/** The time from `from` to `to`, cut where its cause changes. What no bar explains, the node was queued. */
+/** The time from `from` to `to`, split where its cause changes. Time that no bar explains was spent in the queue. */
 const piecesOf = (node_id: string, from: number, to: number, { bars, pauses, ...times }: Times): Piece[] => {
   const beforeStart = { kind: 'start' as const, from: times.from, to: times.started, open: false }
   const told = (bars.get(node_id) ?? []).filter(({ kind }) => kind !== 'queue' && kind !== 'end')

@@ -19,13 +19,13 @@ export type GanttRow = {
   key: string
   name: string
   bars: readonly Bar[]
-  /** The stretch of the critical path that the row accounts for. */
+  /** The part of the critical path that the row accounts for. */
   path?: { from: number; to: number } | undefined
-  /** A row that explains itself: pressed while it does. */
+  /** A row that can explain its time; pressed while it does. */
   why?: { pressed: boolean; press: () => void }
 }
 
-/** The stretch of the axis in view, and how another one is kept; undefined is all of it. */
+/** The visible span of the axis, as kept in the address; `undefined` is all of it. */
 type Viewed = { from?: string | undefined; to?: string | undefined }
 type Scale = { whole: Span; span: Span; place: (part: Span) => React.CSSProperties }
 type Props = {
@@ -36,7 +36,7 @@ type Props = {
   view: (next: Viewed) => void
 }
 
-/** Attempts and waits on one axis; pauses lie over all rows. Only rows in view are drawn. */
+/** Attempts and waits on one axis; pauses overlay all rows. Only rows in view are drawn. */
 export const Gantt = (props: Props) => {
   const whole = wholeOf(props.rows)
   return whole === undefined ? <p className="p-4 text-muted">{t.nothing_ran}</p> : <Drawn {...props} whole={whole} />
@@ -91,7 +91,7 @@ const Drawn = ({ rows, pauses, now, viewed, view, whole }: Props & { whole: Span
   )
 }
 
-/** The stretch in view. The address takes it over once it has rested: browsers allow few changes of it. */
+/** The visible span. The address takes it over once it has settled, because browsers limit how often it may change. */
 const useSpan = (whole: Span, { from, to }: Viewed, view: (next: Viewed) => void) => {
   const [turned, turn] = useState<Span>()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the address has changed, and counts
@@ -111,7 +111,7 @@ const useSpan = (whole: Span, { from, to }: Viewed, view: (next: Viewed) => void
 }
 const REST_MS = 150
 
-/** React hears the wheel too late to keep the page from scrolling. */
+/** React handles the wheel too late to stop the page from scrolling. */
 const useWheel = (box: React.RefObject<HTMLElement | null>, hear: (event: WheelEvent, share: number) => void): void => {
   const newest = useRef(hear)
   newest.current = hear
@@ -135,7 +135,7 @@ const ICONS: Record<Zoom, LucideIcon> = {
 }
 const WAYS = Object.keys(ICONS) as Zoom[]
 
-/** What part of the time is shown, and the buttons that change it. */
+/** The visible time span, and the buttons that change it. */
 const ZoomBar = ({ scale: { whole, span }, zone, zoom }: { scale: Scale; zone: Zone; zoom: (way: Zoom) => void }) => {
   const [from, to] = [span.from, span.to].map((time) => clockTime(time, zone, true))
   const all = span.from <= whole.from && span.to >= whole.to
@@ -189,7 +189,7 @@ const Row = ({ row, bands, scale: { place }, inView, zone }: RowProps) => (
   </div>
 )
 
-/** The axis ends with the last bar: time without a running or waiting node does not compress the past. */
+/** The axis ends with the last bar, so time without a running or waiting node does not compress the past. */
 const wholeOf = (rows: GanttRow[]): Span | undefined => {
   const bars = rows.flatMap((row) => row.bars)
   if (bars.length === 0) return undefined
@@ -199,7 +199,7 @@ const wholeOf = (rows: GanttRow[]): Span | undefined => {
 
 const placeIn = ({ from, to }: Span): Scale['place'] => {
   const at = (time: number) => (Math.min(to - from, Math.max(0, time - from)) / (to - from)) * 100
-  // A bar at the very end of the axis keeps its least width in view.
+  // Keeps a bar at the very end of the axis visible at its minimum width.
   return (part) => ({ left: `min(${at(part.from)}%, 100% - 3px)`, width: `${at(part.to) - at(part.from)}%` })
 }
 

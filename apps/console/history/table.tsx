@@ -18,7 +18,7 @@ type EventTableProps = {
   whole?: boolean
 }
 
-/** Events with who, what and why; `whole` adds all members of the event, and its place in the evidence. */
+/** Events with who, what and why; `whole` adds all members of the event and its place in the evidence. */
 export const EventTable = ({ operation_id, events, names, whole = false }: EventTableProps) => (
   <LongTable
     caption={tOperation.timeline.caption}

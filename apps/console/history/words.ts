@@ -2,7 +2,7 @@ import { lookOf, type Shape, type Tone } from '../../shared/contracts/client/sta
 import type { TimelineEvent } from '../api/types.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** An event of the history in words, with the shape of its state. Unknown types keep the server's word. */
+/** An event of the history in words, with the shape of its state. Unknown types keep the server's term. */
 export const eventWords = ({
   type,
   data,

@@ -1,31 +1,31 @@
-/** A stretch of time in ms. */
+/** A time span in ms. */
 export type Span = { from: number; to: number }
 
-/** No stretch is shorter: below it the axis would not tell its marks apart. */
+/** The shortest span: below it, the marks of the axis could not be told apart. */
 const LEAST_MS = 100
 const lengthOf = ({ from, to }: Span): number => to - from
 
-/** A stretch of this length around `from`, moved so that it lies within the whole. Pure. */
+/** A span of this length from `from`, moved to lie within the whole. Pure. */
 const within = (from: number, length: number, whole: Span): Span => {
   const long = Math.min(lengthOf(whole), Math.max(LEAST_MS, length))
   const begin = Math.min(whole.to - long, Math.max(whole.from, from))
   return { from: begin, to: begin + long }
 }
 
-/** The stretch that is `factor` times as long; the moment at this share of it stays in place. Pure. */
+/** A span `factor` times as long; the moment at this share of it stays in place. Pure. */
 export const zoomed = (span: Span, whole: Span, factor: number, share = 0.5): Span => {
   const length = Math.max(LEAST_MS, lengthOf(span) * factor)
   return within(span.from + share * (lengthOf(span) - length), length, whole)
 }
 
-/** The stretch later by this share of its length, or earlier. Pure. */
+/** The span moved later (or earlier) by this share of its length. Pure. */
 export const moved = (span: Span, whole: Span, share: number): Span =>
   within(span.from + share * lengthOf(span), lengthOf(span), whole)
 
 const CLOSER = 0.5
 const STEP = 0.25
 
-/** Each action with its key and what it makes of a stretch. */
+/** Each action with its key and its effect on a span. */
 export const ZOOMS = {
   in: { key: '+', make: (span: Span, whole: Span) => zoomed(span, whole, CLOSER) },
   out: { key: '-', make: (span: Span, whole: Span) => zoomed(span, whole, 1 / CLOSER) },
@@ -35,13 +35,13 @@ export const ZOOMS = {
 } as const
 export type Zoom = keyof typeof ZOOMS
 
-/** The asked part of the whole; the whole itself if no part was asked for or none of it is in the whole. Pure. */
+/** The requested part of the whole; the whole itself if no part was requested or none of it lies within. Pure. */
 export const partOf = (whole: Span, from: number | undefined, to: number | undefined): Span => {
   const part = { from: Math.max(whole.from, from ?? whole.from), to: Math.min(whole.to, to ?? whole.to) }
   return lengthOf(part) > 0 ? within(part.from, lengthOf(part), whole) : whole
 }
 
-/** What a turn of the wheel makes of a stretch: with Ctrl it zooms at the pointer, with Shift it moves; else undefined. Pure. */
+/** The effect of the wheel on a span: Ctrl zooms at the pointer, Shift moves it; otherwise `undefined`. Pure. */
 export const wheeled = (
   {
     deltaX,

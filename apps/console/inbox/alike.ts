@@ -6,7 +6,7 @@ import { stepOf } from '../votes/releases.ts'
 import { tDecide } from '../words/decide.ts'
 
 export type Together = 'approve' | 'reject'
-/** How many may be decided together, and how many votes are sent at once. */
+/** How many items may be decided together, and how many votes are sent at once. */
 export const MOST = 20
 const AT_ONCE = 4
 
@@ -15,11 +15,11 @@ export type Ballot = {
   operation_id: string
   operation_title: string
   environment: string | null
-  /** The question of a gate, the reason of a patch. */
+  /** The question of a gate, or the reason of a patch. */
   title: string
   digest: string
   alone: InboxRow['alone']
-  /** Why this person may not decide so; null if they may. */
+  /** Why this person must not decide so; null if they may. */
   barred: Record<Together, string | null>
 } & ({ gate_id: string; round: number } | { patch_id: string })
 
@@ -56,7 +56,7 @@ export const nounOf = (ballots: readonly Ballot[]): Noun => {
   return gates === ballots.length ? 'gate' : gates === 0 ? 'patch' : 'item'
 }
 
-/** The set with this key, or without it if it held it. */
+/** The set with this key added, or removed if the set has it. */
 export const flipped = (keys: ReadonlySet<string>, key: string): ReadonlySet<string> =>
   keys.has(key) ? new Set([...keys].filter((other) => other !== key)) : new Set([...keys, key])
 
@@ -64,11 +64,11 @@ export const flipped = (keys: ReadonlySet<string>, key: string): ReadonlySet<str
 export const mayTogether = ({ alone, barred }: Ballot, verdict: Together): boolean =>
   alone[verdict] === null && barred[verdict] === null
 
-/** A gate or patch that was read again for the dialog; `out`: why it is left out. */
+/** A gate or patch, read again for the dialog; `out`: why it is left out. */
 export type Candidate = { row: Ballot; read: Gate | Patch; out: 'moved' | 'differs' | null }
 export const isPatch = (read: Gate | Patch): read is Patch => 'result_hash' in read
 
-/** Whether it has moved since its row was read, and whether its digest is that of the subject that came with it. */
+/** Checks whether the item has moved since its row was read, and whether its digest matches the subject beside it. */
 export const candidateOf = async (row: Ballot, read: Gate | Patch): Promise<Candidate> => {
   const waits = isPatch(read)
     ? read.status === 'awaiting_approval'
@@ -78,8 +78,8 @@ export const candidateOf = async (row: Ballot, read: Gate | Patch): Promise<Cand
 }
 
 /**
- * Equal keys mean the same change. Gates: the same fields to the same values by the same steps, on as many
- * targets. Patches: the same changes of the graph.
+ * Equal keys mean the same change. For gates: the same fields set to the same values by the same steps, on as many
+ * targets. For patches: the same changes to the graph.
  */
 export const changeKey = (read: Gate | Patch): string => {
   if (isPatch(read)) return JSON.stringify(['patch', read.changes])
@@ -98,8 +98,8 @@ export const changeKey = (read: Gate | Patch): string => {
 export type Parted = { alike: Candidate[]; apart: Candidate[]; elsewhere: Candidate[]; out: Candidate[] }
 
 /**
- * The largest group of equal changes in one environment; `apart`: other changes there; `elsewhere`: other
- * environments, which no batch mixes; `out`: those that moved since.
+ * The largest group of equal changes in one environment. `apart`: other changes there; `elsewhere`: other environments,
+ * which no batch mixes; `out`: those that moved since.
  */
 export const partOf = (candidates: readonly Candidate[]): Parted => {
   const sound = candidates.filter(({ out }) => out === null)
@@ -115,7 +115,7 @@ export const partOf = (candidates: readonly Candidate[]): Parted => {
   }
 }
 
-/** Sends four at a time. After an answer that stops, no other is sent. */
+/** Sends four at a time. Once an answer says stop, no more are sent. */
 export const sendEach = async <Item>(
   items: readonly Item[],
   send: (item: Item) => Promise<'on' | 'stop'>,

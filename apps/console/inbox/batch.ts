@@ -4,7 +4,7 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { sendCommand } from '../api/commands.ts'
 import { type Candidate, keyOf, sendEach, type Together } from './alike.ts'
 
-/** `held`: not sent, or not judged; it is sent again with its own key. */
+/** `held`: not sent, or not judged; it is sent again with the same key. */
 export type Result =
   | { state: 'sending' }
   | { state: 'held' }
@@ -12,15 +12,15 @@ export type Result =
   | { state: 'refused' | 'unknown'; problem: Problem }
 
 /**
- * Votes on gates and patches together: one command, key, digest and round each. A missing answer stops the rest, as does a sign-in
- * that is too old; both are sent again with the same keys.
+ * Votes on gates and patches together: one command, key, digest and round each. A missing answer stops the rest, and so
+ * does a sign-in that is too old; both are sent again with the same keys.
  */
 export const useBatch = (verdict: Together) => {
   const client = useQueryClient()
   const [results, setResults] = useState<ReadonlyMap<string, Result>>(new Map())
   const [sending, setSending] = useState(false)
   const [stale, setStale] = useState(false)
-  /** A press before the dialog is drawn again must not send a second time. */
+  /** A second press before the dialog redraws must not send again. */
   const busy = useRef(false)
   const batch = useRef<{ id: string; size: number; keys: Map<string, string> }>(undefined)
   const tell = (candidate: Candidate, result: Result) =>

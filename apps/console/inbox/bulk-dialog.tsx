@@ -30,7 +30,7 @@ import { type Result, useBatch } from './batch.ts'
 
 const words = tDecide.inbox.bulk
 
-/** Decides the selected gates and patches together: reads each again, sets apart what is not alike, and shows every answer. */
+/** Decides the selected gates and patches together: rereads each, sets aside those that differ, shows every answer. */
 export const BulkDialog = ({ rows, verdict, close }: { rows: Ballot[]; verdict: Together; close: () => void }) => {
   const [asked] = useState(() => rows.filter((row) => mayTogether(row, verdict)))
   const [alone] = useState(() => rows.filter((row) => !mayTogether(row, verdict)))
@@ -48,7 +48,7 @@ type Read = { queryKey: readonly unknown[]; queryFn: QueryFunction<Gate | Patch>
 const readOf = (row: Ballot): Read =>
   ('gate_id' in row ? gateQuery(row.operation_id, row.gate_id) : patchQuery(row.operation_id, row.patch_id)) as never
 
-/** All as they are when the dialog opens; they stay as they were read. */
+/** All items as read when the dialog opens; later changes do not reach them. */
 const useCandidates = (rows: Ballot[]) => {
   const [opened] = useState(() => Date.now())
   const [candidates, setCandidates] = useState<Candidate[]>()
@@ -204,7 +204,7 @@ const Row = ({ candidate: { row, read }, apart, ticked, result, toggle }: RowPro
   </li>
 )
 
-/** What a gate changes, and its steps by name where no field shows what they do; of a patch its changes of the graph. */
+/** The changes of a gate, and its steps by name if no field shows their effect; for a patch, its graph changes. */
 const Change = ({ read }: Pick<Candidate, 'read'>) => {
   if (isPatch(read))
     return (
@@ -255,7 +255,7 @@ const Answer = ({ result }: { result: Result }) => {
 }
 
 type LeftOutProps = { alone: Ballot[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
-/** Every selected one that is not decided here, and why. */
+/** Every selected item that is not decided here, and why. */
 const LeftOut = ({ alone, verdict, elsewhere, out }: LeftOutProps) => {
   const all = [
     ...alone.map((row) => ({ row, why: whyNot(row, verdict) })),

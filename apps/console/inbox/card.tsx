@@ -11,7 +11,7 @@ import { t } from '../words/index.ts'
 import { ballotOf } from './alike.ts'
 import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 
-/** A gate that waits: its question, what it changes, until when, and the box that selects it. */
+/** A waiting gate: its question, its changes, its deadline, and the checkbox that selects it. */
 export const GateCard = ({ row, selection }: { row: InboxRow; selection: Selection }) => {
   const rule = ruleOf(row)
   const ballot = ballotOf(row)

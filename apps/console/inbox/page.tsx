@@ -15,7 +15,7 @@ import { Guide } from './guide.tsx'
 import { type Selection, SelectionBar, useSelection } from './selection.tsx'
 import { isEmpty, WaitingRows } from './waiting.tsx'
 
-/** Saved views come after the rows: nobody waits for them. */
+/** Saved views load after the rows, because they are not urgent. */
 const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
 
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen> })))
@@ -132,7 +132,7 @@ const Elsewhere = ({ whose, others }: { whose: 'me' | 'all'; others: number }) =
 
 type Seen = { row: InboxRow; gone: boolean }
 
-/** Keeps the cards that leave the list while the page is open, so that no card vanishes while it is read. */
+/** Keeps the cards that leave the list while the page is open, so that no card vanishes while someone reads it. */
 function useStaying(data: Parameters<typeof rowsOf<InboxRow>>[0]['data'], whose: string): Seen[] {
   const items = useMemo(() => data && rowsOf({ data }), [data])
   const [seen, setSeen] = useState<{ whose: string; rows: Seen[] }>({ whose, rows: [] })

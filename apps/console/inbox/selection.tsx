@@ -7,10 +7,10 @@ import { type Ballot, flipped, keyOf, MOST, mayTogether, nounOf, type Together }
 const BulkDialog = lazyPart(() => import('./bulk-dialog.tsx').then((part) => ({ default: part.BulkDialog })))
 const words = tDecide.inbox.bulk
 
-/** Whether it can be selected at all: its rejection may go together with others where its approval may not. */
+/** Whether the item can be selected at all: its rejection may be allowed in a batch even if its approval is not. */
 export const isSelectable = (row: Ballot): boolean => mayTogether(row, 'approve') || mayTogether(row, 'reject')
 
-/** The selected ones, among those that still wait. Where fewer than two can be, there is no selection. */
+/** The selected items among those that still wait. Selection is off if fewer than two can be selected. */
 export const useSelection = (rows: readonly Ballot[]) => {
   const [keys, setKeys] = useState<ReadonlySet<string>>(new Set())
   const able = rows.filter(isSelectable)
@@ -28,14 +28,14 @@ export const useSelection = (rows: readonly Ballot[]) => {
 }
 export type Selection = ReturnType<typeof useSelection>
 
-/** `x` on the link of a row selects it, or takes it out again. */
+/** `x` on a row's link selects or deselects it. */
 export const selectByKey =
   (row: Ballot, { on, toggle }: Selection) =>
   ({ key }: React.KeyboardEvent): void => {
     if (key === 'x' && display().shortcuts && on && isSelectable(row)) toggle(row)
   }
 
-/** How many are selected, and the two decisions on them. An open dialog stays when the last one is decided. */
+/** The number of selected items, and the two decisions on them. An open dialog stays after the last one is decided. */
 export const SelectionBar = ({ selection }: { selection: Selection }) => {
   const { on, chosen, all, clear } = selection
   const [open, setOpen] = useState<{ rows: Ballot[]; verdict: Together }>()
@@ -79,7 +79,7 @@ export const SelectionBar = ({ selection }: { selection: Selection }) => {
   )
 }
 
-/** The box that selects a gate or a patch. */
+/** The checkbox that selects a gate or a patch. */
 export const SelectBox = ({ row, selection }: { row: Ballot; selection: Selection }) =>
   selection.on && isSelectable(row) ? (
     <label className="select-box">
@@ -88,7 +88,7 @@ export const SelectBox = ({ row, selection }: { row: Ballot; selection: Selectio
     </label>
   ) : null
 
-/** The reason why one that the person may decide cannot be selected. */
+/** Why an item that the person may decide cannot be selected. */
 export const WhyAlone = ({ row, selection, mine }: { row: Ballot; selection: Selection; mine: boolean }) => {
   const alone = row.alone.reject ?? row.alone.approve
   return selection.on && mine && alone && !isSelectable(row) ? (

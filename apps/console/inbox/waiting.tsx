@@ -10,7 +10,7 @@ import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.ts
 
 export const isEmpty = ({ patches, failures }: Waiting): boolean => patches.length + failures.length === 0
 
-/** Failures that hold an operation, then patches to vote on: one line each, the oldest first. */
+/** Failures that hold an operation, then patches to vote on: one line each, oldest first. */
 export const WaitingRows = ({ waiting, selection }: { waiting: Waiting | undefined; selection: Selection }) =>
   waiting === undefined || isEmpty(waiting) ? null : (
     <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest}>

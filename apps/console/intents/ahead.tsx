@@ -16,7 +16,7 @@ type Refused = { refused: { detail: string; violations: { pointer: string; messa
 type Planned = Pick<Plan, 'counts' | 'risk' | 'estimates' | 'diff' | 'gates' | 'warnings'>
 type Effect = { targets_resolved: { resource_id: string; name: string }[]; plan: Refused | Planned }
 
-/** What the intent would do, by the server's own dry run after each rest in typing. */
+/** The effect of the intent, from the server's dry run after each pause in typing. */
 export const useAhead = (body: Record<string, unknown>, ready: boolean) => {
   const text = useRested(JSON.stringify(ready ? { ...body, title: '-', reason: '-' } : null))
   return useQuery({
@@ -56,7 +56,7 @@ export const Ahead = ({ ahead, unready, type, picked }: AheadProps) => (
   </section>
 )
 
-/** A refusal of the intent speaks of the form; any other fault, of the request. */
+/** A refusal of the intent is about the form; any other fault is about the request. */
 const Fault = ({ error }: { error: unknown }) => {
   const { status, detail, violations = [] } = problemOf(error)
   return [400, 409, 422].includes(status) ? <Refusal refused={{ detail, violations }} /> : <Failure error={error} />
@@ -69,7 +69,7 @@ const Refusal = ({ refused }: Refused) => (
   </div>
 )
 
-/** Whom it is about, and who of the type is not among them. */
+/** The targets, and the resources of the type that are not among them. */
 const Targets = ({ targets, type }: { targets: Effect['targets_resolved']; type: string }) => {
   const all = useInfiniteQuery({ ...resourcesQuery({ type }), enabled: type !== '' })
   const chosen = new Set(targets.map(({ resource_id }) => resource_id))

@@ -10,12 +10,12 @@ import { tPlan } from '../words/plan.ts'
 
 export type Procedure = Static<typeof ProcedureView>
 export const KINDS = ['change', 'action', 'runbook'] as const
-/** The thing to start: a change of a type, or a procedure by its name. */
+/** The thing to start: a change to a type, or a procedure by name. */
 export type What = { kind: (typeof KINDS)[number]; type: string; procedure?: Procedure | undefined }
 
 export type Typed = {
   title: string
-  /** Names of resources; conditions otherwise. */
+  /** Targets are resources picked by name; otherwise conditions select them. */
   picked: boolean
   ids: string
   chips: Chip[]
@@ -26,11 +26,11 @@ export type Typed = {
   reason: string
   ticket: string
   limits: Record<string, string>
-  /** Fields of other managers are taken over knowingly. */
+  /** The person knowingly takes over fields of other managers. */
   take_over: boolean
 }
 
-/** Members that the type does not let anyone change. */
+/** Members that the type does not let people change. */
 export const lockedOf = ({ field_classes: { immutable, read_only, sensitive } }: ResourceType): Set<string> =>
   new Set([...immutable, ...read_only, ...sensitive].map((pointer) => pointer.replace(/^\//, '').split('/')[0] ?? ''))
 
@@ -66,7 +66,7 @@ const limitsOf = ({
   ...(waves.failure_budget && { failure_budget: Number(waves.failure_budget) }),
 })
 
-/** The targets as a request names them; a runbook of the whole plan has none. */
+/** The targets as a request names them; a runbook for a whole plan has none. */
 const targetsOf = ({ picked, ids, when }: Typed, { type, procedure }: What): object[] => {
   if (procedure?.scope === 'plan') return []
   if (picked)
@@ -78,8 +78,8 @@ const targetsOf = ({ picked, ids, when }: Typed, { type, procedure }: What): obj
 }
 
 /**
- * Machines that manage members of the desired state which a change sets: an importer or a control plane sets its value
- * again. A person or an operation sets a value once.
+ * Machines that manage members of the desired state that a change sets: an importer or a control plane would set its
+ * value again. A person or an operation sets a value only once.
  */
 export const managersOf = (owners: readonly Readonly<Record<string, string>>[], names: readonly string[]): string[] => {
   const of = (name: string) => {
@@ -92,7 +92,7 @@ export const managersOf = (owners: readonly Readonly<Record<string, string>>[], 
   return [...new Set(names.flatMap(of))].filter((owner) => owner !== '' && !/^(user|operation):/.test(owner))
 }
 
-/** The intent as far as it is typed; `faults` keep it from being sent, `unready` from being previewed. */
+/** The intent as typed so far; `faults` keep it from being sent, `unready` from being previewed. */
 type Known = { fields: readonly SchemaField[]; now: Values; owners: readonly Readonly<Record<string, string>>[] }
 
 export const intentOf = (typed: Typed, what: What, { fields, now, owners }: Known) => {

@@ -109,7 +109,7 @@ const Form = ({ choices, what, resource }: FormProps) => {
   const ahead = useAhead(body, unready.length === 0)
   const resolved = ahead.data?.targets_resolved.map(({ resource_id }) => resource_id) ?? []
   if (resolved.length > 0 && resolved.join() !== targets.join()) setTargets(resolved)
-  // A summary that is not drawn yet takes no focus.
+  // A summary that is not drawn yet cannot take the focus.
   useEffect(() => {
     if (tries > 0 || problem) summary.current?.focus()
   }, [tries, problem])

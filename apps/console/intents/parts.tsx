@@ -16,7 +16,7 @@ export const Part = ({ title, children }: { title: string; children: React.React
   </fieldset>
 )
 
-/** When it may run, and how far it may go. */
+/** When the intent may run, and how far it may go. */
 export const Limits = ({ limits, change }: { limits: Typed['limits']; change: (limits: Typed['limits']) => void }) => {
   const id = useId()
   const words = tPlan.intent.limits

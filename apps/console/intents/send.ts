@@ -8,7 +8,7 @@ import { fieldsOf } from '../forms/schema.tsx'
 import { resourceTypeQuery, targetsQuery } from '../queries/resources.ts'
 import { lockedOf, type What } from './draft.ts'
 
-/** Creates an intent and its plan, or a schedule of it, and opens that. A repeated body is the same command. */
+/** Creates an intent and its plan, or a schedule for it, and opens the result. A repeated body is the same command. */
 export const useIntent = () => {
   const navigate = useNavigate()
   const [made, setMade] = useState(false)
@@ -52,8 +52,8 @@ export const useIntent = () => {
 }
 
 /**
- * The fields of a type or procedure, and their values now: those that all targets share, or the schema's defaults; with
- * the managers of each target's fields. `unread`: a read of these that failed, or whose answer is not there yet.
+ * The fields of a type or procedure and their current values: those that all targets share, or the schema's defaults.
+ * Includes the managers of each target's fields. `unread`: a read of these that failed or has not answered yet.
  */
 export const useFields = (what: What | undefined, targets: readonly string[]) => {
   const key = what?.kind === 'change' ? what.type : ''

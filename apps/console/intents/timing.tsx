@@ -14,7 +14,7 @@ export type Timing = {
   every_h: string
   cron: string
   signature: string
-  /** What the body of a webhook must meet. */
+  /** The condition that a webhook's body must meet. */
   test: string
   start: boolean
 }
@@ -31,7 +31,7 @@ export const NOW: Timing = {
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone
 const secondsIn = (hours: string): number => Math.round(Number(hours) * 3600)
 
-/** When the intent is stated by a schedule, or why that is not said yet; neither, if it is stated now. */
+/** The schedule of the intent, or why it is incomplete; neither if the intent is created now. */
 export const scheduleOf = (
   { kind, at, every_h, cron, signature, test }: Timing,
   { picked, when }: Pick<Typed, 'picked' | 'when'>,
@@ -54,7 +54,7 @@ export const scheduleOf = (
   return {}
 }
 
-/** Now, or by a schedule: at times, when resources begin to meet the conditions, or when a webhook comes. */
+/** Now, or by a schedule: at times, when resources begin to meet the conditions, or when a webhook arrives. */
 export const WhenPart = ({ timing, change }: { timing: Timing; change: (timing: Timing) => void }) => {
   const id = useId()
   const set = (part: Partial<Timing>) => change({ ...timing, ...part })

@@ -7,7 +7,7 @@ import type { Typed } from './draft.ts'
 
 const words = tPlan.intent.where
 
-/** Which resources: by conditions, which write an expression that can be edited, or by name. */
+/** Selects resources by name or by conditions, which write an expression that can be edited. */
 export const Where = ({ typed, change }: { typed: Typed; change: (part: Partial<Typed>) => void }) => {
   const id = useId()
   return (

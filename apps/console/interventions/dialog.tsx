@@ -14,8 +14,8 @@ type Effect = { from?: string; rearmed_gates?: string[]; status?: string; deadli
 type Reply = { intervention?: { status?: string; gate_id?: string | null } }
 
 /**
- * A person changes a node, or the whole operation, outside its plan: the type, its fields, the reason, the ticket. A
- * high risk leads to the gate at which another person must approve it.
+ * Changes a node, or the whole operation, outside its plan: the type, its fields, the reason, the ticket. A high risk
+ * leads to a gate at which another person must approve it.
  */
 export const InterveneDialog = ({ subject, close }: { subject: Intervened; close: () => void }) => {
   const client = useQueryClient()
@@ -45,7 +45,7 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       button={words?.button ?? tChange.intervene.button}
       danger
       command={{ path, body: bodyWith(payload) }}
-      // A field that is still empty does not stop the preview of the effect.
+      // An empty field does not block the preview of the effect.
       preview={isAsked(faults) ? { path, body: bodyWith({ ...placeholders(fields), ...payload }) } : null}
       text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
       blocked={faults.size > 0}
@@ -81,7 +81,7 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
 
 type TypesProps = { offered: Intervened['offered']; type: string; choose: (type: string) => void }
 
-/** The interventions of the server, and why some are not possible. */
+/** The interventions that the server offers, and why some are not possible. */
 const Types = ({ offered, type, choose }: TypesProps) => {
   const id = useId()
   return (

@@ -3,12 +3,12 @@ import { Field as FormField } from '../forms/field.tsx'
 import { tChange } from '../words/change.ts'
 import type { Intervened } from './offered.ts'
 
-/** The members of a payload, and `payload` for the whole of one that this release does not know. */
+/** The members of a payload, and `payload` for the whole payload of a type that this release does not know. */
 export type Field = keyof typeof tChange.intervene.fields
 export type Values = Partial<Record<Field, string>>
 type Choice = { value: string; label: string }
 
-/** The fields of each intervention besides its reason; later types are typed as JSON. */
+/** The fields of each intervention besides its reason; types added later are typed as JSON. */
 const FIELDS: Record<string, readonly Field[]> = {
   skip: [],
   mark_succeeded: ['outputs', 'note'],
@@ -30,7 +30,7 @@ const LONG: ReadonlySet<Field> = new Set(['note', 'message'])
 const HOURS = [1, 4, 8, 24, 72]
 const MINUTE_S = 60
 
-/** The choices that the subject offers for a field; undefined for free text. */
+/** The choices that the subject offers for a field; `undefined` for free text. */
 const choicesOf = (field: Field, { of }: Values, subject: Intervened): Choice[] | undefined => {
   if (field === 'gate_id' || (field === 'id' && of === 'gate')) return subject.gates
   if (field === 'freeze_id') return subject.freezes.length > 0 ? subject.freezes : undefined
@@ -58,7 +58,7 @@ const NUMBERS: Partial<Record<Field, (value: number, now: number) => unknown>> =
   until: (hours, now) => new Date(now + hours * 3_600_000).toISOString(),
 }
 
-/** The payload as far as it is typed, and the faults of the rest. `now` is when the dialog was opened. */
+/** The payload as typed so far, and the faults of the rest. `now` is when the dialog was opened. */
 export const payloadOf = (fields: readonly Field[], values: Values, now: number) => {
   const faults = new Map<Field, string>()
   let payload: Record<string, unknown> = {}
@@ -96,7 +96,7 @@ export const isAsked = (faults: ReadonlyMap<Field, string>): boolean => [...faul
 type InterveneFieldProps = {
   field: Field
   value: string
-  /** A person has typed here: only then is an empty field an error. */
+  /** The person has typed here; only then is an empty field an error. */
   typed: boolean
   fault: string | undefined
   values: Values

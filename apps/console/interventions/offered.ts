@@ -29,7 +29,7 @@ export const interventionsOfNode = (node: NodeDetail): Intervened => ({
   freezes: [],
 })
 
-/** The interventions that the server offers for the whole operation, besides commands with buttons of their own. */
+/** The interventions that the server offers for the whole operation, except commands that have their own buttons. */
 export const interventionsOfOperation = (operation: Operation): Intervened => ({
   operation_id: operation.operation_id,
   name: operation.title,

@@ -1,4 +1,4 @@
-/** Where this console runs, as the gateway wrote it into the page. */
+/** The environment of this console, as the gateway wrote it into the page. */
 const meta = (name: string): string =>
   document.querySelector<HTMLMetaElement>(`meta[name="signalbox-${name}"]`)?.content ?? ''
 

@@ -1,11 +1,11 @@
 import { LANGUAGE } from '../words/frame/language.ts'
 
-/** Times, durations and numbers, in one way for lists, tooltips and axes (console.md section 9). Pure: the zone is given. */
+/** Uniform times, durations and numbers for lists, tooltips and axes (console.md section 9). Pure: takes the zone. */
 export type Zone = 'utc' | 'local' | (string & {})
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** In a zone that this browser does not know, times are in UTC and say so. */
+/** If this browser does not know the zone, times are in UTC and say so. */
 export const format = (zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => {
   const key = `${zone} ${JSON.stringify(options)}`
   let known = formats.get(key)
@@ -39,7 +39,7 @@ export const fullTime = (at: number, zone: Zone): string => {
   return `${text} ${zoneWord(at, zone)}`
 }
 
-/** `12:04` on the day of `now`, else `20 Nov, 12:04`; with seconds `12:04:31`. */
+/** `12:04` on the day of `now`, otherwise `20 Nov, 12:04`; with seconds `12:04:31`. */
 export const shortTime = (at: number, now: number, zone: Zone, seconds = false): string => {
   const day = format(zone, { day: 'numeric', month: 'short' })
   const time = clockTime(at, zone, seconds)
@@ -68,7 +68,7 @@ export const duration = (ms: number): string => {
   return `${Math.floor(s / 86_400)} d ${two((s % 86_400) / 3600)} h`
 }
 
-/** The same in one unit, for `… ago`: `12 s`, `3 min`, `5 h`, `2 d`. */
+/** The same, rounded to one unit, for `… ago`: `12 s`, `3 min`, `5 h`, `2 d`. */
 export const coarse = (ms: number): string => {
   const s = Math.abs(ms) / 1000
   if (s < 60) return `${Math.floor(s)} s`
@@ -76,10 +76,10 @@ export const coarse = (ms: number): string => {
   return s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`
 }
 
-/** The last six characters of an id, as people say it. */
+/** The last six characters of an id, the form that people use. */
 export const shortId = (id: string): string => id.slice(-6)
 
-/** Characters that have no shape, or turn the direction of others, as their number. */
+/** Replaces characters that are invisible, or change the direction of others, with their number. */
 export const shown = (text: string): string =>
   text.replace(
     /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu,

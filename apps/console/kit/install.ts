@@ -1,4 +1,4 @@
-/** What the browser offers for installing the console as an app: kept for the settings instead of its own banner. */
+/** The browser's offer to install the console as an app, kept for the settings page instead of the browser's banner. */
 export const offered: { event?: Event & { prompt: () => Promise<unknown> } } = {}
 
 addEventListener('beforeinstallprompt', (event) => {

@@ -2,8 +2,8 @@ import { useSyncExternalStore } from 'react'
 import type { Zone } from './format.ts'
 
 /**
- * How the person of this browser wants to see the console; the server keeps it for their other devices. Never data;
- * theme.js reads the same key before the first paint.
+ * The display preferences of this browser's person, which the server keeps for their other devices. They never hold
+ * data. theme.js reads the same key before the first paint.
  */
 export type Display = {
   theme: 'system' | 'light' | 'dark'
@@ -12,7 +12,7 @@ export type Display = {
   times: 'relative' | 'exact'
   zone: Zone
   shortcuts: boolean
-  /** The newcomer's three lines in the inbox. */
+  /** The three lines for newcomers in the inbox. */
   guide: boolean
 }
 

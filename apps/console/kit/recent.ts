@@ -8,5 +8,5 @@ export const noteOpened = (title: string, { href, pathname }: { href: string; pa
   opened = [{ title, href, pathname }, ...opened.filter((one) => one.pathname !== pathname)].slice(0, MAX)
 }
 
-/** The pages that this tab opened, the last one first; that of `pathname` left out. */
+/** The pages that this tab has opened, most recent first, without `pathname`. */
 export const recentlyOpened = (pathname: string): readonly Opened[] => opened.filter((one) => one.pathname !== pathname)

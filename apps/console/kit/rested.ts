@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 
 const REST_MS = 500
 
-/** The text, once it has rested: nobody asks letter by letter. */
+/** The text after a pause in typing, so that not every letter sends a request. */
 export const useRested = (text: string, rest_ms = REST_MS): string => {
   const [rested, setRested] = useState(text)
   useEffect(() => {

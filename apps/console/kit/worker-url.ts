@@ -3,7 +3,7 @@ type Factory = { createPolicy: (name: string, rules: { createScriptURL: (url: st
 
 const check = (url: string): string => {
   const whole = new URL(url, location.href)
-  // The development server serves workers from its own places; there the browser enforces no policy.
+  // The development server serves workers from other paths; there the browser enforces no policy.
   const ours =
     whole.origin === location.origin &&
     (import.meta.env.DEV || whole.pathname.startsWith('/assets/') || whole.href === `${location.origin}/sw.js`)
@@ -16,5 +16,5 @@ const policy: Policy = factory?.createPolicy('signalbox-worker', { createScriptU
   createScriptURL: check,
 }
 
-/** The one Trusted Types policy of the console: a worker's URL of this origin, below /assets/, and exactly /sw.js. */
+/** The console's only Trusted Types policy: a worker's URL of this origin, below /assets/, and exactly /sw.js. */
 export const workerUrl = (url: string): string => policy.createScriptURL(url) as string

@@ -4,9 +4,9 @@ export type Row = { target_id: string; name: string; group: string | null; cells
 export type Matrix = { steps: string[]; rows: Row[] }
 
 /**
- * A plan that repeats steps over targets, as rows of targets and columns of steps in the order of the plan; `null` where
- * no two targets share a step. A node is called "<step> <target>": the words that all nodes of a target end with are the
- * target's name. Nodes without a target are not part of it. Pure.
+ * A plan that repeats steps over targets, as rows of targets and columns of steps in plan order; `null` if no two
+ * targets share a step. A node is named "<step> <target>": the words that all nodes of a target end with are the
+ * target's name. Nodes without a target are left out. Pure.
  */
 export const matrixOf = (graph: Graph): Matrix | null => {
   const targets = Map.groupBy(
@@ -20,7 +20,7 @@ export const matrixOf = (graph: Graph): Matrix | null => {
     names.set(target_id, name)
     for (const node of nodes) {
       const step = node.name.endsWith(` ${name}`) ? node.name.slice(0, -name.length - 1) : node.name
-      // A step that a target has twice, by a patch, has a second column.
+      // A step that a patch gives a target twice gets a second column.
       let key = step
       while (columns.get(key)?.cells.has(target_id)) key += '+'
       const column = columns.get(key) ?? { step, cells: new Map() }
@@ -41,14 +41,14 @@ export const matrixOf = (graph: Graph): Matrix | null => {
   return { steps: shown.map(({ step }) => step), rows }
 }
 
-/** The rows from top to bottom: a line with the block's name, index -1, before those of each block. Pure. */
+/** The lines from top to bottom: before the rows of each block, a line with the block's name and index -1. Pure. */
 export const linesOf = ({ rows }: Matrix): { index: number; group: string | null }[] =>
   [...Map.groupBy(rows.entries(), ([, { group }]) => group)].flatMap(([group, block]) => [
     ...(group === null ? [] : [{ index: -1, group }]),
     ...block.map(([index]) => ({ index, group })),
   ])
 
-/** The words that the names of all these nodes end with; each name keeps one word of its own at least. */
+/** The words that all of these nodes' names end with; each name keeps at least one word that is not shared. */
 const sharedEnd = (nodes: GraphNode[], target_id: string): string => {
   const [first = [], ...others] = nodes.map(({ name }) => name.split(' '))
   let length = 0
@@ -57,7 +57,7 @@ const sharedEnd = (nodes: GraphNode[], target_id: string): string => {
   return length === 0 ? target_id : first.slice(-length).join(' ')
 }
 
-/** The place that a key leads to, inside the matrix. Pure. */
+/** The place that a key leads to, within the matrix. Pure. */
 export const placeAfter = (key: string, [row, column]: Place, { rows, steps }: Matrix): Place | undefined => {
   const [down, right] = [rows.length - 1, steps.length - 1]
   const inside = (r: number, c: number): Place => [Math.min(down, Math.max(0, r)), Math.min(right, Math.max(0, c))]

@@ -3,7 +3,7 @@ import { tOperation } from '../words/operation.ts'
 
 type FindNodeProps = { text: string; ids: string[]; type: (text: string) => void; open: (node_id: string) => void }
 
-/** Finds nodes: typing counts and marks them, Enter opens the next, Shift and Enter the one before. */
+/** Finds nodes: typing counts and marks them, Enter opens the next, Shift+Enter the previous one. */
 export const FindNode = ({ text, ids, type, open }: FindNodeProps) => {
   const [at, setAt] = useState<number>()
   const move = (step: 1 | -1) => {

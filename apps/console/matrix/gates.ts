@@ -2,7 +2,7 @@ import type { Graph } from '../api/types.ts'
 import type { Matrix } from './cells.ts'
 
 type Gate = Graph['gates'][number]
-/** Where the gates stand: before a column, above a block of rows (by its group), or in single cells, by node. */
+/** The positions of the gates: before a column, above a block of rows (by its group), or in single cells, by node. */
 export type Placed = {
   columns: Map<number, Gate[]>
   blocks: Map<string | null, Gate[]>
@@ -12,9 +12,9 @@ export type Placed = {
 }
 
 /**
- * A gate that every target passes at the same step stands before that column; one that guards whole blocks from their
- * first step on, above each of them; any other is a number in the cells that it guards first. Gates of nodes outside the
- * matrix are left out. Pure.
+ * A gate that every target passes at the same step goes before that column. A gate that guards whole blocks from their
+ * first step goes above each of them. Any other is a number in the cells that it guards first. Gates of nodes outside
+ * the matrix are left out. Pure.
  */
 export const placeGates = ({ gates }: Pick<Graph, 'gates'>, { rows }: Matrix): Placed => {
   const placed: Placed = { columns: new Map(), blocks: new Map(), single: [], cells: new Map() }
@@ -48,7 +48,7 @@ export const placeGates = ({ gates }: Pick<Graph, 'gates'>, { rows }: Matrix): P
 const firstOf = (cells: Matrix['rows'][number]['cells']): number => cells.findIndex((node) => node !== undefined)
 const add = <K, V>(map: Map<K, V[]>, key: K, value: V): void => void map.set(key, [...(map.get(key) ?? []), value])
 
-/** The middle of these numbers, and undefined of none. Pure. */
+/** The median of these numbers; `undefined` if there are none. Pure. */
 export const median = (numbers: readonly number[]): number | undefined => {
   const sorted = [...numbers].sort((a, b) => a - b)
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]

@@ -10,8 +10,8 @@ import { median } from './gates.ts'
 type StepProps = { states: GraphStates; nodes: GraphNode[]; ran: ReadonlyMap<string, number> }
 
 /**
- * Under the name of a step: how many have ended, the median of their time, and how many are in which state. It counts all
- * nodes of the step, so not again for every key.
+ * Below a step's name: how many nodes have ended, their median time, and how many are in each state. It counts all
+ * nodes of the step, so it must not redraw for every key.
  */
 export const StepHead = memo(({ states, nodes, ran }: StepProps) => {
   const p50 = median(nodes.flatMap(({ node_id }) => ran.get(node_id) ?? []))
@@ -38,7 +38,7 @@ const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'can
 
 type GateMarksProps = { gates: Graph['gates'] | undefined; open: (gate_id: string) => void; numbered?: boolean }
 
-/** Gates where they stand: question and state of each, one press from its panel. */
+/** Gates at their positions: the question and state of each; a press opens its panel. */
 export const GateMarks = ({ gates = [], open, numbered = false }: GateMarksProps) =>
   gates.map(({ gate_id, question, state }, at) => (
     <button key={gate_id} type="button" className="gate-mark" onClick={() => open(gate_id)}>

@@ -19,15 +19,15 @@ type Props = {
   graph: Graph
   states: GraphStates
   selected: string | undefined
-  /** The cells that stand out; the others are dimmed. */
+  /** The highlighted cells; the others are dimmed. */
   marked: ((node: GraphNode) => boolean) | undefined
   open: (node_id: string) => void
   openGate: (gate_id: string) => void
 }
 
 /**
- * Hosts by steps: the state of every node at one look. One tab stop; arrow keys walk it and Enter opens a node. Only rows
- * near the view are drawn, and those of the tab stop and of the selected node.
+ * Hosts by steps: the state of every node at a glance. It has one tab stop; arrow keys move through it and Enter opens
+ * a node. Draws only rows near the view, and those of the tab stop and of the selected node.
  */
 export const GraphMatrix = (props: Props) => {
   const { graph } = props
@@ -39,7 +39,7 @@ export const GraphMatrix = (props: Props) => {
   )
 }
 
-/** How long the newest run of each node took, in ms; none until all are read, so that a page of them redraws no row. */
+/** How long the newest run of each node took, in ms; empty until all are read, so that a page redraws no row. */
 const useRunTimes = (operation_id: string): ReadonlyMap<string, number> => {
   const list = useInfiniteQuery(nodesQuery(operation_id))
   useAllPages(list)
@@ -139,7 +139,7 @@ type Shared = { gates: Placed; states: GraphStates; ran: ReadonlyMap<string, num
 
 type HeadRowProps = Shared & { steps: Matrix['steps']; columns: GraphNode[][]; openGate: (gate_id: string) => void }
 
-/** Counts all nodes, so it is drawn again for a change of them and not for a key. */
+/** Counts all nodes, so it redraws when they change, but not for a key. */
 const HeadRow = memo(({ steps, columns, gates, states, ran, openGate }: HeadRowProps) => (
   <tr aria-rowindex={1}>
     <th scope="col">{tOperation.graph.host}</th>
@@ -157,14 +157,14 @@ const HeadRow = memo(({ steps, columns, gates, states, ran, openGate }: HeadRowP
 type RowCellsProps = Shared & {
   row: Row
   index: number
-  /** The column of the tab stop, in the row that has it. */
+  /** The column of the tab stop, if it is in this row. */
   stop: number | undefined
-  /** The selected node, in its row. */
+  /** The selected node, if it is in this row. */
   picked: string | undefined
   marked: ((node: GraphNode) => boolean) | undefined
 }
 
-/** A key changes the tab stop of two rows; the others are not drawn again. */
+/** A key changes the tab stop of two rows; the others do not redraw. */
 const RowCells = memo(({ row, index, stop, picked, marked, gates, states, ran }: RowCellsProps) => (
   <>
     <th scope="row">
@@ -197,7 +197,7 @@ const columnsOf = ({ rows, steps }: Matrix): GraphNode[][] =>
 const rowOf = ({ rows }: Matrix, node_id: string | undefined): number =>
   rows.findIndex(({ cells }) => cells.some((node) => node && node.node_id === node_id))
 
-/** The height of a head that stays in view above the rows. */
+/** The height of the head, which stays in view above the rows. */
 const useHeight = (head: React.RefObject<HTMLElement | null>): number => {
   const [height, setHeight] = useState(0)
   useLayoutEffect(() => {
@@ -221,9 +221,9 @@ type CellProps = {
   at: string
   stop: boolean
   node: GraphNode | undefined
-  /** Behind a gate that stands before the column. */
+  /** Behind a gate that is before the column. */
   gated: boolean
-  /** Of the gates that stand before this cell alone. */
+  /** The numbers of the gates before only this cell. */
   numbers: readonly number[] | undefined
   states: GraphStates
   chosen: boolean

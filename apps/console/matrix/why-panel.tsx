@@ -11,7 +11,7 @@ type WhyWaitingProps = {
   select: (chosen: { node?: string; gate?: string }) => void
 }
 
-/** What the selected node waits for, nearest first; each is one press away. */
+/** The chain of things that the selected node waits for, nearest first; a press opens each. */
 export const WhyWaiting = ({ graph, states, node_id, select }: WhyWaitingProps) => {
   const chain = whyOf(graph, states, node_id)
   if (chain.length === 0) return null

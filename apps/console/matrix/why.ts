@@ -6,8 +6,8 @@ export type Link = { node: GraphNode } | { gate: Graph['gates'][number] }
 const DONE: ReadonlySet<string> = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'cancelled', 'undone'])
 
 /**
- * Why a node has not begun: what it waits for, what that waits for, and so on, to the node or gate that holds it all. Of
- * several unfinished dependencies, the one that needs a person most is followed. Pure.
+ * Why a node has not begun: the node that it waits for, the one that this waits for, and so on, to the node or gate
+ * that holds them all. Of several unfinished dependencies, it follows the one that needs a person most. Pure.
  */
 export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[] => {
   const nodes = new Map(graph.nodes.map((node) => [node.node_id, node]))
@@ -30,7 +30,7 @@ export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[
   return chain
 }
 
-/** The nodes that hold all these words in their name, host, id or status. Pure. */
+/** The nodes whose name, host, id or status contain all these words. Pure. */
 export const found = (graph: Graph, words: (node: GraphNode) => string, text: string): GraphNode[] => {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
   if (wanted.length === 0) return []

@@ -12,8 +12,8 @@ const CSI = new RegExp(`(?:${ESCAPE}\\[|\u009b)([0-?]*)[ -/]*([@-~])`, 'g')
 const SHORT = new RegExp(`${ESCAPE}[ -/]*[0-Z\\\\^-~]`, 'g')
 
 /**
- * A log line as plain text with classes for its ANSI colors. Every other escape sequence, links, cursor moves and
- * hidden controls are dropped; the rest is plain text.
+ * A log line as plain text with classes for its ANSI colors. Drops other escape sequences, links, cursor moves and
+ * hidden controls.
  */
 export const runsOf = (line: string): Run[] => {
   const colours = line
@@ -30,7 +30,7 @@ export const runsOf = (line: string): Run[] => {
 
 const plain = (text: string): string => dropControls(text.replace(SHORT, '').replace(HIDDEN, ''))
 
-/** Control characters except the tab: none of them is text. */
+/** Removes control characters except the tab, because none of them is text. */
 const dropControls = (text: string): string => {
   let kept = ''
   for (const letter of text) {

@@ -8,7 +8,7 @@ import { tOperation } from '../words/operation.ts'
 
 type NodeFactsProps = { node: NodeDetail; attempt?: Attempt | undefined }
 
-/** The facts of a node and of its newest (or the chosen) attempt. */
+/** The facts of a node and of its newest (or the selected) attempt. */
 export const NodeFacts = ({ node, attempt = newestAttempt(node) }: NodeFactsProps) => (
   <>
     {attempt?.error ? <ErrorCard error={attempt.error} /> : null}

@@ -17,7 +17,7 @@ import { DurationText, TimeText } from '../values/time.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** Every node with its newest attempt: failures first, then waiting and running ones, then ended ones. */
+/** Every node with its newest attempt: failed first, then waiting and running, then ended. */
 export const OperationNodesPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const search = useSearch({ from: '/shell/operations/$operation_id/nodes' })
@@ -84,7 +84,7 @@ type Shown = { row: NodeRow; look: StatusLook; person: boolean }
 /** Longer tables draw only the rows near the view. */
 const MOST_DRAWN = 100
 
-/** Whether a node holds all these words in its name, host, id, status or error. */
+/** Whether a node's name, host, id, status or error contains all these words. */
 const holds = ({ row, look }: Shown, text: string): boolean => {
   const all = [row.name, row.target_id, row.node_id, t.status[look.word], row.error_message].join(' ').toLowerCase()
   return text

@@ -3,11 +3,11 @@ import { useState } from 'react'
 import { problemOf } from '../api/client.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** A line number after every other. */
+/** A line number greater than any other. */
 const NEWEST = 2 ** 31
 type Matches = { count: number; seqs: number[]; at: number }
 
-/** Searches the whole log on the server; the newest match first, then step by step to older and newer ones. */
+/** Searches the whole log on the server; shows the newest match first, then steps to older and newer ones. */
 export const LogSearch = ({
   search,
   go,
@@ -19,7 +19,7 @@ export const LogSearch = ({
   const [asked, setAsked] = useState('')
   const [matches, setMatches] = useState<Matches | null>(null)
   const [failed, setFailed] = useState<string | null>(null)
-  /** Shows the match that is this many older ones away; at the end of those that are held, more are read. */
+  /** Shows the match that is `by` steps older; past the last loaded match, reads more. */
   const step = async (by: number, { count, seqs, at }: Matches) => {
     const next = at + by < 0 && seqs.length < count ? 0 : (at + by + count) % count
     const more = next >= seqs.length ? await search(asked, seqs.at(-1) ?? NEWEST) : { seqs: [] }

@@ -14,13 +14,13 @@ import { runsOf } from './ansi.ts'
 import { useLog } from './log.ts'
 import { LogSearch } from './log-search.tsx'
 
-/** The height of a line that is not wrapped: a wrong guess moves the list when lines are measured, and undoes a scroll. */
+/** The height of an unwrapped line. A wrong guess moves the list when lines are measured, and undoes a scroll. */
 const ROW = 20
 const AT_END = 24
 
 type Log = ReturnType<typeof useLog>
 
-/** The part of a log that is in view: its end while it is followed, else the place that was scrolled to or found. */
+/** The visible part of a log: its end while it is followed, otherwise the place that was scrolled to or found. */
 const useScroll = (log: Log) => {
   const list = useRef<VListHandle>(null)
   const [following, setFollowing] = useState(true)
@@ -29,7 +29,7 @@ const useScroll = (log: Log) => {
   const last = log.lines.at(-1)?.seq ?? 0
   const first = log.lines[0]?.seq ?? 1
   const prepending = useRef(false)
-  /** On the way to a line: the person does not scroll meanwhile, and the line is shown once. */
+  /** Moving to a line: meanwhile scroll events do not count, and the line is shown once. */
   const going = useRef(false)
 
   useEffect(() => {
@@ -38,7 +38,7 @@ const useScroll = (log: Log) => {
     list.current?.scrollToIndex(log.lines.length - 1, { align: 'end' })
   }, [following, last, log.lines.length])
 
-  // Runs after the render that brought the line.
+  // Runs after the render that added the line.
   useEffect(() => {
     if (!going.current || found === null) return
     going.current = false
@@ -60,7 +60,7 @@ const useScroll = (log: Log) => {
       })
     }
   }
-  /** Shows any line of the log; the End key or the pill follows the end again. */
+  /** Shows any line of the log; the End key or the pill returns to following the end. */
   const go = async (seq: number) => {
     going.current = true
     setFound(null)
@@ -72,7 +72,7 @@ const useScroll = (log: Log) => {
     going.current = false
     setFollowing(true)
   }
-  /** Away from the end by a key. A native scroll would be undone while the list still measures the lines at its end. */
+  /** Scrolls away from the end by key. A native scroll would be undone while the list measures lines at its end. */
   const leave = (by: 'line' | 'page') => {
     going.current = false
     setFollowing(false)
@@ -90,7 +90,7 @@ const rangeOf = (hash: string): Range | null => {
 }
 const isIn = (range: Range | null, seq: number): boolean => range !== null && seq >= range.from && seq <= range.to
 
-/** A press names this line in the address; with Shift all lines from the one that is named there. */
+/** A press puts this line into the address; with Shift, all lines from the one already there. */
 const name = (event: React.MouseEvent, seq: number) => {
   const first = rangeOf(location.hash.slice(1))?.from
   if (!event.shiftKey || first === undefined) return

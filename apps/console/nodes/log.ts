@@ -8,7 +8,7 @@ import { onFrame, onServed } from '../api/live.ts'
 export type LogState = { lines: LogLine[]; total: number; complete: boolean; loading: boolean; problem: Problem | null }
 
 const TAIL = 500
-/** Lines that are read around a requested one. */
+/** How many lines are read around a requested one. */
 const AROUND = 500
 const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
 
@@ -26,8 +26,8 @@ const queryOf = (where: Where, held: readonly LogLine[]): Query =>
       : { after_seq: held.at(-1)?.seq ?? 0, limit: 2000 }
 
 /**
- * The held lines with those that were read beside `asked`, each once. A jump may have put others in their place
- * meanwhile: a part that no longer adjoins is dropped.
+ * Joins the held lines with those read next to `asked`, each once. A jump may have replaced the held lines meanwhile;
+ * then lines that no longer adjoin are dropped.
  */
 export const joined = (
   where: Where,
@@ -54,12 +54,12 @@ const usePages = (operation_id: string, node_id: string, attempt: number) =>
     [operation_id, node_id, attempt],
   )
 
-/** The lines that are held, and how more of them are read; one read at a time. */
+/** The held lines, and functions that read more; one read at a time. */
 const useLines = (page: ReturnType<typeof usePages>, attempt: number) => {
   const [state, setState] = useState<LogState>(EMPTY)
   const lines = useRef<LogLine[]>([])
   const reading = useRef(false)
-  /** News arrived during a read: read once more after it. */
+  /** News arrived during a read, so read once more after it. */
   const again = useRef(false)
 
   const hold = useCallback((next: LogLine[], change: (before: LogState) => Partial<LogState>) => {
@@ -105,7 +105,7 @@ const useLines = (page: ReturnType<typeof usePages>, attempt: number) => {
   return { state, lines, hold, extend }
 }
 
-/** The log of one attempt: its end first, older lines on demand, new ones by the stream. */
+/** The log of one attempt: its end first, older lines on demand, new ones through the stream. */
 export const useLog = (operation_id: string, node_id: string, attempt: number) => {
   const topic = `log:${operation_id}/${node_id}/${attempt}`
   useTopic(attempt > 0 ? topic : '')
@@ -125,10 +125,10 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     [operation_id, node_id, attempt, lines, hold, extend],
   )
 
-  // Lines that were written between the first read and the moment when the topic became live.
+  // Reads lines that were written between the first read and the moment when the topic became live.
   useEffect(() => onServed((topics) => topics.includes(topic) && void extend('newer')), [topic, extend])
 
-  /** Makes a line one of those that are held; if it is far away, its surroundings replace them. */
+  /** Loads a line; if it is far away, the lines around it replace the held ones. */
   const reach = useCallback(
     async (seq: number): Promise<void> => {
       const [first, last] = [lines.current[0]?.seq ?? 0, lines.current.at(-1)?.seq ?? 0]
@@ -142,7 +142,7 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     },
     [page, lines, hold],
   )
-  /** How many lines of the whole log contain a text, in any case, and the numbers of the newest before a line. */
+  /** How many lines of the log contain a text, ignoring case, and the numbers of the newest ones before a line. */
   const search = useCallback(
     async (q: string, match_before_seq: number): Promise<{ count: number; seqs: number[] }> =>
       (await page({ q, match_before_seq, tail: true, limit: 1 })).matches ?? { count: 0, seqs: [] },

@@ -97,7 +97,7 @@ const Shown = ({ node, operation, tab, attempt: wanted }: ShownProps) => {
   )
 }
 
-/** Retry, intervention and patch: offered for a node that is stuck, or where the server allows them. */
+/** Retry, intervention and patch: offered for a node that is stuck, or if the server allows them. */
 const Actions = ({ node, operation }: { node: NodeDetail; operation: Operation | undefined }) => {
   const [asking, setAsking] = useState<'retry' | 'intervene' | null>(null)
   const retry = actionOf(node, 'retry')

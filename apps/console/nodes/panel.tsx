@@ -11,7 +11,7 @@ import { NodeFacts } from './facts.tsx'
 
 type NodePanelProps = { operation_id: string; node_id: string; close: () => void; children?: React.ReactNode }
 
-/** The node that is selected in the graph: the summary of its page, beside the drawing. */
+/** The node selected in the graph: a summary of its page, beside the drawing. */
 export const NodePanel = ({ operation_id, node_id, close, children }: NodePanelProps) => {
   const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
   return (

@@ -9,7 +9,7 @@ import { canPush, isSubscribed, startPush, stopPush } from './push.ts'
 
 const words = tAccount.notifications.device
 
-/** This browser: whether it shows notifications, and the console as an installed app. Both only when the person asks. */
+/** Notifications of this browser, and installing the console as an app. Both happen only if the person asks. */
 export const ThisDevice = () => {
   const push = useQuery(pushQuery())
   const here = useQuery({ queryKey: ['notifications', 'here'], queryFn: isSubscribed })
@@ -41,7 +41,7 @@ export const ThisDevice = () => {
 
 const Install = () => {
   const offer = offered.event
-  // It runs as an installed app already.
+  // The console already runs as an installed app.
   if (matchMedia('(display-mode: standalone)').matches) return null
   if (offer === undefined) return <p className="text-muted">{words.install_note}</p>
   return (

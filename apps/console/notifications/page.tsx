@@ -17,12 +17,12 @@ import { ThisDevice } from './device.tsx'
 const PATH = '/api/v1/notifications'
 const DESTINATIONS = `${PATH}/destinations`
 const words = tAccount.notifications
-/** A browser is no address that a person types. */
+/** A browser is not an address that a person types. */
 const KINDS = (Object.keys(words.kinds) as DestinationKind[]).filter((kind) => kind !== 'push')
 
 type Act = ReturnType<typeof useChanges>['act']
 
-/** Where one is told of decisions, and whether the messages arrived. */
+/** Where the person is notified of decisions, and whether the messages arrived. */
 export const NotificationsPage = () => {
   const list = useQuery(destinationsQuery())
   const { busy, said, act } = useChanges('notifications')
@@ -51,7 +51,7 @@ export const NotificationsPage = () => {
   )
 }
 
-/** All browsers of one vendor have one origin: a name tells them apart. */
+/** All browsers of one vendor share an origin, so a name distinguishes them. */
 const labelOf = ({ kind, name, address }: DestinationView) => (kind === 'push' ? name : address)
 
 const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [

@@ -5,7 +5,7 @@ import { workerUrl } from '../kit/worker-url.ts'
 import { currentUser } from '../session/token.ts'
 import { tAccount } from '../words/account.ts'
 
-/** Whose notifications this browser shows: a sign-in of another person ends them. */
+/** The user whose notifications this browser shows; another person's sign-in ends them. */
 const OWNER = 'signalbox.push'
 const PATH = '/api/v1/notifications/push'
 const words = tAccount.notifications.device
@@ -16,7 +16,7 @@ export const canPush = (): boolean =>
 const held = async (): Promise<PushSubscription | null> =>
   (await (await navigator.serviceWorker.getRegistration())?.pushManager.getSubscription()) ?? null
 
-/** Whether this browser itself is subscribed. */
+/** Whether this browser is subscribed. */
 export const isSubscribed = async (): Promise<boolean> => canPush() && (await held()) !== null
 
 const say = (subscription: PushSubscription): Promise<Problem | null> => {
@@ -25,12 +25,12 @@ const say = (subscription: PushSubscription): Promise<Problem | null> => {
   return send('PUT', PATH, { name, endpoint, keys })
 }
 
-/** Asks the person for permission, subscribes this browser and tells the server. Answers why it was not done, null if it was. */
+/** Asks the person for permission, subscribes this browser and informs the server. Returns why this failed, or null. */
 export const startPush = async (public_key: string): Promise<Problem | string | null> => {
   if ((await Notification.requestPermission()) !== 'granted') return words.blocked
   await navigator.serviceWorker.register(workerUrl('/sw.js'))
   const { pushManager } = await navigator.serviceWorker.ready
-  // One under an earlier key of the server would reach nobody.
+  // A subscription under an earlier key of the server would receive no messages.
   await (await pushManager.getSubscription())?.unsubscribe()
   const subscription = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: public_key })
   const refused = await say(subscription)
@@ -44,7 +44,7 @@ export const stopPush = async (): Promise<Problem | null> => {
   return send('DELETE', PATH)
 }
 
-/** After a sign-in the browser follows its person into the new session; after a sign-out, or for another, it shows no more. */
+/** After a sign-in, the subscription moves to the same person's new session. Otherwise, as on sign-out, it ends. */
 export const followPush = async (): Promise<void> => {
   const subscription = await held()
   if (subscription === null) return

@@ -15,7 +15,7 @@ const InterveneDialog = lazyPart(() =>
   import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
 )
 const CANCELS = ['cancel', 'cancel_compensate', 'cancel_force']
-/** The actions on the operation now; those that are not allowed, with the reason. */
+/** The possible actions on the operation; actions that are not allowed show the reason. */
 export const OperationActions = ({ operation }: { operation: Operation }) => {
   const [open, setOpen] = useState<OperationCommand | 'intervene' | null>(null)
   const pausable = actionOf(operation, 'pause')
@@ -24,7 +24,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const gate = operation.open_gates[0]
   const [patch] = operation.open_patches
   const propose = actionOf(operation, 'propose_patch')
-  // A running cancel can be escalated: to compensate, and by force once it had its time.
+  // A running cancellation can be escalated: to compensation, and by force once its time is over.
   const cancels = CANCELS.map((action) => actionOf(operation, action))
   const cancel = cancels.find(mayPress) ?? cancels[0]
   const ended = operation.ended_at !== null

@@ -15,7 +15,7 @@ type ResumeEffect = { drifted?: unknown[]; next_nodes?: unknown[] }
 type CancelEffect = PauseEffect & { compensations?: unknown[] }
 
 const NAMED = 5
-/** Force is offered once the server allows it: after the time that a cancel has to finish. */
+/** Force is offered once the server allows it: after the time that a cancellation has to finish. */
 const MODES = ['graceful', 'compensate', 'force'] as const
 type Mode = (typeof MODES)[number]
 const cancelOf = (operation: Operation, mode: Mode) =>
@@ -23,11 +23,11 @@ const cancelOf = (operation: Operation, mode: Mode) =>
 
 type Props = { operation: Operation; close: () => void }
 
-/** Pause, resume and cancel of one operation. Each shows its effect first, in numbers. */
+/** Pauses, resumes or cancels one operation. Each dialog first shows its effect in numbers. */
 export const OperationDialog = ({ command, ...props }: Props & { command: OperationCommand }) =>
   command === 'pause' ? <Pause {...props} /> : command === 'resume' ? <Resume {...props} /> : <Cancel {...props} />
 
-/** What the three dialogs share. */
+/** The state and handlers that the three dialogs share. */
 const useCommon = ({ operation, close }: Props, command: OperationCommand) => {
   const client = useQueryClient()
   const { title, button } = tDecide.command[command]
@@ -119,7 +119,7 @@ const Cancel = (props: Props) => {
   )
 }
 
-/** Names of the items of a dry run; a long list is cut, with the number of the rest. */
+/** Names of the items of a dry run; a long list is truncated, with the number of the rest. */
 function names(items: unknown[]): string[] {
   const all = items.map((item) =>
     typeof item === 'string'

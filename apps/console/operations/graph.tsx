@@ -24,10 +24,10 @@ import { tOperation } from '../words/operation.ts'
 const loadCanvas = () => import('../graph/canvas.tsx').then((part) => ({ default: part.GraphCanvas }))
 const GraphCanvas = lazyPart(loadCanvas)
 const GraphMatrix = lazyPart(() => import('../matrix/matrix.tsx').then((part) => ({ default: part.GraphMatrix })))
-// The code of the drawing is fetched beside its data; a phone begins with the list and needs none.
+// The code of the drawing loads in parallel with its data; a phone begins with the list and needs none.
 if (!isNarrow()) void loadCanvas()
 
-/** The plan as a graph with live states; the same as a list, one press away. */
+/** The plan as a graph with live states; a press shows the same as a list. */
 export const OperationGraphPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const { data: graph, error, isPending, refetch } = useQuery(graphQuery(operation_id))
@@ -141,7 +141,7 @@ type LegendProps = {
   choose: (word: string | undefined) => void
 }
 
-/** How many nodes are in which state; pressing one keeps it alone in view, pressing it again shows all. */
+/** The number of nodes in each state; pressing one shows only its nodes, and pressing it again shows all. */
 const Legend = ({ counts, only, choose }: LegendProps) => (
   <fieldset className="flex flex-wrap gap-1" aria-label={tOperation.graph.legend}>
     {counts.map(({ look, count }) => (

@@ -19,7 +19,7 @@ import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
-/** Those that only a link leads to follow the others while they are shown. */
+/** Tabs that are only reachable by a link come last, and only while they are selected. */
 const tabsWith = (tab: OperationsTab): OperationsTab[] => (TABS.includes(tab) ? TABS : [...TABS, tab])
 
 export const OperationsPage = () => {
@@ -67,7 +67,7 @@ export const OperationsPage = () => {
   )
 }
 
-/** The time that the list is narrowed to, as the overview links to it. */
+/** The time range of the list, set by links from the overview. */
 const EndedInRow = ({ tab, q, from, to }: { tab: OperationsTab; q: string } & EndedIn) => {
   const { zone } = useDisplay()
   const words = (at: string | undefined) => (at === undefined ? '…' : shortTime(Date.parse(at), 0, zone))

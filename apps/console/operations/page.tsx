@@ -17,14 +17,14 @@ import { tOperation } from '../words/operation.ts'
 import { OperationActions } from './actions.tsx'
 import { OperationSentence } from './sentence.tsx'
 
-/** The header of every view of one operation: its state, whether it waits for me, my actions. */
+/** The header of every view of one operation: its state, whether it waits for this person, and their actions. */
 export const OperationPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   useTopic(`operation:${operation_id}`)
   const query = useQuery(operationQuery(operation_id))
   const operation = query.data
   const heading = `${t.noun.operation} ${shortId(operation_id)}`
-  // A fault of the server takes the head of the page; the views below read for themselves.
+  // A server fault replaces the head of the page; the views below read on their own.
   const fault = query.isError && !isRefusal(query.error)
   if (operation === undefined && !fault)
     return <UnreadPage title={t.noun.operation} heading={heading} query={query} noun="operation" />

@@ -7,7 +7,7 @@ import { TimeText, useTimeWords } from '../values/time.tsx'
 import { quoted } from '../words/frame/language.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** The state of the operation and whether it needs a person, in one sentence; pending commands after it. */
+/** The state of the operation and whether it needs a person, in one sentence, followed by pending commands. */
 export const OperationSentence = ({ operation }: { operation: Operation }) => (
   <div className="flex flex-col gap-1" aria-live="polite">
     <p className="max-w-text">
@@ -35,7 +35,7 @@ const Since = ({ operation }: { operation: Operation }) => {
   )
 }
 
-/** The command of a person that led to this state; undefined if the system caused it. */
+/** A person's command that led to this state; null if the system caused it. */
 function steeredInto({ status, steering, pause_reason, end_reason }: Operation): Operation['steering'] {
   if (steering === null) return null
   const paused = (status === 'paused' || status === 'pausing') && pause_reason === 'operator'
@@ -43,7 +43,7 @@ function steeredInto({ status, steering, pause_reason, end_reason }: Operation):
   return (paused && steering.kind === 'pause') || (cancelled && steering.kind === 'cancel') ? steering : null
 }
 
-/** The reason of the state: the person's own words, else the system's reason. */
+/** The reason for the state: the person's words, otherwise the system's reason. */
 const Why = ({ operation }: { operation: Operation }) => {
   const given = steeredInto(operation)?.reason
   const code = operation.ended_at === null ? operation.pause_reason : operation.end_reason

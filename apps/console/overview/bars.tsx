@@ -4,12 +4,12 @@ import { tOverview } from '../words/overview.ts'
 
 type Day = Overview['days'][number]
 const STACK = ['succeeded', 'cancelled', 'failed'] as const
-/** Of the drawing, in its own units; it is as wide as the page. */
+/** The height of the drawing in its units; it is as wide as the page. */
 const HEIGHT = 100
 const SLOT = 10
 const BAR = 8
 
-/** A bar for each day: succeeded below, failed on top with an edge of its own. The table beside it has the numbers. */
+/** A bar for each day: succeeded below, failed on top with a separate edge. The table beside it has the numbers. */
 export const Bars = ({ days }: { days: readonly Day[] }) => {
   const most = Math.max(1, ...days.map(sumOf))
   const [first, last] = [days[0], days.at(-1)]
@@ -54,7 +54,7 @@ export const Bars = ({ days }: { days: readonly Day[] }) => {
 const nameOf = ({ day }: Day): string => dayName(Date.parse(`${day}T00:00:00Z`), 'utc')
 const sumOf = ({ succeeded, failed, cancelled }: Day): number => succeeded + failed + cancelled
 
-/** The parts of a day's bar, from the ground up. */
+/** The parts of a day's bar, from the bottom up. */
 const stackOf = (day: Day, most: number) =>
   STACK.map((end, at) => {
     const below = STACK.slice(0, at).reduce((sum, other) => sum + day[other], 0)

@@ -1,14 +1,14 @@
 import type { PlannedTick } from '../../shared/contracts/overview/overview.ts'
 import { format, type Zone } from '../kit/format.ts'
 
-/** A time over which a freeze holds or a window is open, in milliseconds. */
+/** A time span of a freeze or an open window, in milliseconds. */
 export type Band = { id: string; kind: 'freeze' | 'window'; title: string; from: number; to: number }
 type Calendar = {
   freezes: { freeze_id: string; title: string; from: string; to: string }[]
   windows: { window_id: string; opens_at: string | null; closes_at: string | null }[]
 }
 
-/** Freezes, and of each window its next opening. */
+/** All freezes, and the next opening of each window. */
 export const bandsOf = ({ freezes, windows }: Calendar): Band[] => [
   ...freezes.map(({ freeze_id, title, from, to }) => ({
     ...{ id: `freeze ${freeze_id}`, kind: 'freeze' as const, title, from: Date.parse(from), to: Date.parse(to) },
@@ -25,23 +25,23 @@ export const bandsOf = ({ freezes, windows }: Calendar): Band[] => [
   ),
 ]
 
-/** What is planned from one moment until before another. */
+/** The planned events from one moment until before another. */
 export const ticksOf = (planned: readonly PlannedTick[], from: number, to: number): PlannedTick[] =>
   planned.filter(({ at }) => Date.parse(at) >= from && Date.parse(at) < to)
 
-/** The beginnings of today and the days after it, in milliseconds: one more than `days`, for the end of the last. */
+/** The starts of today and the days after it, in milliseconds: one more than `days`, for the end of the last. */
 export const dayStarts = (now: number, zone: Zone, days: number): number[] => {
   const today = Math.floor((now + aheadAt(now, zone)) / DAY_MS) * DAY_MS
   return Array.from({ length: days + 1 }, (_, n) => {
     const midnight = today + n * DAY_MS
-    // The clocks may be changed between the guess and midnight.
+    // The clocks may change between the guess and midnight.
     const guess = midnight - aheadAt(midnight, zone)
     return midnight - aheadAt(guess, zone)
   })
 }
 const DAY_MS = 86_400_000
 
-/** How far the clocks of the zone are ahead of UTC at this moment. */
+/** How far the zone's clocks are ahead of UTC at this moment. */
 const aheadAt = (at: number, zone: Zone): number => {
   const parts = format(zone, CLOCK).formatToParts(at)
   const [year = 0, month = 1, ...rest] = ['year', 'month', 'day', 'hour', 'minute', 'second'].map((type) =>

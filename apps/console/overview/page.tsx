@@ -12,7 +12,7 @@ import { Trends } from './trends.tsx'
 
 const PERIODS = [14, 30, 90] as const
 
-/** What waits, what runs, how operations ended, and what is planned. */
+/** Waiting decisions, running operations, how operations ended, and planned events. */
 export const OverviewPage = () => {
   const { days } = useSearch({ from: '/shell/overview' })
   const overview = useQuery(overviewQuery(days))

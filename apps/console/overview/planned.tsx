@@ -14,7 +14,7 @@ import { type Band, bandsOf, dayStarts, ticksOf } from './days.ts'
 
 const DAYS = 14
 
-/** Freezes, windows, runs of schedules and deadlines, day by day. */
+/** Freezes, windows, scheduled runs and deadlines, day by day. */
 export const Planned = ({ overview: { planned, planned_more } }: { overview: Overview }) => {
   const now = useNow()
   const { zone } = useDisplay()

@@ -12,7 +12,7 @@ import { t } from '../words/index.ts'
 import { tOverview } from '../words/overview.ts'
 
 const words = tOverview.regions
-/** The worst first. */
+/** Worst first. */
 const HEALTHS = ['unhealthy', 'degraded', 'unknown', 'maintenance', 'healthy'] as const
 
 type Region = { region_id: string; name: string; by_health: Record<string, number> } & Pick<
@@ -21,7 +21,7 @@ type Region = { region_id: string; name: string; by_health: Record<string, numbe
 >
 const QUIET = { open: 0, needs_attention: 0, gates: 0 }
 
-/** Each region at a glance: health of its resources, open operations, and gates that wait there. */
+/** Each region at a glance: the health of its resources, open operations, and waiting gates. */
 export const Regions = ({ overview }: { overview: Overview }) => {
   const may = useQuery(meQuery()).data?.permissions.includes('catalog:read') ?? false
   const places = useInfiniteQuery({ ...placesQuery('regions', {}), enabled: may })

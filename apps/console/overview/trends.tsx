@@ -11,7 +11,7 @@ const ENDS = ['succeeded', 'failed', 'cancelled'] as const
 type End = (typeof ENDS)[number]
 type Span = { from: string; to: string }
 
-/** How operations ended, how long they took and how long people took, against the period before. */
+/** How operations ended, and how long they and people took, compared with the period before. */
 export const Trends = ({ overview: { days, period, before } }: { overview: Overview }) => (
   <Card title={tOverview.trends}>
     <div className="flex flex-col gap-4 p-4">
@@ -46,7 +46,7 @@ const columnsOf = (period: OverviewPeriod, before: OverviewPeriod): Column<Measu
   { name: tOverview.before, cell: ({ cell }) => cell(before) },
 ]
 
-/** A number with the list that makes it up. */
+/** A number that links to the list behind it. */
 const count = (end: End, n: number, { from, to }: Span) =>
   n === 0 ? (
     0

@@ -15,7 +15,7 @@ import type { Item } from './items.ts'
 type Place = { operation_id?: string; gate_id?: string; node_id?: string; resource_id?: string }
 type Acting = { allowed_actions: AllowedAction[] } | undefined
 
-/** What this person may do on the page that is open, as the server says; each opens its page or its dialog. */
+/** The actions that the server allows this person on the open page; each opens its page or its dialog. */
 export const useActions = (me: Me | undefined): Item[] => {
   const place: Place = useParams({ strict: false })
   const { operation_id = '', gate_id = '', node_id = '' } = place

@@ -11,7 +11,7 @@ import type { Item } from './items.ts'
 
 const MAX = 6
 
-/** Operations by title, ticket or end of id, and the resources that search ranks first. */
+/** Operations by title, ticket or end of id, and the resources that the search ranks first. */
 export const useServer = (q: string, enabled: boolean) => {
   const asked = { enabled, staleTime: 10_000 }
   const started = useQuery({
@@ -27,7 +27,7 @@ export const useServer = (q: string, enabled: boolean) => {
   }
 }
 
-/** The nodes of the operation that is open, by name, id and state. */
+/** The nodes of the open operation, by name, id and state. */
 export const useNodes = (enabled: boolean): Item[] => {
   const { operation_id = '' } = useParams({ strict: false })
   const graph = useQuery({ ...graphQuery(operation_id), enabled: enabled && operation_id !== '' }).data

@@ -1,13 +1,13 @@
 import type { LinkOptions } from '@tanstack/react-router'
 
-/** One line of the list: its text, words at its end, and where it leads or which dialog it opens there. */
+/** One line of the list: its text, the note at its end, and the page or dialog that it opens. */
 export type Item = {
   key: string
   text: string
   aside: React.ReactNode
-  /** The title of its operation, by which it is found too. */
+  /** The title of its operation, which also finds it. */
   of?: string
-  /** Its id, by whose end it is found. */
+  /** Its id, whose end also finds it. */
   id?: string | undefined
   link?: LinkOptions | undefined
   href?: string

@@ -15,15 +15,15 @@ import type { Item } from './items.ts'
 import { usePages, useRecent } from './pages.ts'
 import { askedFor, ranked } from './rank.ts'
 
-/** What the server is asked for follows the typing at this distance; what this tab knows is shown at once. */
+/** How long a pause in typing precedes a request to the server; data that this tab has is shown at once. */
 const REST_MS = 150
 const MAX = 8
-/** Fewer letters fit half of all names. */
+/** Shorter texts match half of all names. */
 const LEAST = 2
 
 const textOf = ({ text, id, of = '' }: Item): [string, string | undefined] => [`${text} ${of}`, id]
 
-/** Everything that the typed text leads to, the best first; finds of the server come after those of this tab. */
+/** Everything that the typed text leads to, best first; the server's results follow those of this tab. */
 const useItems = (typed: string): { items: Item[]; busy: boolean } => {
   const me = useQuery(meQuery()).data
   const { only, q } = askedFor(typed)
@@ -58,7 +58,7 @@ const useItems = (typed: string): { items: Item[]; busy: boolean } => {
   }
 }
 
-/** Gates and patches that wait for this person, also by the title of their operation. */
+/** Gates and patches that wait for this person, also found by the title of their operation. */
 const useMine = (): Item[] => {
   const gates = rowsOf(useInfiniteQuery(inboxQuery('me')))
   const patches = useQuery(waitingQuery('me')).data?.patches ?? []
@@ -78,7 +78,7 @@ const useMine = (): Item[] => {
   ]
 }
 
-/** The line with the typed number, of the log of the node that is open. */
+/** The line with the typed number, in the log of the open node. */
 const useLine = (typed: string): Item[] => {
   const { operation_id = '', node_id } = useParams({ strict: false })
   const line = Number(typed)

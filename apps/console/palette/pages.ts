@@ -8,7 +8,7 @@ import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import type { Item } from './items.ts'
 
-/** Pages of one's own account. */
+/** Pages of the person's account. */
 const OWN = [
   { link: linkOptions({ to: '/settings/display' }), word: t.nav.display },
   { link: linkOptions({ to: '/settings/sessions' }), word: t.nav.sessions },
@@ -24,7 +24,7 @@ const pageOf = ({ link, word }: { link: { to: string }; word: string }): Item =>
   ...{ key: `page ${link.to}`, text: word, aside: palette.page, link: link as Item['link'] },
 })
 
-/** Every page that this person may open, and the views of the operation that is open. */
+/** Every page that this person may open, and the views of the open operation. */
 export const usePages = (me: Me | undefined): Item[] => {
   const { operation_id = '' } = useParams({ strict: false })
   const views = operation_id === '' ? [] : VIEWS
@@ -38,7 +38,7 @@ export const usePages = (me: Me | undefined): Item[] => {
   ]
 }
 
-/** The pages that this tab opened last. */
+/** The pages that this tab opened most recently. */
 export const useRecent = (): Item[] => {
   const { pathname } = useLocation()
   return recentlyOpened(pathname)

@@ -1,4 +1,4 @@
-/** How well a text answers the typed one: by its id, its beginning, a word in it, a part of it; undefined if not. Pure. */
+/** How well a text matches the typed one: by id, beginning, a word or a part of it; otherwise `undefined`. Pure. */
 export const rankOf = (typed: string, text: string, id = ''): number | undefined => {
   const [q, inside] = [typed.toLowerCase(), text.toLowerCase()]
   if (q.length > 3 && id.toLowerCase().endsWith(q)) return 0
@@ -7,7 +7,7 @@ export const rankOf = (typed: string, text: string, id = ''): number | undefined
   return inside.includes(q) ? 3 : undefined
 }
 
-/** Those that answer, the best first; equal ones keep their order. Pure. */
+/** The matching items, best first; equal ones keep their order. Pure. */
 export const ranked = <T>(
   typed: string,
   all: readonly T[],
@@ -24,7 +24,7 @@ export const ranked = <T>(
 const SIGNS = { '>': 'actions', '#': 'nodes', ':': 'line' } as const
 type Only = (typeof SIGNS)[keyof typeof SIGNS]
 
-/** What is searched: everything, or by the first sign only actions, nodes or a line of the log. Pure. */
+/** The scope of the search: everything; or, by the first character, only actions, nodes or a line of the log. Pure. */
 export const askedFor = (typed: string): { only?: Only; q: string } => {
   const only = SIGNS[typed.charAt(0) as keyof typeof SIGNS]
   return only === undefined ? { q: typed } : { only, q: typed.slice(1).trim() }

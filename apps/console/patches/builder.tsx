@@ -119,7 +119,7 @@ const Needed = ({ needs, typed, type, graph }: NeededProps) => {
 
 type NodeSelectProps = { id: string; graph: Graph; value: string; change: (node_id: string) => void; any?: boolean }
 
-/** Steps in the order of the plan. Steps that have started are marked, and come last where they cannot be changed. */
+/** Steps in plan order. Unless any step may be chosen, steps that have started are marked and come last. */
 const NodeSelect = ({ id, graph, value, change, any = false }: NodeSelectProps) => {
   const begun = graph.nodes.filter(({ attempt }) => attempt > 0)
   const rest = graph.nodes.filter(({ attempt }) => attempt === 0)

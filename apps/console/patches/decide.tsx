@@ -18,7 +18,7 @@ type Verdict = 'approve' | 'reject'
 const LISTED = 3
 type Effect = { status?: string; plan_revision?: number; rearmed_gates?: string[] }
 
-/** Approve and reject a patch, bound to the digest that this browser computes; its proposer may withdraw it. */
+/** Approves or rejects a patch, bound to the digest that this browser computes; its proposer may withdraw it. */
 export const PatchDecide = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) => string }) => {
   const [open, setOpen] = useState<Verdict | null>(null)
   const check = useDigestCheck(

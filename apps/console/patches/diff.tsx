@@ -7,7 +7,7 @@ import { tOperation } from '../words/operation.ts'
 
 type Names = (node_id: string) => string
 
-/** The proposed changes in their order; the whole of each one press away. */
+/** The proposed changes in order; a press shows each in full. */
 export const PatchChanges = ({ changes, nameOf }: { changes: readonly unknown[]; nameOf: Names }) => (
   <ol className="flex flex-col">
     {changes.map((change, at) => (
@@ -28,7 +28,7 @@ export const PatchChanges = ({ changes, nameOf }: { changes: readonly unknown[];
 
 type PatchDiffProps = { diff: Patch['diff_graph']; changes: readonly unknown[]; nameOf: Names }
 
-/** The graph before and after: added, removed and changed parts, each with its word. */
+/** The graph before and after: added, removed and changed parts, each with its label. */
 export const PatchDiff = ({ diff, changes, nameOf }: PatchDiffProps) => {
   const specs = new Map(
     (changes as PatchChange[]).flatMap((change) =>

@@ -1,6 +1,6 @@
 import type { Graph, PatchChange } from '../api/types.ts'
 
-/** Ready choices for a patch: each becomes one or more changes, which may still be edited before they are proposed. */
+/** Ready-made choices for a patch: each becomes one or more changes, which can be edited before they are proposed. */
 export const CHOICES = [
   'insert_before',
   'change_inputs',
@@ -26,10 +26,10 @@ export const NEEDS: Record<Choice, readonly ('node' | 'other' | 'gate' | 'limit'
 }
 
 export type Given = { node: string; other: string; gate: string; limit: number }
-/** The words that a draft contains, and the current inputs of the node. */
+/** The texts of a draft. */
 export type Words = { insert_name: (name: string) => string; question: (name: string) => string }
 
-/** The changes of a choice, on the graph as it is. Pure: the server judges whether they are sound. */
+/** The changes of a choice on the current graph. Pure: the server judges whether they are sound. */
 export const draftOf = (choice: Choice, given: Given, graph: Graph, inputs: unknown, words: Words): PatchChange[] => {
   const { node: node_id, other: depends_on, gate: gate_id, limit } = given
   const node = graph.nodes.find((one) => one.node_id === node_id)
@@ -70,7 +70,7 @@ export const draftOf = (choice: Choice, given: Given, graph: Graph, inputs: unkn
   }
 }
 
-/** The dependents of the node now depend on its dependencies. */
+/** Makes the node's dependents depend on its dependencies. */
 const closeGap = (node_id: string, { nodes }: Graph): PatchChange[] => {
   const before = nodes.find((node) => node.node_id === node_id)?.depends_on ?? []
   return nodes
@@ -113,7 +113,7 @@ export const readDraft = (text: string): { change: PatchChange } | { fault: stri
 
 type Violation = { pointer: string; code: string; message: string }
 
-/** Violations at the change that causes them, by pointer or by the node or gate that the change names; the rest apart. */
+/** Violations by the change that causes them, found by pointer or by the named node or gate; the rest separately. */
 export const placeViolations = (
   violations: readonly Violation[],
   changes: readonly PatchChange[],

@@ -13,7 +13,7 @@ import { PatchDiff } from './diff.tsx'
 import { placeViolations, readDraft } from './drafts.ts'
 import { PatchGraph } from './graph.tsx'
 
-/** One change in the editor: its text is the truth, so that half-typed JSON is kept. */
+/** One change in the editor. Its text is authoritative, so that incomplete JSON is kept. */
 export type Draft = { id: number; text: string }
 let made = 0
 export const draftFrom = (change: PatchChange): Draft => {
@@ -30,13 +30,13 @@ type Unsound = { state: 'refused'; problem: Problem }
 
 const REST_MS = 400
 
-/** The drafts as changes; undefined while one of them is not valid. */
+/** The drafts as changes; `undefined` while one of them is invalid. */
 export const changesOf = (drafts: readonly Draft[]): PatchChange[] | undefined => {
   const read = drafts.map(({ text }) => readDraft(text))
   return read.every((one) => 'change' in one) ? read.map((one) => (one as { change: PatchChange }).change) : undefined
 }
 
-/** Asks the server for the effect of these changes, after a pause in typing; the graph's revision is part of the question. */
+/** Asks the server for the effect of these changes on the graph's revision, after a pause in typing. */
 export const usePatchCheck = (
   operation_id: string,
   base_revision: number,
@@ -160,7 +160,7 @@ type PatchOutlookProps = {
   nameOf: (node_id: string) => string
 }
 
-/** The effect of the patch, in the server's words: the changed graph, drawn, or every reason why it could not run. */
+/** The effect of the patch according to the server: the changed graph, drawn, or every reason why it could not run. */
 export const PatchOutlook = ({ operation_id, check, changes, nameOf }: PatchOutlookProps) => {
   const last = useRef<Sound>(undefined)
   if (check.state === 'sound') last.current = check
@@ -228,7 +228,7 @@ export const PatchOutlook = ({ operation_id, check, changes, nameOf }: PatchOutl
 type Violation = NonNullable<Problem['violations']>[number]
 const violationsOf = (check: Check): Violation[] => (check.state === 'refused' ? (check.problem.violations ?? []) : [])
 
-/** The node or gate that a pointer names, quoted, as the subject of the sentence after it. */
+/** The node or gate that a pointer names, quoted, as the subject of the following sentence. */
 const subjectOf = (pointer: string): string => {
   const [, part, id] = pointer.split('/')
   return (part === 'nodes' || part === 'gates') && id ? `“${id}” ` : ''

@@ -18,7 +18,7 @@ const GraphCanvas = lazyPart(() => import('../graph/canvas.tsx').then((part) => 
 
 type Props = { operation_id: string; base_revision: number; changes: readonly unknown[]; diff: Patch['diff_graph'] }
 
-/** The resulting graph: added, removed and changed nodes have a word; the list beside it has the same content. */
+/** The resulting graph: added, removed and changed nodes have a label; the list beside it has the same content. */
 export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props) => {
   const [drawn, setDrawn] = useState(() => !isNarrow())
   const read = useQuery({ ...revisionQuery(operation_id, base_revision), enabled: drawn })

@@ -21,7 +21,7 @@ import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchChec
 
 const CommandDialog = lazyPart(() => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog })))
 
-/** Composes a patch from ready choices and JSON, and checks it against the running graph at every change. */
+/** Composes a patch from ready-made choices and JSON, and checks it against the running graph after every change. */
 export const PatchNewPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id/patches/new' })
   const { from } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
@@ -79,7 +79,7 @@ const Editor = ({ graph, operation, start, base: begun }: EditorProps) => {
   const action = actionOf(operation, 'propose_patch')
   const ready = mayPress(action) && check.state === 'sound'
   const list = useRef<HTMLDivElement>(null)
-  // Brings a new change into view; the keyboard stays where it is.
+  // Brings a new change into view; the focus stays where it is.
   useEffect(() => {
     if (added > 0) list.current?.scrollIntoView({ block: 'nearest' })
   }, [added])

@@ -97,7 +97,7 @@ const SHOWN = 12
 
 type BriefProps = { patch: PatchDetail; read_at: number; nodeName: (id: string) => string }
 
-/** The proposed changes, which the digest covers; below, the failure that they mend, what they hold, who decides. */
+/** The proposed changes, which the digest covers; below them the failure they fix, their holds, and who decides. */
 const Brief = ({ patch, read_at, nodeName }: BriefProps) => {
   const at = useTimeWords()
   const { zone } = useDisplay()
@@ -179,7 +179,7 @@ const statusWords = (patch: Patch, words: (at: string) => string): string => {
   }
 }
 
-/** Its end, and the next step; a moved base leads to the same changes on the current graph. */
+/** The outcome and the next step; if the base has moved, a link leads to the same changes on the current graph. */
 const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) => {
   const { operation_id, patch_id, status, rebase, decided } = patch
   return (

@@ -2,17 +2,17 @@ import { HEALTH_LOOKS } from '../../shared/contracts/client/status.ts'
 import type { Impact, ResourceRelation } from '../api/types.ts'
 import type { Branch, Relation } from './tree.ts'
 
-/** The number of resources of one relation in a picture; the table has all. */
+/** How many resources of one relation a picture shows; the table has all. */
 const MOST = 8
 
-/** What a box stands for: a resource, one that may not be seen, or those that found no room. */
+/** The content of a box: a resource, one that the person must not see, or those that did not fit. */
 export type Face = {
   resource_id: string | null
   name: string
   health: string | null
-  /** The health that it would get. */
+  /** The health that the resource would get. */
   effect?: 'unhealthy' | 'degraded'
-  /** How many resources found no room, with all beyond them. */
+  /** How many resources did not fit, including all beyond them. */
   rest?: number
 }
 export type Branches = { right: Relation[]; left: Relation[]; faces: Map<string, Face> }
@@ -20,7 +20,7 @@ export type Branches = { right: Relation[]; left: Relation[]; faces: Map<string,
 const named = (type_key: string): string => type_key.replaceAll('_', ' ')
 const rankOf = (health: string): number => HEALTH_LOOKS[health]?.rank ?? 0
 
-/** The neighbors of a resource: to its left those that point at it, to its right those that it points at, worst first. */
+/** The neighbors of a resource, worst first: on its left those that point to it, on its right those it points to. */
 export const neighbors = (items: readonly ResourceRelation[]): Branches => {
   const faces: Branches['faces'] = new Map()
   const side = (direction: 'in' | 'out'): Relation[] => {
@@ -38,7 +38,7 @@ export const neighbors = (items: readonly ResourceRelation[]): Branches => {
   return { left: side('in'), right: side('out'), faces }
 }
 
-/** What would be affected, each at the end of its shortest way; branches begin with what would be worst. */
+/** The resources that would be affected, each at the end of its shortest path; branches begin with the worst effect. */
 export const affected = ({ resource_id, items }: Impact): Branches => {
   const faces: Branches['faces'] = new Map()
   const grown = new Map<string, Map<string, string[]>>([[resource_id, new Map()]])

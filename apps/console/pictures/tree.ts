@@ -1,6 +1,6 @@
 import { type Box, type Drawing, type Line, NODE_HEIGHT, NODE_WIDTH, type Point } from '../graph/layout.ts'
 
-/** A resource in a picture, and what is beyond it, by relation. */
+/** A resource in a picture and the branches beyond it, by relation. */
 export type Branch = { id: string; beyond: Relation[] }
 export type Relation = { name: string; members: Branch[] }
 /** The name of a relation, in the middle of the lines that it gathers. */
@@ -16,8 +16,8 @@ const MARGIN = 8
 type Part = { boxes: Box[]; tags: Tag[]; lines: Line[] }
 
 /**
- * A resource with relations to its right, and perhaps to its left. Every resource has one box, columns are distances,
- * and no two boxes overlap. A line from the left ends at the resource, one to the right begins there. Pure.
+ * Draws a resource with relations to its right, and perhaps to its left. Every resource has one box, columns are
+ * distances, and no two boxes overlap. A line from the left ends at the resource, one to the right begins there. Pure.
  */
 export const pictureOf = (id: string, right: readonly Relation[], left: readonly Relation[] = []): Picture => {
   const [after, before] = [right, left].map((beyond) => grow({ id, beyond: [...beyond] }, 0, 0).part) as [Part, Part]
@@ -35,7 +35,7 @@ export const pictureOf = (id: string, right: readonly Relation[], left: readonly
   }
 }
 
-/** A branch from `top` down, each resource in the middle of what is beyond it. */
+/** A branch from `top` down, with each resource centered on the resources beyond it. */
 const grow = ({ id, beyond }: Branch, depth: number, top: number): { part: Part; bottom: number; middle: number } => {
   const part: Part = { boxes: [], tags: [], lines: [] }
   const x = depth * (NODE_WIDTH + CHANNEL)

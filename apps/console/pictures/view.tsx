@@ -12,7 +12,7 @@ import { curveOf, pictureOf } from './tree.ts'
 
 type Props = {
   label: string
-  /** The resource that it is about; its box is where the walk begins. */
+  /** The subject of the picture, at whose box the keyboard navigation begins. */
   about: { resource_id: string; name: string; health_status: string }
   branches: Branches
   tab: 'relations' | 'impact'
@@ -21,7 +21,7 @@ type Props = {
 }
 const STEPS = { ArrowRight: 'right', ArrowLeft: 'left', ArrowUp: 'up', ArrowDown: 'down' } as const
 
-/** Resources and their relations as links and lines. One tab stop; arrow keys walk it, and Enter opens a resource. */
+/** Resources and their relations as links and lines. One tab stop; arrow keys move, and Enter opens a resource. */
 export const PictureView = ({ label, about, branches, tab, arrows = false }: Props) => {
   const pane = useRef<HTMLDivElement>(null)
   const picture = useMemo(() => pictureOf(about.resource_id, branches.right, branches.left), [about, branches])

@@ -21,7 +21,7 @@ import { tPlan } from '../words/plan.ts'
 
 const GraphCanvas = lazyPart(() => import('../graph/canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
 
-/** The graph of a plan before it runs; the same as a list, one press away. */
+/** The graph of a plan before it runs; a press shows the same as a list. */
 export const PlanGraph = ({ plan }: { plan: Plan }) => {
   const { data: graph, error, isPending, refetch } = useQuery(planGraphQuery(plan.plan_id))
   if (isPending) return <Loading />

@@ -17,7 +17,7 @@ const words = tPlan.plan.rehearsal
 const after = (seconds: number): string => words.seconds(duration(seconds * 1000))
 const nodeName = (names: ReadonlyMap<string, string>, id: string): string => names.get(id) ?? id
 
-/** The plan on a virtual clock: its end, its schedule, its gates; and another try. */
+/** The plan on a virtual clock: its end, its schedule, its gates; and a button to try again. */
 export const PlanRehearsal = ({ plan, done }: { plan: Plan; done: (plan_id: string) => void }) => {
   const graph = useQuery(planGraphQuery(plan.plan_id)).data
   const names = new Map(graph?.nodes.map(({ node_id, name }) => [node_id, name]))
@@ -151,7 +151,7 @@ const TICKS = 4
 
 type LanesProps = { lanes: Rehearsal['lanes']; total_s: number; names: ReadonlyMap<string, string> }
 
-/** One row per node with a bar per attempt; the words of each bar are its name. */
+/** One row per node with a bar per attempt; each bar's text is its accessible name. */
 const Lanes = ({ lanes, total_s, names }: LanesProps) => {
   const rows = new Map<string, Rehearsal['lanes']>()
   for (const lane of lanes) rows.set(lane.node_id, [...(rows.get(lane.node_id) ?? []), lane])

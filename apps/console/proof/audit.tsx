@@ -30,7 +30,7 @@ import { quoted } from '../words/frame/language.ts'
 const NOBODY: ReadonlyMap<string, string> = new Map()
 const NOTHING: AuditFind = { actor: '', action: '', object: '', from: '', to: '' }
 
-/** Who did what: the logs of operations, catalog, users and sign-ins, filtered, and as a file. */
+/** Who did what: the logs of operations, catalog, users and sign-ins, with filters and an export. */
 export const AuditPage = () => {
   const { source, ...find } = useSearch({ from: '/shell/audit' })
   const navigate = useNavigate({ from: '/audit' })
@@ -104,7 +104,7 @@ const Day = ({ label, value, change }: { label: string; value: string; change: (
   )
 }
 
-/** The rows as a file, up to the number that a browser should hold; beyond that it names the command line. */
+/** Exports the rows as a file, up to the number that a browser should hold; beyond that it names the command line. */
 const Export = ({ source, find }: { source: Source; find: AuditFind }) => {
   const [said, setSaid] = useState<{ words: string } | { problem: Problem }>()
   const [busy, setBusy] = useState(false)
@@ -138,7 +138,7 @@ const Export = ({ source, find }: { source: Source; find: AuditFind }) => {
 
 type At = AuditFind & { source: Source }
 
-/** Ids are short, or names; the tooltip has the whole one. Links lead to all of the same actor or action. */
+/** Ids appear short or as names; the tooltip has the full id. Links lead to all rows of the same actor or action. */
 const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>[] => [
   {
     name: tAudit.audit.columns.at,

@@ -6,8 +6,8 @@ import { workerUrl } from '../kit/worker-url.ts'
 const PAGE = 1000
 
 /**
- * Reads the whole chain anew, the head from the operation itself, and recomputes everything in a worker. A record that
- * came while it was being read is read too: the head is asked for last, until both are of one moment.
+ * Reads the whole chain again, with the head from the operation itself, and recomputes everything in a worker. Records
+ * that arrive meanwhile are read too: the head is read last, until both match.
  */
 export const verifyEvidence = async (operation_id: string): Promise<ChainResult> => {
   const records: Chain['records'][number][] = []

@@ -68,7 +68,7 @@ export const OperationEvidencePage = () => {
 }
 
 type Pages = { hasNextPage: boolean; isError: boolean; fetchNextPage: () => Promise<Pages> }
-/** Reads the pages that are left, then prints once they are drawn; the list says why if one cannot be read. */
+/** Reads the remaining pages, then prints once they are drawn; the list says why if one cannot be read. */
 const printAll = async (list: Pages): Promise<void> => {
   let last = list
   while (last.hasNextPage && !last.isError) last = await last.fetchNextPage()

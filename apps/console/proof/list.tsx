@@ -18,7 +18,7 @@ const TEXT = /^text\/|[/+](json|xml|yaml|x-yaml|javascript|x-ndjson|jsonl|csv|sv
 type Preview = { artifact: Artifact; text: string } | { artifact: Artifact; image: string }
 type Said = { problem: Problem } | { words: string; bad?: true } | null
 
-/** Reads the bytes of an artifact; they are saved or shown only if they have the recorded digest. */
+/** Reads the bytes of an artifact, and saves or shows them only if they have the recorded digest. */
 const useArtifacts = (operation_id: string) => {
   const [said, setSaid] = useState<Said>(null)
   const [preview, setPreview] = useState<Preview | null>(null)
@@ -131,7 +131,7 @@ const Shown = (preview: Preview) => (
 
 type ContentProps = { artifact: Artifact } & Record<'save' | 'show', (one: Artifact) => void>
 
-/** Preview and download, or where the bytes are instead. */
+/** Preview and download, or a note about where the bytes are. */
 const Content = ({ artifact, save, show }: ContentProps) => {
   const { name, status, uri, expires_at } = artifact
   if (expires_at !== null) return <span className="text-muted">{tProof.artifacts.gone}</span>

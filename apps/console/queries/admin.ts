@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { paging, reading } from '../api/read.ts'
 
-/** Reads of the administration. All keys begin alike: a change of one thing shows in others, so all are read again. */
+/** Reads of the administration. All keys share a prefix: a change of one item affects others, so all are read again. */
 export const usersQuery = (q: string) =>
   infiniteQueryOptions({
     queryKey: ['admin', 'users', q],
@@ -9,7 +9,7 @@ export const usersQuery = (q: string) =>
     ...paging('/v1/admin/users', { query: { page_size: 50, ...(q === '' ? {} : { q }) } }),
   })
 
-/** The people that a choice offers: the first 500 by name. */
+/** The people that a choice offers: the first 500 active ones. */
 export const peopleQuery = () =>
   queryOptions({
     queryKey: ['admin', 'people'],
@@ -47,6 +47,6 @@ export const changesQuery = () =>
     ...paging('/v1/admin/changes', { query: { page_size: 50 } }),
   })
 
-/** Roles and their permissions; they change with a release only. */
+/** Roles and their permissions, which change only with a release. */
 export const rolesQuery = () =>
   queryOptions({ queryKey: ['roles'], staleTime: Number.POSITIVE_INFINITY, queryFn: reading('/v1/admin/roles') })

@@ -6,10 +6,10 @@ export const SOURCES = ['operations', 'catalog', 'users', 'sign-ins'] as const
 export type Source = (typeof SOURCES)[number]
 export type AuditFind = { actor: string; action: string; object: string; from: string; to: string }
 
-/** The logs of users and sign-ins know people by their id and have no filter for objects. */
+/** The logs of users and sign-ins identify people by id and have no filter for objects. */
 export const isOfUsers = (source: Source): boolean => source === 'users' || source === 'sign-ins'
 
-/** One page of a log. Days count from midnight UTC. */
+/** One page of a log. Days begin at midnight UTC. */
 export const readAudit = (
   source: Source,
   { actor, action, object, from, to }: AuditFind,
@@ -47,7 +47,7 @@ export const auditQuery = (source: Source, find: AuditFind) =>
     getNextPageParam: (last) => last.next_page_token || undefined,
   })
 
-/** Names of people by their id, from the first page of accounts: readers of the logs may read them. */
+/** Names of people by id, from the first page of accounts, which readers of the logs may read. */
 export const namesQuery = () =>
   queryOptions({
     queryKey: ['names'],
@@ -62,11 +62,11 @@ export const namesQuery = () =>
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** Readable ids: the name of a known person, else the end of the id. */
+/** Replaces ids with the name of a known person, otherwise with the end of the id. */
 export const readable = (text: string, names: ReadonlyMap<string, string>): string =>
   text.replace(UUID, (id) => names.get(id) ?? id.slice(-6))
 
-/** A typed name as its log knows the person; any other text is taken as it is. */
+/** Converts a typed name to the form in which its log identifies the person; any other text stays unchanged. */
 export const actorOf = (source: Source, typed: string, names: ReadonlyMap<string, string>): string => {
   const name = typed.replace(/^user:/, '')
   const id = [...names].find(([id, username]) => username === name || id === name)?.[0]
@@ -77,7 +77,7 @@ export const actorOf = (source: Source, typed: string, names: ReadonlyMap<string
 const PAGE = 500
 const MAX_ROWS = 10_000
 
-/** All rows of a log up to a bound; `cut` if more exist. `tell` gets the number so far. */
+/** All rows of a log up to a limit; `cut` if more exist. `tell` receives the number so far. */
 export const allRows = async (source: Source, find: AuditFind, tell: (rows: number) => void) => {
   const rows: AuditRow[] = []
   for (let page_token: string | null = ''; page_token !== null; ) {
@@ -92,7 +92,7 @@ export const allRows = async (source: Source, find: AuditFind, tell: (rows: numb
 
 const COLUMNS = ['at', 'actor', 'roles', 'action', 'object', 'outcome', 'reason', 'request_id'] as const
 
-/** RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+/** RFC 4180. A cell that a spreadsheet would treat as a formula is prefixed with an apostrophe. */
 export const csvOf = (rows: readonly AuditRow[]): string => {
   const cell = (value: unknown): string => {
     const text = Array.isArray(value) ? value.join(' ') : String(value ?? '')

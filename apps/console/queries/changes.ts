@@ -16,7 +16,7 @@ export const schedulesQuery = () =>
     ...paging('/v1/schedules', { query: { page_size: 50 } }),
   })
 
-/** No frame tells of a schedule: it is read again while it is shown. */
+/** No frame reports changes of a schedule, so it is polled while it is shown. */
 export const scheduleQuery = (schedule_id: string) =>
   queryOptions({
     queryKey: ['schedule', schedule_id],
@@ -24,7 +24,7 @@ export const scheduleQuery = (schedule_id: string) =>
     queryFn: reading('/v1/schedules/{schedule_id}', { path: { schedule_id } }),
   })
 
-/** Procedures of the loaded packs; they change with a release only. */
+/** Procedures of the loaded packs, which change only when operations restarts. */
 export const proceduresQuery = () =>
   queryOptions({ queryKey: ['procedures'], staleTime: 60_000, queryFn: reading('/v1/procedures') })
 

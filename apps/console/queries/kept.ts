@@ -4,11 +4,11 @@ import { type Display, display, setDisplay } from '../kit/prefs.ts'
 import { onPhase, sessionPhase } from '../session/token.ts'
 
 /**
- * The display settings of the person, which the server keeps for all of their devices. This browser keeps a copy, for
- * the first paint and the sign-in.
+ * The person's display settings, which the server keeps for all of their devices. This browser keeps a copy for the
+ * first paint and the sign-in.
  */
 const PATH = '/v1/users/me/preferences'
-/** A sign-in does not wait longer for it. */
+/** The longest that a sign-in waits for the settings. */
 const LIMIT_MS = 2000
 
 let taken: Promise<boolean> | undefined
@@ -18,14 +18,14 @@ let sending = Promise.resolve()
 let failed = false
 const listeners = new Set<() => void>()
 
-/** Whether the newest change reached no server. */
+/** Whether the newest change has not reached the server. */
 export const isUnkept = (): boolean => failed
 export const onKept = (listener: () => void): (() => void) => {
   listeners.add(listener)
   return () => void listeners.delete(listener)
 }
 
-/** Takes over the settings of the other devices, once. True: the page is in another language. */
+/** Applies the settings of the other devices, once. Resolves to true if the page is in another language. */
 export const takeKept = (): Promise<boolean> => {
   taken ??= take().catch(() => {
     taken = undefined
@@ -34,7 +34,7 @@ export const takeKept = (): Promise<boolean> => {
   return taken
 }
 
-/** The same in a page that is in use: another language waits for the next load if the person is typing. */
+/** Does the same for a page in use, and reloads it for another language unless the person is typing. */
 export const followKept = async (): Promise<void> => {
   const isTyping = document.activeElement?.matches('input, textarea, select, [role=dialog] *') ?? false
   if ((await takeKept()) && !isTyping) location.reload()
@@ -52,14 +52,14 @@ const take = async (): Promise<boolean> => {
 }
 
 window.addEventListener('signalbox:display', () => taking || keep())
-// The next person has settings of their own.
+// The next person has different settings.
 onPhase(() => {
   if (sessionPhase().name !== 'signed_out') return
   taken = undefined
   known = false
 })
 
-/** From the next load on, the gateway sends the page of this language. */
+/** Sets the language; from the next load on, the gateway sends the page in it. */
 export const setLanguage = async (language: string): Promise<void> => {
   setCookie(language)
   keep()
@@ -67,7 +67,7 @@ export const setLanguage = async (language: string): Promise<void> => {
   location.reload()
 }
 
-/** One after the other, so that the newest counts. Settings that were never read are not replaced. */
+/** Saves in sequence, so that the newest change wins. Settings that were never read are not replaced. */
 function keep(): void {
   sending = sending.then(async () => {
     const language = chosenLanguage() as Preferences['language']

@@ -1,14 +1,14 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { paging, reading } from '../api/read.ts'
 
-/** Reads about the person who is signed in. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads about the signed-in person. The key's first word is the noun; live frames find the cached reply by it. */
 /** The signed-in person, their permissions, and how much waits for them. */
 export const meQuery = () => queryOptions({ queryKey: ['me'], queryFn: reading('/v1/me') })
 
 /** The sessions of the person. */
 export const sessionsQuery = () => queryOptions({ queryKey: ['sessions'], queryFn: reading('/v1/sessions') })
 
-/** Patches to vote on and failures that hold an operation; kept fresh as the inbox is. */
+/** Patches to vote on and failures that hold an operation; kept as fresh as the inbox. */
 export const waitingQuery = (whose: 'me' | 'all') =>
   queryOptions({ queryKey: ['inbox', 'waiting', whose], queryFn: reading('/v1/waiting', { query: { for: whose } }) })
 
@@ -19,22 +19,22 @@ type Counts = { gates_mine: number; patches_mine: number; failures_mine: number 
 /** The passkeys of the person. */
 export const passkeysQuery = () => queryOptions({ queryKey: ['passkeys'], queryFn: reading('/v1/users/me/passkeys') })
 
-/** By which identities of providers the person may sign in. */
+/** The provider identities by which the person may sign in. */
 export const identitiesQuery = () =>
   queryOptions({ queryKey: ['identities'], queryFn: reading('/v1/users/me/identities') })
 
 /** Whether the person has an authenticator app. */
 export const totpQuery = () => queryOptions({ queryKey: ['totp'], queryFn: reading('/v1/users/me/totp') })
 
-/** Where the person is told of decisions. */
+/** Where the person is notified of decisions. */
 export const destinationsQuery = () =>
   queryOptions({ queryKey: ['notifications', 'destinations'], queryFn: reading('/v1/notifications/destinations') })
 
-/** How this browser is told of decisions. */
+/** How this browser is notified of decisions. */
 export const pushQuery = () =>
   queryOptions({ queryKey: ['notifications', 'push'], queryFn: reading('/v1/notifications/push') })
 
-/** The latest messages to the person; one that is queued changes by itself. */
+/** The latest messages to the person; a queued one changes without a frame. */
 export const deliveriesQuery = () =>
   queryOptions({
     queryKey: ['notifications', 'deliveries'],

@@ -7,7 +7,7 @@ import type { Gate } from '../api/types.ts'
 /** Reads of operations: lists, graph, nodes, gates and history. The key's first word is the noun; live frames find the cached reply by it. */
 export const OPERATIONS_TABS = ['running', 'waiting', 'failed', 'all', 'succeeded', 'cancelled'] as const
 export type OperationsTab = (typeof OPERATIONS_TABS)[number]
-/** When they ended, as RFC 3339. */
+/** When the operations ended, as RFC 3339. */
 export type EndedIn = { from?: string | undefined; to?: string | undefined }
 const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'status_group' | 'status'>> = {
   running: { status_group: 'open' },
@@ -46,7 +46,7 @@ export const graphQuery = (operation_id: string) =>
     queryFn: reading('/v1/operations/{operation_id}/graph', { path: { operation_id } }),
   })
 
-/** The graph of one revision: its nodes and dependencies never change. */
+/** The graph of one revision, whose nodes and dependencies never change. */
 export const revisionQuery = (operation_id: string, revision: number) =>
   queryOptions({
     queryKey: ['revision', operation_id, revision],

@@ -3,7 +3,7 @@ import { reading } from '../api/read.ts'
 
 export type OverviewDays = 14 | 30 | 90
 
-/** What ran, what runs and what is planned. */
+/** Past, running and planned operations. */
 export const overviewQuery = (days: OverviewDays) =>
   queryOptions({
     queryKey: ['overview', days],

@@ -1,10 +1,10 @@
 import { useEffect } from 'react'
 
-/** The rows of all pages that are loaded. */
+/** The rows of all loaded pages. */
 export const rowsOf = <Row>({ data }: { data: { pages: { items: Row[] }[] } | undefined }): Row[] =>
   data?.pages.flatMap(({ items }) => items) ?? []
 
-/** Reads page after page until the list is whole, or one cannot be read. */
+/** Reads page after page until the list is complete or a page cannot be read. */
 export function useAllPages(list: {
   hasNextPage: boolean
   isFetchingNextPage: boolean

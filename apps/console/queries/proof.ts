@@ -4,7 +4,7 @@ import { paging, reading } from '../api/read.ts'
 /** Reads of the evidence and artifacts of an operation. The key's first word is the noun; live frames find the cached reply by it. */
 const EVIDENCE_PAGE = 200
 
-/** The records of the chain in their order. */
+/** The records of the chain in order. */
 export const evidenceQuery = (operation_id: string) =>
   infiniteQueryOptions({
     queryKey: ['evidence', operation_id],

@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { paging, reading } from '../api/read.ts'
 
-/** Reads of resources and what belongs to one. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads of resources and their parts. The key's first word is the noun; live frames find the cached reply by it. */
 export const resourceTypeQuery = (type_key: string) =>
   queryOptions({
     queryKey: ['resource-type', type_key],
@@ -15,9 +15,9 @@ type ResourceFind = {
   lifecycle?: string | undefined
   drift?: string | undefined
   q?: string
-  /** A member, with `-` before it from the last to the first. */
+  /** The member to sort by; a leading `-` sorts in descending order. */
   sort?: string | undefined
-  /** Also how many match. */
+  /** Whether to count the matches too. */
   counted?: boolean
 }
 
@@ -29,7 +29,7 @@ export const typesQuery = () =>
     queryFn: reading('/v1/resource-types', { query: { page_size: 500 } }),
   })
 
-/** Resources that match every given filter; an empty text filters none. */
+/** Resources that match every given filter; an empty text does not filter. */
 export const resourcesQuery = (find: ResourceFind) =>
   infiniteQueryOptions({
     queryKey: ['resources', find],
@@ -49,7 +49,7 @@ export const resourcesQuery = (find: ResourceFind) =>
     }),
   })
 
-/** Resources with their states and the managers of their fields: the first of many, since addresses have an end. */
+/** Resources with states and field managers: only the first 100, because the length of a URL is limited. */
 export const targetsQuery = (ids: readonly string[]) =>
   queryOptions({
     queryKey: ['resources', 'of', ids],
@@ -65,7 +65,7 @@ export const resourceQuery = (resource_id: string) =>
     queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id } }),
   })
 
-/** Who changed it and when, the newest version first. */
+/** The versions of a resource with author and time, newest first. */
 export const versionsQuery = (resource_id: string) =>
   infiniteQueryOptions({
     queryKey: ['resource', resource_id, 'versions'],
@@ -93,7 +93,7 @@ export const healthQuery = (resource_id: string) =>
     queryFn: reading('/v1/resources/{resource_id}/health', { path: { resource_id } }),
   })
 
-/** Frames tell of the resource, not of those around it. */
+/** Frames report the resource, but not those around it. */
 const AROUND_MS = 15_000
 
 export const relationsQuery = (resource_id: string) =>
@@ -103,7 +103,7 @@ export const relationsQuery = (resource_id: string) =>
     queryFn: reading('/v1/resources/{resource_id}/relationships', { path: { resource_id }, query: { page_size: 200 } }),
   })
 
-/** What depends on a resource, transitively, the worst first. */
+/** The resources that depend on a resource, transitively, worst first. */
 export const impactQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['impact', resource_id],
@@ -127,10 +127,10 @@ export const capabilitiesQuery = (resource_id: string) =>
 const FILTER =
   /(^|[\s(-])(resource_id|type_key|name|display_name|owner|parent_id|lifecycle_status|health_status|layer_kind|drift|provides|(created|updated)_(at|by)|version|(scope|labels|desired_state|observed_state)\.[^\s=<>:!]+)\s*(=|!=|<|>|:)/
 
-/** Whether a text is words to search for, and no filter. */
+/** Whether a text is words to search for rather than a filter. */
 export const isWords = (q: string): boolean => q !== '' && !FILTER.test(q)
 
-/** Resources that hold all the words, the best first. */
+/** Resources that contain all the words, best first. */
 export const searchQuery = ({ q = '', type, region, health }: ResourceFind, limit = 100) =>
   queryOptions({
     queryKey: ['resources', 'search', { q, type, region, health }, limit],

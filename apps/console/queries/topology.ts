@@ -14,7 +14,7 @@ export const placesQuery = (level: PlaceLevel, within: Within) =>
     ...paging(`/v1/topology/${level}`, { query: { page_size: 100, ...within } }),
   })
 
-/** All places from the regions down, of one region or of all; the first of very many. */
+/** All places from the regions down, of one region or of all; only the first if there are very many. */
 export const placeGraphQuery = (region_id: string | undefined) =>
   queryOptions({
     queryKey: ['places', 'graph', region_id ?? ''],

@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { ViewList } from '../../shared/contracts/identity/views.ts'
 import { reading } from '../api/read.ts'
 
-/** The searches that the person keeps, read again when a page with a list opens. */
+/** The person's saved searches, read again when a page with a list opens. */
 export const viewsQuery = () =>
   queryOptions({ queryKey: ['views'], refetchOnWindowFocus: true, queryFn: reading('/v1/users/me/views') })
 
@@ -11,7 +11,7 @@ const PATHS = { inbox: '/inbox', operations: '/operations', resources: '/resourc
   string
 >
 
-/** Where a view is shown. The path's own reader of search parameters drops what it does not know. */
+/** The page that shows a view. Its parser of search parameters drops those it does not know. */
 export const placeOf = ({ list, filters }: { list: ViewList; filters: Record<string, string> }) => ({
   to: PATHS[list],
   search: filters as never,

@@ -48,7 +48,7 @@ const CAPABILITY: Column<ProviderRow> = {
   ),
 }
 
-/** A provided capability, as the list of providers and the resource itself show it. */
+/** A provided capability, as shown in the list of providers and on the resource. */
 export const OFFER: Column<ProviderRow>[] = [
   {
     name: tCatalog.capabilities.state,
@@ -71,7 +71,7 @@ export const OFFER: Column<ProviderRow>[] = [
   { name: tCatalog.capabilities.priority, kind: 'number', cell: ({ priority }) => priority },
 ]
 
-/** A need, and why no other provider matches it, as the resource itself and the list of gaps show it. */
+/** A need, and why no other provider matches it, as shown on the resource and in the list of gaps. */
 export const NEED: Column<Pick<Need, 'requirement'>> = {
   name: tCatalog.resource.requirement,
   cell: ({ requirement }) => (

@@ -15,11 +15,11 @@ import { tAudit } from '../words/audit.ts'
 import { tCatalog } from '../words/catalog.ts'
 import { NAME, PLACE } from './columns.tsx'
 
-/** Unhealthy resources, worst first, and for engineers the processes of the platform. */
+/** Unhealthy resources, worst first, and the platform's processes for engineers. */
 export const HealthPage = () => {
   useTopic('resources')
   const list = useInfiniteQuery(resourcesQuery({ health: ['unhealthy', 'degraded'], sort: '-health_status' }))
-  // A permission, not a role: no request that would be refused.
+  // Checks the permission, not the role, to avoid a request that would be refused.
   const mayReadParts = useQuery(meQuery()).data?.permissions.includes('platform:read') ?? false
   return (
     <Page>

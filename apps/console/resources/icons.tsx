@@ -60,7 +60,7 @@ import {
   Zap,
 } from 'lucide-react'
 
-/** The icons that packs may name, by their lucide names. A name that is not here is shown as a box. */
+/** The icons that packs may name, by their lucide names. An unknown name is shown as a box. */
 const ICONS: Record<string, LucideIcon> = {
   archive: Archive,
   bookmark: Bookmark,

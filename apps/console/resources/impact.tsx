@@ -10,7 +10,7 @@ import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { PictureChoice, type PictureOrTable, usePicture } from './view.tsx'
 
-/** What depends on a resource, transitively: as a picture of the ways that a failure takes, or as a table. */
+/** The resources that depend on one, transitively: as a picture of the paths that a failure takes, or as a table. */
 export const ResourceImpact = ({ resource, view }: { resource: Resource; view: PictureOrTable }) => {
   const list = useQuery(impactQuery(resource.resource_id))
   const impact = list.data

@@ -82,7 +82,7 @@ const MOST_DRAWN = 100
 
 type Find = { type: string; region: string; health: string; lifecycle?: string; drift?: string }
 
-/** Filters with known values. Words are searched in all drifts and lifecycles. */
+/** Filters with known values. A search for words covers every drift and lifecycle. */
 const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => void }) => {
   const types = useQuery(typesQuery()).data?.items ?? []
   const regions = rowsOf(useInfiniteQuery(placesQuery('regions', {})))
@@ -126,7 +126,7 @@ const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => vo
   )
 }
 
-/** How many match, as far as the catalog counts. */
+/** How many resources match, as far as the catalog counts. */
 const Total = ({
   list,
 }: {
@@ -146,7 +146,7 @@ const TYPE: Column<Pick<ResourceRow, 'type_key'>> = {
   cell: ({ type_key }) => <TypeName type_key={type_key} />,
 }
 
-/** What search found, the best first, with the fields that hold the words. */
+/** The results of a search, best first, with the fields that contain the words. */
 const FoundTable = ({ found }: { found: UseQueryResult<SearchResult> }) => (
   <>
     <ListTable
@@ -175,7 +175,7 @@ const FOUND: Column<FoundResource>[] = [
   PLACE,
 ]
 
-/** The columns, whose heads order the rows: one way, the other way, and as they come. Health begins with the worst. */
+/** The columns, whose heads sort the rows: ascending, descending, and unsorted. Health begins with the worst. */
 const sortable = (sort: string | undefined, order: (sort: string | undefined) => void): Column<ResourceRow>[] =>
   COLUMNS.map(({ by, ...column }) => {
     if (by === undefined) return column

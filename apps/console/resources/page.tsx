@@ -86,7 +86,7 @@ export const ResourcePage = () => {
   )
 }
 
-/** Operations that hold this resource: they keep it from their start to their end. */
+/** Operations that hold this resource, from their start to their end. */
 const Holders = ({ resource_id }: { resource_id: string }) => {
   const { data, isError, error, refetch } = useQuery(resourceOperationsQuery(resource_id))
   const holders = data?.items.filter(({ status }) => !ENDED.has(status) && status !== 'queued') ?? []
@@ -153,7 +153,7 @@ const Overview = ({ resource }: { resource: Resource }) => (
   </div>
 )
 
-/** The checks that make up health, each with its own words. Empty if the resource has no checks. */
+/** The checks that determine health, each with its message. Empty if the resource has no checks. */
 const Checks = ({ resource_id }: { resource_id: string }) => {
   const { data, error, refetch } = useQuery(healthQuery(resource_id))
   if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />

@@ -10,7 +10,7 @@ import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { PictureChoice, type PictureOrTable, usePicture } from './view.tsx'
 
-/** The resources next to one: as a picture that is walked from resource to resource, or as a table. */
+/** The neighbors of a resource: as a picture to move through, or as a table. */
 export const Relations = ({ resource, view }: { resource: Resource; view: PictureOrTable }) => {
   const list = useQuery(relationsQuery(resource.resource_id))
   const items = list.data?.items

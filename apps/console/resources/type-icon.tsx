@@ -5,7 +5,7 @@ import { lazyPart } from '../ui/lazy.ts'
 
 const Icon = lazyPart(() => import('./icons.tsx'))
 
-/** A type by its icon and its key. Its space is reserved before the icon loads. */
+/** A type, as its icon and key. The space is reserved before the icon loads. */
 export const TypeName = ({ type_key }: { type_key: string }) => {
   const type = useQuery({ ...resourceTypeQuery(type_key), staleTime: Number.POSITIVE_INFINITY })
   return (

@@ -5,7 +5,7 @@ import { tCatalog } from '../words/catalog.ts'
 
 export type PictureOrTable = 'picture' | 'table' | undefined
 
-/** Whether to draw: as chosen, else wherever there is room. */
+/** Whether to draw a picture: as chosen, otherwise if there is room. */
 export const usePicture = (view: PictureOrTable): boolean => (view ?? (isNarrow() ? 'table' : 'picture')) === 'picture'
 
 export const PictureChoice = ({ drawn }: { drawn: boolean }) => {

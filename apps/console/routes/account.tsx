@@ -61,7 +61,7 @@ const device = createRoute({
   component: lazyPage(() => import('../devices/page.tsx'), 'DevicePage'),
 })
 
-/** Signing in, before there is a session. */
+/** The pages before sign-in. */
 export const signInRoutes = [login, enrol, secondFactor] as const
-/** What belongs to the person who is signed in. */
+/** The pages of the signed-in person. */
 export const accountRoutes = [settings, sessions, passkeys, password, notifications, device] as const

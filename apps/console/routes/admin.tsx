@@ -61,7 +61,7 @@ const packs = createRoute({
   component: lazyPage(() => import('../admin/packs.tsx'), 'PacksPage'),
 })
 
-/** The administration; its frame decides who reads which page. */
+/** The administration pages; their frame decides who may read which. */
 export const adminRoutes = [
   admin.addChildren([adminHome, users, user, groups, grants, machines, changes, freezes, packs]),
 ] as const

@@ -6,13 +6,13 @@ import { oneOf, text, texts, whole } from './search.ts'
 const RESOURCE_TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations', 'versions'] as const
 
 type Shown = 'picture' | 'table'
-/** Whether a picture or its table is shown; as there is room, unless it says. */
+/** Whether a picture or its table is shown; the available room decides unless this is set. */
 const viewOf = (view: unknown): { view?: Shown } => (view === 'picture' || view === 'table' ? { view } : {})
 
 type ResourceSearch = {
   tab: (typeof RESOURCE_TABS)[number]
   view?: Shown
-  /** The resource as it was at this version, and beside which other one. */
+  /** The version at which to show the resource, and the version to compare it with. */
   version?: number
   against?: number
 }
@@ -65,5 +65,5 @@ const health = createRoute({
   component: lazyPage(() => import('../resources/health.tsx'), 'HealthPage'),
 })
 
-/** What exists, where, and how it is. */
+/** The resources, their places, and their health. */
 export const catalogRoutes = [resources, resource, topology, capabilities, health] as const

@@ -44,8 +44,8 @@ const audit = createRoute({
 
 export { home }
 
-/** Any other address: who is signed in keeps the navigation. */
+/** Any other address; signed-in people keep the navigation. */
 const elsewhere = createRoute({ getParentRoute: () => shell, path: '$', component: NotFound })
 
-/** What waits, what runs, and what was done. */
+/** Waiting decisions, running operations, and past actions. */
 export const homeRoutes = [inbox, overview, audit, elsewhere] as const

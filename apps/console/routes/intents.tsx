@@ -44,5 +44,5 @@ const plan = createRoute({
   component: lazyPage(() => import('../plans/page.tsx'), 'PlanPage'),
 })
 
-/** From an intent, or a schedule of it, to its plan. */
+/** From an intent, or a schedule for it, to its plan. */
 export const intentRoutes = [intents, intentNew, schedules, schedule, plan] as const

@@ -109,7 +109,7 @@ const patch = createRoute({
   component: lazyPage(() => import('../patches/page.tsx'), 'PatchPage'),
 })
 
-/** Operations, and of one its tabs, nodes, gates and patches. */
+/** Operations; and the tabs, nodes, gates and patches of one. */
 export const operationRoutes = [
   operations,
   operation.addChildren([operationHome, graph, timeline, activity, nodes, patches, artifacts, evidence]),

@@ -5,12 +5,12 @@ import { Unreachable } from '../frame/unreachable.tsx'
 import { isEnrolling, SessionAway, sessionPhase, startSession } from '../session/token.ts'
 import { lazyPart } from '../ui/lazy.ts'
 
-/** The list below the go-to field knows pages of every area. */
+/** The list below the go-to field includes pages of every area. */
 const Palette = lazyPart(() => import('../palette/list.tsx').then((part) => ({ default: part.Palette })))
 
 export const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet })
 
-/** Before each page that needs a session. */
+/** Runs before each page that needs a session. */
 export const resumeSession = async ({ location }: { location: { href: string } }): Promise<void> => {
   const { name } = sessionPhase()
   if (name === 'signed_in' || name === 'ended') return

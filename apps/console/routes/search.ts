@@ -1,4 +1,4 @@
-/** Readers of search parameters: an unknown value is left out or replaced by its default. */
+/** Parsers of search parameters: an unknown value is left out or replaced by its default. */
 export const text = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 export const oneOf = <T extends string>(value: unknown, words: readonly T[], otherwise: T): T =>
@@ -17,13 +17,13 @@ const instant = (value: unknown): string | undefined => {
   const at = Date.parse(text(value))
   return Number.isNaN(at) ? undefined : new Date(at).toISOString()
 }
-/** From when to when; what is no time is left out. */
+/** The start and end of a time span; invalid times are left out. */
 export const spanSearch = (search: Record<string, unknown>): { from?: string; to?: string } => {
   const [from, to] = [instant(search.from), instant(search.to)]
   return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
 }
 
-/** How a graph is shown, and what is selected in it. */
+/** How a graph is shown, and the selection in it. */
 export type DrawnSearch = { view?: 'list' | 'drawing' | 'matrix'; node?: string; gate?: string }
 export const drawnSearch = (search: Record<string, unknown>): DrawnSearch => ({
   ...(search.view === 'list' || search.view === 'drawing' || search.view === 'matrix' ? { view: search.view } : {}),
@@ -35,7 +35,7 @@ export type TimelineSearch = {
   kinds?: 'people' | 'problems' | undefined
   rows?: 'path' | undefined
   why?: string | undefined
-  /** The stretch of time in view. */
+  /** The visible time span. */
   from?: string | undefined
   to?: string | undefined
 }

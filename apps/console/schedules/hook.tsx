@@ -16,7 +16,7 @@ import { tPlan } from '../words/plan.ts'
 const words = tPlan.schedule.hook
 type Hook = NonNullable<ScheduleView['hook']>
 
-/** Where a webhook comes to a schedule, how it is signed, and how the last ones ended. */
+/** The URL of a schedule's webhook, how it is signed, and the outcomes of the last calls. */
 export const HookCard = ({ schedule, hook }: { schedule: ScheduleView; hook: Hook }) => {
   const [open, setOpen] = useState(false)
   const action = actionOf(schedule, 'secret')
@@ -63,15 +63,15 @@ export const HookCard = ({ schedule, hook }: { schedule: ScheduleView; hook: Hoo
 
 type SecretProps = { schedule: ScheduleView; hook: Hook; close: () => void }
 
-/** Makes a secret, or the next one; its answer is shown once. */
+/** Creates the first or the next secret; the answer is shown once. */
 const SecretDialog = ({ schedule: { schedule_id }, hook, close }: SecretProps) => {
   const client = useQueryClient()
   const id = useId()
   const [overlap, setOverlap] = useState('86400')
   const [secret, setSecret] = useState<string>()
-  /** The dialog closes itself after its command; the secret keeps it open. */
+  /** The dialog closes itself after its command, but the secret keeps it open. */
   const kept = useRef(false)
-  /** The page behind changes its words as soon as there is a secret. */
+  /** The page behind changes its text as soon as a secret exists. */
   const [verb] = useState(hook.has_secret ? words.rotate : words.make)
   if (secret !== undefined)
     return <ShownOnce title={verb} words={words.shown} shown={[[words.copy_secret, secret]]} close={close} />

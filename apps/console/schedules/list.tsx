@@ -11,7 +11,7 @@ import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tPlan } from '../words/plan.ts'
 
-/** Schedules, with their next time and how the last run ended. */
+/** Schedules, with their next time and the outcome of the last run. */
 export const SchedulesPage = () => {
   const list = useInfiniteQuery(schedulesQuery())
   return (

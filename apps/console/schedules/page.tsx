@@ -21,7 +21,7 @@ import { When } from './list.tsx'
 const ACTS = ['run', 'pause', 'resume', 'end'] as const
 type Act = (typeof ACTS)[number]
 
-/** One schedule: what it states, when it comes next, and its last runs. */
+/** One schedule: its intent, its next time, and its last runs. */
 export const SchedulePage = () => {
   const { schedule_id } = useParams({ from: '/shell/schedules/$schedule_id' })
   const query = useQuery(scheduleQuery(schedule_id))

@@ -1,6 +1,6 @@
 import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
 
-/** The dialog of the browser for passkeys: its answer, null if the person closed it, or no passkey is here. */
+/** The challenge for the browser's passkey dialog, whose answer is null if the person closed it or has no passkey. */
 type Challenge = { challenge: string; rp_id: string }
 const required = 'required' as const
 
@@ -10,7 +10,7 @@ const askChallenge = async (): Promise<Challenge | null> => {
   return answer?.ok ? ((await answer.json()) as Challenge) : null
 }
 
-/** Signs this challenge with a passkey of the site: any that the person chooses, or one of these. */
+/** Signs this challenge with one of the site's passkeys: any that the person chooses, or one of these. */
 export const signWith = ({ challenge, rp_id }: Challenge, credential_ids: readonly string[] = []) =>
   startAuthentication({
     optionsJSON: {
@@ -21,13 +21,13 @@ export const signWith = ({ challenge, rp_id }: Challenge, credential_ids: readon
     },
   }).catch(() => null)
 
-/** Proves a passkey to the server: to sign in, or to confirm. */
+/** Proves a passkey to the server, to sign in or to confirm. */
 export const proveKey = async () => {
   const asked = await askChallenge()
   return asked && signWith(asked)
 }
 
-/** Makes a new passkey for this person, other than those that are registered. */
+/** Creates a new passkey for this person, different from the registered ones. */
 export const makeKey = async (user: { user_id: string; username: string }, known: readonly string[]) => {
   const asked = await askChallenge()
   if (asked === null) return null

@@ -11,7 +11,7 @@ export const waysIn = async (): Promise<{ providers: Provider[]; emergency: bool
 
 export const listProviders = async (): Promise<Provider[]> => (await waysIn()).providers
 
-/** The provider through which this session began: it has no password to confirm by. */
+/** The provider through which this session began. Such a session has no password for confirmations. */
 export const sessionProvider = async (): Promise<Provider | undefined> => {
   type Own = { current: boolean; metadata: { provider?: string } | null }
   const [providers, sessions] = await Promise.all([listProviders(), read<{ items: Own[] }>('/api/v1/sessions')])
@@ -19,11 +19,11 @@ export const sessionProvider = async (): Promise<Provider | undefined> => {
   return providers.find((provider) => provider.id === id)
 }
 
-/** Where a press on a provider's button leads. */
+/** The address behind a provider's button. */
 export const signInAddress = ({ id }: Provider, next: string): string =>
   `/v1/sso/${id}/start?${new URLSearchParams({ return_to: next })}`
 
-/** Leads to the provider and back to this page: to confirm who is here, or to link that identity. Returns the status of a refusal. */
+/** Redirects to the provider and back here, to confirm the person or link the identity. Returns a refusal's status. */
 export const proveAt = async ({ id }: Provider, purpose: 'reauth' | 'link'): Promise<number | null> => {
   const return_to = `${location.pathname}${location.search}`
   const answer = await post(`/v1/sso/${id}/start`, { purpose, return_to }, { bearer: true })

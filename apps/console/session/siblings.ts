@@ -1,6 +1,6 @@
 /**
- * The talk between the tabs of one browser (console.md section 3): a tab that signed in or refreshed gives its token to
- * the others, a new one asks for it, and a sign-out reaches all. Same origin only: a BroadcastChannel.
+ * Messages between the tabs of one browser (console.md section 3). A tab that signed in or refreshed gives its token to
+ * the others, a new tab asks for it, and a sign-out reaches all. Same origin only: a BroadcastChannel.
  */
 export type Session = {
   access_token: string
@@ -13,21 +13,21 @@ export type Goodbye = 'signed_out' | 'not_told' | 'revoked'
 export type Token = { kind: 'token'; session: Session; csrf_token: string | null }
 type Message = { kind: 'ask' } | Token | { kind: 'logout'; reason: Goodbye }
 
-/** How long a new tab waits for a sibling that holds a token. */
+/** How long a new tab waits for another tab that holds a token. */
 const ASK_MS = 100
 
 const channel = new BroadcastChannel('signalbox-auth')
 
 export const say = (message: Message): void => channel.postMessage(message)
 
-/** Receives the messages of the other tabs, never of this one. Returns how to stop. */
+/** Receives the messages of the other tabs, never those of this tab. Returns a function that stops it. */
 export const hear = (listener: (message: Message) => void): (() => void) => {
   const heard = (event: MessageEvent<Message>) => listener(event.data)
   channel.addEventListener('message', heard)
   return () => channel.removeEventListener('message', heard)
 }
 
-/** The token of a sibling; null when no tab answers with one soon. */
+/** The token of another tab; null if none answers with one soon. */
 export const askSiblings = (): Promise<Token | null> =>
   new Promise((resolve) => {
     const done = (found: Token | null) => {

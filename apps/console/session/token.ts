@@ -3,17 +3,17 @@ import { askSiblings, type Goodbye, hear, type Session, say, type Token } from '
 import { nextDelay, sleep } from './wait.ts'
 
 /**
- * The session of this tab (console.md section 3). The access token lives in one variable of this module only;
- * sessionStorage holds the CSRF token. Tabs share one refresh through a Web Lock and tell each other the result.
+ * The session of this tab (console.md section 3). The access token exists only in one variable of this module;
+ * sessionStorage holds the CSRF token. Tabs share one refresh through a Web Lock and send each other the result.
  */
 export type Phase =
   | { name: 'starting' }
   | { name: 'signed_in' }
-  /** The session is over while a page is open: the session dialog covers it. */
+  /** The session ended while a page is open; the session dialog covers it. */
   | { name: 'ended' }
   | { name: 'signed_out'; reason: 'none' | Goodbye }
 export type Refreshed = 'ok' | 'over' | 'unreachable' | { retry_after_ms: number }
-/** A session may exist, but could not be resumed; with the time to ask again, if the server named it. */
+/** A session may exist but could not be resumed; includes the time to retry, if the server named it. */
 export class SessionAway extends Error {
   readonly retry_at: number | undefined
   constructor(outcome: Exclude<Refreshed, 'ok' | 'over'>) {
@@ -34,7 +34,7 @@ const FETCH_LIMIT_MS = 10_000
 const ENOUGH_LIFE_MS = 60_000
 
 let held: Session | null = null
-/** The person of this page; stays known while the session dialog asks for the password. */
+/** The person of this page, who stays known while the session dialog asks for the password. */
 let person: { user_id: string; username: string } | null = null
 let phase: Phase = { name: 'starting' }
 /** This tab is signing out. */
@@ -55,13 +55,13 @@ export const onPhase = (listener: () => void): (() => void) => {
   return () => void phaseListeners.delete(listener)
 }
 
-/** Called when another access token is held, so that the stream can continue with it. */
+/** Called when the access token is replaced, so that the stream can continue with the new one. */
 export const onToken = (listener: () => void): (() => void) => {
   tokenListeners.add(listener)
   return () => void tokenListeners.delete(listener)
 }
 
-/** Start of a tab: a sibling's token, else a refresh by the cookie. `over` means: show the login page. */
+/** Starts a tab's session: another tab's token, otherwise a refresh by cookie. `over` means: show the login page. */
 export const startSession = (): Promise<Refreshed> =>
   locked(async () => {
     if (held !== null && lifeOf(held) > 0) return 'ok'
@@ -72,12 +72,12 @@ export const startSession = (): Promise<Refreshed> =>
       return 'ok'
     }
     const outcome = await refreshLocked()
-    // No listener is called: the caller shows the login page.
+    // Does not call the listeners, because the caller shows the login page.
     if (outcome === 'over' && phase.name === 'starting') phase = { name: 'signed_out', reason: 'none' }
     return outcome
   })
 
-/** A token other than the refused one. Looks first whether a sibling or an earlier call has brought one. */
+/** Gets a token other than the refused one. First checks whether another tab or an earlier call has brought one. */
 export const renew = (refused: string | null): Promise<Refreshed> => {
   if (held !== null && held.access_token !== refused) return Promise.resolve('ok')
   return locked(async () => {
@@ -92,17 +92,17 @@ export const signIn = async (username: string, password: string): Promise<SignIn
   const answer = await post('/v1/token?response_mode=cookie', { grant_type: 'password', username, password })
   const step = answer?.status === 403 ? await secondStepOf(answer.clone()) : undefined
   if (step === undefined) return entered(answer)
-  // With an app the person chooses; a passkey alone is asked for at once.
+  // If an app is available, the person chooses; a passkey alone is requested at once.
   return step.factors.includes('totp')
     ? { ok: false, status: 403, retry_after_ms: 0, step }
     : signInByPasskey(step.factor_token)
 }
 
-/** Completes a sign-in by a code of the authenticator app. */
+/** Completes a sign-in with a code of the authenticator app. */
 export const signInByCode = async ({ factor_token }: SecondStep, totp: string): Promise<SignIn> =>
   entered(await post('/v1/token?response_mode=cookie', { grant_type: 'second_factor', factor_token, totp }))
 
-/** Signs in by a passkey: alone, or after the password whose answer brought this factor token. */
+/** Signs in with a passkey: alone, or after the password whose answer contained this factor token. */
 export const signInByPasskey = async (factor_token?: string): Promise<SignIn> => {
   const assertion = await provedKey()
   if (assertion === null) return { ok: false, status: 403, code: 'assertion_invalid', retry_after_ms: 0 }
@@ -110,7 +110,7 @@ export const signInByPasskey = async (factor_token?: string): Promise<SignIn> =>
   return entered(await post('/v1/token?response_mode=cookie', { ...grant, assertion }))
 }
 
-/** What passkeys need comes with the first use of one. */
+/** The passkey code loads on first use. */
 const provedKey = () => import('./passkeys.ts').then(({ proveKey }) => proveKey()).catch(() => null)
 
 const entered = async (answer: Response | null): Promise<SignIn> => {
@@ -122,12 +122,12 @@ const entered = async (answer: Response | null): Promise<SignIn> => {
   localStorage.removeItem(SIGNED_OUT)
   const before = person?.user_id
   take(await answer.json())
-  // Another person on this page: clear all data of the first one.
+  // A different person has signed in on this page: clear all data of the previous one.
   if (before !== undefined && before !== person?.user_id) location.reload()
   return { ok: true }
 }
 
-/** Proves one of the person's passkeys again. Returns whether it was taken. */
+/** Proves one of the person's passkeys again. Returns whether it was accepted. */
 export const confirmPasskey = async (): Promise<boolean> => {
   const assertion = await provedKey()
   const answer = assertion && (await post('/v1/token/reauth', { assertion }, { bearer: true }))
@@ -135,14 +135,14 @@ export const confirmPasskey = async (): Promise<boolean> => {
   return answer?.ok === true
 }
 
-/** Checks a password or a code and takes a token with a fresh authentication time. Returns the status, null for no answer. */
+/** Checks a password or a code and takes a token with a fresh authentication time. Returns the status, or null. */
 export const confirmBy = async (proof: { password: string } | { totp: string }): Promise<number | null> => {
   const answer = await post('/v1/token/reauth', proof, { bearer: true })
   if (answer?.ok) take(await answer.json())
   return answer?.status ?? null
 }
 
-/** Signs out in every tab, whatever the server answers; a lost answer is remembered and the call repeated. */
+/** Signs out in every tab, whatever the server answers. A lost answer is remembered and the call repeated. */
 export const signOut = async (): Promise<void> => {
   leaving = true
   const answer = await post('/auth/logout', undefined, { bearer: true }).finally(() => {
@@ -155,7 +155,7 @@ export const signOut = async (): Promise<void> => {
   leave(reason)
 }
 
-/** The server said that this session was revoked: news to every tab but the one that ended it. */
+/** The server reported that this session was revoked: news to every tab except the one that ended it. */
 export const revoked = (): void => {
   if (leaving || phase.name === 'signed_out') return
   say({ kind: 'logout', reason: 'revoked' })
@@ -168,11 +168,11 @@ hear((message) => {
   if (message.kind === 'token') meetSibling(message)
 })
 
-/** The stream may report the end before the tab that caused it, which knows the reason. */
+/** The stream may report the end before the tab that caused it does, and only that tab knows the reason. */
 const saysMore = (reason: Goodbye): boolean =>
   phase.name !== 'signed_out' || (phase.reason === 'revoked' && reason !== 'revoked')
 
-/** A sibling signed in or refreshed: its token is ours if it is the same person, else this tab starts over. */
+/** Another tab signed in or refreshed: this tab takes its token if the person is the same, otherwise it reloads. */
 function meetSibling({ session, csrf_token }: Token): void {
   if (person !== null && person.user_id !== session.user_id) {
     drop()
@@ -211,7 +211,7 @@ async function refreshLocked(): Promise<Refreshed> {
   return 'unreachable'
 }
 
-/** The CSRF token of the cookie's session; null if no session exists, undefined if the server did not answer. */
+/** The CSRF token of the cookie's session; null if no session exists, `undefined` if the server did not answer. */
 async function fetchCsrf(): Promise<string | null | undefined> {
   try {
     const answer = await fetch('/v1/token/csrf', {
@@ -228,7 +228,7 @@ async function fetchCsrf(): Promise<string | null | undefined> {
   }
 }
 
-/** Repeats a sign-out that did not reach the server: takes a token only for that. */
+/** Repeats a sign-out that did not reach the server; gets a token only for that. */
 async function finishSignOut(): Promise<Refreshed> {
   const outcome = await refreshLocked()
   if (outcome === 'ok') {
@@ -266,7 +266,7 @@ export async function post(
 
 type TokenBody = { access_token: string; expires_in: number; csrf_token?: string }
 
-/** Holds the tokens of an answer and gives them to the other tabs. */
+/** Keeps the tokens of an answer and gives them to the other tabs. */
 export function take(body: TokenBody): void {
   const claims = claimsOf(body.access_token)
   const session: Session = {
@@ -325,5 +325,5 @@ function setPhase(next: Phase): void {
 }
 
 const lifeOf = (session: Session): number => session.expires_at - Date.now()
-/** Runs work that changes the tokens, one tab at a time; not within itself. */
+/** Runs work that changes the tokens, in one tab at a time; not reentrant. */
 export const locked = <T>(work: () => Promise<T>): Promise<T> => navigator.locks.request(LOCK, work) as Promise<T>

@@ -14,10 +14,10 @@ export const STEPS = ['region', 'datacenter', 'layer'] as const
 
 type Place = { resource_id: string; type_key: string; name: string; counts: Counts }
 type Counts = { resources: number; by_health: Record<string, number> }
-/** The places directly in a place, and those in none under the empty name. */
+/** The places directly inside each place; those inside none are under the empty name. */
 type Inner = ReadonlyMap<string, Place[]>
 
-/** Boxes in boxes: the places below all regions or below the nearest place of the way, with the health inside. */
+/** Nested boxes: the places below the innermost place of the path, or below all regions, with their health. */
 export const PlaceMap = ({ way }: { way: Way }) => {
   const { data, error, refetch } = useQuery(placeGraphQuery(way.region))
   if (data === undefined) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />
@@ -64,7 +64,7 @@ const wayTo = (way: Way, place: Omit<Place, 'name'>): Way => ({ ...way, [levelOf
 
 type LinkProps = { way: Way; place: Omit<Place, 'name'>; children: React.ReactNode; 'data-row'?: '' }
 
-/** A place opens with its places; the innermost one is a resource like others. */
+/** A place opens with the places in it; the innermost one opens as a resource. */
 export const PlaceLink = ({ way, place, children, ...row }: LinkProps) =>
   STEPS.some((step) => step === levelOf(place)) ? (
     <Link to="/topology" search={wayTo(way, place)} {...row}>
@@ -76,7 +76,7 @@ export const PlaceLink = ({ way, place, children, ...row }: LinkProps) =>
     </ResourceLink>
   )
 
-/** To the resources in a place. */
+/** Links to the resources in a place. */
 export const Inside = ({ place }: Pick<LinkProps, 'place'>) => (
   <Link
     to="/resources"

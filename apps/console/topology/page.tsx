@@ -10,7 +10,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { HealthCounts, Inside, PlaceLink, PlaceMap, STEPS, type Way } from './map.tsx'
 
-/** Places from all regions down to the segments of a layer, with their resources: boxes in boxes, or a level at a time. */
+/** Places from all regions down to a layer's segments, with their resources: nested boxes, or one level at a time. */
 export const TopologyPage = () => {
   const way = useSearch({ from: '/shell/topology' })
   useTopic('resources')
@@ -45,7 +45,7 @@ const PlaceTable = ({ way, depth }: { way: Way; depth: number }) => {
   )
 }
 
-/** Only the nearest place filters: it is inside the others. */
+/** Only the innermost place filters, because it is inside the others. */
 const withinOf = (way: Way, depth: number): Within => {
   const step = STEPS[depth - 1]
   return step === undefined ? {} : { [`${step}_id`]: way[step] }

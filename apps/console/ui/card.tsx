@@ -8,7 +8,7 @@ type CardProps = {
   children: React.ReactNode
 }
 
-/** A part of a page under its own heading. `aside` is beside the heading. */
+/** A section of a page under its own heading, with `aside` beside it. */
 export const Card = ({ title, note, aside, className = '', children }: CardProps) => {
   const id = useId()
   return (

@@ -2,7 +2,7 @@ import { Check, Copy } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { t } from '../words/index.ts'
 
-/** Copies a whole id or digest of which the page shows a part. */
+/** Copies a full id or digest of which the page shows only a part. */
 export const CopyButton = ({ text, label = t.copy }: { text: string; label?: string }) => {
   const [copied, setCopied] = useState(false)
   useEffect(() => {

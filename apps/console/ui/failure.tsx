@@ -9,7 +9,7 @@ import { Heading, Loading, Page } from './page.tsx'
 
 type Violation = { pointer: string; message: string }
 
-/** The words of a refusal: those of the server, below those of another language if the page has some; and the request id. */
+/** The text of a refusal: the page's translation if it has one, the server's text below, and the request id. */
 export const ProblemText = ({ problem, detail }: { problem: Problem; detail?: string | undefined }) => {
   const said = useRefusal(problem.code)
   return (
@@ -39,7 +39,7 @@ export const ProblemText = ({ problem, detail }: { problem: Problem; detail?: st
   )
 }
 
-/** The places of a refusal that its detail does not tell already. */
+/** The violations of a refusal that its detail does not already mention. */
 export const Violations = ({ detail, violations }: { detail: string; violations: readonly Violation[] }) =>
   violations
     .filter(({ message }) => !detail.includes(message))
@@ -49,7 +49,7 @@ export const Violations = ({ detail, violations }: { detail: string; violations:
       </p>
     ))
 
-/** The words of a refusal, announced when it comes. */
+/** The text of a refusal, announced when it appears. */
 export const Refused = ({ problem }: { problem: Problem | null | undefined }) =>
   problem ? (
     <div role="alert">
@@ -58,7 +58,7 @@ export const Refused = ({ problem }: { problem: Problem | null | undefined }) =>
   ) : null
 
 type Noun = keyof typeof t.noun
-/** The list of each kind of thing; those of an operation lead to the operations. */
+/** The list for each kind of object; parts of an operation lead to the operations. */
 const LISTS = {
   resource: linkOptions({ to: '/resources', search: { type: '', region: '', health: '', q: '' } }),
   schedule: linkOptions({ to: '/schedules' }),
@@ -70,7 +70,7 @@ const isListed = (noun: Noun | undefined): noun is keyof typeof LISTS => noun !=
 /** A part of a page that could not be read: the fault, its reason and the next step. Other parts keep working. */
 export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: Noun }) => {
   const problem = problemOf(error)
-  // No object has an id that breaks the form of ids, or of paths.
+  // No object has an id that is malformed or invalid in a path.
   const missing =
     problem.status === 404 ||
     problem.code === 'bad_path' ||
@@ -104,7 +104,7 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
   )
 }
 
-/** Whether the server answered that there is no such thing for this person; else it, or the way to it, has a fault. */
+/** Whether the object does not exist for this person, as the server answered; otherwise there is a fault. */
 export const isRefusal = (error: unknown): boolean => {
   const { status } = problemOf(error)
   return status >= 400 && status < 500
@@ -117,7 +117,7 @@ type UnreadPageProps = {
   noun: Noun
 }
 
-/** A page whose object is not there yet: it is being read, or could not be read. */
+/** A page whose object is not available: it is being read, or could not be read. */
 export const UnreadPage = ({ title, heading = title, query, noun }: UnreadPageProps) => (
   <Page>
     <Heading title={title}>{heading}</Heading>

@@ -1,9 +1,6 @@
 import { type ComponentType, lazy } from 'react'
 
-/**
- * A part whose code comes when it is first shown. Without a network it comes with the network: React keeps the first
- * failure for good, so offline there must be none.
- */
+/** A part whose code loads on first display. Offline it waits for the network: React keeps a first failure forever. */
 // biome-ignore lint/suspicious/noExplicitAny: as React's own lazy
 export const lazyPart = <T extends ComponentType<any>>(load: () => Promise<{ default: T }>) =>
   lazy(() => withNetwork(load))

@@ -6,7 +6,7 @@ import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } 
 import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
 
-/** The one lazy chunk with floating layers: behavior by Base UI, looks by our tokens, no style elements. */
+/** The only lazy chunk with floating layers: behavior by Base UI, styles by our tokens, no style elements. */
 export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: () => void; startOpen: boolean }) => (
   <CSPProvider disableStyleElements>
     <Menu.Root defaultOpen={startOpen}>
@@ -53,7 +53,7 @@ type DialogProps = {
   close: () => void
   children: React.ReactNode
   footer?: React.ReactNode
-  /** A dialog that must be answered cannot be dismissed. */
+  /** Whether the dialog can be dismissed without an answer. */
   dismissible?: boolean
   wide?: boolean
 }

@@ -9,7 +9,7 @@ import { t } from '../words/index.ts'
 
 let shownPath: string | undefined
 
-/** The page's one `h1`. It takes the focus after a change of page, so that a screen reader announces the page. */
+/** The only `h1` of the page. It takes the focus after a change of page, so that a screen reader announces the page. */
 export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
   const heading = useRef<HTMLHeadingElement>(null)
   const { pathname, href } = useLocation()
@@ -33,7 +33,7 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
   )
 }
 
-/** The name of a page, and one sentence about it. */
+/** The name of a page and one sentence about it. */
 export const PageHead = ({ title, note }: { title: string; note: string }) => (
   <div>
     <Heading title={title}>{title}</Heading>

@@ -3,7 +3,7 @@ import type { OperationRow } from '../api/types.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** End states in which a node counts as over without having run. */
+/** Operation statuses in which some of the ended nodes never ran. */
 const UNDONE = new Set(['failed', 'cancelled', 'timed_out'])
 
 type ProgressBarProps = { progress: OperationRow['progress']; status: string; blockedOn: OperationRow['blocked_on'] }

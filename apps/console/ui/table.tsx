@@ -6,10 +6,10 @@ export type Column<Row> = {
   name: string
   /** The content of the cell; `null` leaves it out on a phone. */
   cell: (row: Row) => React.ReactNode
-  /** `lead` names the row: its card's heading on a phone. Numbers are aligned right. */
+  /** `lead` names the row and is its card's heading on a phone. Numbers are right-aligned. */
   kind?: 'lead' | 'number'
   className?: string
-  /** Its head is a button that orders the rows. */
+  /** Makes the column's head a button that sorts the rows. */
   sort?: Sort
 }
 export type Sort = { now: 'ascending' | 'descending' | undefined; press: () => void }
@@ -79,15 +79,15 @@ type List = {
 
 type ListingProps = {
   list: List
-  /** The words in place of an empty table, and the next step; `undefined` while it has rows. */
+  /** The text shown instead of an empty table, with the next step; `undefined` while it has rows. */
   empty: React.ReactNode | undefined
   next?: React.ReactNode
-  /** Its parts are cards of their own. */
+  /** Its parts are cards. */
   cards?: boolean
   children: React.ReactNode
 }
 
-/** A list in each of its states: loading, failed, empty, its table, and a button if it has more pages. */
+/** A list in each of its states: loading, failed, empty, or its table with a button if more pages exist. */
 export const Listing = ({ list, empty, next, cards = false, children }: ListingProps) => (
   <>
     {list.isPending ? <Loading /> : null}
@@ -112,7 +112,7 @@ export const Listing = ({ list, empty, next, cards = false, children }: ListingP
   </>
 )
 
-/** A list as a table; without rows it says why, and what to do next. */
+/** A list as a table; without rows it says why and what to do next. */
 export const ListTable = <Row,>({
   list,
   empty,
@@ -123,7 +123,7 @@ export const ListTable = <Row,>({
   list: List
   empty: React.ReactNode
   next?: React.ReactNode
-  /** A long table is drawn in another way. */
+  /** Draws a long table differently. */
   draw?: (table: Table<Row>) => React.ReactNode
 }) => (
   <Listing list={list} empty={table.rows.length === 0 ? empty : undefined} next={next}>

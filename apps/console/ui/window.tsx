@@ -3,8 +3,8 @@ import { type CustomContainerComponentProps, type CustomItemComponentProps, Wind
 import { Cells, DataTable, Heads, type Table } from './table.tsx'
 
 /**
- * The body of a table whose virtualizer draws only the rows near the view. Its head is one row. It stays open to the
- * pointer while it scrolls: closing and opening it has the browser style every cell twice for each scroll.
+ * The body of a table whose virtualizer draws only the rows near the view. Its head is one row. It keeps pointer events
+ * while it scrolls: turning them off and on makes the browser style every cell twice per scroll.
  */
 export const WindowBody = ({ ref, style, children }: CustomContainerComponentProps) => (
   <tbody ref={ref} style={{ ...style, pointerEvents: undefined }}>
@@ -12,7 +12,7 @@ export const WindowBody = ({ ref, style, children }: CustomContainerComponentPro
   </tbody>
 )
 
-/** A row that says which of all it is. Shown before it is measured: what is hidden cannot take the focus. */
+/** A row with its position among all rows. Visible before it is measured: hidden elements cannot take the focus. */
 export const WindowRow = ({ ref, style, index, children }: CustomItemComponentProps) => (
   <tr ref={ref} style={{ ...style, visibility: 'visible' }} aria-rowindex={index + 2}>
     {children}
@@ -25,7 +25,7 @@ const whenPrinted = (told: () => void) => {
   return () => paper.removeEventListener('change', told)
 }
 
-/** A long table on a page that scrolls: as `DataTable`, but only the rows near the view are drawn. Paper has them all. */
+/** A long table on a scrolling page: like `DataTable`, but draws only the rows near the view. Paper has all of them. */
 export const LongTable = <Row,>(table: Table<Row>) =>
   useSyncExternalStore(whenPrinted, () => paper.matches) ? <DataTable {...table} /> : <Window {...table} />
 
@@ -48,7 +48,7 @@ const Window = <Row,>({ className = '', caption, columns, rows, keyOf }: Table<R
 )
 const ROW_PX = 40
 
-/** Columns keep their widths, whichever rows are drawn: the lead has most of the room. */
+/** Columns keep their widths, whichever rows are drawn; the lead column is the widest. */
 const tracksOf = <Row,>(columns: Table<Row>['columns']) => {
   const tracks = (shown: typeof columns) => shown.map(({ kind }) => `minmax(0, ${kind === 'lead' ? 3 : 1}fr)`).join(' ')
   const fewer = columns.filter(({ className }) => !className?.includes('more'))

@@ -3,7 +3,7 @@ import { Field } from '../forms/field.tsx'
 import { Select } from '../forms/select.tsx'
 import { tPlan } from '../words/plan.ts'
 
-/** A condition that a target meets. */
+/** A condition that targets meet. */
 export type Chip = { field: string; is: string }
 const FIELDS = ['region', 'datacenter', 'health', 'label', 'name'] as const
 const words = tPlan.intent.where
@@ -15,7 +15,7 @@ type ConditionsProps = {
   change: (part: { chips: Chip[]; when: string }) => void
 }
 
-/** Conditions of resources, which write an expression (CEL) that can be edited. */
+/** Conditions on resources, which write an expression (CEL) that can be edited. */
 export const Conditions = ({ chips, when, note = words.expression_note, change }: ConditionsProps) => {
   const id = useId()
   const setChips = (chips: Chip[]) => change({ chips, when: celOf(chips) })
@@ -59,7 +59,7 @@ const SCOPES: Record<string, string> = {
   datacenter: 'target.scope.datacenter_id',
   health: 'target.health_status',
 }
-/** The condition that the chips write. Chips of one field are alternatives; a label is KEY=VALUE. */
+/** The expression for the chips. Chips of one field are alternatives; a label is KEY=VALUE. */
 const celOf = (chips: readonly Chip[]): string =>
   [...Map.groupBy(chips, ({ field }) => field)]
     .map(([field, alike]) => {

@@ -11,7 +11,7 @@ const SIGNS: Record<string, { sign: string; tone: Tone }> = {
   no_change: { sign: '=', tone: 'idle' },
 }
 
-/** Sign and word for a kind of change. */
+/** Sign and label for a kind of change. */
 export const ChangeMark = ({ change }: { change: string }) => {
   const { sign, tone } = SIGNS[change] ?? { sign: '~', tone: 'run' as const }
   return (
@@ -24,11 +24,11 @@ export const ChangeMark = ({ change }: { change: string }) => {
   )
 }
 
-/** A readable value: bare text, JSON for the rest; secrets as their references. */
+/** A readable value: plain text, or JSON for the rest; secrets appear as their references. */
 export const valueText = (value: unknown): string =>
   value === undefined || value === null ? t.absent : typeof value === 'string' ? value : JSON.stringify(value, null, 2)
 
-/** Field by field, before and after; equal fields are not listed, noise is folded. */
+/** Fields before and after; equal fields are left out, noise is folded. */
 export const FieldDiffs = ({ fields }: { fields: FieldChange[] }) => {
   const said = fields.filter((field) => !field.noise)
   const noise = fields.filter((field) => field.noise)
@@ -72,7 +72,7 @@ type Scalar = string | number | boolean
 const isList = (value: unknown): value is Scalar[] =>
   Array.isArray(value) && value.every((item) => item !== null && typeof item !== 'object')
 
-/** A list item by item: removed, added, and the number of kept items. A change of order alone is shown whole. */
+/** A list item by item: removed, added, and the number of kept items. A mere change of order is shown whole. */
 const ListDiff = ({ before, after }: { before: Scalar[]; after: Scalar[] }) => {
   const gone = before.filter((item) => !after.includes(item))
   const come = after.filter((item) => !before.includes(item))
@@ -98,7 +98,7 @@ const ListDiff = ({ before, after }: { before: Scalar[]; after: Scalar[] }) => {
   )
 }
 
-/** Whether a bound output is what a tool says that it would do. */
+/** Whether a bound output is a tool's preview of its changes. */
 export const isPreview = (value: unknown): value is Preview =>
   (value as Partial<Preview> | null)?.format === 'signalbox/preview@1'
 
@@ -107,7 +107,7 @@ const ALIKE = 3
 
 type ChangeListProps = { changes: Change[]; names?: ReadonlyMap<string, string> }
 
-/** Changes by resource with sign, word and fields. Resources with the same change are shown once, with all their names. */
+/** Changes by resource with sign, label and fields. Resources with the same change appear once, with all names. */
 export const ChangeList = ({ changes, names = new Map() }: ChangeListProps) => (
   <ul className="flex flex-col">
     {alike(changes).map((group) => {
@@ -136,7 +136,7 @@ export const ChangeList = ({ changes, names = new Map() }: ChangeListProps) => (
   </ul>
 )
 
-/** Groups of resources with the same change of the same fields, in the order of their first; small groups stay apart. */
+/** Groups of resources with the same change of the same fields, by first appearance; small groups are split. */
 function alike(changes: Change[]): Change[][] {
   const groups = new Map<string, Change[]>()
   for (const change of changes) {

@@ -44,7 +44,7 @@ export const GateLink = ({ operation_id, gate_id, children = gate_id, ...rest }:
   </Link>
 )
 
-/** "New", for those who may start something. */
+/** "New", for people who may start something. */
 export const NewLink = () =>
   useQuery(meQuery()).data?.permissions.includes('intent:create') ? (
     <Link to="/new" search={{ kind: 'change', type: '', procedure: '', resource: '' }} className="button main">

@@ -9,7 +9,7 @@ import {
 } from '../../shared/contracts/client/status.ts'
 import { t } from '../words/index.ts'
 
-/** Outlines that differ without color. 16 px, drawn with the current color. */
+/** Outlines that differ without color: 16 px, drawn in the current color. */
 const SHAPES: Record<Shape, React.ReactNode> = {
   dashed: <circle cx="8" cy="8" r="6" strokeDasharray="2.6 2.1" />,
   dot: (
@@ -97,13 +97,13 @@ export const ShapeIcon = ({ shape, tone, size = 16 }: { shape: Shape; tone: Tone
   </svg>
 )
 
-/** The word for a state: the exact one if it is more precise than its group's. */
+/** The label for a state: the exact one if it is more precise than its group's. */
 export const statusWord = (state: string, look: StatusLook = lookOf(state)): string =>
   look.word === 'waiting_person' ? t.status.waiting_person : (t.state[state] ?? t.status[look.word])
 
 type Props = { state: string; look?: StatusLook; badge?: boolean }
 
-/** Shape and word. In lists only the shape is colored; a badge has the soft tint. */
+/** Shape and label. In lists only the shape is colored; a badge has the soft tint. */
 export const Status = ({ state, look = lookOf(state), badge = false }: Props) => (
   <span className={badge ? `badge tone-${look.tone}` : 'status'}>
     <ShapeIcon shape={look.shape} tone={look.tone} />

@@ -35,13 +35,13 @@ const ticker = (() => {
 /** The time of the page's clock, which moves every ten seconds. */
 export const useNow = (): number => useSyncExternalStore(ticker.subscribe, ticker.now)
 
-/** A moment: relative within a day unless the person wants exact times, else absolute; the tooltip has the full form. */
+/** A moment: relative within a day unless the person wants exact times, otherwise absolute; in full in the tooltip. */
 export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'clock' | 'both' }) => {
   const now = useNow()
   const { zone, times } = useDisplay()
   const exact = times === 'exact'
   const ms = Date.parse(at)
-  // The page's clock moves every ten seconds: an event between two ticks is past, not future.
+  // The page's clock moves every ten seconds, so an event between two ticks is past, not future.
   const away = ms > now && ms <= Date.now() ? 0 : now - ms
   const relative = Math.abs(away) < 5000 ? t.time.now : away > 0 ? t.time.ago(coarse(away)) : t.time.in(coarse(away))
   const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone, exact)

@@ -1,13 +1,13 @@
 import type { FieldChange, Resource } from '../api/types.ts'
 
-/** What counts the versions themselves, or is derived from others: two versions always differ in it, or never. */
+/** Fields that count versions or are derived from other fields: two versions always differ in them, or never. */
 const COUNTERS = [
   ...['resource_id', 'type_key', 'version', 'generation', 'observed_generation', 'change_token', 'historical'],
   ...['created_at', 'created_by', 'updated_at', 'updated_by', 'last_operation', 'drift', 'scope', 'conditions'],
   ...['health_status', 'health_revision', 'health_reason'],
 ]
 
-/** Field by field what differs between two states of a resource; without an earlier one, all of it is new. Pure. */
+/** The differing fields of two states of a resource; without an earlier state, all fields are new. Pure. */
 export const differencesOf = (before: Partial<Resource> | undefined, after: Partial<Resource>): FieldChange[] => {
   const told = (state: Partial<Resource> = {}) =>
     Object.fromEntries(Object.entries(state).filter(([member]) => !COUNTERS.includes(member)))

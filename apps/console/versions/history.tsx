@@ -21,7 +21,7 @@ const PATHS = 4
 
 type Props = { resource: Resource; version: number | undefined; against: number | undefined }
 
-/** Who changed the resource when and by which operation; one version as it was, beside any other. */
+/** Who changed the resource, when and by which operation; shows one version beside any other. */
 export const ResourceHistory = ({ resource, version, against }: Props) => {
   const { resource_id } = resource
   const list = useInfiniteQuery(versionsQuery(resource_id))
@@ -45,7 +45,7 @@ export const ResourceHistory = ({ resource, version, against }: Props) => {
 
 type ComparedProps = { resource_id: string; version: number; against: number; rows: VersionRow[] }
 
-/** What one version changed against another, and the state it left. */
+/** The changes from one version to another, and the resulting state. */
 const Compared = ({ resource_id, version, against, rows }: ComparedProps) => {
   const navigate = useNavigate({ from: '/resources/$resource_id' })
   const then = useQuery(versionQuery(resource_id, version))

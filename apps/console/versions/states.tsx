@@ -3,7 +3,7 @@ import { Empty } from '../ui/page.tsx'
 import { valueText } from '../values/diff.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
-/** Desired and observed side by side; drifted fields come first. */
+/** Desired and observed state side by side; drifted fields come first. */
 export const States = ({ resource }: { resource: Resource }) => {
   const { desired_state, observed_state } = resource
   const drifted = new Set(resource.drift.paths.map((path) => path.replace(/^\/(desired_state\/)?/, '').split('/')[0]))

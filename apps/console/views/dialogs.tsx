@@ -40,7 +40,7 @@ const NameField = ({ value, change, note }: { value: string; change: (name: stri
 
 type SaveProps = { list: ViewList; filters: Record<string, string>; views: readonly SavedView[]; close: () => void }
 
-/** Saves the filters under a new name; under the name of a view of this list, in place of its filters. */
+/** Saves the filters under a new name; under the name of an existing view of this list, replaces its filters. */
 export const SaveDialog = ({ list, filters, views, close }: SaveProps) => {
   const [typed, setTyped] = useState('')
   const name = typed.trim()

@@ -14,7 +14,7 @@ const DeleteDialog = lazyPart(() => load().then((part) => ({ default: part.Delet
 
 type Open = 'save' | { rename: SavedView } | { delete: SavedView }
 
-/** The views of a list, and what can be done with the filters that it shows now. */
+/** The views of a list, and the possible actions with its current filters. */
 export const ViewsRow = ({ list }: { list: ViewList }) => {
   const filters = filtersOf(useSearch({ strict: false }))
   const read = useQuery(viewsQuery())

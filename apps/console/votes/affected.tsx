@@ -5,7 +5,7 @@ import { tPlan } from '../words/plan.ts'
 
 type Shown = NonNullable<Plan['impact']['affected']>
 
-/** What depends on the targets, transitively: one row for each type and health, the largest first. */
+/** The resources that depend on the targets, transitively: one row for each type and health, largest first. */
 export const AffectedTable = ({ affected: { total, at_least, unhealthy, groups } }: { affected: Shown }) => (
   <div className="flex flex-col gap-2">
     <p>{tPlan.plan.affected(total, at_least, unhealthy)}</p>

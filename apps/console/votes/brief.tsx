@@ -14,19 +14,19 @@ const words = tDecide.gate.brief
 const FIELDS = 3
 const STEPS = 6
 
-/** Text from a person or a target: it cannot turn the direction of the text around it. */
+/** Text from a person or a target, isolated so that it cannot change the direction of the text around it. */
 export const Said = ({ children }: { children: string }) => <bdi>{shown(children)}</bdi>
 
 type BriefCardProps = {
   bound: string
   context: string
   lines: readonly Drawn[]
-  /** The line that says who asks, and why. */
+  /** The line that says who asks and why. */
   asks?: React.ReactNode
   children: React.ReactNode
 }
 
-/** A decision in a few lines: above, what the digest covers; below, the context, which may change. */
+/** A decision in a few lines: above, the parts that the digest covers; below, the context, which may change. */
 export const BriefCard = ({ bound, context, lines, asks, children }: BriefCardProps) => (
   <section className="card" aria-label={words.title}>
     <div className="brief-bound">
@@ -106,7 +106,7 @@ export const Asked = ({ asked: { requester, plan_hash, ...why }, plan_id }: Aske
 
 type ChangeLineProps = { subject: GateSubject; order?: readonly string[] | undefined }
 
-/** What is decided on, as the digest covers it, in one line: the count, the fields that change, the steps. */
+/** The subject of the decision, as the digest covers it, in one line: the count, the fields that change, the steps. */
 export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
   const { changes, intervention } = subject
   if (intervention) {
@@ -165,7 +165,7 @@ const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
         ...(unknowns > 0 ? [words.unknowns(unknowns)] : []),
       ].join(', ')
 
-/** The button of an approval: verb and object. */
+/** The text of the approval button: verb and object. */
 export const approveWords = ({ subject }: Pick<Gate, 'subject'>): string =>
   subject === null || subject.intervention
     ? tDecide.gate.approve

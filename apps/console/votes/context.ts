@@ -6,7 +6,7 @@ import { t } from '../words/index.ts'
 import type { Places } from './releases.ts'
 import { ruleOf, votesInRound } from './votes.tsx'
 
-/** One line of a brief in words; a `bad` one leads. */
+/** One line of a brief in words; `bad` lines come first. */
 export type Line = { label: string; text: string; bad: boolean }
 type Brief = NonNullable<Gate['brief']>
 type Health = Pick<Brief['now'], 'count' | 'health' | 'worst'>
@@ -17,7 +17,7 @@ const healthWord = (status: string): string => inSentence(t.health[status] ?? st
 const joined = (parts: (string | false)[]): string => parts.filter((part) => part !== false && part !== '').join(' · ')
 const line = (label: string, parts: (string | false)[], bad = false): Line => ({ label, text: joined(parts), bad })
 
-/** `11 healthy`, or the worst by name. */
+/** `11 healthy`, or the worst resource by name. */
 const healthWords = ({ count, health, worst }: Health): { text: string; bad: boolean } => {
   const [first] = worst
   if (first === undefined || !BAD.has(first.health))
@@ -124,7 +124,7 @@ const whoLine = (gate: Gate, at: (time: string) => string): Line => {
   ])
 }
 
-/** The bad lines of the context, or else how the canary or the targets are: what the dialog repeats. */
+/** The bad lines of the context; otherwise the state of the canary or the targets. The dialog repeats them. */
 export const gravest = (gate: Gate, now: number): Line[] => {
   const lines = [canaryLine(gate, now), nowLine(gate), riskLine(gate)].filter((each) => each !== undefined)
   const bad = lines.filter((each) => each.bad)

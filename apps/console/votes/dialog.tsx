@@ -15,7 +15,7 @@ import { ruleOf } from './votes.tsx'
 type DecideDialogProps = {
   gate: Gate
   verdict: 'approve' | 'reject'
-  /** The bad news that the page began with. */
+  /** The bad news that the page showed when it opened. */
   known: readonly string[]
   close: () => void
 }
@@ -109,7 +109,7 @@ export const DecideDialog = ({ gate, verdict, known, close }: DecideDialogProps)
   )
 }
 
-/** Reads again what a decision changes. */
+/** Rereads the data that a decision changes. */
 const useRefresh = ({ operation_id }: Gate) => {
   const client = useQueryClient()
   return () => {
@@ -121,7 +121,7 @@ const useRefresh = ({ operation_id }: Gate) => {
 const pathOf = ({ operation_id, gate_id }: Gate, verb: string): string =>
   `/v1/operations/${encodeURIComponent(operation_id)}/gates/${encodeURIComponent(gate_id)}/${verb}`
 
-/** Approves past every vote, in an emergency, with a reason. */
+/** Overrides every vote, in an emergency, with a reason. */
 export const BreakDialog = ({ gate, close }: { gate: Gate; close: () => void }) => {
   const refresh = useRefresh(gate)
   return (
@@ -148,7 +148,7 @@ export const BreakDialog = ({ gate, close }: { gate: Gate; close: () => void }) 
   )
 }
 
-/** The question that was read against the current one: value after the change, field by field. */
+/** Compares the question that was read with the current one: values after the change, field by field. */
 function differences(before: GateSubject | null, now: GateSubject | null): GateSubject['changes'] {
   const was = afters(before)
   const is = afters(now)

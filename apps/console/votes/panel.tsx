@@ -21,7 +21,7 @@ const BreakDialog = lazyPart(() => import('./dialog.tsx').then((part) => ({ defa
 export type Verdict = 'approve' | 'reject' | 'break'
 export type DigestCheck = 'checking' | 'matches' | 'differs'
 
-/** Whether this page shows the subject of the server's digest; computed here, from the shown subject. */
+/** Whether this page shows the subject of the server's digest, which is recomputed here from the shown subject. */
 export const useDigestCheck = (subject: unknown, digest: string | null): DigestCheck => {
   const [computed, setComputed] = useState<{ subject: unknown; digest: string } | null>(null)
   useEffect(() => {
@@ -39,7 +39,7 @@ export const useDigestCheck = (subject: unknown, digest: string | null): DigestC
 
 type DecidePanelProps = { gate: Gate; open: Verdict | null; setOpen: (open: Verdict | null) => void }
 
-/** Approve and reject, bound to the digest and round of this page, or why they are not possible. */
+/** Approves or rejects, bound to the digest and round of this page, or says why neither is possible. */
 export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
   const check = useDigestCheck(gate.subject, gate.digest)
   const [known] = useState(() => gravest(gate, Date.now()).flatMap(({ bad, text }) => (bad ? [text] : [])))
@@ -83,7 +83,7 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
 
 type Choice = { word: string; action: AllowedAction | undefined; press: () => void }
 
-/** A decision: its digest, whether this page matches it, why it is not possible, two buttons. */
+/** A decision: its digest, whether this page matches it, why it is not possible, and two buttons. */
 export const DecideBox = ({
   title,
   binding,
@@ -101,13 +101,13 @@ export const DecideBox = ({
   binding: string
   digest: string
   check: DigestCheck
-  /** The state of one's own vote. */
+  /** The state of the person's vote. */
   said: string | null
-  /** Why one may not approve one's own request. */
+  /** Why people must not approve their own request. */
   self: string
-  /** It is one's own request, whatever other reason there is. */
+  /** Whether it is the person's own request, regardless of other reasons. */
   own?: boolean
-  /** Left out if one can only withdraw one's own request. */
+  /** Left out if the person can only withdraw their own request. */
   approve?: Choice
   reject: Choice
   prepare: () => void

@@ -4,7 +4,7 @@ import { tChange } from '../words/change.ts'
 import { inSentence } from '../words/frame/language.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** A change of a patch in one sentence; `nameOf` gives the name of a node where one is known. */
+/** A change of a patch in one sentence; `nameOf` returns the name of a node if it is known. */
 export const changeWords = (change: unknown, nameOf: (node_id: string) => string = (id) => id): string => {
   const words = tChange.patch.words
   const given = change as PatchChange
@@ -35,7 +35,10 @@ export const changeWords = (change: unknown, nameOf: (node_id: string) => string
   }
 }
 
-/** What a new or changed step calls: method and URL, or program and arguments; values of dispatch and secrets stay references. */
+/**
+ * The call of a new or changed step: method and URL, or program and arguments. Values of dispatch and secrets stay
+ * references.
+ */
 export const callOf = (change: unknown): string | null => {
   const given = change as PatchChange
   const values = given.op === 'add_node' ? given.node?.with : given.op === 'update_node' ? given.set?.with : undefined

@@ -7,7 +7,7 @@ import { tDecide } from '../words/decide.ts'
 
 /**
  * Adds the signature of the person's passkey to an approval. The challenge is computed here, from a ballot that must
- * name what this page shows: the server cannot have another one signed.
+ * name what this page shows, so the server cannot get another one signed.
  */
 export const signed = async (
   command: Command,

@@ -7,7 +7,7 @@ import { tDecide } from '../words/decide.ts'
 
 type Decided = Pick<GateRow, 'policy' | 'votes' | 'round' | 'missing' | 'eligible'>
 
-/** The readable part of the gate's rule. */
+/** The part of the gate's rule that is shown to people. */
 export const ruleOf = ({ policy }: Pick<GateRow, 'policy'>): GateRule => {
   const rule = policy as Partial<GateRule>
   return {
@@ -31,7 +31,7 @@ export const ruleWords = (gate: Pick<GateRow, 'policy'>): string => {
 export const votesInRound = ({ votes, round }: Pick<GateRow, 'votes' | 'round'>): Vote[] =>
   votes.filter((vote) => vote.round === round)
 
-/** The rule in words, who is missing, and every vote with person, time, comment and digest; earlier rounds folded. */
+/** The rule in words, missing voters, and every vote with person, time, comment and digest; earlier rounds folded. */
 export const Votes = ({ gate, waiting }: { gate: Decided; waiting: boolean }) => {
   const current = votesInRound(gate)
   const earlier = gate.votes.filter((vote) => vote.round !== gate.round)
@@ -71,7 +71,7 @@ export const Votes = ({ gate, waiting }: { gate: Decided; waiting: boolean }) =>
   )
 }
 
-/** Every vote with person, time, digest and comment; of a gate or of a patch. */
+/** Every vote on a gate or a patch, with person, time, digest and comment. */
 export const VoteList = ({ votes }: { votes: Pick<Vote, 'actor' | 'decision' | 'comment' | 'digest' | 'at'>[] }) => (
   <ul className="flex flex-col gap-2">
     {votes.map((vote) => (

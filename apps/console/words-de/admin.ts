@@ -1,7 +1,7 @@
 import type * as en from '../words/admin.ts'
 import { count } from './frame/plural.ts'
 
-/** German words of the administration: people, groups, grants, service accounts, and changes of two administrators. */
+/** The German texts for the administration: people, groups, grants, service accounts, and two-administrator changes. */
 export const tAdmin: typeof en.tAdmin = {
   title: 'Verwaltung',
   tabs: 'Seiten der Verwaltung',

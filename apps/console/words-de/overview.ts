@@ -2,7 +2,7 @@ import type * as en from '../words/overview.ts'
 import { inSentence } from './frame/language.ts'
 import { count } from './frame/plural.ts'
 
-/** German words of the overview. */
+/** The German texts for the overview. */
 export const tOverview: typeof en.tOverview = {
   title: 'Übersicht',
   now: 'Jetzt',

@@ -1,6 +1,6 @@
 import type * as en from '../words/views.ts'
 
-/** German words of saved views, on every list that has them. */
+/** The German texts for saved views. */
 export const tViews: typeof en.tViews = {
   title: 'Gespeicherte Ansichten',
   save: 'Ansicht speichern',

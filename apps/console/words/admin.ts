@@ -1,6 +1,6 @@
 import { count } from './frame/plural.ts'
 
-/** Words of the administration: people, their rights and changes of two administrators; freezes and packs. */
+/** Texts for the administration: people, their rights, changes that need two administrators, freezes and packs. */
 export const tAdmin = {
   title: 'Administration',
   tabs: 'Pages of the administration',

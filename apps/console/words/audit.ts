@@ -1,4 +1,4 @@
 import { audit, health } from './frame/audit.ts'
 
-/** Words of the audit logs and of health. */
+/** Texts for the audit logs and health. */
 export const tAudit = { audit, health }

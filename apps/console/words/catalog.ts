@@ -2,5 +2,5 @@ import { impact, picture } from './catalog/picture.ts'
 import { resource, resources } from './catalog/resource.ts'
 import { capabilities, topology } from './catalog/topology.ts'
 
-/** Words of the catalog: resources, places, capabilities. */
+/** Texts for the catalog: resources, places, capabilities. */
 export const tCatalog = { resources, resource, topology, capabilities, picture, impact }

@@ -1,7 +1,7 @@
 import { frame } from './frame/frame.ts'
 
 /**
- * The words of the frame and those that every page shares. The words of one area are in the module of that area beside
- * this one (`tPlan` in plan.ts), and so come with its pages: the first load carries none of them.
+ * The texts of the frame and those that every page shares. The texts of an area are in its module beside this one
+ * (`tPlan` in plan.ts). They load with its pages, so the first load contains none of them.
  */
 export const t = frame

@@ -3,5 +3,5 @@ import { logs, node, nodes } from './operations/node.ts'
 import { operation, operations } from './operations/operation.ts'
 import { activity, event_nouns, events, timeline } from './operations/timeline.ts'
 
-/** Words of operations: their list, and one of them in every view. */
+/** Texts for operations: their list, and every view of one. */
 export const tOperation = { operations, operation, graph, nodes, node, logs, timeline, activity, event_nouns, events }

@@ -1,7 +1,7 @@
 import { inSentence } from './frame/language.ts'
 import { count } from './frame/plural.ts'
 
-/** Words of the overview. */
+/** Texts for the overview. */
 export const tOverview = {
   title: 'Overview',
   now: 'Now',

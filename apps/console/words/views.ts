@@ -1,4 +1,4 @@
-/** Words of saved views, on every list that has them. */
+/** Texts for saved views. */
 export const tViews = {
   title: 'Saved views',
   save: 'Save view',

@@ -7,19 +7,18 @@ import type { Asking, Lane, Slots } from './slots.ts'
 
 export type HashParameters = { memory_kib: number; time: number; parallelism: number }
 
-/** Strangers give way to everything else on the machine; who is known here does not. */
+/** Hashes for strangers yield to everything else on the machine; those for people known here do not. */
 const NICE: Record<Lane, number> = { general: 5, urgent: 0 }
-/** How long the outcome of a comparison serves the same login again, and how many are kept. */
+/** How long the result of a comparison answers the same login again, and how many results are kept. */
 const REMEMBERED_MS = 30_000
 const MAX_REMEMBERED = 2000
 
 type Comparison = { outcome: Promise<boolean>; callers: number; abandoned: AbortController }
 
 /**
- * Argon2id behind the slots. `verify` costs exactly one full hash whether or not there is something to compare with:
- * without a stored hash it checks against a dummy of the current parameters, so time does not tell who exists. A login
- * that is repeated joins the hash that was begun for it: on a busy machine the work of an answer that came too late is
- * not lost.
+ * Argon2id behind the slots. `verify` costs exactly one full hash in every case. Without a stored hash it checks
+ * against a dummy with the current parameters, so timing does not reveal who exists. A repeated login joins the hash
+ * already started for it: on a busy machine, the work behind a late answer is not lost.
  */
 export const createHashing = async (slots: Slots, parameters: HashParameters, telemetry: Telemetry) => {
   const options = {
@@ -33,7 +32,7 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
   const dummy = await hashers.general.hash(randomBytes(24).toString('base64'), options)
   const duration = telemetry.histogram('signalbox_hash_duration_seconds', 'Time of one Argon2id hash.', ['act'])
   const wait = telemetry.histogram('signalbox_hash_wait_seconds', 'Time that a hash waited for its slot.')
-  const joined = telemetry.counter('signalbox_hash_joined_total', 'Logins that joined a hash that was begun before.')
+  const joined = telemetry.counter('signalbox_hash_joined_total', 'Logins that joined a hash already in progress.')
   const waiting = telemetry.gauge('signalbox_hash_waiting', 'Hashes that wait for a slot.')
   Object.assign(waiting, { collect: () => waiting.set(slots.waiting()) })
 
@@ -58,8 +57,8 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
 
   return {
     /**
-     * Whether the password is the one of the stored hash; false, after the same work, when there is none. `login` says
-     * whose password and which: it must differ between names, also between those that nobody has.
+     * Whether the password matches the stored hash; false, after the same work, if there is none. `login` identifies
+     * the account and the password: it must differ between names, even those that nobody has.
      */
     verify: async (
       login: string,
@@ -69,7 +68,8 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
     ): Promise<boolean> => {
       const comparison = join(login, stored || dummy, password.normalize('NFC'), asking)
       comparison.callers += 1
-      // In the queue nobody waits for whom nobody waits; what runs is finished, for it may be asked again.
+      // A queued comparison that all callers have abandoned leaves the queue; a running one finishes, because it may be
+      // asked for again.
       const gone = () => {
         comparison.callers -= 1
         if (comparison.callers === 0) comparison.abandoned.abort()
@@ -80,7 +80,7 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
     },
     hash: (password: string, asking: Asking): Promise<string> =>
       slots.answer(begin('hash', asking, (lane) => hashers[lane].hash(password.normalize('NFC'), options))),
-    /** Whether a stored hash has other parameters than those of now. */
+    /** Whether a stored hash has other than the current parameters. */
     isOutdated: (stored: string): boolean => argon2.needsRehash(stored, options),
     close: () => {
       for (const hasher of Object.values(hashers)) hasher.close()
@@ -89,7 +89,7 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
 }
 export type Hashing = Awaited<ReturnType<typeof createHashing>>
 
-/** Gives the comparison that was begun for the very same login, or begins one. */
+/** Returns the comparison already started for the very same login, or starts one. */
 const createJoining = (
   compare: (stored: string, password: string, asking: Asking) => Comparison,
   onJoined: () => void,

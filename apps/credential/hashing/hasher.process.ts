@@ -2,7 +2,7 @@ import argon2 from 'argon2'
 import type { HashAnswer, HashJob } from './hasher.ts'
 import { yieldThreads } from './priority.ts'
 
-/** A process that only hashes, at a priority of its own. It ends with the one that started it. */
+/** A process that only hashes, at its own priority. It ends with its parent. */
 yieldThreads(Number(process.argv[2] ?? 0))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())

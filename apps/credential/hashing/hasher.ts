@@ -16,12 +16,12 @@ export type HashAnswer = { id: number; value: boolean | string } | { id: number;
 type Pending = { resolve: (value: never) => void; reject: (error: Error) => void }
 
 const RESTART_MS = 1000
-/** The part of our environment that a hashing process gets: no secrets. */
+/** The part of our environment passed to a hashing process: no secrets. */
 const PASSED = ['PATH', 'UV_THREADPOOL_SIZE', 'NODE_COMPILE_CACHE', 'NODE_OPTIONS']
 
 /**
- * Hashes in a process of its own, whose niceness is that of all its threads: inside one process every thread of the pool
- * takes any hash, so none could go first. A process that ended is replaced with the next hash.
+ * Hashes in a separate process, whose niceness applies to all its threads: within one process, any pool thread takes
+ * any hash, so none could have priority. A process that exits is replaced at the next hash.
  */
 export const startHasher = (nice: number) => {
   const pending = new Map<number, Pending>()
@@ -37,7 +37,7 @@ export const startHasher = (nice: number) => {
       if ('error' in answer) waiting?.reject(new Error(answer.error))
       else waiting?.resolve(answer.value as never)
     })
-    started.on('error', () => {}) // `exit` says the same
+    started.on('error', () => {}) // `exit` reports the same.
     started.once('exit', () => {
       if (child === started) child = undefined
       for (const { reject } of pending.values()) reject(hashQueueFull(RESTART_MS))

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
 /**
- * Lets every thread of this process give way to others, for on Linux niceness belongs to a thread. Threads that are made
- * later have that of their maker. Elsewhere, and where it is not allowed, the priority stays.
+ * Lowers the priority of every thread of this process, because on Linux niceness belongs to a thread. Later threads
+ * inherit that of their creator. On other systems, or without permission, the priority stays.
  */
 export const yieldThreads = (nice: number): void => {
   if (nice === 0) return

@@ -3,37 +3,37 @@ import { within } from '../../shared/sleep.ts'
 
 export type SlotSettings = {
   concurrency: number
-  /** Slots that only urgent hashes take: those of people who are known here. */
+  /** Slots reserved for urgent hashes: those of people known here. */
   urgent: number
   queue_max: number
-  /** Nobody waits longer than this for a slot. */
+  /** The maximum wait for a slot. */
   wait_ms: number
   per_key: number
-  /** Nobody is without an answer for longer than this, its own hash included; what it started runs to its end. */
+  /** The maximum time to an answer, including the hash itself; a hash that has started runs to its end. */
   answer_ms: number
   monotonic?: () => number
 }
 
 export type Lane = 'general' | 'urgent'
-/** Who asks: `key` bounds how much one of them holds, `signal` ends the wait in the queue. */
+/** The requester: `key` bounds how many hashes it may hold, `signal` ends its wait in the queue. */
 export type Asking = { key: string; urgent?: boolean; signal?: AbortSignal | undefined }
 type Waiting = { start: (lane: Lane) => void; leave: () => void }
 
-/** Refused: too many hashes run and wait. Answered as `resource_exhausted`, with the wait that was measured. */
+/** The refusal when too many hashes run and wait: answered as `resource_exhausted`, with the estimated wait. */
 export const hashQueueFull = (wait_ms: number) =>
   new AppError('rate_limited', 'login_busy', 'Too many passwords are being checked.', {
     retryable: true,
     retry_after_ms: Math.max(1000, Math.ceil(wait_ms)),
   })
 
-/** How much of the average the latest hash is. */
+/** The weight of the latest hash in the average. */
 const LATEST = 0.2
 
 /**
  * Bounds how many hashes run and wait at once, and how many of them one key (an address, a device) may hold. So a flood
- * of logins costs a bounded amount of memory and time. One source cannot take all of it. Urgent ones have a slot of
- * their own, take any other that is free, and go first. Whose turn would not come in time, by how long hashes take now,
- * is told so at once instead of after the wait.
+ * of logins costs a bounded amount of memory and time, and one source cannot take all of it. Urgent hashes have their
+ * own slot, may take any other free one, and go first. A request that would wait too long, judged by the current
+ * duration of a hash, is refused at once.
  */
 export const createSlots = (settings: SlotSettings) => {
   const { concurrency, queue_max, wait_ms, per_key, answer_ms, monotonic = () => performance.now() } = settings
@@ -42,7 +42,7 @@ export const createSlots = (settings: SlotSettings) => {
   let average_ms = 0
 
   const waiting = () => queues.general.length + queues.urgent.length
-  /** Milliseconds until one more of its kind would begin. */
+  /** Milliseconds until one more hash of this kind would start. */
   const expectedMs = (urgent: boolean): number => {
     const before = urgent ? queues.urgent.length : waiting()
     return ((before + 1) * average_ms) / (concurrency + (urgent ? settings.urgent : 0))
@@ -80,7 +80,7 @@ export const createSlots = (settings: SlotSettings) => {
     })
   }
 
-  /** Runs the task in the slot that is taken, and hands the slot on without its being free in between. */
+  /** Runs the task in an already taken slot, then passes the slot directly to the next in the queue. */
   const occupy = async <T>(lane: Lane, task: (lane: Lane) => Promise<T>): Promise<T> => {
     const begun = monotonic()
     try {
@@ -96,22 +96,20 @@ export const createSlots = (settings: SlotSettings) => {
     }
   }
 
-  /** Runs the task when a slot is free; throws `hashQueueFull` when none is in time, or the caller has gone. */
+  /** Runs the task once a slot is free; throws `hashQueueFull` if none becomes free in time or the caller has gone. */
   const begin = async <T>(asking: Asking, task: (lane: Lane) => Promise<T>): Promise<T> => {
     hold(asking.key)
     return turn(asking)
       .then((lane) => occupy(lane, task))
       .finally(() => release(asking.key))
   }
-  /**
-   * The outcome, or `hashQueueFull` once the time is over: on a machine that is far too busy one hash takes seconds.
-   */
+  /** The outcome, or `hashQueueFull` after the time limit: on an overloaded machine one hash takes seconds. */
   const answer = <T>(outcome: Promise<T>): Promise<T> => within(outcome, answer_ms, () => full())
 
   return {
     begin,
     answer,
-    /** Both: what was begun in time and answered in time. */
+    /** Both: started in time and answered in time. */
     run: <T>(asking: Asking, task: (lane: Lane) => Promise<T>): Promise<T> => answer(begin(asking, task)),
     running: () => concurrency + settings.urgent - free.general - free.urgent,
     waiting,
@@ -119,7 +117,7 @@ export const createSlots = (settings: SlotSettings) => {
 }
 export type Slots = ReturnType<typeof createSlots>
 
-/** How many hashes each key holds; one more than `most` is refused. */
+/** How many hashes each key holds; more than `most` are refused. */
 const createHolds = (most: number, full: () => AppError) => {
   const held = new Map<string, number>()
   return {

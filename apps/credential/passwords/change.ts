@@ -30,8 +30,9 @@ export type CallContext = { request_id: string; signal: AbortSignal }
 const refuse = (message: string, code = Code.InvalidArgument) => new ConnectError(message, code)
 
 /**
- * Whether this is the user's password. One read and one full hash for every request, whoever is asked about: a missing
- * row, an empty id and a text that can be no password all run the dummy. Only who has the password learns of the app.
+ * Whether this is the user's password. Every request costs one read and one full hash. A missing row, an empty id or a
+ * text that cannot be a password hashes the dummy. Only a caller with the right password learns whether there is an
+ * authenticator app.
  */
 export const verifyPassword = async (
   deps: CredentialDeps,
@@ -56,7 +57,10 @@ export const verifyPassword = async (
 
 const loginOf = (user_id: string, password: string): string => JSON.stringify([user_id, password])
 
-/** Stores the same password under the parameters of now, beside the answer; a full queue leaves it for the next login. */
+/**
+ * Stores the same password under the current parameters, without delaying the answer; if the queue is full, the next
+ * login does it.
+ */
 const rehash = (
   { db, hashing, telemetry }: CredentialDeps,
   user_id: string,
@@ -70,8 +74,8 @@ const rehash = (
 }
 
 /**
- * Sets a password by a one-time enrolment token. Weak passwords are named and keep the token; a repeat of the change
- * that was applied answers success again.
+ * Sets a password by a one-time enrolment token. A weak password is refused with the reasons and keeps the token;
+ * repeating the applied change succeeds again.
  */
 export const setPassword = async (
   deps: CredentialDeps,
@@ -134,10 +138,10 @@ const announce = (tx: Tx, type: string, user_id: string, version: number, { requ
     request_id,
   })
 
-/** `password_version`: of the new password; 0 if it was not changed. */
+/** `password_version`: of the new password; 0 if unchanged. */
 export type ChangeOutcome = { current_is_valid: boolean; violations: PasswordViolation[]; password_version: number }
 
-/** Changes a password that is proved first. A repeat of the change that was applied last answers success again. */
+/** Changes a password after verifying the current one. Repeating the last applied change succeeds again. */
 export const changePassword = async (
   deps: CredentialDeps,
   request: ChangePasswordRequest,

@@ -7,7 +7,7 @@ const MAX_CODE_POINTS = 128
 const MAX_BYTES = 512
 const MIN_SCORE = 3
 
-/** Whether a text can be a password at all: bounded, so that neither hash nor estimator can be kept busy by it. */
+/** Whether a text can be a password at all: bounded, so that it cannot overload the hash or the estimator. */
 export const isPasswordText = (password: string): boolean =>
   password.isWellFormed() &&
   password.length > 0 &&
@@ -15,8 +15,8 @@ export const isPasswordText = (password: string): boolean =>
   [...password].length <= MAX_CODE_POINTS
 
 /**
- * Every rule of the specification that the password breaks, in its order: length, classes, strength. The strength is
- * that of the estimator; its warning, else its suggestion, is the message.
+ * Every rule of the specification that the password breaks, in the specification's order: length, classes, strength.
+ * The estimator rates the strength; its warning, else its suggestion, is the message.
  */
 export const passwordViolations = (password: string, strength: Strength): PasswordViolation[] => {
   const text = password.normalize('NFC')

@@ -3,7 +3,7 @@ import { AppError } from '../../shared/errors.ts'
 
 export type Strength = { score: number; warning: string; suggestion: string; is_breached: boolean }
 export type StrengthQuestion = { password: string; inputs: string[] }
-/** The thread says `ready` once, and then answers one question after the other. */
+/** The thread sends `ready` once, then answers one question after another. */
 export type StrengthAnswer = 'ready' | Strength
 
 const LIMIT_MS = 500
@@ -19,8 +19,8 @@ const unavailable = () =>
   })
 
 /**
- * Estimates passwords in a worker thread, one at a time, each within 500 ms. A thread that takes longer is ended and
- * replaced, and its question refused as unavailable; the questions behind it go to the next thread.
+ * Estimates passwords in a worker thread, one at a time, each within 500 ms. A slower thread is terminated and
+ * replaced, and its question is refused as unavailable; queued questions go to the next thread.
  */
 export const createStrengthEstimator = ({
   file = new URL('./strength.worker.ts', import.meta.url),
@@ -72,7 +72,7 @@ export const createStrengthEstimator = ({
     asked = undefined
     return ended?.terminate()
   }
-  /** A thread that never got ready is tried again with the next question only, so that a broken one does not spin. */
+  /** A thread that never became ready is replaced only at the next question, so that a broken one does not spin. */
   const replace = () => {
     const worked = ready
     void end()
@@ -81,7 +81,7 @@ export const createStrengthEstimator = ({
 
   start()
   return {
-    /** Estimates a password; `inputs` are words that it should not be made of. */
+    /** Estimates a password; `inputs` are words that it should not consist of. */
     estimate: (password: string, inputs: string[]): Promise<Strength> => {
       if (queue.length >= MAX_PENDING) return Promise.reject(unavailable())
       return new Promise((resolve, reject) => {

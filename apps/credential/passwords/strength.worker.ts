@@ -3,7 +3,7 @@ import zxcvbn from 'zxcvbn'
 import { loadBreached } from './breached.ts'
 import type { StrengthAnswer, StrengthQuestion } from './strength.ts'
 
-/** The estimator in a thread of its own: a hostile password may keep this thread busy, never the process. */
+/** The estimator in its own thread: a hostile password may block this thread, never the process. */
 const isBreached = loadBreached((workerData as { breached_file?: string }).breached_file)
 
 /** Its time grows steeply with the length: 72 characters take about 35 ms, 1,024 take a minute. */
@@ -17,7 +17,7 @@ const judge = ({ password, inputs }: StrengthQuestion): StrengthAnswer => {
   return { score, warning: warning ?? '', suggestion: suggestions[0] ?? '', is_breached: isBreached(password) }
 }
 
-// The first answer takes longest: no person waits for it.
+// The first answer takes longest, so it is computed before anyone waits for one.
 judge({ password: 'Tr0mbone-Glacier-Napkin', inputs: [] })
 parentPort?.on('message', (question: StrengthQuestion) => answer(judge(question)))
 answer('ready')

@@ -1,20 +1,20 @@
 import { Secret, TOTP } from 'otpauth'
 
 const PERIOD_S = 30
-/** SHA-1, 6 digits, 30 s (RFC 6238): all that every authenticator app knows. */
+/** SHA-1, 6 digits, 30 s (RFC 6238): the only parameters that every authenticator app supports. */
 const SHAPE = { algorithm: 'SHA1', digits: 6, period: PERIOD_S }
-/** How many steps the clock of a phone may be off, either way. */
+/** How many steps a phone's clock may be off in either direction. */
 const WINDOW = 1
 
 const secretOf = (secret: Buffer) => Secret.fromHex(secret.toString('hex'))
 
-/** The secret as a person types it, and the address that an app reads from a QR code. */
+/** The secret for typing, and the URI that an app reads from a QR code. */
 export const shownForms = (secret: Buffer, issuer: string, label: string) => {
   const totp = new TOTP({ ...SHAPE, issuer, label, secret: secretOf(secret) })
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
 
-/** The time step whose code this is, near the given moment; undefined for any other text. The compare takes constant time. */
+/** The time step of this code, near the given moment; `undefined` for any other text. Compares in constant time. */
 export const stepOf = (secret: Buffer, code: string, now: Date): number | undefined => {
   if (!/^[0-9]{6}$/.test(code)) return undefined
   const timestamp = now.getTime()

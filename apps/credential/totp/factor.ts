@@ -25,7 +25,7 @@ type Deps = { db: Db; clock: Clock; keks: readonly [Kek, ...Kek[]] }
 /** 160 bits, as RFC 4226 recommends. */
 const SECRET_BYTES = 20
 const SETUP_MS = 600_000
-/** Of a million codes three count at a time: so few guesses an hour find one in years. */
+/** Three codes of a million are valid at a time, so finding one takes years at this many guesses an hour. */
 const MOST_FAILURES = 10
 const HOUR_MS = 3_600_000
 const BATCH = 500
@@ -49,7 +49,7 @@ export const readTotp = async ({ db }: Deps, user_id: string) => {
   return { ...(row && { totp: message(row) }), hasPassword: password !== undefined }
 }
 
-/** A new secret. It is kept nowhere: the caller brings it back, sealed, with the first code. */
+/** A new secret. It is not stored: the caller returns it, sealed, with the first code. */
 export const beginTotp = ({ keks, clock }: Deps, { userId, username, issuer }: BeginTotpRequest) => {
   const user_id = personOf(userId)
   const secret = randomBytes(SECRET_BYTES)
@@ -74,7 +74,7 @@ const openSetup = ({ keks, clock }: Deps, user_id: string, text: string): Setup 
   }
 }
 
-/** Makes a set-up the authenticator app of its person, in place of the one before, once a code shows that the app has it. */
+/** Makes a setup the person's authenticator app, replacing the previous one, once a code proves that the app has it. */
 export const setTotp = async (deps: Deps, { userId, setup: text, code }: SetTotpRequest) => {
   const user_id = personOf(userId)
   const setup = openSetup(deps, user_id, text)
@@ -93,8 +93,8 @@ export const setTotp = async (deps: Deps, { userId, setup: text, code }: SetTotp
 }
 
 /**
- * Whether this is a code of the person's app that was not used yet. All codes of one person are judged in turn, by
- * whatever process: of two requests with the same code one wins, and no burst of guesses outruns the lock.
+ * Whether this is an unused code of the person's app. All codes of one person are checked one after another, across
+ * processes. So of two requests with the same code one wins, and no burst of guesses outruns the lock.
  */
 export const verifyTotp = ({ db, clock, keks }: Deps, { userId, code }: VerifyTotpRequest) =>
   db.transaction(async (tx) => {
@@ -114,7 +114,10 @@ export const verifyTotp = ({ db, clock, keks }: Deps, { userId, code }: VerifyTo
     return counted.locked_until === null ? { cause } : { cause, lockedMs: BigInt(HOUR_MS), lockedNow: true }
   })
 
-/** A right code takes no failure back: else a thief of the password would guess on in the shade of the owner. */
+/**
+ * A right code does not reset the failures: otherwise a password thief could keep guessing under cover of the owner's
+ * logins.
+ */
 const countFailure = ({ failures, failures_since }: TotpRow, now: Date) => {
   const recent = failures_since !== null && now.getTime() - new Date(failures_since).getTime() < HOUR_MS
   if (recent && failures + 1 >= MOST_FAILURES)
@@ -127,7 +130,7 @@ export const removeTotp = async ({ db }: Deps, user_id: string) => ({
   removed: (await deleteTotp(db, personOf(user_id))) !== undefined,
 })
 
-/** Seals again under the newest key what an older one sealed: after that the older key can go. */
+/** Reseals with the newest key what an older one sealed, so that the older key can be removed. */
 export const resealTotps = async ({ db, keks }: Deps): Promise<void> => {
   const [{ kek_id, key }] = keks
   for (let rows = await totpsSealedBefore(db, kek_id, BATCH); rows.length > 0; ) {

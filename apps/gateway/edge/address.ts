@@ -2,14 +2,14 @@ import { BlockList, isIP, isIPv4 } from 'node:net'
 import { ConfigError } from '../../shared/config.ts'
 import { addressKey, groupsOf } from '../../shared/web/addresses.ts'
 
-/** The client of a request: its address, and what its limits are counted by (IPv6 by /64). */
+/** The client of a request: its address, and the key that its limits count by (IPv6 by /64). */
 export type ClientAddress = { address: string; key: string }
 
-/** Clients send many requests: what was found for the same spelling is not looked for again. */
+/** Clients send many requests, so the result for each spelling is cached. */
 const MAX_KNOWN = 1000
 const MAX_SPELLING = 200
 
-/** Finds the client's address: the socket's, or behind trusted proxies the right-most entry that none of them wrote. */
+/** Finds the client's address: the socket's, or behind trusted proxies the right-most entry that is not one of them. */
 export const createAddressReader = (trusted: readonly string[]) => {
   const proxies = new BlockList()
   for (const cidr of trusted) addTo(proxies, cidr)
@@ -47,7 +47,10 @@ const addTo = (list: BlockList, cidr: string) => {
   list.addSubnet(address, Number(bits ?? (family === 4 ? 32 : 128)), family === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** One spelling per address: IPv4-mapped ones as IPv4, IPv6 without zone. Undefined for text that is not an address. */
+/**
+ * Returns one spelling per address: IPv4-mapped ones as IPv4, IPv6 without zone. `undefined` for text that is not an
+ * address.
+ */
 const normalize = (text: string): string | undefined => {
   const [address = ''] = text.split('%')
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]

@@ -17,10 +17,10 @@ export type Exchange = {
   request_id: string
   started: number
   endpoint: string
-  /** For the objectives; undefined until the route is known, and for a stream, which has no end to wait for. */
+  /** For the objectives; undefined until the route is known, and for a stream, which has no awaited end. */
   priority: Priority | undefined
   upstream_ms: number
-  /** Whether it counts as in flight: a stream of events does not, once it has begun. */
+  /** Whether it counts as in flight; a stream of events does not, once it has begun. */
   counted: boolean
   /** Undefined if no spans are recorded. */
   span: OpenSpan | undefined
@@ -28,7 +28,7 @@ export type Exchange = {
 
 type Sent = { deps: GatewayDeps; exchange: Exchange }
 
-/** What every answer of the gateway carries: request id, security headers, CORS, the content policy. */
+/** The headers of every answer of the gateway: request id, security headers, CORS, the content policy. */
 const withCommon = ({ deps, exchange }: Sent, own: HeaderList, policy: HeaderList, cors?: HeaderList): HeaderList =>
   own.concat(
     ['x-request-id', exchange.request_id],
@@ -39,7 +39,7 @@ const withCommon = ({ deps, exchange }: Sent, own: HeaderList, policy: HeaderLis
 
 const API_POLICY = apiPolicy(undefined)
 
-/** Writes the head of an upstream's answer, with our headers; a redirect is for clients of the routes that say so. */
+/** Writes the head of an upstream's answer with our headers. Redirects pass only on routes that allow them. */
 export const beginAnswer = (
   sent: Sent,
   upstream: Upstream,
@@ -54,7 +54,7 @@ export const beginAnswer = (
   sent.exchange.res.writeHead(status, withCommon(sent, answerHeaders(headers, upstream), policy))
 }
 
-/** Answers a browser's question before it sends. */
+/** Answers a browser's preflight request. */
 export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => {
   const { req, res } = exchange
   exchange.endpoint = 'preflight'
@@ -78,7 +78,7 @@ export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFi
   res.end(req.method === 'HEAD' ? undefined : bytes)
 }
 
-/** Sends an answer of the gateway's own. */
+/** Sends an answer that the gateway makes itself. */
 export const answerJson = (deps: GatewayDeps, exchange: Exchange, status: number, value: unknown): void => {
   const body = JSON.stringify(value)
   exchange.res.writeHead(
@@ -97,7 +97,7 @@ const headOf = (type: string, body: string): HeaderList => [
   'no-store',
 ]
 
-/** Every refusal is problem+json. After the answer has begun, only breaking it off tells the truth. */
+/** Sends every refusal as problem+json. After the answer has begun, it can only break the answer off. */
 export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unknown): void => {
   const { req, res, request_id } = exchange
   // The client went away: no one is waiting for an answer, and this is no fault.
@@ -111,7 +111,7 @@ export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unkno
   const own = headOf('application/problem+json; charset=utf-8', body)
   if (retry_after_ms !== undefined) own.push('retry-after', String(Math.ceil(retry_after_ms / 1000)))
   for (const [name, value] of Object.entries(headers ?? {})) {
-    // A body that nobody reads would be taken for the next request: below, the connection ends.
+    // An unread body would be taken for the next request, so the connection ends below.
     if (name !== 'connection') own.push(name, value)
   }
   if (!req.complete || headers?.connection) own.push('connection', 'close')

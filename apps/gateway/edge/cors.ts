@@ -7,13 +7,13 @@ const REQUEST_HEADERS =
 const EXPOSED = 'X-CSRF-Token, ETag, Location, Retry-After, X-Request-Id, Idempotency-Replayed'
 const MAX_AGE_S = '600'
 
-/** A path that browsers may ask about before they send. */
+/** Paths for which browsers may send a preflight request. */
 const PREFLIGHT = /^\/(auth\/|v1\/token$|v1\/token\/reauth$|v1\/(?!token)|api\/)/
 export const isPreflightPath = (path: string): boolean => PREFLIGHT.test(path)
 
 /**
- * CORS headers (auth.md 3.3). An origin that is not allowed gets none at all, so a browser shows the page no answer; what
- * it may do is decided by the Origin rule, not here.
+ * CORS headers (auth.md 3.3). An origin that is not allowed gets none at all, so a browser shows the page no answer.
+ * The Origin rule, not this file, decides what the origin may do.
  */
 export const createCors = (origins: Origins, { enabled, credentials }: { enabled: boolean; credentials: boolean }) => {
   const common = (origin: string): HeaderList => [
@@ -32,7 +32,7 @@ export const createCors = (origins: Origins, { enabled, credentials }: { enabled
     'access-control-max-age',
     MAX_AGE_S,
   ]
-  /** Every answer differs by origin, also the one without these headers: caches must know. */
+  /** Every answer varies by origin, even one without these headers, and caches must know. */
   const withVary = (origin: string | undefined, allowed: (origin: string) => HeaderList): HeaderList =>
     enabled && origin !== undefined && origins.isAllowed(origin) ? ['vary', 'Origin', ...allowed(origin)] : VARY
   return {

@@ -10,7 +10,7 @@ const ONCE = new Set(['host', 'authorization', 'content-type', 'content-length',
 
 /**
  * Refuses headers that two parsers could read differently: names with an underscore (some servers read it as a dash),
- * and doubled ones that decide something. On token routes also a doubled Cookie.
+ * and repeated headers that decide something. On token routes also a repeated Cookie.
  */
 export const checkHeaders = (req: IncomingMessage, token_route: boolean): void => {
   const seen = new Set<string>()
@@ -25,9 +25,9 @@ export const checkHeaders = (req: IncomingMessage, token_route: boolean): void =
   const { method = '' } = req
   const { 'content-length': length, 'transfer-encoding': coding, expect } = req.headers
   if (expect !== undefined && expect.toLowerCase() !== '100-continue')
-    throw refused('forbidden_header', 'The only expectation that is met is 100-continue.')
+    throw refused('forbidden_header', 'The only supported expectation is 100-continue.')
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
-    throw refused('forbidden_header', 'The only transfer coding is chunked.', { connection: 'close' })
+    throw refused('forbidden_header', 'The only supported transfer coding is chunked.', { connection: 'close' })
   const has_body = coding !== undefined || (length !== undefined && length !== '0')
   if (has_body && (method === 'GET' || method === 'HEAD' || method === 'OPTIONS')) {
     throw refused('forbidden_header', `A ${method} request has no body.`)
@@ -56,7 +56,7 @@ const FORWARDED = [
   'user-agent',
   'x-csrf-token',
 ]
-/** What signs a webhook. */
+/** The headers that sign a webhook. */
 const FOR_OPERATIONS = ['webhook-id', 'webhook-signature', 'webhook-timestamp', 'x-hub-signature-256']
 const FOR_SESSION = ['cookie', 'origin', 'sec-fetch-site']
 
@@ -64,7 +64,7 @@ const FOR_UPSTREAM: Partial<Record<Upstream, string[]>> = { session: FOR_SESSION
 
 export type Identity = { user_id: string; jwt_payload: string }
 
-/** The headers of the upstream request, made anew from the allow-list: a client cannot speak for the gateway. */
+/** Builds the headers of the upstream request from the allow-list, so that a client cannot speak for the gateway. */
 export const upstreamHeaders = (
   headers: IncomingHttpHeaders,
   more: {
@@ -95,7 +95,7 @@ export const upstreamHeaders = (
   return made
 }
 
-/** The trace that a request belongs to (W3C Trace Context): the caller's, or a new one that starts here, which nobody records. */
+/** Returns the trace that a request belongs to (W3C Trace Context): the caller's, or a new unrecorded one. */
 export const traceOf = (given: string | string[] | undefined): string =>
   isTrace(given) ? given : `00-${hex(random128())}-${hex(random128().subarray(8))}-00`
 
@@ -114,7 +114,7 @@ const NOT_PASSED = new Set([
   'server',
   'x-powered-by',
 ])
-/** Ours to say, whatever an upstream thinks. */
+/** Only the gateway sets these, whatever an upstream sends. */
 const OURS =
   /^(access-control-|strict-transport-security$|x-frame-options$|x-content-type-options$|referrer-policy$|cross-origin-|content-security-policy$|x-request-id$|vary$)/
 
@@ -136,7 +136,10 @@ export type HeaderList = string[]
 
 const MAX_REMEMBERED = 256
 const decided = new Map<string, boolean>()
-/** Whether a header of an upstream is passed on. Upstreams send the same few names with every answer. */
+/**
+ * Whether a header of an upstream is passed on. Upstreams send the same few names with every answer, so results are
+ * cached.
+ */
 const isPassed = (name: string): boolean => {
   let passed = decided.get(name)
   if (passed === undefined) {
@@ -146,7 +149,7 @@ const isPassed = (name: string): boolean => {
   return passed
 }
 
-/** What of an upstream's answer goes to the client; `set-cookie` from session alone. */
+/** Returns the headers of an upstream's answer that go to the client; `set-cookie` only from session. */
 export const answerHeaders = (
   headers: Record<string, string | string[] | undefined>,
   upstream: Upstream,
@@ -165,7 +168,7 @@ export const answerHeaders = (
 
 const API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
-/** The security headers of every answer but the content policy. HSTS means something over https only. */
+/** The security headers of every answer, except the content policy. HSTS has meaning only over https. */
 export const createSecurityHeaders = (public_origin: string): HeaderList => [
   'x-content-type-options',
   'nosniff',

@@ -12,9 +12,9 @@ import type { Exchange } from './answers.ts'
 
 export const AUTH_BODY = 16_384
 
-/** Seats that only known devices take: a flood of strangers leaves room for those who belong here. */
+/** Seats reserved for known devices, so that a flood of strangers leaves room for them. */
 const KNOWN_SEATS = 2
-/** How much of the average the latest login is. */
+/** The weight of the latest login in the average. */
 const LATEST = 0.2
 
 /** Limits of routes without sign-in. The body of a login is read for its name; the same bytes are passed on. */
@@ -41,7 +41,7 @@ export const chargeOpenRoute = async (
   refuseLongBody(req, AUTH_BODY)
   const body = await readBody(req, AUTH_BODY)
   const login = readLogin(body)
-  // Polls are many by their nature: they leave the refreshes of those beside them alone.
+  // Polls are frequent by nature; they must not use up the refreshes of their neighbors.
   const renewal = login.polls ? 'machine' : 'refresh'
   if (route.class === 'token' && login.username === undefined) await guard.charge(renewal, [by(renewal)])
   else await chargeLogin(deps, exchange, login, address)
@@ -51,8 +51,8 @@ export const chargeOpenRoute = async (
 type Login = { username: string | undefined; device_token: string | undefined; polls: boolean }
 
 /**
- * Charges one attempt. A device that has signed in with this name before has a bucket of its own and no other: no one
- * can use up its attempts from elsewhere. All others share those of the name and of their address.
+ * Charges one attempt. A device that has signed in with this name before has only its own bucket, so no one else can
+ * use up its attempts. All others share the buckets of the name and of their address.
  */
 const chargeLogin = async (deps: GatewayDeps, { req, res }: Exchange, login: Login, address: string): Promise<void> => {
   const { guard, limits, nameOf } = deps
@@ -64,7 +64,7 @@ const chargeLogin = async (deps: GatewayDeps, { req, res }: Exchange, login: Log
   return guard.charge('login', [{ key: `login_ip:${address}`, rate: limits.login_ip }, ...by_name], address)
 }
 
-/** The id of the device if its token is ours and for this name, wherever the mode of the login keeps the token. */
+/** Returns the id of the device if its token is ours and for this name, wherever the login mode keeps the token. */
 const knownDevice = ({ devices }: GatewayDeps, { headers }: IncomingMessage, { device_token }: Login, name: string) => {
   const kept = [device_token, ...[true, false].map((secure) => onlyCookie(headers.cookie, deviceCookie(secure)))]
   for (const token of kept) {
@@ -75,8 +75,8 @@ const knownDevice = ({ devices }: GatewayDeps, { headers }: IncomingMessage, { d
 }
 
 /**
- * Admits so many logins and tells the others at once that it is busy. In a flood most would hear it from credential
- * in the end, after limits, look-ups and connections that slow down everyone who is signed in.
+ * Admits a bounded number of logins and tells the others at once that it is busy. In a flood, credential would refuse
+ * most of them anyway, after limits, look-ups and connections that slow down everyone who is signed in.
  */
 const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse, known: boolean): void => {
   if (logins.under_way >= config.GATEWAY__LOGIN__AT_ONCE + (known ? KNOWN_SEATS : 0)) throw loginBusy(logins.average_ms)
@@ -105,7 +105,7 @@ const refuseMediaType = (req: IncomingMessage) => {
   throw new AppError('validation_error', 'unsupported_media_type', 'This content type is not accepted here.')
 }
 
-/** The name and the device of a login, as far as the body can be read; session refuses what is not valid. */
+/** Reads the name and the device of a login, as far as the body can be read; session refuses invalid bodies. */
 const readLogin = (body: Buffer): Login => {
   const none = { username: undefined, device_token: undefined, polls: false }
   try {

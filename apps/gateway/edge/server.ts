@@ -23,7 +23,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
 const API_BODY = 1_048_576
 
-/** The public listener: every request goes through the same checks in the same order (auth.md 6). */
+/** The public listener: every request passes the same checks in the same order (auth.md 6). */
 export const createGateway = (deps: GatewayDeps) => {
   const { pressure, telemetry } = deps
   const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
@@ -72,13 +72,13 @@ export const createGateway = (deps: GatewayDeps) => {
       keepAliveTimeout: 75_000,
       connectionsCheckingInterval: 5000,
       insecureHTTPParser: false,
-      // Asked below, so that its lack is answered in our words.
+      // Checked below, so that a missing header is answered in our format.
       requireHostHeader: false,
       rejectNonStandardBodyWrites: false,
     },
     begin,
   )
-  // Node would answer what else is expected than `100-continue` in words of its own.
+  // Node would answer any other expectation than `100-continue` in its own format.
   server.on('checkExpectation', begin)
   server.on('clientError', refuseMalformed)
   return server
@@ -89,7 +89,7 @@ const uncount = ({ pressure }: GatewayDeps, exchange: Exchange): void => {
   exchange.counted = false
 }
 
-/** What Node's parser refuses: answered in our words where that is still possible, and the connection ends. */
+/** Answers requests that Node's parser refuses in our format, if that is still possible, then ends the connection. */
 const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [status, code, text]: [number, CodeOf<'validation_error'>, string] =
@@ -108,7 +108,7 @@ const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => 
 
 const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   const { req } = exchange
-  // What is older knows neither hosts nor the lengths by which two parsers agree where a request ends.
+  // Older versions have neither hosts nor the length rules by which two parsers agree where a request ends.
   if (req.httpVersion !== '1.1') throw otherVersion()
   if (!req.headers.host) throw hostMissing()
   let target: Target
@@ -155,7 +155,7 @@ const methodNotAllowed = (allow: string[]) =>
     headers: { allow: allow.join(', ') },
   })
 
-/** The checks of one route, then its upstream. */
+/** Runs the checks of one route, then calls its upstream. */
 const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target, match: Match): Promise<void> => {
   const { req } = exchange
   const { route } = match
@@ -183,8 +183,8 @@ const parentOf = ({ headers: { traceparent } }: IncomingMessage): string | undef
   isTrace(traceparent) ? traceparent : undefined
 
 /**
- * Runs with a seat at the upstream of the route, which is taken before Redis is asked: whoever finds neither a seat nor
- * room to wait costs no more than the check of a token. A stream stays for minutes: it has connections of its own instead.
+ * Runs with a seat at the route's upstream, taken before Redis is asked: a request with neither a seat nor room to wait
+ * costs no more than the check of a token. A stream lasts for minutes, so it has its own connections instead.
  */
 const seated = async (
   { proxy }: GatewayDeps,
@@ -206,7 +206,7 @@ const seated = async (
 }
 
 const unknownParameter = () =>
-  new AppError('validation_error', 'schema_violation', 'This takes no query parameters.', {
+  new AppError('validation_error', 'schema_violation', 'This endpoint takes no query parameters.', {
     hint: 'Send the path alone.',
   })
 
@@ -219,10 +219,10 @@ const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
 const SCIM_BODY = 262_144
 const bodyOfAuth = ({ path }: Route) => (path.startsWith('/scim/') ? SCIM_BODY : AUTH_BODY)
 
-/** Who sent the request, and its body if it was read for a check. */
+/** The sender of a request, and its body if a check has read it. */
 type Sender = { client: ClientAddress; claims?: AccessClaims; body?: Buffer | undefined }
 
-/** The answer of the gateway itself, or of the upstream. */
+/** Sends the gateway's own answer, or the upstream's. */
 const serve = async (
   deps: GatewayDeps,
   exchange: Exchange,
@@ -272,7 +272,7 @@ const serve = async (
   }
 }
 
-/** Milliseconds that the upstream has for its answer: what our checks took is gone. */
+/** Milliseconds that the upstream has for its answer, less the time that our checks took. */
 const leftOf = ({ config }: GatewayDeps, { started }: Exchange): number =>
   Math.max(1, Math.floor(config.GATEWAY__UPSTREAM__REPLY_MS - (performance.now() - started)))
 

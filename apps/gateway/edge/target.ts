@@ -5,7 +5,7 @@ export type Target = { path: string; segments: string[]; query: string }
 
 const MAX_PATH = 2048
 export const MAX_QUERY = 8192
-/** Characters that a path may hold as they are (RFC 3986 pchar without percent sequences). */
+/** Characters that a path may hold unescaped (RFC 3986 pchar without percent sequences). */
 const RAW = /^[A-Za-z0-9\-._~:@!$&'()*+,;=]*$/
 /** Characters that a percent sequence may stand for: none that could change where a path leads. */
 const ENCODED = /^[A-Za-z0-9\-_~:@!$&'()*+,;=]$/
@@ -14,8 +14,8 @@ const QUERY = /^(?:[A-Za-z0-9\-._~:@!$&'()*+,;=/?[\]|]|%[0-9A-Fa-f]{2})*$/
 const bad = (detail: string) => new AppError('validation_error', 'bad_path', detail)
 
 /**
- * Reads a request target by the path rules of auth.md 6. What two parsers could read differently is refused: other
- * forms than `/path?query`, empty and dot segments, backslashes, raw non-ASCII, and percent sequences of anything but
+ * Parses a request target by the path rules of auth.md 6. It refuses whatever two parsers could read differently: forms
+ * other than `/path?query`, empty and dot segments, backslashes, raw non-ASCII, and percent sequences of anything but
  * harmless characters.
  */
 export const parseTarget = (url: string): Target => {
@@ -30,7 +30,7 @@ export const parseTarget = (url: string): Target => {
   if (!path.startsWith('/')) throw bad('The request target must be a path.')
   if (!QUERY.test(query)) throw bad('The query holds characters that must be percent-encoded.')
   const parts = path.slice(1).split('/')
-  // A trailing slash is a path of its own, which no route has; an empty segment inside is refused.
+  // A path with a trailing slash is a different path, which no route has; an empty segment inside is refused.
   const segments = parts.map((part, at) => {
     if (part === '' && at < parts.length - 1) throw bad('The path has an empty segment.')
     return decodeSegment(part)

@@ -1,9 +1,9 @@
-/** Reads that begin in one turn of the event loop. */
+/** How many reads begin in one turn of the event loop. */
 const MOST = 8
 
 /**
- * Bounds the reads that begin in one turn of the event loop: the others wait for the next turns, in their order. An
- * answer for someone who stops or decides is then handled after a few reads, not after hundreds that came at once.
+ * Bounds the reads that begin in one turn of the event loop; the others wait for the next turns, in order. Someone who
+ * stops or decides then gets an answer after a few reads, not after hundreds that came at once.
  */
 export const createTurns = (most = MOST) => {
   const waiting: (() => void)[] = []

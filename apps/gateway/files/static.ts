@@ -23,7 +23,7 @@ export const CONSOLE_POLICY = [
   'trusted-types signalbox-worker',
 ].join('; ')
 
-/** What the service worker itself may do: no script of another, and requests to us alone. */
+/** The policy of the service worker itself: no foreign scripts, and requests to us alone. */
 const WORKER_POLICY = "default-src 'none'; connect-src 'self'"
 
 const TYPES: Record<string, string> = {
@@ -42,22 +42,22 @@ const TYPES: Record<string, string> = {
 }
 const COMPRESSED = /^(text\/|application\/(json|manifest|wasm)|image\/svg)/
 const CHECK_MS = 1000
-/** The console's page in each language; English is also for those who read neither. */
+/** The console's page in each language; readers of neither language get English. */
 const PAGES: Record<string, string> = { en: '/index.html', de: '/index.de.html' }
-/** Prefixes that never answer the console's page, in any case of letters. */
+/** Prefixes that never answer with the console's page, in upper or lower case. */
 const RESERVED = new Set(['api', 'auth', 'v1', 'internal', 'docs', 'assets', 'health', '.well-known'])
 
 export type StaticFile = {
   headers: Record<string, string>
   bytes: Buffer
   gzip: Buffer | undefined
-  /** The content policy of a page or of the service worker; other files without one get that of API answers. */
+  /** The content policy of a page or of the service worker; files without one get the policy of API answers. */
   policy: string | undefined
 }
 
 /**
- * The console as files in memory. Only files that the build made are served, by their exact path; a page path of the
- * console answers index.html. A new build is taken up within a second.
+ * The console as files in memory. Only files of the build are served, by their exact path; a page path of the console
+ * answers index.html. A new build is picked up within a second.
  */
 export const createStaticFiles = (dir: string, meta: Record<string, string>) => {
   let files = new Map<string, StaticFile>()
@@ -84,7 +84,7 @@ export const createStaticFiles = (dir: string, meta: Record<string, string>) => 
   const pageFor = (headers: IncomingHttpHeaders) =>
     files.get(PAGES[languageOf(headers)] ?? '') ?? files.get('/index.html')
 
-  /** The file of a path, or the console's page in the reader's language when a browser asks for one of its routes. */
+  /** Returns the file of a path, or the console's page in the reader's language if a browser asks for a route of it. */
   return async (
     path: string,
     segments: readonly string[],
@@ -94,13 +94,13 @@ export const createStaticFiles = (dir: string, meta: Record<string, string>) => 
     if (path === '/') return pageFor(headers)
     const exact = files.get(path)
     if (exact) return exact
-    // The console has a page of this very path; what is below it is asked by machines.
+    // The console has a page at this exact path; only machines request the paths below it.
     const reserved = path !== '/health' && RESERVED.has((segments[0] ?? '').toLowerCase())
     return !reserved && headers.accept?.includes('text/html') ? pageFor(headers) : undefined
   }
 }
 
-/** The language that the reader has chosen in the console, else the one that the browser prefers. */
+/** Returns the language that the reader has chosen in the console, else the one that the browser prefers. */
 const languageOf = (headers: IncomingHttpHeaders): string => {
   const chosen = onlyCookie(headers.cookie, 'language')
   if (chosen !== undefined && Object.hasOwn(PAGES, chosen)) return chosen
@@ -120,7 +120,7 @@ const readFiles = async (dir: string, meta: Record<string, string>): Promise<Map
   return files
 }
 
-/** A file in memory with its headers; `policy` is the content policy when it is a page. */
+/** Returns a file in memory with its headers; `policy` is the content policy if it is a page. */
 export const fileOf = (path: string, bytes: Buffer, page_policy = CONSOLE_POLICY): StaticFile => {
   const type = TYPES[path.slice(path.lastIndexOf('.') + 1)] ?? 'application/octet-stream'
   const html = path.endsWith('.html')
@@ -141,7 +141,7 @@ export const fileOf = (path: string, bytes: Buffer, page_policy = CONSOLE_POLICY
 const escaped = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-/** Writes the values of `<meta name="signalbox-…">` into the page, adding the tags that it lacks. */
+/** Writes the values of `<meta name="signalbox-…">` into the page, adding missing tags. */
 const withMeta = (bytes: Buffer, meta: Record<string, string>): Buffer => {
   let html = bytes.toString('utf8')
   for (const [name, value] of Object.entries(meta)) {

@@ -2,14 +2,14 @@ import { TOKEN_KINDS } from '../../shared/jwt/claims.ts'
 
 const CAP = 100_000
 const SWEEP_MS = 30_000
-/** How long a denial must be remembered: the life of an access token and the spread of clocks. */
+/** How long a denial must be remembered: the life of an access token plus the spread of clocks. */
 export const DENY_MS = 960_000
 
 type DenylistDeps = { onDenied?: (session_id: string) => void; onDropped?: () => void }
 
 /**
- * Revoked sessions as this process knows them, for the time that Redis is away. Revoked is final, so order and repeats
- * do not matter. Bounded: above the cap the oldest goes.
+ * The revoked sessions that this process knows, for the time that Redis is away. Revocation is final, so order and
+ * repeats do not matter. Bounded: above the cap the oldest entry is dropped.
  */
 export const createDenylist = ({ onDenied, onDropped }: DenylistDeps = {}) => {
   const until = new Map<string, number>()

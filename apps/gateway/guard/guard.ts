@@ -30,10 +30,10 @@ export type GuardDeps = {
 }
 
 const MAX_BLOCKED = 10_000
-/** Unseen tokens of one blocked address that are verified in a second. */
+/** How many unseen tokens of one blocked address are verified per second. */
 const MAX_LOOKS = 200
 
-/** An address with too many refused tokens, and how often it was looked at in this second all the same. */
+/** An address with too many refused tokens, and how many of its tokens were still verified in this second. */
 type Block = { until: number; second: number; looked: number }
 
 const mayLook = (block: Block): boolean => {
@@ -43,7 +43,7 @@ const mayLook = (block: Block): boolean => {
   return block.looked <= MAX_LOOKS
 }
 
-/** Addresses with too many refused tokens; the oldest block gives way when there are too many. */
+/** Addresses with too many refused tokens; above the cap the oldest block is dropped. */
 const createBlocks = () => {
   const blocked = new Map<string, Block>()
   return {
@@ -60,7 +60,7 @@ const createBlocks = () => {
   }
 }
 
-/** The checks between the route and the upstream, in the order of auth.md 6. Each throws the refusal it comes to. */
+/** The checks between the route and the upstream, in the order of auth.md 6. Each throws its refusal. */
 export const createGuard = (deps: GuardDeps) => {
   const { limits, nameOf, redisGate, localLimits, denylist } = deps
   const blocks = createBlocks()
@@ -70,7 +70,7 @@ export const createGuard = (deps: GuardDeps) => {
     return rateLimited(wait_ms)
   }
 
-  /** Charges limits by address or name; by half of them in this process alone while Redis is away. */
+  /** Charges limits by address or name. While Redis is away it charges half of them, in this process alone. */
   const charge = async (limit: string, buckets: Bucket[], block?: string): Promise<void> => {
     const verdict = await redisGate.limit(buckets, block)
     deps.onFallback(verdict === undefined)
@@ -78,7 +78,7 @@ export const createGuard = (deps: GuardDeps) => {
     if (wait !== undefined) throw limited(limit, wait)
   }
 
-  /** Counts a refused token; of an address with too many, the next refused ones are told so. */
+  /** Counts a refused token. An address with too many is blocked: its next refused tokens are rate limited. */
   const noteFailure = async ({ key }: ClientAddress) => {
     const buckets = [{ key: `failed:${nameOf(`address:${key}`)}`, rate: limits.failed_tokens }]
     const verdict = await redisGate.limit(buckets)
@@ -87,9 +87,9 @@ export const createGuard = (deps: GuardDeps) => {
   }
 
   /**
-   * Verifies the bearer. Only a refused token meets the block of its address, for those beside it are its neighbors'. A
-   * blocked address makes us look at so many unseen tokens a second and no more, except on routes that stop something.
-   * A missing bearer is no failure to count: it is no guess.
+   * Verifies the bearer. The block of an address applies only to refused tokens, because its other tokens are its
+   * neighbors'. A blocked address gets at most MAX_LOOKS unseen tokens verified per second, except on routes that stop
+   * something. A missing bearer is no guess, so it does not count as a failure.
    */
   const authenticate = async (req: IncomingMessage, address: ClientAddress, { kind }: Route): Promise<AccessClaims> => {
     const token = bearerOf(req)
@@ -109,10 +109,13 @@ export const createGuard = (deps: GuardDeps) => {
     throw limited('failed_tokens', (block?.until ?? 0) - performance.now())
   }
 
-  /** Limits and revocation in one trip to Redis; while it is away what this process knows, by kind of action. */
+  /**
+   * Checks limits and revocation in one round trip to Redis. While Redis is away, local knowledge decides, by kind of
+   * action.
+   */
   const pass = async (route: Route, claims: AccessClaims): Promise<void> => {
     const { sub: user_id, session_id } = claims
-    // Stopping has a bucket of its own: whoever used up the other may still stop things.
+    // Stopping has a separate bucket: a user who used up the other one may still stop things.
     const rate = claims.cm === 'machine' ? limits.machine : limits.api
     const bucket = { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate }
     if (isEnrolling(claims) && !route.enrols) throw factorRequired()
@@ -128,7 +131,7 @@ export const createGuard = (deps: GuardDeps) => {
     if (wait !== undefined) throw limited('api', wait)
   }
 
-  /** Origin rule and CSRF token of unsafe requests of cookie sessions. */
+  /** Applies the Origin rule and checks the CSRF token on unsafe requests of cookie sessions. */
   const refuseForgery = (req: IncomingMessage, claims: AccessClaims): void => {
     if (claims.cm !== 'cookie' || req.method === 'GET' || req.method === 'HEAD') return
     const { origin, 'sec-fetch-site': site } = req.headers
@@ -144,7 +147,7 @@ export const createGuard = (deps: GuardDeps) => {
 }
 export type Guard = ReturnType<typeof createGuard>
 
-/** The token of the one Authorization header; its scheme's case does not matter. */
+/** Returns the token of the one Authorization header; its scheme's case does not matter. */
 const bearerOf = (req: IncomingMessage): string | undefined => {
   const value = req.headers.authorization
   if (value === undefined) {

@@ -15,8 +15,8 @@ const OPEN_MS = 1000
 const FAILURES = 5
 
 /**
- * The gateway's view of Redis. While it is away every call answers `undefined` at once: after five failures in a row
- * nobody asks for a second.
+ * The gateway's view of Redis. While it is away every call returns `undefined` at once: after five failures in a row no
+ * call tries Redis for a second.
  */
 export const createRedisGate = (
   redis: Redis,
@@ -51,7 +51,7 @@ export const createRedisGate = (
       const keys = [`${prefix}lim:block:${block}`, ...buckets.map(({ key }) => `${prefix}lim:${key}`)]
       return ask(() => scripts.limit(keys, [0, ...buckets.flatMap(({ rate }) => rateArguments(rate))]))
     },
-    /** Limits, the denylist, the user's revoked-before and the session's ended tokens in one trip. */
+    /** Limits, the denylist, the user's revoked-before and the session's ended tokens in one round trip. */
     gate: ({ bucket, claims: { sub: user_id, session_id, iat, auth_time, jti } }: GateInput) => {
       const keys = [
         `${prefix}lim:${bucket.key}`,
@@ -68,7 +68,7 @@ export type RedisGate = ReturnType<typeof createRedisGate>
 
 const MAX_LOCAL = 50_000
 
-/** Limits of this process alone, at half the rate, for the time that Redis is away. */
+/** Limits of this process alone, at half the rate, for use while Redis is away. */
 export const createLocalLimits = (monotonic: () => number = () => performance.now()) => {
   const arrivals = new Map<string, number>()
   /** Milliseconds to wait; undefined if the request may pass. */

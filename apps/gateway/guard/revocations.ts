@@ -17,8 +17,8 @@ export type FeedOptions = {
 
 /**
  * Follows the stream AUTH with an ordered consumer, from 16 minutes back: no older event can name a token that is still
- * alive. After each reconnect it reads those minutes again, so that no event is missed. `isLive` is true from the moment
- * when all of the past is read until the connection breaks.
+ * alive. After each reconnect it reads those minutes again, so that no event is missed. `isLive` is true from the
+ * moment the past is fully read until the connection breaks.
  */
 export const startFeed = ({ url, prefix, log, onSession, onKey }: FeedOptions) => {
   let stopped = false
@@ -75,7 +75,7 @@ export const startFeed = ({ url, prefix, log, onSession, onKey }: FeedOptions) =
         }
         await follow(connection)
       } catch (error) {
-        if (!stopped) log.debug({ err: error }, 'the revocation feed is not there yet')
+        if (!stopped) log.debug({ err: error }, 'the revocation feed does not exist yet')
       }
       live = false
       if (connection?.isClosed()) connection = undefined

@@ -13,7 +13,7 @@ const SPARE_CONNECTIONS = 8
 
 export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>
 export type ProxySettings = {
-  /** Milliseconds to connect, and until the answer begins and between two pieces of it. */
+  /** Milliseconds to connect, until the answer begins, and between two pieces of it. */
   connect_ms: number
   reply_ms: number
   seats: BySeated
@@ -25,12 +25,12 @@ export type UpstreamRequest = {
   path: string
   headers: Record<string, string>
   body: Buffer | Readable | null
-  /** A stream of events: no time between two pieces is too long. */
+  /** A stream of events: the time between two pieces is not limited. */
   endless: boolean
-  /** A stopping act: it is tried also while the breaker of its upstream is open. */
+  /** A stopping act: it is tried even while the breaker of its upstream is open. */
   insist: boolean
 }
-/** Where the answer goes. `begin` writes its head; what it throws refuses the answer as a whole. */
+/** Where the answer goes. `begin` writes its head; if it throws, the whole answer is refused. */
 export type Sink = { res: ServerResponse; begin: (status: number, headers: UpstreamHeaders) => void }
 
 /**
@@ -63,7 +63,7 @@ export const createProxy = (
       ]),
     ) as Record<keyof Upstreams, Pool>
   const pools = open(connections)
-  // A stream holds its connection for minutes: it must not be one that another request waits for.
+  // A stream holds its connection for minutes, so it must not take one that another request waits for.
   const streams = open(null)
   const measured = measureSeats(telemetry)
   const seated = Object.fromEntries(
@@ -72,12 +72,15 @@ export const createProxy = (
   measured.watch(Object.values(seated))
 
   return {
-    /** Who may call each upstream now: taken before `pass` and given back after it, but by streams and exempt routes. */
+    /**
+     * Who may call each upstream now: a seat is taken before `pass` and given back after it, except by streams and
+     * exempt routes.
+     */
     seats: seated,
     /**
-     * Sends one request and its answer on; resolves when all of it is written or the client went away. Refused or cut
-     * connections are 502, a missing answer is 504. An answer that breaks off breaks ours off: half must not look whole.
-     * While the upstream fails again and again, 503 at once.
+     * Forwards one request and its answer; resolves when all of it is written or the client went away. A refused or cut
+     * connection is 502, a missing answer is 504. If the answer breaks off, ours does too: half must not look whole.
+     * While the upstream keeps failing, it answers 503 at once.
      */
     pass: (upstream: keyof Upstreams, request: UpstreamRequest, sink: Sink): Promise<void> =>
       new Promise((resolve, reject) => {
@@ -127,7 +130,7 @@ const createPassing = (
     controller?.abort(new Error('the client went away'))
     resolve()
   }
-  // A refusal of ours, such as a body that grew too long, is no verdict on the upstream.
+  // Our own refusal, such as a body that grew too long, says nothing about the upstream.
   const fail = (error: unknown, late = false) => {
     if (over) return
     finish()
@@ -135,7 +138,7 @@ const createPassing = (
     if (res.headersSent) res.destroy()
     reject(failureOf(error, upstream, late))
   }
-  // Counts waiting for a connection too, which undici's own time-out does not.
+  // Includes the wait for a connection, which undici's own timeout does not.
   const timer = setTimeout(() => {
     const error = new Error('the answer did not begin in time')
     fail(error, true)
@@ -145,7 +148,7 @@ const createPassing = (
   return {
     onRequestStart: (given) => {
       controller = given
-      if (over) given.abort(new Error('nobody waits for this any more'))
+      if (over) given.abort(new Error('the caller no longer waits for this'))
     },
     onResponseStart: (given, status, headers) => {
       if (over || status < 200) return
@@ -206,14 +209,14 @@ const hasBody = ({ headers: { 'content-length': length, 'transfer-encoding': enc
 
 const SMALL_BYTES = 65_536
 
-/** The body to send on: null when there is none, read whole when it says that it is small, else as a stream. */
+/** Returns the body to send: null if there is none, read whole if its stated length is small, else a stream. */
 export const bodyOf = (req: IncomingMessage, limit: number): Promise<Buffer> | Readable | null => {
   if (!hasBody(req)) return null
   const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
   return length <= SMALL_BYTES ? readBody(req, limit) : limitedBody(req, limit)
 }
 
-/** The body as a stream that fails once it is longer than it may be. */
+/** Returns the body as a stream that fails once it exceeds the limit. */
 const limitedBody = (req: IncomingMessage, limit: number): Readable => {
   let size = 0
   const counter = new Transform({

@@ -3,7 +3,7 @@ import { AppError } from '../../shared/errors.ts'
 import { PRIORITIES } from '../../shared/process/priority.ts'
 import type { MetricName, Telemetry } from '../../shared/telemetry.ts'
 
-/** The classes that take seats, highest first; a class is known by its place here. */
+/** The classes that take seats, highest first; a class is known by its index here. */
 export const SEATED = PRIORITIES.filter((priority) => priority !== 'exempt')
 export type Seated = (typeof SEATED)[number]
 export type BySeated = Record<Seated, number>
@@ -12,7 +12,7 @@ export const SEATS: BySeated = { stop: 12, enter: 16, decide: 24, write: 24, rea
 export const QUEUES: BySeated = { stop: 64, enter: 64, decide: 128, write: 64, read: 88, batch: 8 }
 const LONGEST_MS: BySeated = { stop: 2000, enter: 2000, decide: 2000, write: 1000, read: 1000, batch: 250 }
 
-/** What a class is refused with, before the time to wait. */
+/** The refusal message of each class, followed by the time to wait. */
 const REFUSALS: Record<Seated, string> = {
   stop: 'Too many people are stopping operations right now.',
   enter: 'Too many people are signing in right now. Deciding and stopping still work.',
@@ -32,30 +32,30 @@ export type SeatOptions = {
 type Waiter = { flow: string; start: (seat: number) => void; refuse: () => void }
 type Line = { flows: Map<string, Waiter[]>; length: number; most: number; seats: number; average_ms: number }
 
-/** How much of the average the latest request is. */
+/** The weight of the latest request in the average. */
 const LATEST = 0.1
 
 /**
- * By place in `SEATED`: the seats of each class, those taken, the requests that sit (anywhere), and the queue. `readers`
- * has the reads that sit, by flow.
+ * By index in `SEATED`: the seats of each class, those taken, the requests seated (anywhere), and the queue. `readers`
+ * holds the seated reads, by flow.
  */
 type Room = { seats: number[]; used: number[]; sitting: number[]; lines: Line[]; readers: Map<string, number> } & Pick<
   SeatOptions,
   'onRefused' | 'onWaited'
 >
 
-/** While a stop or a decision takes longer than this, so few reads run beside it, and one of each other reader. */
+/** While a stop or a decision takes longer than this, only this many reads run beside it, plus one per other reader. */
 const SLOW_MS = 250
 const READS_BESIDE_SLOW = 3
 const WRITE = SEATED.indexOf('write')
 const READ = SEATED.indexOf('read')
 
 /**
- * The seats at one upstream. A class takes a free seat of its own or of a class below, never of one above: each row is
- * a reserve, so readers cannot keep out those who decide. Who finds none waits in a short queue. Its flows (people,
- * addresses) are served in turn and the longest flow gives way when it is full; all else is refused at once. Seats
- * divide connections, not processors: where a stop or a decision is slow, reads beside it become few. A reader who has
- * none running still gets a seat, so that one person's many requests make nobody else wait.
+ * The seats at one upstream. A class takes a free seat of its own or of a lower class, never of a higher one: each row
+ * is a reserve, so readers cannot keep out those who decide. A request without a seat waits in a short queue. The queue
+ * serves its flows (people, addresses) in turn, and the longest flow gives way when it is full; all else is refused at
+ * once. Seats divide connections, not processors: while a stop or a decision is slow, few reads run beside it. A reader
+ * with no read running still gets a seat, so that one person's many requests make nobody else wait.
  */
 export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: SeatOptions = {}) => {
   const seats = SEATED.map((priority) => own_seats?.[priority] ?? SEATS[priority])
@@ -67,13 +67,13 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
   })
   const room: Room = { seats, used, sitting: SEATED.map(() => 0), lines, readers: new Map(), onRefused, onWaited }
   return {
-    /** A seat, at once if one is free; throws or rejects with 503 `overloaded`. */
+    /** Takes a seat, at once if one is free; throws or rejects with 503 `overloaded`. */
     take: (priority: Seated, flow: string, res: ServerResponse): number | Promise<number> => {
       const place = SEATED.indexOf(priority)
       const seat = freeFor(room, place, flow)
       return seat < 0 ? wait(room, place, flow, res) : sit(room, place, flow, seat)
     },
-    /** Gives a seat back that was held so long. */
+    /** Gives a seat back after `held_ms`. */
     leave: (priority: Seated, flow: string, seat: number, held_ms: number): void => {
       const place = SEATED.indexOf(priority)
       const line = lines[place] as Line
@@ -112,7 +112,7 @@ const givesRoom = (room: Room, place: number, flow: string): boolean => {
   return reads >= READS_BESIDE_SLOW && hasSlow(room)
 }
 
-/** A free seat for a request of a class and flow; -1 if there is none. */
+/** Returns a free seat for a request of a class and flow; -1 if there is none. */
 const freeFor = (room: Room, place: number, flow: string): number => {
   if (givesRoom(room, place, flow)) return -1
   const { seats, used } = room
@@ -126,14 +126,17 @@ const refuse = (room: Room, place: number, flow: string): AppError => {
   return overloadedBy(priority, retryMs(expectedMs(room, place, flow), priority))
 }
 
-/** Who gives way in a full queue: the last of the flow that holds most of it, if that is not the newcomer's. */
+/**
+ * Returns who gives way in a full queue: the last of the flow with the most entries, unless that is the newcomer's
+ * flow.
+ */
 const givesWay = ({ flows }: Line, flow: string): Waiter | undefined => {
   let longest: Waiter[] = []
   for (const waiters of flows.values()) if (waiters.length > longest.length) longest = waiters
   return longest.length > (flows.get(flow)?.length ?? 0) + 1 ? longest.at(-1) : undefined
 }
 
-/** Whether a newcomer's turn would come in time, and there is a place to wait for it. */
+/** Whether a newcomer's turn would come in time, and the queue has room for it. */
 const hasRoom = (room: Room, place: number, flow: string): boolean => {
   if (expectedMs(room, place, flow) > LONGEST_MS[SEATED[place] as Seated]) return false
   const line = room.lines[place] as Line
@@ -180,12 +183,12 @@ const wait = (room: Room, place: number, flow: string, res: ServerResponse): Pro
   })
 }
 
-/** Gives free seats to who waits for one, the highest class first; its flows are served in turn. */
+/** Gives free seats to waiting requests, the highest class first; its flows are served in turn. */
 const pass = (room: Room): void => {
   for (const [place, { flows }] of room.lines.entries()) while (flows.size > 0 && serve(room, place, flows)) {}
 }
 
-/** Gives a seat to the first flow that may have one; whether there was one. */
+/** Gives a seat to the first flow that may have one; returns whether there was one. */
 const serve = (room: Room, place: number, flows: Line['flows']): boolean => {
   for (const [flow, waiters] of flows) {
     const seat = freeFor(room, place, flow)
@@ -198,7 +201,7 @@ const serve = (room: Room, place: number, flows: Line['flows']): boolean => {
   return false
 }
 
-/** Milliseconds until a newcomer's turn: its flow's waiters and as many of each other flow go first. */
+/** Milliseconds until a newcomer's turn: its flow's waiters and as many of every other flow go first. */
 const expectedMs = (room: Room, place: number, flow: string): number => {
   const { flows, average_ms, seats } = room.lines[place] as Line
   const turns = ((flows.get(flow)?.length ?? 0) + 1) * (flows.size + (flows.has(flow) ? 0 : 1))
@@ -206,7 +209,7 @@ const expectedMs = (room: Room, place: number, flow: string): number => {
   return (turns * average_ms) / running
 }
 
-/** The time after which a refused request may come again, spread so that not all come at once. */
+/** Returns when a refused request may come again, spread so that not all come at once. */
 const retryMs = (expected_ms: number, priority: Seated): number => {
   const [least, most] = priority === 'batch' ? [5000, 30_000] : [1000, 5000]
   return Math.min(Math.max(expected_ms, least), most) * (0.75 + Math.random() / 2)

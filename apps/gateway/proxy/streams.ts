@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
 
 const PER_SESSION = 10
-/** How long the server of a stream has to say goodbye itself. */
+/** How long the server of a stream has to end it itself. */
 const GRACE_MS = 1000
 const MAX_TIMER_MS = 2 ** 31 - 1
 
@@ -10,7 +10,7 @@ export const createStreams = () => {
   const open = new Map<string, Set<() => void>>()
   let count = 0
   return {
-    /** Takes a place; `cut` ends the stream. Returns what gives the place back. */
+    /** Takes a place; `cut` ends the stream. Returns a function that gives the place back. */
     enter: (session_id: string, exp: number, cut: () => void): (() => void) => {
       const streams = open.get(session_id) ?? new Set()
       if (streams.size >= PER_SESSION) {
@@ -35,7 +35,7 @@ export const createStreams = () => {
     end: (session_id: string): void => {
       for (const cut of open.get(session_id) ?? []) setTimeout(cut, GRACE_MS).unref()
     },
-    /** The gateway stops: every stream ends, its client comes back elsewhere. */
+    /** The gateway stops: every stream ends, and its client reconnects elsewhere. */
     endAll: (): void => {
       for (const streams of open.values()) for (const cut of streams) setTimeout(cut, GRACE_MS).unref()
     },

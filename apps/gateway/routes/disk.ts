@@ -5,14 +5,14 @@ import type { Kind, LimitClass } from './table.ts'
 
 const SERVERS = ['postgres', 'redis', 'nats', 'temporal'] as const
 const READ_MS = 5000
-/** Percent of free space below which it is said, and from which on acts are refused (reliability.md 2.2). */
+/** Percent of free space: below the first it is reported, below the others acts are refused (reliability.md 2.2). */
 const LOW = 10
 const REFUSE_ARMING = 5
 const REFUSE_ALL = 2
 
 const LOGINS: ReadonlySet<LimitClass> = new Set(['token', 'login', 'refresh'])
 
-/** Whether an act is refused at this share of free disk: what arms and writes first, at last all but reading. */
+/** Whether an act is refused at this share of free disk: first arming and writing, finally everything but reading. */
 export const isRefused = (
   free: number | undefined,
   { kind, class: limit }: { kind: Kind; class: LimitClass },
@@ -23,8 +23,8 @@ export const isRefused = (
 }
 
 /**
- * How full the disks under the servers are, as whoever runs them says every 10 s in `ops:disk:<server>` (percent free,
- * 60 s of life). Silence is normal. A full disk stops a database for good, so acts are refused before.
+ * How full the servers' disks are, as their operator reports every 10 s in `ops:disk:<server>` (percent free, 60 s of
+ * life). Silence is normal. A full disk stops a database for good, so acts are refused earlier.
  */
 export const createDiskWatch = ({ redis, prefix, log }: { redis: Redis; prefix: string; log: Logger }) => {
   const keys = SERVERS.map((server) => `${prefix}ops:disk:${server}`)
@@ -41,7 +41,7 @@ export const createDiskWatch = ({ redis, prefix, log }: { redis: Redis; prefix: 
   const timer = setInterval(() => void read(), READ_MS).unref()
   return {
     read,
-    /** In percent; NaN while no one says. */
+    /** In percent; NaN while no one reports it. */
     free: (): number => free ?? Number.NaN,
     refuses: (route: { kind: Kind; class: LimitClass }): boolean => isRefused(free, route),
     /** For readiness: low is degraded, not unready, which would take stopping away too. */
@@ -57,10 +57,10 @@ export const diskFull = () =>
   new AppError(
     'unavailable',
     'overloaded',
-    'The disk under a server is almost full: this waits until there is space.',
+    'The disk under a server is almost full: writes are refused until there is space.',
     {
       retryable: true,
       retry_after_ms: 5000,
-      hint: 'Tell whoever runs the platform. Repeat the same request with the same Idempotency-Key later.',
+      hint: 'Contact the operator of the platform. Repeat the same request with the same Idempotency-Key later.',
     },
   )

@@ -3,11 +3,11 @@ import { CATEGORIES, describeCategory } from '../../shared/contracts/categories.
 import { type Category, CODES, type Entry as CodeEntry } from '../../shared/contracts/codes.ts'
 import { fileOf, type StaticFile } from '../files/static.ts'
 
-/** The documents that the routes are described in; they are part of the source. */
+/** The documents that describe the routes; they are part of the source. */
 const FOLDER = new URL('../../shared/contracts/openapi/', import.meta.url)
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
-/** The policy of the reference: it needs only a style sheet, no script and no internet. */
+/** The policy of the reference: it needs only a style sheet, no script and no internet access. */
 const DOCS_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 type Operation = {
@@ -25,12 +25,12 @@ type Document = {
 }
 type Row = { method: string; path: string; operation: Operation }
 
-/** The file of a path, if it is one of the documents. */
+/** Returns the file of a path, if it is one of the documents. */
 export type Docs = (path: string) => StaticFile | undefined
 
 /**
- * The document of the public API at `/openapi.json`, and its reference under `/docs`: an index of every endpoint and a
- * page for every category of problem, which is where the `type` of a refusal leads. Made once at the start.
+ * The document of the public API at `/openapi.json`, and its reference under `/docs`: an index of every endpoint and
+ * one page per category of problem, to which the `type` of a refusal leads. Built once at the start.
  */
 export const createDocs = (): Docs => {
   const files = new Map<string, StaticFile>()

@@ -9,9 +9,9 @@ const Part = Type.Object(
     app: Type.String({ examples: ['catalog'] }),
     instance: Type.String({ examples: ['host-1'] }),
     status: Type.Enum(['ready', 'degraded', 'unready', 'silent'], {
-      description: 'silent: it has said nothing for 30 s, and did not end in order. After 10 minutes it is left out.',
+      description: 'silent: no report for 30 s and no orderly stop. After 10 minutes it is left out.',
     }),
-    since: Type.String({ description: 'Since when it says so.', examples: ['2026-01-31T12:00:00.000Z'] }),
+    since: Type.String({ description: 'Since when it has reported this.', examples: ['2026-01-31T12:00:00.000Z'] }),
     checks: Type.Record(Type.String(), Type.Unknown()),
     lags: Type.Record(Type.String(), Type.Number()),
   },
@@ -20,27 +20,27 @@ const Part = Type.Object(
 
 const json = (schema: object) => ({ content: { 'application/json': { schema: structuredClone(schema) } } })
 
-/** The gateway has no routes of Fastify's: what it answers itself is described here, by the rows of its table. */
+/** The gateway has no Fastify routes, so this describes the rows of its table that it answers itself. */
 const DESCRIBED: Record<string, Operation> = {
   '/health/live': {
     operationId: 'getLiveness',
     summary: 'Check that the process runs',
     tags: ['health'],
-    description: 'The process runs. Orchestrators ask this to restart it.',
+    description: 'The process is running. Orchestrators use this to decide on a restart.',
     responses: { 200: { description: 'It does.', ...json(Type.Object({ status: Type.Literal('live') })) } },
   },
   '/health/ready': {
     operationId: 'getReadiness',
     summary: 'Check that the platform takes traffic',
     tags: ['health'],
-    description: 'Whether traffic may come here. The reasons are on the internal listener alone.',
+    description: 'Whether this process can take traffic. The reasons are on the internal listener only.',
     responses: { 200: { description: 'It may.', ...json(Status) }, 503: { description: 'Not now.', ...json(Status) } },
   },
   '/api/v1/platform/health': {
     operationId: 'getPlatformHealth',
     summary: 'Read the health of the platform',
     tags: ['health'],
-    description: 'What every process of the platform last said of itself.',
+    description: 'Returns the last report of every process of the platform.',
     responses: {
       200: {
         description: 'The parts.',
@@ -59,7 +59,7 @@ export const ownDocument = (): Document => {
       return [path, { [method.toLowerCase()]: operation }]
     }),
   )
-  const about = { title: 'Signalbox gateway', description: 'What the gateway answers itself.' }
+  const about = { title: 'Signalbox gateway', description: 'Endpoints that the gateway answers itself.' }
   const info = { ...about, version: '1.0.0' }
   return completeDocument({ openapi: '3.1.0', info, paths } as Document, about, Problem)
 }

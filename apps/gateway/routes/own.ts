@@ -18,7 +18,10 @@ export const createOwn = ({ checks, isDraining, redis, prefix, principals }: Own
   const readiness = createReadiness(checks)
   let ready: { at: number; answer: Promise<Readiness> } | undefined
 
-  /** Whether traffic may come here; the details stay on the internal listener. Asked of the parts once a second. */
+  /**
+   * Whether this process can take traffic; details stay on the internal listener. The dependencies are asked at most
+   * once a second.
+   */
   const health = async (): Promise<OwnAnswer> => {
     if (isDraining()) return { status: 503, body: { status: 'unready' } }
     if (!ready || performance.now() - ready.at > READY_CACHE_MS) ready = { at: performance.now(), answer: readiness() }
@@ -26,7 +29,7 @@ export const createOwn = ({ checks, isDraining, redis, prefix, principals }: Own
     return { status: status === 'unready' ? 503 : 200, body: { status } }
   }
 
-  /** What every process last said of itself (reliability.md 2.3). */
+  /** The last report of every process on its health (reliability.md 2.3). */
   const platformHealth = async (claims: AccessClaims | undefined): Promise<OwnAnswer> => {
     const principal = claims && (await principals.get(claims.sub))
     if (principal?.user.status !== 'ACTIVE' || !principal.permissions.has('platform:read'))
@@ -65,7 +68,7 @@ const readParts = async (redis: Redis, start: string): Promise<unknown[]> => {
     const [value, ttl] = [values[2 * at]?.[1], values[2 * at + 1]?.[1]]
     if (typeof value !== 'string') return []
     const said = { app, instance: instance.join(':'), ...(JSON.parse(value) as object) }
-    // What time is left tells when it last spoke, whatever the clocks say.
+    // The remaining time to live shows when it last reported, whatever the clocks say.
     const silent = typeof ttl === 'number' && ttl >= 0 && ttl < PART_TTL_S - PART_SILENT_S
     return [silent ? { ...said, status: 'silent' } : said]
   })

@@ -3,12 +3,12 @@ import type { Route } from './table.ts'
 type Node = { literals: Map<string, Node>; parameter: Node | undefined; routes: Map<string, Compiled> }
 type Compiled = { route: Route; parts: ({ literal: string } | { name: string })[] }
 
-/** A route with the values of its path, decoded. */
+/** A route with the decoded values of its path. */
 export type Match = { route: Route; upstream_path: string }
 export type Found = { match: Match } | { allow: string[] } | undefined
 
 const MAX_VALUE = 255
-/** A path value: what a client may name, after the path rules. Control characters cannot get here. */
+/** A path value that passed the path rules; control characters cannot get here. */
 const VALUE = /^[\x21-\x7e]+$/
 
 const emptyNode = (): Node => ({ literals: new Map(), parameter: undefined, routes: new Map() })
@@ -46,7 +46,8 @@ const insert = (root: Node, route: Route): void => {
     .slice(1)
     .map((text) => (text.startsWith('{') ? { name: text.slice(1, -1) } : { literal: text }))
   insertAt(root, route, parts, parts)
-  // These apps name their objects below /v1 in links and replies, stored ones too: those paths lead there as well.
+  // These apps name their objects below /v1 in links and replies, including stored ones, so those paths lead there as
+  // well.
   if (route.upstream === 'catalog' || route.upstream === 'operations') insertAt(root, route, parts.slice(1), parts)
 }
 
@@ -66,7 +67,7 @@ const insertAt = (root: Node, route: Route, path: Compiled['parts'], parts: Comp
   node.routes.set(route.method, { route, parts })
 }
 
-/** Depth first with literals preferred; a branch that ends without routes is given up. */
+/** Searches depth first and prefers literals; backtracks from a branch that ends without routes. */
 const walk = (node: Node, segments: readonly string[], at: number, values: string[]): Node | undefined => {
   const segment = segments[at]
   if (segment === undefined) return node.routes.size > 0 ? node : undefined

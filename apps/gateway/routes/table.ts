@@ -1,12 +1,12 @@
 import type { RoutePermission } from '../../shared/auth/http.ts'
 import type { Priority } from '../../shared/process/priority.ts'
 
-/** Where a request goes. `gateway` answers itself. */
+/** Where a request goes. The gateway answers `gateway` itself. */
 export type Upstream = 'session' | 'identity' | 'token' | 'catalog' | 'operations' | 'gateway'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-/** R read, W write, A arming, S stopping: what is still served while a part is away (auth.md 6). */
+/** R read, W write, A arming, S stopping: decides what is still served while a dependency is away (auth.md 6). */
 export type Kind = 'R' | 'W' | 'A' | 'S'
-/** Which limits a request is charged to. `token` is login or refresh, by the body; `none` is not charged. */
+/** Which limits a request is charged to. `token` is login or refresh, depending on the body; `none` is not charged. */
 export type LimitClass =
   | 'api'
   | 'stream'
@@ -19,19 +19,19 @@ export type LimitClass =
   | 'device'
   | 'none'
 
-/** One endpoint of the public API. The service asks for `permission`; the gateway only tells none from the rest. */
+/** One endpoint of the public API. The service checks `permission`; the gateway only tells `none` from the rest. */
 export type Route = {
   method: Method
   path: string
   upstream: Upstream
   kind: Kind
   class: LimitClass
-  /** Who goes first when not all can (platform.md 7.1). */
+  /** Which requests go first when not all can (platform.md 7.1). */
   priority: Priority
   permission: RoutePermission | readonly RoutePermission[]
-  /** Whether the upstream may send the browser elsewhere: to an identity provider, and back to the console. */
+  /** Whether the upstream may redirect the browser: to an identity provider, and back to the console. */
   redirects: boolean
-  /** Whether a session that may only set up a second factor may send it. */
+  /** Whether a session that may only set up a second factor may use this endpoint. */
   enrols: boolean
 }
 
@@ -61,7 +61,7 @@ const ENROLS = new Set([
   'POST /auth/logout',
 ])
 const OPEN = new Set<LimitClass>(['token', 'login', 'refresh', 'device'])
-/** Who signs in, and what a person needs before anything else. */
+/** Requests of people who are signing in, and those that a person needs before anything else. */
 const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
 /** Reads of a person who is about to decide. */
 const DECIDE = new Set([
@@ -71,7 +71,7 @@ const DECIDE = new Set([
   'GET /api/v1/operations/{operation_id}/gates/{gate_id}',
   'GET /api/v1/operations/{operation_id}/patches/{patch_id}',
 ])
-/** What is large by its nature. */
+/** Requests that are large by nature. */
 const BATCH = new Set([
   'POST /api/v1/resources:import',
   'POST /api/v1/resources:bulk',
@@ -300,7 +300,7 @@ const operations = table('operations', '', [
 ])
 
 /**
- * For directories, which bring the key of a machine: identity proves it. SCIM describes itself, so these rows are in no
+ * For directories, which send a machine's key; identity checks it. SCIM describes itself, so these rows are in no
  * document.
  */
 export const SCIM_ROUTES: readonly Route[] = table('identity', '/scim/v2', [
@@ -317,5 +317,8 @@ export const SCIM_ROUTES: readonly Route[] = table('identity', '/scim/v2', [
   ]),
 ])
 
-/** Every endpoint of the public API, one row each. What is not here does not exist outside (auth.md 6). */
+/**
+ * Every endpoint of the public API, one row each. An endpoint without a row does not exist for outside callers (auth.md
+ * 6).
+ */
 export const ROUTES: readonly Route[] = [...session, ...identity, ...token, ...gateway, ...catalog, ...operations]

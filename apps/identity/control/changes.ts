@@ -25,24 +25,24 @@ import {
 import { type ControlDeps, isSensitive, lockControl, noteDual } from './dual.ts'
 import { type Asked, digestOf, subjectOf } from './subject.ts'
 
-/** Who brings a change about, as rows name them. `link`: the id under which credential makes a link no one sees whole. */
+/** Who makes a change, as stored in rows. `link`: the id under which credential makes a link that no one sees whole. */
 export type By = { requested_by: string; confirmed_by: string | null; link: string | null }
 
-/** What a measure works with; `requester` is the user id of who asked. */
+/** What a measure works with; `requester` is the requesting user's id. */
 export type Cause = { deps: ControlDeps; tx: Tx; req: FastifyRequest | undefined; requester: string }
 
-/** A change that no rule refuses. */
+/** A change that passes all rules. */
 export type Permitted = {
   /** Whether it needs a second administrator. */
   sensitive: boolean
-  /** Whose rights or credential it changes. */
+  /** The accounts whose rights or credential it changes. */
   accounts: readonly string[]
-  /** It gives the account a credential that no administrator knows, or no new right. */
+  /** Whether it gives the account a credential that no administrator knows, or no new right. */
   renews?: boolean
   apply: (by: By) => Promise<Change<unknown> & { user_id?: string }>
 }
 
-/** One kind of change: refuses it by the rules of now, under the lock of `lockControl`, or says how it is applied. */
+/** One kind of change: refuses it by the current rules, under the lock of `lockControl`, or returns how to apply it. */
 export type Measure<K extends ChangeKind = ChangeKind> = (
   cause: Cause,
   request: ChangeRequests[K],
@@ -55,8 +55,8 @@ const permit = (measures: Measures, cause: Cause, { kind, request }: Asked): Pro
 export const roleSensitivity = (deps: ControlDeps) => (role: string) => isSensitive(deps, role)
 
 /**
- * Makes a change at once, or asks a second administrator for it: 202 with the pending change. Alone in an installation,
- * one administrator suffices, and the audit log says so.
+ * Makes a change at once, or asks a second administrator for it: 202 with the pending change. If an installation has
+ * only one administrator, that one suffices, and the audit log says so.
  */
 export const perform = <K extends ChangeKind>(
   deps: ChangeDeps,
@@ -102,7 +102,7 @@ const request = async (deps: Uses<'config'>, tx: Tx, req: FastifyRequest, asked:
   }
 }
 
-/** POST adm/changes/{change_id}/confirm: the change is made, if it is still what was reviewed and what the rules allow. */
+/** POST adm/changes/{change_id}/confirm: makes the change if it is still the reviewed one and the rules allow it. */
 export const confirmChange = (
   deps: ChangeDeps,
   measures: Measures,
@@ -119,7 +119,7 @@ export const confirmChange = (
     return carryOut({ deps, tx, req }, measures, row, { dual, by: actorOf(req), reviewed: digest })
   })
 
-/** `npm run admin -- identity confirm`: whoever has the database stands for the second administrator. */
+/** `npm run admin -- identity confirm`: anyone with database access counts as the second administrator. */
 export const confirmHere = (deps: ControlDeps & { db: Db }, measures: Measures, change_id: string) =>
   deps.db.transaction(async (tx) => {
     const dual = await lockControl(deps, tx)
@@ -159,7 +159,7 @@ const carryOut = async (
   return decisionOf(closed ?? row)
 }
 
-/** POST adm/changes/{change_id}/reject, by any administrator, and /withdraw, by who requested it. */
+/** POST adm/changes/{change_id}/reject, by any administrator, and /withdraw, by the requester. */
 export const closeUnmade = (
   deps: ChangeDeps,
   req: FastifyRequest,
@@ -197,7 +197,7 @@ export const findChange = async (tx: Tx, id: string): Promise<KnownChange> => {
 export const askedOf = ({ kind, request }: Pick<KnownChange, 'kind' | 'request'>) =>
   ({ kind, request }) as unknown as Asked
 
-/** A change as readers see it; of a pending one, subject and digest are to be those of now. */
+/** A change as readers see it; for a pending one, the caller must pass the current subject and digest. */
 export const viewOf = (row: KnownChange): ChangeView => ({
   id: row.id,
   kind: row.kind,
@@ -213,7 +213,7 @@ export const viewOf = (row: KnownChange): ChangeView => ({
   user_id: row.user_id,
 })
 
-/** Whether this person administers at this moment, inside the transaction of a decision. */
+/** Whether this person is an administrator now, inside the transaction of a decision. */
 const mayAdminister = async (tx: Tx, user_id: string): Promise<boolean> => {
   const user = await getUser(tx, user_id)
   if (user?.status !== 'ACTIVE') return false
@@ -221,7 +221,7 @@ const mayAdminister = async (tx: Tx, user_id: string): Promise<boolean> => {
   return (await heldGrants(tx, [user_id])).some(({ role }) => roleHas(role, 'identity:admin'))
 }
 
-/** A right for an account that one administrator could use is a right for that administrator. */
+/** If one administrator could use an account, a right for that account is a right for that administrator. */
 const refuseShown = async (tx: Tx, { accounts, renews }: Permitted): Promise<void> => {
   if (renews) return
   const shown = (await usersByIds(tx, accounts)).filter(({ link_shown }) => link_shown)

@@ -7,7 +7,7 @@ import type { Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 import { refuseLastAdmin, throwIf } from '../rules.ts'
 
-/** Roles that two administrators give; a deployment adds to them and removes none. */
+/** Roles that need two administrators to grant; a deployment can add roles but not remove these. */
 const SENSITIVE: readonly Role[] = ['approver', 'operator', 'admin', 'controller']
 
 export type ControlDeps = Uses<'config' | 'keys'>
@@ -16,8 +16,8 @@ export const isSensitive = ({ config }: Pick<ControlDeps, 'config'>, role: strin
   [...SENSITIVE, ...config.IDENTITY__DUAL__ROLES].includes(role as Role)
 
 /**
- * Takes the lock under which users, groups and grants change, one after the other. Returns whether two administrators
- * check each other.
+ * Takes the lock that serializes changes of users, groups and grants. Returns whether two administrators check each
+ * other.
  */
 export const lockControl = async (deps: Pick<ControlDeps, 'keys'>, tx: Tx): Promise<boolean> => {
   await lockAdmins(tx)
@@ -25,8 +25,9 @@ export const lockControl = async (deps: Pick<ControlDeps, 'keys'>, tx: Tx): Prom
 }
 
 /**
- * Notes, for good, that there are two administrators who alone know their credential. Call it under the lock, after
- * whatever may have made the second. Accounts with a shown link change with it, so that no cache misses that.
+ * Records permanently that there are two administrators who alone know their credential. Call it under the lock, after
+ * anything that may have made the second. Accounts whose link was shown change version too, so that every cache
+ * notices.
  */
 export const noteDual = async ({ keys }: Pick<ControlDeps, 'keys'>, tx: Tx): Promise<boolean> => {
   if (await dualSince(tx)) return true
@@ -44,16 +45,16 @@ export const noteDual = async ({ keys }: Pick<ControlDeps, 'keys'>, tx: Tx): Pro
   return true
 }
 
-/** What an installation with one administrator is told; null once two check each other. */
+/** The notice for an installation with one administrator; null once two check each other. */
 export const noticeOf = (since: string | undefined): string | null =>
-  since === undefined ? 'One administrator: nobody checks these changes.' : null
+  since === undefined ? 'There is only one administrator, so no one checks these changes.' : null
 
 export const controlOf = async (db: Queryable) => {
   const since = await dualSince(db)
   return { dual_since: since === undefined ? null : new Date(since).toISOString(), notice: noticeOf(since) }
 }
 
-/** Takes rights away and puts them back if that would leave no one who can administer. The caller holds the lock. */
+/** Takes rights away, and refuses if that would leave no administrator. The caller holds the lock. */
 export const keepingAnAdmin = async <T>(tx: Tx, take: () => Promise<T>): Promise<T> => {
   const before = await lastingAdmins(tx)
   const result = await take()

@@ -9,7 +9,7 @@ import { linkView } from './links.ts'
 
 /**
  * POST adm/changes/{change_id}/half: the requester's or the confirmer's half of the enrolment link that a confirmed
- * change makes. The same one each time, until another link of the account takes its place; it is never stored.
+ * change creates. It is the same each time until another link of the account replaces it, and is never stored.
  */
 export const halfOf = async (deps: AccountDeps, req: FastifyRequest, change_id: string) => {
   const stored = await changeOnce(deps, req, { arming: true }, async (tx) => {

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import type { Uses } from '../deps.ts'
 import type { By } from './changes.ts'
 
-/** An enrolment token, or a half of one, as the person gets it. */
+/** An enrolment token, or half of one, as the person receives it. */
 export const linkView = (
   deps: Uses<'config'>,
   made: { enrolmentToken: string; expiresAt?: Parameters<typeof timestampDate>[0] | undefined },
@@ -14,8 +14,8 @@ export const linkView = (
 })
 
 /**
- * What a new link does to an account. Whoever made it could use it: votes of the account are measured by that. A link
- * that one administrator sees whole makes the account hers until the person renews it.
+ * The effect of a new link on an account. Its creator could use it, and votes of the account are judged by that. A link
+ * that one administrator sees whole makes the account theirs until the person renews it.
  */
 export const handedOut = ({ requested_by, confirmed_by, link }: By) => ({
   reset_at: sql`clock_timestamp()` as never,

@@ -27,7 +27,7 @@ const arm = allow('identity:admin', { kind: 'A' })
 
 type Options = { deps: AccountDeps; measures: Measures }
 
-/** Changes that need two administrators: read them, confirm one, and get one's half of the link that it makes. */
+/** Changes that need two administrators: read them, confirm one, and get your half of the link that it creates. */
 export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { deps, measures }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/changes', {
@@ -47,7 +47,7 @@ export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { d
       const rows = await listChanges(deps.db, { state, before: before ?? undefined, limit: page_size + 1 })
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [id])
       const control = await controlOf(deps.db)
-      // One after the other: a long list must not take every connection.
+      // One at a time: a long list must not take every connection.
       const views: ChangeView[] = []
       for (const row of items) views.push(await viewOfNow(deps.db, row))
       return { items: views, next_page_token, as_of: deps.clock.now().toISOString(), control }
@@ -73,7 +73,7 @@ export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { d
       operationId: 'createEnrolmentHalf',
       summary: 'Get your half of an enrolment link',
       tags: ['changes'],
-      description: 'One half of the link that a confirmed change makes: for its requester, and for its confirmer.',
+      description: 'Returns one half of the link that a confirmed change makes: one for its requester, one for its confirmer.',
       params: Params,
       headers: CommandHeaders,
       response: { 200: EnrolmentHalf, ...errorReplies },
@@ -87,7 +87,7 @@ export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { d
   })
 }
 
-/** A pending change with whom it concerns as things are now. */
+/** A pending change with the current state of its subject. */
 const viewOfNow = async (db: Db, row: Parameters<typeof viewOf>[0]) => {
   if (row.state !== 'pending') return viewOf(row)
   const subject = await subjectOf(db, askedOf(row))
@@ -111,7 +111,7 @@ const ENDINGS = [
   },
 ] as const
 
-/** What ends a change without making it. */
+/** Endings of a change that do not make it. */
 export const changeEndingRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   for (const { verb, operationId, summary, status, description } of ENDINGS) {
     app.post(`/v1/admin/changes/:change_id/${verb}`, {

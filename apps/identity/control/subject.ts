@@ -7,7 +7,7 @@ import { digest } from '../../shared/data/digest.ts'
 /** A kind of change with its request. */
 export type Asked = { [K in ChangeKind]: { kind: K; request: ChangeRequests[K] } }[ChangeKind]
 
-/** Whom a change concerns, as things are now, and which roles it gives. It moves with every change of the account. */
+/** The current subject of a change, and the roles that it gives. It differs after every change of the account. */
 export const subjectOf = async (db: Queryable, { kind, request }: Asked): Promise<ChangeSubject> => {
   switch (kind) {
     case 'user.create': {
@@ -34,7 +34,7 @@ export const subjectOf = async (db: Queryable, { kind, request }: Asked): Promis
   }
 }
 
-/** What a confirming administrator has reviewed: the request, and whom it concerns. */
+/** The digest of what a confirming administrator reviewed: the request and its subject. */
 export const digestOf = (id: string, { kind, request }: Asked, subject: ChangeSubject): string =>
   digest({ id, kind, request, subject })
 

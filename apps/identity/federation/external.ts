@@ -22,7 +22,7 @@ export type Resolved = { user: UserRow } | { refused: Code }
 const identityOf = (provider: string, subject: string) =>
   and(eq(external_identities.provider, provider), eq(external_identities.subject, subject))
 
-/** Who has signed in here as this subject of a provider. */
+/** The user who has signed in here as this subject of a provider. */
 export const knownUser = async (db: Queryable, { providerId, subject }: Pick<External, 'providerId' | 'subject'>) => {
   const [row] = await db
     .select({ user: users })
@@ -33,8 +33,8 @@ export const knownUser = async (db: Queryable, { providerId, subject }: Pick<Ext
 }
 
 /**
- * Who signs in: the account of this provider and subject, or a new one if the provider makes accounts. A name or an
- * address never finds an account. The rights that the provider gives are aligned each time.
+ * Resolves a sign-in: the account of this provider and subject, or a new one if the provider creates accounts. A name
+ * or an email address never finds an account. Each sign-in aligns the rights that the provider gives.
  */
 export const resolveExternal = async (deps: Deps, external: External, request_id: string): Promise<Resolved> => {
   const provider = deps.providers.get(external.providerId)
@@ -45,7 +45,7 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
     : await deps.db.transaction((tx) => createUser(deps, tx, provider, external, request_id))
   if ('refused' in found) return found
   if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
-  // A directory that keeps the groups is the one that says.
+  // If a directory manages the groups, it is authoritative.
   if (!provider.scim && !external.groupsKnown) return found
   const groups = provider.scim ? await scimGroupNames(deps.db, found.user.id) : external.groups
   await alignRights(deps, provider, found.user.id, groups, request_id)
@@ -59,7 +59,8 @@ const createUser = async (
   external: External,
   request_id: string,
 ): Promise<Resolved> => {
-  // Whom its directory made here and who signs in for the first time: a verified claim names its id there.
+  // A person whom the directory created here and who signs in for the first time: a verified claim contains their id
+  // there.
   const { externalId: external_id } = external
   const kept = provider.scim && external_id ? await scimBy(tx, provider.id, 'User', { external_id }) : undefined
   if (kept?.user?.provider === provider.id) return linkIn(deps, tx, { ...external, userId: kept.user.id }, request_id)
@@ -70,7 +71,7 @@ const createUser = async (
   const username = external.username.normalize('NFKC')
   if (refuseUsername(username) ?? refuseMixedScripts(username)) return { refused: 'no_account' }
   await lockControl(deps, tx)
-  // Another sign-in of the same person may have come first.
+  // A concurrent sign-in of the same person may have come first.
   const again = await knownUser(tx, external)
   if (again) return { user: again }
   const folded = foldUsername(username)
@@ -94,13 +95,13 @@ const createUser = async (
   return { user }
 }
 
-/** Whether this account is someone's at this provider already. */
+/** Whether this account already has an identity at this provider. */
 const isFrom = async (db: Queryable, user_id: string, provider: string): Promise<boolean> => {
   const own = and(eq(external_identities.user_id, user_id), eq(external_identities.provider, provider))
   return (await db.select({ id: external_identities.user_id }).from(external_identities).where(own)).length > 0
 }
 
-/** Links the signed-in person's account, who has just proved who they are here and at the provider. */
+/** Links the account of the signed-in person, who has just proved their identity here and at the provider. */
 export const linkExternal = async (deps: Deps, link: Link, request_id: string): Promise<Resolved> =>
   deps.providers.get(link.providerId)
     ? deps.db.transaction((tx) => linkIn(deps, tx, link, request_id))

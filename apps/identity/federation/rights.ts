@@ -11,8 +11,9 @@ import type { Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 
 /**
- * What the file gives to the groups of a sign-in and is missing, and what the provider gave before and gives no more. A
- * group with a role above the ceiling of the provider is not given; rights from elsewhere are left alone.
+ * The rights that the file gives to a sign-in's groups and that are missing, and those that the provider gave earlier
+ * and no longer gives. Never gives a group that has a role above the provider's ceiling; leaves rights from elsewhere
+ * alone.
  */
 const differenceOf = async (db: Queryable, provider: Provider, user_id: string, named: readonly string[]) => {
   const map = new Map(Object.entries(provider.groups?.map ?? {}))
@@ -38,8 +39,8 @@ type Difference = Awaited<ReturnType<typeof differenceOf>>
 const isEmpty = (difference: Difference) => Object.values(difference).every(({ length }) => length === 0)
 
 /**
- * Brings the rights that this provider gives in line with its latest word. The file is the installation's own decision,
- * so no second administrator is asked; the ceiling of the provider bounds it. A sign-in that changes none takes no lock.
+ * Aligns the rights that this provider gives with its latest statement. The file is the installation's own decision, so
+ * no second administrator is asked; the provider's ceiling bounds it. A sign-in that changes no rights takes no lock.
  */
 export const alignRights = async (
   deps: Uses<'db' | 'keys'>,
@@ -84,7 +85,7 @@ export const alignIn = async (
   })
 }
 
-/** Takes what was lost. The last administrator stays one: then it is left as it was, and the audit row says so. */
+/** Takes lost rights away. If that would remove the last administrator, nothing is taken, and the audit row says so. */
 const take = async (tx: Tx, giver: string, user_id: string, { leave, revoke }: Difference): Promise<boolean> => {
   const own = and(eq(group_members.user_id, user_id), eq(group_members.added_by, giver))
   try {

@@ -22,7 +22,7 @@ const identitiesOf = (db: Queryable, user_id: string): Promise<Identity[]> =>
     .where(eq(external_identities.user_id, user_id))
     .orderBy(asc(external_identities.provider))
 
-/** Who this person is at the providers. */
+/** This person's identities at the providers. */
 export const listExternal = async ({ db }: Pick<Deps, 'db'>, user_id: string) => ({
   identities: (isUuid(user_id) ? await identitiesOf(db, user_id) : []).map(({ provider, subject, created_at }) => ({
     ...{ providerId: provider, subject },
@@ -31,8 +31,8 @@ export const listExternal = async ({ db }: Pick<Deps, 'db'>, user_id: string) =>
 })
 
 /**
- * Takes the identity at a provider from an account, and the rights that its sign-ins gave. A person keeps one way in; an
- * administrator may take the last one, and the account gets a password by a link of two administrators.
+ * Removes a provider's identity from an account, with the rights that its sign-ins gave. A person keeps one way to sign
+ * in. An administrator may remove the last one; the account then gets a password by a link from two administrators.
  */
 export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, request_id: string) => {
   const { userId: user_id, providerId: id, by, hasPassword } = unlink
@@ -51,7 +51,7 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     const provider = deps.providers.get(id)
     if (!provider?.scim) {
       await alignIn(deps, tx, provider ?? ({ id } as Provider), user_id, [], request_id)
-      // The account still has no password: without the last provider it may get one.
+      // The account still has no password; without its last provider it may get one.
       const others = identities.filter(({ provider }) => provider !== id && deps.providers.get(provider))
       const next = others[0]?.provider ?? null
       if (user.provider === id) await tx.update(users).set({ provider: next }).where(eq(users.id, user_id))

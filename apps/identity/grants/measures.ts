@@ -23,7 +23,7 @@ type Wanted = Pick<GrantRow, 'subject_type' | 'subject_id' | 'role'>
 const sameRole = (of: Wanted) =>
   and(eq(grants.subject_type, of.subject_type), eq(grants.subject_id, of.subject_id), eq(grants.role, of.role))
 
-/** A grant that has ended is not in the way of the same one anew. */
+/** An expired grant does not block the same grant again. */
 const removeEnded = (tx: Tx, of: Wanted) =>
   tx.delete(grants).where(and(sameRole(of), lte(grants.expires_at, sql`clock_timestamp()`)))
 
@@ -32,9 +32,9 @@ const isThere = async (tx: Tx, of: Wanted, scope: object) => {
   return (await tx.select({ id: grants.id }).from(grants).where(same)).length > 0
 }
 
-const grantExists = () => new AppError('version_conflict', 'grant_exists', 'This grant exists already.')
+const grantExists = () => new AppError('version_conflict', 'grant_exists', 'This grant already exists.')
 
-/** A role for a user, or for a group and whoever is in it. */
+/** A role for a user, or for a group and its members. */
 export const grantMeasure: Measure<'grant.create'> = async ({ deps, tx, req, requester }, wanted) => {
   const { subject_type, subject_id, role, scope = {}, expires_at } = wanted
   const toUser = subject_type === 'user'

@@ -19,7 +19,7 @@ import type { ChangeDeps } from '../deps.ts'
 import { changeOnce, rolesChanged } from '../mutations.ts'
 import { grantMeasure, viewOf } from './measures.ts'
 
-/** Grants give roles to users and groups, everywhere or in a scope. Roles come from nowhere else. */
+/** Grants give roles to users and groups, everywhere or in a scope. They are the only source of roles. */
 export const grantsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/grants', {
@@ -65,7 +65,7 @@ export const grantsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
       operationId: 'deleteGrant',
       summary: 'Withdraw a grant',
       tags: ['grants'],
-      description: 'Takes a grant away.',
+      description: 'Withdraws a grant.',
       params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
       headers: CommandHeaders,
       response: { 204: Type.Null(), ...errorReplies },
@@ -91,13 +91,13 @@ const RolesReply = Type.Object({
     Type.Object({
       role: text('operator'),
       permissions: Type.Array(Type.String()),
-      people: Type.Boolean({ description: 'Whether people can hold it.' }),
-      machines: Type.Boolean({ description: 'Whether machines can hold it.' }),
+      people: Type.Boolean({ description: 'Whether a person can hold it.' }),
+      machines: Type.Boolean({ description: 'Whether a machine can hold it.' }),
     }),
   ),
 })
 
-/** The roles that grants give. */
+/** The roles that can be granted. */
 export const rolesRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/v1/admin/roles', {
     schema: {

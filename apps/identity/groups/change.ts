@@ -27,7 +27,7 @@ const groupView = async (db: Queryable, group: typeof groups.$inferSelect) => {
   }
 }
 
-/** Groups by key, after one of them. */
+/** Groups ordered by key, starting after one of them. */
 export const listGroups = (db: Db, after: string | undefined, limit: number) =>
   db
     .select()
@@ -39,7 +39,7 @@ export const listGroups = (db: Db, after: string | undefined, limit: number) =>
 export const groupViews = (db: Db, rows: readonly (typeof groups.$inferSelect)[]) =>
   Promise.all(rows.map((group) => groupView(db, group)))
 
-/** Texts of a group, as requests spell them. */
+/** The texts of a group in requests. */
 type Texts = { name?: string; description?: string | null }
 
 export const createGroup = (

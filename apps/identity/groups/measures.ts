@@ -8,14 +8,14 @@ import { rolesChanged } from '../mutations.ts'
 import { refuseRolesOf, refuseSelfGrant, throwIf } from '../rules.ts'
 import { findLivingUser } from '../users/change.ts'
 
-/** The group, kept as it is until the transaction ends: it is not removed while someone joins or is given rights. */
+/** Locks the group until the transaction ends, so that it is not removed while someone joins or receives rights. */
 export const lockGroup = async (tx: Tx, group_key: string) => {
   const [group] = await tx.select().from(groups).where(eq(groups.group_key, group_key)).for('update')
   if (!group) throw notFound('group', group_key, 'not_found')
   return group
 }
 
-/** A new member: with the membership come the roles of the group. */
+/** A new member, who receives the group's roles with the membership. */
 export const memberMeasure: Measure<'member.add'> = async ({ deps, tx, req, requester }, { group_key, user_id }) => {
   throwIf(refuseSelfGrant(requester, [user_id]))
   await lockGroup(tx, group_key)

@@ -15,7 +15,7 @@ const MemberParams = Type.Object({ group_key: GroupKey, user_id: Type.String({ f
 const arm = allow('identity:admin', { kind: 'A' })
 const stop = allow('identity:admin', { kind: 'S' })
 
-/** Groups: flat, by a key that never changes, because gate policies name it. */
+/** Groups are flat and have a key that never changes, because gate policies name it. */
 export const groupsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/groups', {
@@ -66,7 +66,7 @@ export const groupsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   })
 }
 
-/** What takes a group away, and who is in it. */
+/** Removes groups, and manages their members. */
 export const membersRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   app.delete('/v1/admin/groups/:group_key', {
     schema: {
@@ -100,7 +100,7 @@ export const membersRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
       operationId: 'removeGroupMember',
       summary: 'Remove a member from a group',
       tags: ['groups'],
-      description: 'Takes a user out of a group.',
+      description: 'Removes a user from a group.',
       params: MemberParams,
       headers: CommandHeaders,
       response: { 204: Type.Null(), ...errorReplies },

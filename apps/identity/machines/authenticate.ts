@@ -15,15 +15,15 @@ export type MachineDeps = Uses<'db' | 'clock' | 'config' | 'issuers'>
 
 const ASSERTION_S = 300
 const CI_TOKEN_S = 3600
-/** The last use is noted so often at most: a note is a write. */
+/** The shortest interval between two records of a last use, because each record is a write. */
 const NOTE_MS = 60_000
 
 type Found = { user: UserRow; credential: MachineCredentialRow; owned: boolean }
 type Proved = Found & { foreign?: Foreign }
 
 /**
- * Finds the machine that a credential proves. A refused one answers without a user and with the cause; whatever is
- * wrong, no row is written. Throws 503 while the keys of an issuer cannot be read.
+ * Finds the machine that a credential proves. A refusal returns the cause and no user; whatever the fault, no row is
+ * written. Throws 503 while an issuer's keys cannot be read.
  */
 export const authenticateMachine = async (deps: MachineDeps, request: AuthenticateMachineRequest) => {
   try {
@@ -43,7 +43,7 @@ export const authenticateMachine = async (deps: MachineDeps, request: Authentica
       expiresAt: timestampFromDate(new Date(credential.expires_at)),
     }
   } catch (error) {
-    // The id that a key bears is no secret: by it owners find what was refused.
+    // The id in a key is not secret; it lets owners find which key was refused.
     if (error instanceof MachineRefused) return { cause: error.reason, credentialId: idOfKey(request.apiKey) ?? '' }
     throw error
   }
@@ -62,7 +62,7 @@ const byKey = async ({ db }: MachineDeps, key: string): Promise<Proved> => {
   return found
 }
 
-/** What can prove the machine of this name now, of one kind. */
+/** The current credentials of one kind that can prove the machine of this name. */
 const provable = async ({ db }: MachineDeps, name: string, kind: MachineCredentialRow['kind']): Promise<Found[]> => {
   const rows = await liveCredentials(db, foldUsername(name), kind)
   if (rows.length === 0) throw new MachineRefused('unknown')
@@ -76,7 +76,7 @@ const byAssertion = async (deps: MachineDeps, token: string): Promise<Proved> =>
   if (!found?.credential.jwk) throw new MachineRefused('key')
   const { jwk } = found.credential
   const { username } = found.user
-  // The algorithm is that of the key, not that of the token.
+  // The key determines the algorithm, not the token.
   const keys: JWTVerifyGetKey = ({ alg }) => {
     if (alg !== jwk.alg) throw new MachineRefused('algorithm')
     return importJWK(jwk, alg as string)
@@ -102,7 +102,7 @@ const byCiToken = async (deps: MachineDeps, token: string, name: string): Promis
   throw new MachineRefused(subject ? 'subject' : 'claims')
 }
 
-/** The first claim that is not exactly the trusted one. */
+/** The first claim that does not equal the trusted one. */
 const differing = ({ claims }: Trust, foreign: Foreign): string | undefined =>
   Object.entries(claims).find(([name, value]) => foreign[name] !== value)?.[0]
 

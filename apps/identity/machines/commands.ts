@@ -37,7 +37,7 @@ const viewsOf = async (db: Queryable, machines: UserRow[]): Promise<MachineView[
 export const pageOfMachines = async (db: Db, page: Parameters<typeof listMachines>[1]) =>
   viewsOf(db, await listMachines(db, page))
 
-/** Owners answer for the machine: active people. */
+/** Owners are responsible for the machine and must be active people. */
 const addOwners = async (tx: Tx, machine_id: string, owners: readonly string[]) => {
   for (const user_id of owners) {
     const owner = await getUser(tx, user_id)
@@ -47,7 +47,7 @@ const addOwners = async (tx: Tx, machine_id: string, owners: readonly string[]) 
   }
 }
 
-/** POST adm/machines: an account without password, rights and credentials; these follow under dual control. */
+/** POST adm/machines: an account without password, rights or credentials; these follow under dual control. */
 export const createMachine = (
   deps: IdentityDeps,
   req: FastifyRequest,
@@ -67,7 +67,7 @@ export const createMachine = (
     return { status: 201, body: view, action: 'machine.created', object: `user:${user.id}`, after: view }
   })
 
-/** PUT adm/machines/{machine_id}/owners/{user_id}: one more owner; the earlier ones stay answerable. */
+/** PUT adm/machines/{machine_id}/owners/{user_id}: adds an owner; the earlier ones remain responsible. */
 export const addOwner = (deps: IdentityDeps, req: FastifyRequest, machine_id: string, user_id: string) =>
   changeOnce(deps, req, { arming: true }, async (tx) => {
     await lockControl(deps, tx)

@@ -22,7 +22,7 @@ const invalid = (code: 'schema_violation' | 'issuer_not_trusted', detail: string
 
 const DAY_MS = 86_400_000
 
-/** POST adm/machines/{machine_id}/credentials: the credential, or the change that waits. A key is in this answer alone. */
+/** POST adm/machines/{machine_id}/credentials: the credential, or the pending change. Only this answer shows a key. */
 export const createCredential = async (
   deps: IdentityDeps,
   req: FastifyRequest,
@@ -104,7 +104,7 @@ const refuseNetworks = (networks: readonly string[]) => {
 const PRIVATE = { OKP: 'ed25519', EC: 'ec', RSA: 'rsa' } as const
 const ALG = { EdDSA: 'ed25519', ES256: 'ec', RS256: 'rsa' } as const
 
-/** The key must be what it says: Ed25519, P-256, or RSA of 2048 bits and more. */
+/** Refuses a JWK that is not Ed25519, P-256, or RSA of at least 2048 bits. */
 const refuseJwk = (jwk: NonNullable<CredentialRequest['jwk']>) => {
   try {
     const { asymmetricKeyType: type, asymmetricKeyDetails } = createPublicKey({ key: jwk as never, format: 'jwk' })
@@ -120,7 +120,7 @@ const refuseJwk = (jwk: NonNullable<CredentialRequest['jwk']>) => {
   )
 }
 
-/** Claims that outlive a rename: names of repositories can be taken over by others. */
+/** Claims that survive a rename: others can take over repository names. */
 const PINNED: Record<string, readonly (readonly string[])[]> = {
   'https://token.actions.githubusercontent.com': [
     ['repository_id', 'repository_owner_id', 'environment'],
@@ -141,12 +141,12 @@ const refuseTrust = ({ issuers }: IdentityDeps, { issuer, claims }: NonNullable<
   const wanted = sets.map((names) => names.join(', ')).join('; or ')
   return invalid(
     'schema_violation',
-    'The trust does not pin the claims that outlive a rename.',
+    'The trust pins no claim that survives a rename.',
     `Name these claims: ${wanted}.`,
   )
 }
 
-/** DELETE …/credentials/{credential_id}: at once, by one administrator. The event ends its tokens. */
+/** DELETE …/credentials/{credential_id}: takes effect at once, by one administrator. The event ends its tokens. */
 export const revokeCredential = (
   deps: IdentityDeps,
   req: FastifyRequest,

@@ -6,17 +6,17 @@ import { lastingAdmins } from '../../../db/identity/queries.ts'
 import { machine_credentials, user_events, users } from '../../../db/identity/tables.ts'
 import type { Uses } from '../deps.ts'
 
-/** When owners and administrators are told that a credential ends: so many days before. */
+/** How many days before a credential expires its owners and the administrators are notified. */
 const NOTICE_DAYS = [14, 2] as const
 const DAY_MS = 86_400_000
 
-/** How many of the notices are due for a credential that ends then; one that is made this late needs no notice of the past. */
+/** How many notices are due for a credential with this expiry; one created this late needs no notice from the past. */
 export const noticesDue = (expires_at: string | Date, now: Date): number =>
   NOTICE_DAYS.filter((days) => new Date(expires_at).getTime() - now.getTime() <= days * DAY_MS).length
 
 /**
- * Notes which credentials will end soon, once for each notice, however many processes look: the row of the credential is
- * locked. Each of those who are told has a row in the audit log, which the relay hands to the notifier.
+ * Records which credentials expire soon, once per notice across all processes, because it locks the credential's row.
+ * Each recipient gets an audit row, which the relay passes to the notifier.
  */
 export const noteEnding = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<number> =>
   deps.db.transaction(async (tx) => {

@@ -43,10 +43,10 @@ export class MachineRefused extends Error {
 export const ALGORITHMS = ['EdDSA', 'ES256', 'RS256']
 const MAX_BYTES = 8192
 const SKEW_S = 5
-/** Header members by which a token would bring or point to its own key, or ask for an extension that is not known here. */
+/** Header members with which a token would carry or reference its own key, or require an unknown extension. */
 const FORBIDDEN = ['crit', 'jku', 'jwk', 'x5u', 'x5c', 'b64']
 
-/** Whose token this says it is, and by which key; nothing of it is believed yet. */
+/** The issuer and key that a token claims; unverified. */
 export const claimedBy = (token: string): { iss: string; kid: string } => {
   if (token.length > MAX_BYTES) throw new MachineRefused('malformed')
   try {
@@ -66,7 +66,10 @@ export const claimedBy = (token: string): { iss: string; kid: string } => {
 
 export type Foreign = JWTPayload & { jti: string; exp: number; iat: number; aud: string; sub: string }
 
-/** The one verification of tokens that are not ours. Throws MachineRefused with the cause, or 503 if the keys are away. */
+/**
+ * The one verification of tokens that are not ours. Throws MachineRefused with the cause, or 503 if the keys are
+ * unavailable.
+ */
 export const verifyForeign = async (
   token: string,
   keys: JWTVerifyGetKey,
@@ -116,14 +119,14 @@ const causeOf = (error: unknown): Error => {
     error instanceof errors.JOSENotSupported
   )
     return new MachineRefused('malformed')
-  return unavailable('The keys of the issuer cannot be read now.', error, 'unavailable')
+  return unavailable("The issuer's keys cannot be read right now.", error, 'unavailable')
 }
 
 const FETCH_MS = 3000
 const COOLDOWN_MS = 30_000
 const MAX_ANSWER = 65_536
 
-/** A document of an issuer: no redirects, 3 s, 64 KiB. */
+/** Fetches an issuer's document: no redirects, 3 s, 64 KiB. */
 const fetchSmall: typeof fetch = async (url, options) => {
   const answer = await fetch(url, { ...options, redirect: 'error', signal: AbortSignal.timeout(FETCH_MS) })
   const chunks: Uint8Array[] = []
@@ -136,13 +139,13 @@ const fetchSmall: typeof fetch = async (url, options) => {
   return new Response(Buffer.concat(chunks), { status: answer.status, headers: answer.headers })
 }
 
-/** Encrypted, or on this machine: who could change the keys of an issuer could be any of its subjects. */
+/** Encrypted, or on this machine: anyone who could change an issuer's keys could pose as any of its subjects. */
 export const isSafeUrl = (text: string): boolean => {
   const { protocol, hostname } = URL.canParse(text) ? new URL(text) : { protocol: '', hostname: '' }
   return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname))
 }
 
-/** The published keys of these issuers, found by their discovery documents when they are first needed. */
+/** The published keys of these issuers, located by their discovery documents on first use. */
 export const createIssuers = (issuers: readonly string[]) => {
   const known = new Map<string, Promise<JWTVerifyGetKey>>()
   const discover = async (issuer: string): Promise<JWTVerifyGetKey> => {

@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib'
 import { sha256Hex } from '../../shared/data/digest.ts'
 
 /**
- * API keys of machines: `sbk_<id>_<secret><check>`. The prefix and the CRC-32 let scanners of secrets know one for
- * certain; the id finds its row; of the whole only the SHA-256 is kept (256 random bits need no slow hash).
+ * API keys of machines: `sbk_<id>_<secret><check>`. The prefix and the CRC-32 let secret scanners recognize a key with
+ * certainty. The id finds its row; only the SHA-256 of the whole is stored (256 random bits need no slow hash).
  */
 const KEY = /^sbk_([A-Za-z0-9_-]{22})_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -15,14 +15,14 @@ const checkOf = (text: string): string => {
   return check
 }
 
-/** A new key with this UUID; show it once. */
+/** A new key with this UUID; show it only once. */
 export const makeKey = (id: string): { key: string; secret_hash: string } => {
   const body = `sbk_${Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')}_${randomBytes(32).toString('base64url')}`
   const key = `${body}${checkOf(body)}`
   return { key, secret_hash: sha256Hex(key) }
 }
 
-/** The UUID in a key; undefined if this is no key of ours. */
+/** The UUID in a key; `undefined` if it is not one of our keys. */
 export const idOfKey = (key: string): string | undefined => {
   const [, id, , check] = KEY.exec(key) ?? []
   if (id === undefined || check !== checkOf(key.slice(0, -6))) return undefined

@@ -27,7 +27,7 @@ export const credentialView = (row: MachineCredentialRow) => ({
   last_address: row.last_address,
 })
 
-/** How many of a kind work at once: rotation needs two. */
+/** How many credentials of a kind may be valid at once: rotation needs two. */
 const MOST = { key: 10, jwk: 4, trust: 10 } as const
 
 export const lockMachine = async (tx: Tx, id: string) => {
@@ -36,7 +36,7 @@ export const lockMachine = async (tx: Tx, id: string) => {
   return user
 }
 
-/** A new credential: whoever holds it acts as the machine, so two administrators give it, whatever its roles. */
+/** A new credential: its holder acts as the machine, so it takes two administrators, whatever the machine's roles. */
 export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req }, wanted) => {
   const machine = await lockMachine(tx, wanted.machine_id)
   throwIf(refuseDeleted(machine))
@@ -46,7 +46,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
   const works = await liveOf(tx, machine.id, row.kind)
   if (works.length >= MOST[row.kind])
     throw new AppError('version_conflict', 'too_many_credentials', `A machine has ${MOST[row.kind]} of these at most.`)
-  // An assertion names its key by the kid alone: it must not depend on the order of rows which one is meant.
+  // An assertion names its key only by the kid, so a duplicate would leave the choice to the order of rows.
   if (row.jwk && works.some(({ jwk }) => jwk?.kid === row.jwk?.kid))
     throw new AppError('version_conflict', 'kid_taken', `A key of this machine has the kid ${row.jwk.kid}.`)
   return {
@@ -70,12 +70,12 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
         const until = sql`clock_timestamp() + make_interval(secs => ${overlap_s})`
         await updateRows(tx, { id: old.id }, machine_credentials, {
           expires_at: sql`least(${machine_credentials.expires_at}, ${until})` as never,
-          // Its end is wanted: no one needs to hear of it.
+          // Its end is intended, so no notice is needed.
           told: 99,
         })
       }
       await noteShown(tx, machine.id)
-      // Whoever stands behind the machine has changed.
+      // The people behind the machine have changed.
       await rolesChanged(tx, req, [machine.id])
       const after = credentialView(made)
       return {
@@ -89,7 +89,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
   }
 }
 
-/** While a credential works that one administrator made, two do not give the machine a sensitive role. */
+/** While a credential made by one administrator is valid, the machine gets no sensitive role under dual control. */
 export const noteShown = async (tx: Tx, machine_id: string): Promise<void> => {
   const now = Date.now()
   const alone = (await credentialsOf(tx, [machine_id])).some(

@@ -25,7 +25,7 @@ const tags = ['machines']
 const command = { tags, headers: CommandHeaders }
 const arm = allow('identity:admin', { kind: 'A' })
 
-/** Service accounts: what commands the platform without being a person. */
+/** Service accounts, which command the platform without being people. */
 export const machinesRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/machines', {
@@ -52,7 +52,7 @@ export const machinesRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
       ...command,
       operationId: 'createMachine',
       summary: 'Create a machine',
-      description: 'Makes an account without a password, rights or credentials.',
+      description: 'Creates an account without a password, rights or credentials.',
       body: NewMachine,
       response: { 201: MachineView, ...errorReplies },
     },
@@ -74,7 +74,7 @@ export const machinesRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
   })
 }
 
-/** What a machine proves itself by. */
+/** The credentials of a machine. */
 export const machineCredentialsRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
   const response = { 201: MadeCredential, 202: PendingCredential, ...errorReplies }
   app.post('/v1/admin/machines/:machine_id/credentials', {
@@ -99,7 +99,7 @@ export const machineCredentialsRoutes: Routes<IdentityDeps> = async (app, { deps
       ...command,
       operationId: 'rotateMachineKey',
       summary: 'Rotate an API key',
-      description: 'A second key with the same rights; the first one works until the overlap is over.',
+      description: 'Creates a second key with the same rights; the first one works until the overlap ends.',
       params: CredentialParams,
       body: Rotation,
       response,

@@ -2,7 +2,7 @@ import { cose, decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
 
 const base64url = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('base64url')
 
-/** A COSE key as a public JWK: that is how evidence carries it, for any verifier. */
+/** A COSE key as a public JWK, the form in evidence, so that any verifier can read it. */
 export const jwkOf = (public_key: string): Record<string, string> => {
   const key = decodeCredentialPublicKey(new Uint8Array(Buffer.from(public_key, 'base64url')))
   if (cose.isCOSEPublicKeyEC2(key))

@@ -30,7 +30,7 @@ import { jwkOf } from './jwk.ts'
 
 type Deps = Uses<'config' | 'db' | 'keys'>
 
-/** EdDSA, ES256, RS256: the algorithms that plain crypto verifies offline. */
+/** EdDSA, ES256, RS256: the algorithms that plain crypto can verify offline. */
 const ALGORITHMS = [-8, -7, -257]
 const MOST = 10
 
@@ -56,7 +56,7 @@ const expected = ({ config: { webauthn } }: Deps, challenge: string) => ({
   requireUserVerification: true,
 })
 
-/** The answer of the library, or why it refuses: it throws on everything that does not fit. */
+/** The library's result, or the reason for its refusal: it throws on every mismatch. */
 const orCause = async <T extends { verified: boolean }>(verify: () => Promise<T>): Promise<T | string> => {
   try {
     const answer = await verify()
@@ -66,7 +66,7 @@ const orCause = async <T extends { verified: boolean }>(verify: () => Promise<T>
   }
 }
 
-/** Registers a passkey of a person; the caller has spent the challenge. */
+/** Registers a person's passkey; the caller has spent the challenge. */
 export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request_id: string) => {
   const { userId: user_id, name, challenge, attestation } = request
   const response = JSON.parse(attestation) as RegistrationResponseJSON
@@ -96,14 +96,14 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
   })
 }
 
-/** A person keeps one way in. */
+/** Removes a passkey; a person must keep one way to sign in. */
 export const removePasskey = (
   deps: Deps & Uses<'providers'>,
   { userId, id, hasPassword }: RemovePasskeyRequest,
   request_id: string,
 ) =>
   deps.db.transaction(async (tx) => {
-    // Who unlinks a provider holds this lock too.
+    // Unlinking a provider takes this lock too.
     await lockUser(tx, userId)
     const own = (await passkeysOf(tx, userId)).some((passkey) => passkey.id === id)
     if (own && !hasPassword && !(await hasAnotherWay(deps, tx, userId, { passkey: id })))
@@ -113,7 +113,7 @@ export const removePasskey = (
     return { removed: row !== undefined }
   })
 
-/** Whether a passkey, or an identity at a provider of the file, is left without this one. */
+/** Whether another passkey, or an identity at a provider in the file, remains without this one. */
 export const hasAnotherWay = async (
   { providers }: Uses<'providers'>,
   tx: Queryable,
@@ -122,7 +122,7 @@ export const hasAnotherWay = async (
 ): Promise<boolean> => {
   if ((await passkeysOf(tx, user_id)).some(({ id }) => id !== without.passkey)) return true
   const identities = await tx.select().from(external_identities).where(eq(external_identities.user_id, user_id))
-  // A provider that is no longer in the file signs nobody in.
+  // A provider that is no longer in the file signs no one in.
   return identities.some(({ provider }) => provider !== without.provider && providers.get(provider) !== undefined)
 }
 
@@ -143,8 +143,8 @@ const note = (
   })
 
 /**
- * Whose passkey signed this challenge here, with the person verified. The caller has issued the challenge and lets it
- * count once; the counter of the authenticator is moved by compare-and-set.
+ * Whose passkey signed this challenge here, with user verification. The caller has issued the challenge and accepts it
+ * only once; the authenticator's counter is updated by compare-and-set.
  */
 export const verifyAssertion = async (deps: Deps, { userId, challenge, assertion }: VerifyAssertionRequest) => {
   const response = JSON.parse(assertion) as AuthenticationResponseJSON

@@ -13,14 +13,14 @@ import { throwIf } from '../rules.ts'
 
 const PATH = '/v1/users/me/preferences'
 
-/** How a person wants to see the console. Nobody else reads or changes it. */
+/** A person's display preferences for the console. No one else reads or changes them. */
 export const preferencesRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   app.get(PATH, {
     schema: {
       operationId: 'getPreferences',
       summary: 'Read your display preferences',
       tags: ['preferences'],
-      description: 'The settings of the caller for the console; empty before the first time.',
+      description: "Returns the caller's console settings; empty until they are first set.",
       response: { 200: Preferences, ...errorReplies },
     },
     preHandler: allow('self', { kind: 'R' }),
@@ -31,7 +31,7 @@ export const preferencesRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
       operationId: 'setPreferences',
       summary: 'Set your display preferences',
       tags: ['preferences'],
-      description: 'Replaces all preferences of the caller. Of two devices at once, the later one counts.',
+      description: "Replaces all of the caller's preferences. If two devices write at once, the later write wins.",
       headers: CommandHeaders,
       body: Preferences,
       response: { 200: Preferences, ...errorReplies },
@@ -55,7 +55,7 @@ const setPreferences = (deps: ChangeDeps, req: FastifyRequest, wanted: Preferenc
 
 const refuseZone = (zone = 'utc'): AppError | undefined => {
   if (zone === 'utc' || zone === 'local' || isTimezone(zone)) return undefined
-  const violation = { pointer: '/zone', code: 'schema_violation', message: 'is no IANA time zone' }
+  const violation = { pointer: '/zone', code: 'schema_violation', message: 'is not an IANA time zone' }
   return new AppError('validation_error', 'schema_violation', `${violation.pointer} ${violation.message}.`, {
     violations: [violation],
   })

@@ -6,11 +6,11 @@ import { toAppError } from '../../shared/http/problems.ts'
 export const SCIM_JSON = 'application/scim+json'
 export const SCIM_ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error'
 
-/** A refusal with the name that RFC 7644 (3.12) has for the fault. */
+/** A refusal with the error name from RFC 7644 (3.12). */
 export const scimError = (status: 400 | 409, scimType: string, detail: string) =>
   new AppError('validation_error', 'schema_violation', detail, { status, extra: { scimType } })
 
-/** Every refusal below /scim/v2 in the form that directories read. */
+/** Sends every refusal below /scim/v2 in the form that directories read. */
 export const sendScimError = (raw: unknown, req: FastifyRequest, reply: FastifyReply) => {
   const error = toAppError(raw, AUTH_CODES, req)
   if (isFault(error)) req.log.error({ err: error, cause: error.cause }, error.message)

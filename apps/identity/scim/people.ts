@@ -11,7 +11,7 @@ import { scimError } from './errors.ts'
 import type { Wanted } from './read.ts'
 import type { Sync } from './source.ts'
 
-/** Throws unless a person can be called so: the name is one, and no other account has or had it. */
+/** Throws unless a person can have this name: it is valid, and no other account has or had it. */
 export const refuseName = async ({ tx }: Sync, name: string, own?: string): Promise<void> => {
   if (refuseUsername(name) ?? refuseMixedScripts(name))
     throw scimError(400, 'invalidValue', 'userName needs 1 to 64 letters of one script, digits or ._-@+.')
@@ -19,7 +19,7 @@ export const refuseName = async ({ tx }: Sync, name: string, own?: string): Prom
   if (holder && holder.id !== own) throw scimError(409, 'uniqueness', 'This userName is taken.')
 }
 
-/** The account of a new person: the one that this provider made at a sign-in of the same subject, or a new one. */
+/** The account of a new person: the one that this provider created at a sign-in of the same subject, or a new one. */
 export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
   const { id: provider, scim } = one.req.directory
   if (external_id && scim?.match === 'sub') {
@@ -32,7 +32,10 @@ export const accountFor = async (one: Sync, { name = '', external_id }: Wanted):
   return row.id
 }
 
-/** Disables, or enables again whom the directory itself disabled. Undefined if the account is so already. */
+/**
+ * Disables an account, or enables one that the directory itself disabled. Returns `undefined` if it is already in that
+ * state.
+ */
 export const moveStatus = async ({ tx, req }: Sync, { row }: Known, user: UserRow, active: boolean) => {
   if (active === (user.status === 'ACTIVE')) return undefined
   if (active && (user.status !== 'DISABLED' || row.disabled_at === null || row.disabled_at !== user.disabled_at))

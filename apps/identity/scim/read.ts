@@ -2,9 +2,12 @@ import { FILTERS, type ScimType } from '../../../db/identity/scim.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { scimError } from './errors.ts'
 
-/** Reads what Entra ID and Okta send; attributes that we do not keep are passed over. */
+/** Reads the requests of Entra ID and Okta; ignores attributes that we do not store. */
 
-/** What a request wants of a person or a group; absent members stay as they are. `name` is userName or displayName. */
+/**
+ * The values that a request sets on a person or a group; absent members stay unchanged. `name` is userName or
+ * displayName.
+ */
 export type Wanted = {
   name?: string
   external_id?: string | null
@@ -17,12 +20,12 @@ type Op = 'add' | 'replace' | 'remove'
 
 const invalid = (detail: string) => scimError(400, 'invalidValue', detail)
 const CORE = /^urn:ietf:params:scim:schemas:core:2\.0:(user|group):/i
-/** Names count in any case, and with the URN of their schema. */
+/** Attribute names are case-insensitive and may carry the URN of their schema. */
 const nameOf = (text: string) => text.trim().replace(CORE, '').toLowerCase()
 
 const attributesOf = (value: unknown): Attributes => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw scimError(400, 'invalidSyntax', 'A JSON object is expected here.')
+    throw scimError(400, 'invalidSyntax', 'A JSON object is required here.')
   return new Map(Object.entries(value).map(([name, member]) => [nameOf(name), member]))
 }
 
@@ -33,14 +36,14 @@ const textOf = (name: string, value: unknown): string => {
 }
 const textOrNull = (name: string, value: unknown) => (value == null || value === '' ? null : textOf(name, value))
 
-/** Entra writes booleans as text. */
+/** Entra sends booleans as text. */
 const booleanOf = (_name: string, value: unknown): boolean => {
   const text = String(value).toLowerCase()
   if (text === 'true' || text === 'false') return text === 'true'
   throw invalid('active needs true or false.')
 }
 
-/** Which of our columns an attribute is, and how it is read. */
+/** The column of each stored attribute, and how to read it. */
 const KEPT = {
   User: {
     username: ['name', textOf],
@@ -62,12 +65,12 @@ const idsOf = (value: unknown): string[] =>
   [value ?? []].flat().map((member) => {
     const given = attributesOf(member)
     const id = given.get('value')
-    if (String(given.get('type')).toLowerCase() === 'group') throw invalid('Groups in groups are not kept.')
+    if (String(given.get('type')).toLowerCase() === 'group') throw invalid('Nested groups are not supported.')
     if (typeof id !== 'string' || !isUuid(id)) throw invalid('A member needs the id of a user as its value.')
     return id.toLowerCase()
   })
 
-/** A whole person or group: a display name that is not there is none, members that are not there stay. */
+/** Reads a whole person or group: a missing display name clears it, missing members stay. */
 export const readWhole = (type: ScimType, body: unknown): Wanted & { name: string } => {
   const given = attributesOf(body)
   const wanted = { display_name: null, ...wantedIn(type, given) }
@@ -86,8 +89,8 @@ const operationsOf = (body: unknown) => {
     const path = given.get('path')
     if (!['add', 'replace', 'remove'].includes(op))
       throw scimError(400, 'invalidSyntax', 'An operation is add, replace or remove.')
-    if (path !== undefined && typeof path !== 'string') throw scimError(400, 'invalidPath', 'A path is text.')
-    // Nothing but the URN of our schema leads to the person or group itself, as no path does.
+    if (path !== undefined && typeof path !== 'string') throw scimError(400, 'invalidPath', 'A path must be a string.')
+    // A path of only our schema's URN means the person or group itself, like no path.
     const inside = path && nameOf(`${path}:`) !== '' ? nameOf(path) : undefined
     if (inside === undefined && op === 'remove') throw scimError(400, 'noTarget', 'A removal needs a path.')
     return { op, path: inside, value: given.get('value') }
@@ -95,7 +98,7 @@ const operationsOf = (body: unknown) => {
 }
 
 const ONE_MEMBER = /^members\[\s*value\s+eq\s+"([^"]*)"\s*\]$/
-/** What the operations make, one after the other, of a person or of a group with these members. */
+/** The combined result of the operations, in order, on a person or on a group with these members. */
 export const readPatch = (type: ScimType, body: unknown, before: readonly string[]): Wanted => {
   const wanted: Wanted = {}
   const members = new Set(before)
@@ -107,7 +110,7 @@ export const readPatch = (type: ScimType, body: unknown, before: readonly string
   for (const { op, path, value } of operationsOf(body)) {
     const [, one] = ONE_MEMBER.exec(path ?? '') ?? []
     if (one !== undefined && op === 'remove') members.delete(one)
-    else if (path?.startsWith('members[')) throw scimError(400, 'invalidPath', 'Such a path only removes members.')
+    else if (path?.startsWith('members[')) throw scimError(400, 'invalidPath', 'This path can only remove members.')
     else if (path === 'members') change(op, value)
     else {
       const given = path === undefined ? attributesOf(value) : new Map([[path, op === 'remove' ? null : value]])
@@ -120,7 +123,7 @@ export const readPatch = (type: ScimType, body: unknown, before: readonly string
 
 const TERM = /\s*([A-Za-z][\w.:$-]*)\s+eq\s+("(?:[^"\\]|\\["\\/])*")\s*(?:and\s+(?=\S)|$)/iy
 
-/** `attribute eq "value"`, several with `and`. Other filters are refused. */
+/** `attribute eq "value"`, several joined with `and`. Other filters are refused. */
 const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
   const terms: [string, string][] = []
   TERM.lastIndex = 0
@@ -135,7 +138,7 @@ const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
 }
 
 const MOST_ITEMS = 200
-/** The page of a list: `startIndex` counts from 1, `count` is at most 200. */
+/** The requested page: `startIndex` counts from 1, `count` is at most 200. */
 export const readPage = (type: ScimType, query: Record<string, unknown>) => {
   const whole = (name: string, otherwise: number) => {
     const value = query[name] ?? otherwise
@@ -146,9 +149,12 @@ export const readPage = (type: ScimType, query: Record<string, unknown>) => {
   return { terms: termsOf(type, query.filter), offset: Math.max(1, whole('startIndex', 1)) - 1, limit }
 }
 
-/** `meta` too: its version and place are headers of the reply besides. */
+/** Includes `meta`, although its version and location are also reply headers. */
 const ALWAYS = new Set(['schemas', 'id', 'meta'])
-/** Which attributes a reply shows: `attributes` names them, or `excludedAttributes` those that it leaves out (RFC 7644 3.9). */
+/**
+ * Which attributes a reply shows: only those in `attributes`, or all except those in `excludedAttributes` (RFC 7644
+ * 3.9).
+ */
 export const readShown = (query: Record<string, unknown>): ((attribute: string) => boolean) => {
   const named = (text: unknown) =>
     new Set(

@@ -22,7 +22,7 @@ import { note, type Sync } from './source.ts'
 
 const versionOf = ({ row, user }: Known) => `W/"${row.version}${user ? `.${user.version}` : ''}"`
 
-/** A person or a group as the directory reads it; members are left out where it does not want to see them. */
+/** A person or a group as the directory reads it; without members if it excludes them. */
 export const viewOf = ({ config }: Uses<'config'>, known: Known, members?: readonly string[]) => {
   const { row, user } = known
   const at = `${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/scim/v2`
@@ -44,7 +44,7 @@ export const viewOf = ({ config }: Uses<'config'>, known: Known, members?: reado
   }
 }
 
-/** What this directory keeps. All else is not there for it: local accounts, and those of other providers. */
+/** A resource that this directory manages. It sees no others: not local accounts, nor those of other providers. */
 export const findScim = async (db: Queryable, provider: string, type: ScimType, id: string): Promise<Known> => {
   const known = await scimById(db, provider, type, id)
   if (!known) throw notFound(type.toLowerCase(), id, 'not_found')
@@ -52,10 +52,13 @@ export const findScim = async (db: Queryable, provider: string, type: ScimType, 
 }
 
 const membersOf = async (db: Queryable, id: string) => (await scimMembersOf(db, [id])).map(({ user_id }) => user_id)
-/** How the audit log names them. */
+/** Their kinds in the audit log. */
 const ABOUT = { User: 'user', Group: 'directory_group' }
 
-/** POST: a new person or group; or the person whom the directory removed, or who came by a sign-in, of the same id there. */
+/**
+ * POST: a new person or group. For a person with the same external id, it reuses one that the directory removed or that
+ * signed in before.
+ */
 export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { name: string }) => {
   const { tx, req } = one
   const provider = req.directory.id
@@ -75,7 +78,7 @@ export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { n
   return move(one, made, { ...wanted, name, active })
 }
 
-/** PUT and PATCH: `want` says of the members as they are, under the lock, what becomes of it. */
+/** PUT and PATCH: `want` computes the new state from the current members, under the lock. */
 export const changeScim = async (
   one: Sync,
   type: ScimType,
@@ -86,7 +89,7 @@ export const changeScim = async (
   return move(one, known, want(type === 'Group' ? await membersOf(one.tx, known.row.id) : []))
 }
 
-/** DELETE: of a group all goes. A person is disabled and in no group, and reads find the person no more. */
+/** DELETE: deletes a group entirely. A person is disabled, leaves all groups and is no longer found by reads. */
 export const removeScim = async (one: Sync, type: ScimType, given: string) => {
   const { deps, tx, req } = one
   const known = await findRead(one, type, given)
@@ -101,7 +104,7 @@ export const removeScim = async (one: Sync, type: ScimType, given: string) => {
   await note(one, { action: `${ABOUT[type]}.removed`, object: `${ABOUT[type]}:${id}` })
 }
 
-/** If-Match names the version that was read; without it the change is taken as it comes. */
+/** If-Match names the version that was read; without it the change always applies. */
 const findRead = async ({ tx, req }: Sync, type: ScimType, id: string): Promise<Known> => {
   const known = await findScim(tx, req.directory.id, type, id)
   const version = versionOf(known)
@@ -126,7 +129,7 @@ const move = async (one: Sync, known: Known, wanted: Wanted, most_moved = MOST_M
   const { display_name = row.display_name, external_id, active, members } = wanted
   if (user && display_name !== row.display_name) set.display_name = display_name
   if (external_id && external_id !== row.external_id) {
-    // By a new one, one person could take the place of another.
+    // With a new externalId, one person could take the place of another.
     if (row.external_id !== null) throw scimError(400, 'mutability', 'externalId never changes.')
     await refuseTaken(one, row.type, { external_id })
     set.external_id = external_id
@@ -157,7 +160,10 @@ const refuseTaken = async ({ tx, req }: Sync, type: ScimType, by: By, own?: stri
     throw scimError(409, 'uniqueness', `This ${by.folded === undefined ? 'externalId' : 'name'} is taken.`)
 }
 
-/** Who joins and who leaves. Members are people whom the same directory keeps: it gives rights to no others. */
+/**
+ * Who joins and who leaves. Members must be people whom the same directory manages, because it gives rights to no
+ * others.
+ */
 const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<string> | undefined) => {
   const members = await membersOf(tx, id)
   const joined = [...(wanted ?? [])].filter((one) => !members.includes(one))
@@ -165,12 +171,12 @@ const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<s
   const own = and(eq(scim_resources.provider, req.directory.id), eq(scim_resources.type, 'User'))
   const kept = and(own, eq(scim_resources.removed, false), inArray(scim_resources.id, joined))
   if ((await tx.select({ id: scim_resources.id }).from(scim_resources).where(kept)).length < joined.length)
-    throw scimError(400, 'invalidValue', 'A member is no user of this directory.')
+    throw scimError(400, 'invalidValue', 'A member is not a user of this directory.')
   return { members, joined, left, changed: joined.length + left.length > 0 }
 }
 type Moves = Awaited<ReturnType<typeof movesOf>>
 
-/** Brings the members in line, and the rights of those for whom the map of the provider makes a difference. */
+/** Applies the member changes, and aligns the rights of members for whom the provider's map makes a difference. */
 const moveMembers = async (one: Sync, before: ScimRow, after: ScimRow, { members, joined, left }: Moves) => {
   const { deps, tx, req } = one
   const rows = joined.map((user_id) => ({ group_id: before.id, user_id }))

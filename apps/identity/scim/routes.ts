@@ -13,7 +13,7 @@ type Routes = FastifyPluginCallback<{ deps: IdentityDeps }>
 type Req = FastifyRequest<{ Params: { id: string }; Querystring: Record<string, unknown> }>
 
 const BODY = 262_144
-/** SCIM describes itself, so the document of the public API leaves it out. */
+/** SCIM describes itself, so the public API document omits it. */
 const options = (kind: 'R' | 'W' | 'S') => ({
   schema: { hide: true, consumes: [SCIM_JSON, 'application/json'] },
   bodyLimit: BODY,
@@ -35,7 +35,7 @@ const sendList = (reply: FastifyReply, Resources: readonly object[], totalResult
 export const scimRoutes: Routes = (app, { deps }, done) => {
   app.setErrorHandler(sendScimError)
   app.decorateRequest('directory', null as never)
-  // The key is proved before the body is read.
+  // The key is verified before the body is read.
   app.addHook('onRequest', (req) => admit(deps, req))
   app.get('/scim/v2/ServiceProviderConfig', read, (_req, reply) => send(reply, about.ServiceProviderConfig))
   for (const name of ['ResourceTypes', 'Schemas'] as const) {
@@ -47,7 +47,7 @@ export const scimRoutes: Routes = (app, { deps }, done) => {
       return send(reply, found)
     })
   }
-  // Over people and groups at once no directory searches (RFC 7644 3.4.3 has 501 for that).
+  // No directory searches over people and groups together (RFC 7644 3.4.3 allows 501 for that).
   app.post('/scim/v2/.search', read, (_req, reply) =>
     send(reply, { schemas: [SCIM_ERROR], status: '501', detail: 'Search Users or Groups with a filter.' }, 501),
   )

@@ -15,15 +15,18 @@ import { actorOf, recordDenial } from '../mutations.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The provider whose people the caller, a machine, keeps by SCIM. */
+    /** The provider whose people the calling machine manages by SCIM. */
     directory: Provider
   }
 }
 
-/** One request of a directory in its transaction. */
+/** One request of a directory, with its transaction. */
 export type Sync = { deps: IdentityDeps; tx: Tx; req: FastifyRequest }
 
-/** Who sends this request. The key is a machine's; the file of providers names it, and so binds it to one provider. */
+/**
+ * Authenticates the sender. The key is a machine's; the providers file names that machine, which binds the key to one
+ * provider.
+ */
 export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<void> => {
   const [, apiKey = ''] = /^bearer (sbk_[^ ]+)$/i.exec(req.headers.authorization ?? '') ?? []
   const address = String(req.headers['x-forwarded-for'] ?? req.ip)
@@ -44,7 +47,7 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
   Object.assign(req, { caller: { user_id: user.id, roles: [] } })
   const provider = deps.providers.list().find(({ scim }) => scim?.machine === user.username)
   if (!provider || !permissions.includes('scim:write')) {
-    const error = new AppError('policy_denied', 'permission_missing', 'This API key keeps no directory.', {
+    const error = new AppError('policy_denied', 'permission_missing', 'This API key may not provision users.', {
       hint: 'Send the key of the machine that the file of providers names, with the permission scim:write.',
     })
     await recordDenial(deps, req, error)
@@ -53,7 +56,7 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
   req.directory = provider
 }
 
-/** One request, one transaction, under the lock of all changes of users and rights. Repeats change no row. */
+/** Runs one request in one transaction, under the lock for all changes of users and rights. Repeats change no row. */
 export const sync = async <T>(deps: IdentityDeps, req: FastifyRequest, run: (sync: Sync) => Promise<T>): Promise<T> => {
   const result = await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)

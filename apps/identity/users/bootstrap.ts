@@ -18,15 +18,15 @@ export type BootstrapDeps = {
 }
 export type Enrolled = { username: string; token: string }
 
-/** Refused for a reason that the person at the keyboard should read. */
+/** A refusal whose reason the person at the keyboard should read. */
 export class Refused extends Error {}
 
-/** Whoever runs this installation gives the link: no administrator of the API sees it. */
+/** The operator of this installation hands over the link; no administrator of the API sees it. */
 const byMachine = (link: string) => ({ requested_by: 'system', confirmed_by: null, link })
 
 /**
- * Makes the first administrator. Refused once there is one; but the only one, until a password is set, gets a new link
- * under the same name, which ends the older one.
+ * Creates the first administrator. Refused once one exists, except that the only administrator gets a new link under
+ * the same name until a password is set; it invalidates the older link.
  */
 export const bootstrapAdmin = async (
   deps: BootstrapDeps,
@@ -50,7 +50,7 @@ export const bootstrapAdmin = async (
   return { username: user.username, token: await enrolmentToken(deps, user.id, link) }
 }
 
-/** A new link for an administrator who cannot get in any more. */
+/** A new link for an administrator who can no longer sign in. */
 export const recoverAdmin = async (deps: BootstrapDeps, username: string): Promise<Enrolled> => {
   const user = await getUserByFolded(deps.db, foldUsername(username))
   if (!user || !(await lastingAdmins(deps.db)).includes(user.id)) {
@@ -60,8 +60,8 @@ export const recoverAdmin = async (deps: BootstrapDeps, username: string): Promi
 }
 
 /**
- * A link for any active account, or for a new one with these roles: how a second administrator comes in, and how an
- * account whose link an administrator saw is renewed.
+ * A link for any active account, or for a new one with these roles. It brings in a second administrator, or renews an
+ * account whose link an administrator saw.
  */
 export const enrolHere = async (
   deps: BootstrapDeps,
@@ -103,7 +103,7 @@ const handOut = async (deps: BootstrapDeps, { id, username }: UserRow, action: s
   return { username, token: await enrolmentToken(deps, id, link) }
 }
 
-/** Undefined when the user has a password already. */
+/** Returns `undefined` if the user already has a password. */
 const linkAgain = async (deps: BootstrapDeps, { id, username }: UserRow): Promise<Enrolled | undefined> => {
   const link = randomUUID()
   try {

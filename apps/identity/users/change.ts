@@ -17,7 +17,7 @@ export const viewOf = (user: UserRow) => ({
   disabled_at: isoOf(user.disabled_at),
 })
 
-/** Users with everything they hold now; who is not ACTIVE holds no rights. */
+/** Users with all their current rights; a user who is not ACTIVE has none. */
 export const detailsOf = async (db: Queryable, list: readonly UserRow[]) => {
   const ids = list.map(({ id }) => id)
   const [held, memberships] = await Promise.all([heldGrants(db, ids), membershipsOf(db, ids)])
@@ -45,7 +45,7 @@ export const findUser = async (db: Queryable, id: string): Promise<UserRow> => {
   return user
 }
 
-/** A user to whom something can be given; a deleted one is refused. */
+/** A user who can receive something; a deleted one is refused. */
 export const findLivingUser = async (db: Queryable, id: string): Promise<UserRow> => {
   const user = await findUser(db, id)
   throwIf(refuseDeleted(user))
@@ -58,7 +58,7 @@ export const lockFound = async (tx: Tx, id: string): Promise<UserRow> => {
   return user
 }
 
-/** Moves the status and promises the event, on which the relay ends the sessions. */
+/** Changes the status and writes the event on which the relay ends the sessions. */
 export const setStatus = async (
   tx: Tx,
   { event_id, actor, request_id }: StatusEvent,

@@ -18,7 +18,7 @@ import type { NewUser } from './new.ts'
 type Stored = Awaited<ReturnType<typeof perform>>
 const bodyOf = <T>({ body }: Stored): T => JSON.parse(body.toString('utf8')) as T
 
-/** POST admin/users: the user and a one-time link to set the first password, or the change that waits. */
+/** POST admin/users: the user and a one-time link to set the first password, or the pending change. */
 export const createUser = async (deps: AccountDeps, req: FastifyRequest, wanted: NewUser) => {
   const asked = { kind: 'user.create' as const, request: wanted as never }
   const stored = await perform(deps, req, asked, createMeasure)
@@ -31,7 +31,10 @@ export const createUser = async (deps: AccountDeps, req: FastifyRequest, wanted:
 type LinkKind = 'user.reset' | 'user.recover'
 const LINKS = { 'user.reset': resetMeasure, 'user.recover': recoverMeasure }
 
-/** POST admin/users/{id}/enrolment-token and /recovery: a reset of the password or of all, or the change that waits. */
+/**
+ * POST admin/users/{id}/enrolment-token and /recovery: a reset of the password or of every credential, or the pending
+ * change.
+ */
 export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, user_id: string, kind: LinkKind) => {
   const stored = await perform<LinkKind>(deps, req, { kind, request: { user_id } }, LINKS[kind] as Measure<LinkKind>)
   const { status, replayed } = stored
@@ -39,7 +42,7 @@ export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, us
   return { replayed, status, body: { enrolment: await enrolmentOf(deps, req, user_id) } }
 }
 
-/** A one-time enrolment link. The same request gets the same one; it is never stored here. */
+/** A one-time enrolment link. The same request gets the same link; it is never stored here. */
 const enrolmentOf = async (deps: Uses<'config' | 'credential'>, req: FastifyRequest, user_id: string) => {
   try {
     const made = await deps.credential.createEnrolmentToken(
@@ -58,7 +61,7 @@ const ACTIONS: Record<Exclude<UserStatus, 'ACTIVE'>, { word: string; action: str
 }
 const MARK_MS = 2000
 
-/** POST admin/users/{id}/disable, /delete: login and refresh refuse from the commit on. */
+/** POST admin/users/{id}/disable, /delete: login and refresh refuse once it commits. */
 export const endUser = async (
   deps: ChangeDeps,
   req: FastifyRequest,
@@ -74,7 +77,7 @@ export const endUser = async (
     throwIf(refuseStatus(user, to))
     const left = admins.filter((id) => id !== user.id)
     throwIf(refuseLastAdmin(admins, left))
-    // Also of an account that its directory disabled: from now on an administrator did.
+    // Also for an account that its directory disabled: from now on an administrator has disabled it.
     if (user.status === to) await keepDisabled(tx, user.id)
     const moved = user.status === to ? user : await setStatus(tx, statusEventOf(req), user, to)
     return {
@@ -90,7 +93,7 @@ export const endUser = async (
   return withSessions(deps, req, user_id, stored)
 }
 
-/** POST admin/users/{id}/enable, or the change that waits. */
+/** POST admin/users/{id}/enable, or the pending change. */
 export const enableUser = async (deps: ChangeDeps, req: FastifyRequest, user_id: string, reason: string) => {
   const asked = { kind: 'user.enable' as const, request: { user_id, reason } }
   const stored = await perform(deps, req, asked, enableMeasure)
@@ -98,7 +101,7 @@ export const enableUser = async (deps: ChangeDeps, req: FastifyRequest, user_id:
   return withSessions(deps, req, user_id, stored)
 }
 
-/** Waits until the relay has done what a new status asks for (`revoked`), for at most 2 s (`pending`: 202). */
+/** Waits until the relay has ended the sessions after a status change (`revoked`), for at most 2 s (`pending`: 202). */
 const withSessions = async (deps: Uses<'db'>, req: FastifyRequest, user_id: string, stored: Stored) => {
   const done = await marked(deps, statusEventOf(req).event_id, user_id)
   return {

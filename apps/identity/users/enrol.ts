@@ -19,13 +19,14 @@ export type Enrolment = { enrolment_token: string; new_password: string }
 export type EnrolRequest = { request_id: string; queue_key: string; key: string; route: string }
 
 /**
- * POST users/enrol: the first password, or a reset. The token says whose; it works once. Its id is the caller of the
- * idempotency key. The key is looked up before and written after credential was asked, so that no transaction is held
- * open over a hash; `change_id` makes the same request harmless to credential in between. Answers whether it is a repeat.
+ * POST users/enrol: the first password, or a reset. The token identifies the user and works once. Its id is the caller
+ * of the idempotency key. The key is looked up before and written after the call to credential, so that no transaction
+ * stays open during a hash. Until it is written, `change_id` makes a repeat harmless in credential. Returns whether it
+ * is a repeat.
  */
 export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRequest): Promise<boolean> => {
   if (!body.new_password.isWellFormed()) {
-    throw new AppError('validation_error', 'schema_violation', 'The password holds half a character.')
+    throw new AppError('validation_error', 'schema_violation', 'The password contains half a surrogate pair.')
   }
   const [, user_id = '', token_id = ''] = body.enrolment_token.split('.')
   const user = isUuid(user_id) && isUuid(token_id) ? await getUser(deps.db, user_id) : undefined
@@ -57,13 +58,13 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
 }
 
 /**
- * Whether this link leaves its person alone with the account: by the newest one, of an account in recovery or one into
- * which someone else could sign in until now.
+ * Whether this link gives its person sole control of the account. It must be the newest link, of an account in recovery
+ * or one into which someone else could sign in until now.
  */
 const ownsAlone = (user: UserRow, link: string): boolean =>
   user.reset_link === link && (user.link_shown || user.reset_by === 'system' || user.recovering)
 
-/** The authenticator app goes as passkeys do, and before the account opens: it lies in another app. */
+/** The authenticator app is removed like passkeys, before the account opens, because another app stores it. */
 const endTotp = async (deps: AccountDeps, user_id: string, link: string, { request_id }: EnrolRequest) => {
   const user = await getUser(deps.db, user_id)
   if (!user || !ownsAlone(user, link)) return
@@ -73,9 +74,9 @@ const endTotp = async (deps: AccountDeps, user_id: string, link: string, { reque
 }
 
 /**
- * By the newest link, which no administrator saw whole, the person alone knows the credential: a passkey that was added
- * before might belong to that administrator, and goes; so it does by a link of the machine, the last administrator's way back.
- * The newest link also ends a recovery. Others leave the account as it was.
+ * After the newest link, which no administrator saw whole, only the person knows the credential. Earlier passkeys might
+ * belong to that administrator, so they are deleted, as they are for a link made on the machine, the last
+ * administrator's way back. The newest link also ends a recovery. Other links leave the account unchanged.
  */
 const renewed = async (tx: Tx, { id }: UserRow, link: string): Promise<void> => {
   const user = await lockUser(tx, id)
@@ -132,11 +133,11 @@ const tokenInvalid = (cause?: unknown) =>
   new AppError(
     'validation_error',
     'enrolment_token_invalid',
-    'This enrolment link is not valid, was used, or has ended.',
+    'This enrolment link is invalid, used or expired.',
     { cause },
   )
 
-/** 422 with the specification's name of the first rule that fails; all of them as violations. */
+/** 422 with the specification's name of the first rule that fails, and all of them as violations. */
 const weakPassword = (violations: { code: string; message: string }[]) =>
   new AppError(
     'validation_error',

@@ -10,7 +10,7 @@ import type { ReadDeps } from '../deps.ts'
 
 const EventsQuery = Type.Object({
   ...PageQuery.properties,
-  user_id: Type.Optional(Type.String({ format: 'uuid', description: 'What was done to this user.' })),
+  user_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only events about this user.' })),
   type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as user.disabled.' })),
   from: Type.Optional(Type.String({ format: 'date-time' })),
   to: Type.Optional(Type.String({ format: 'date-time' })),
@@ -25,7 +25,7 @@ export const userEventsRoutes: Routes<ReadDeps> = async (app, { deps }) => {
       operationId: 'listUserEvents',
       summary: 'List changes of users, groups and grants',
       tags: ['audit'],
-      description: 'Who changed which user, group or grant, and who was refused; newest first.',
+      description: 'Lists changes of users, groups and grants, and refused attempts, newest first.',
       querystring: EventsQuery,
       response: { 200: pageOf(EventView), ...errorReplies },
     },

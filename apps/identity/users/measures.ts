@@ -33,7 +33,7 @@ export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
   }
 }
 
-/** The account, locked, if a new link can let its person in. Nobody enrols themselves. */
+/** Locks the account and checks that a new link can let its person in. No one enrols themselves. */
 const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
@@ -53,7 +53,7 @@ const handOut = async ({ tx, req }: Cause, user_id: string, by: By, more: { reco
   return { status: 201, body: { user_id }, object: `user:${user_id}`, user_id }
 }
 
-/** A new enrolment link for an account that has one already. */
+/** A new enrolment link for an account that already has one. */
 export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) => {
   const { id } = await lockEnrollable(cause, user_id)
   return {
@@ -65,8 +65,8 @@ export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) =>
 }
 
 /**
- * Begins anew with an account whose person lost every passkey: passkeys, sessions and the password end at once, and
- * the one way in is the new link. A vote that a lost passkey signed keeps its key in the evidence.
+ * Resets an account whose person lost every passkey: passkeys, sessions and the password end at once, and only the new
+ * link lets the person in. The evidence keeps the key of any vote that a lost passkey signed.
  */
 export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }) => {
   const { id } = await lockEnrollable(cause, user_id)
@@ -84,7 +84,7 @@ export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }
   }
 }
 
-/** Enables an account: with it come the rights that it held. */
+/** Enables an account, which restores the rights that it held. */
 export const enableMeasure: Measure<'user.enable'> = async ({ deps, tx, req }, { user_id, reason }) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseStatus(user, 'ACTIVE'))

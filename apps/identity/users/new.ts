@@ -17,7 +17,7 @@ export const usernameTaken = (username: string) =>
     hint: 'Choose another name; names of deleted users are never used again.',
   })
 
-/** The name as it is kept. Throws where a name or a scope cannot be taken. */
+/** The name in its stored form. Throws if the name or a scope is not acceptable. */
 export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser): string => {
   for (const grant of wanted) throwIf(refuseScope(grant.role, grant.scope))
   const name = username.normalize('NFKC')
@@ -25,7 +25,7 @@ export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser): strin
   return name
 }
 
-/** Creates a user with its grants. The name must be free in its folded form, deleted users included. */
+/** Creates a user with its grants. The folded form of the name must be free, including among deleted users. */
 export const insertUser = async (tx: Tx, wanted: NewUser, by: By): Promise<UserRow> => {
   const name = refuseNewUser(wanted)
   const [user] = await tx

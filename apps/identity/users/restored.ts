@@ -5,14 +5,14 @@ import { type UserStatus, user_events } from '../../../db/identity/tables.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { setStatus } from './change.ts'
 
-/** What became of a person who was shut out in a future that a restore of the database lost. */
+/** The result for a person whose lockout a database restore has undone. */
 export type ShutOut = 'done' | 'as it is' | 'unknown' | 'the last administrator'
 
 const WORDS: Partial<Record<UserStatus, string>> = { DISABLED: 'user.disabled', DELETED: 'user.deleted' }
 
 /**
- * Disables or deletes a person again (reliability.md 4.13): the restore has forgotten it, the installation has not. The last
- * administrator stays, for nobody could mend that.
+ * Disables or deletes a person again (reliability.md 4.13) after a restore has undone it in the database. The last
+ * administrator stays, because no one could repair that.
  */
 export const shutOutAgain = (
   db: Db,
@@ -35,7 +35,7 @@ export const shutOutAgain = (
       action: WORDS[to] ?? to,
       object: `user:${user_id}`,
       outcome: 'done',
-      reason: 'It was so before the database was restored.',
+      reason: 'Its state before the database was restored.',
     })
     return 'done'
   })

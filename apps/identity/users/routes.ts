@@ -34,7 +34,7 @@ const UserList = Type.Object({
   as_of: text('2026-01-31T12:00:00.000Z'),
 })
 
-/** People: oneself, and all. */
+/** People: the caller, and all. */
 export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
   const pages = createPages([deps.keys.page])
 
@@ -43,7 +43,7 @@ export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
       operationId: 'getCurrentUser',
       summary: 'Read the current user',
       tags: ['users'],
-      description: 'Who one is, with roles, groups and grants.',
+      description: 'Returns the caller with roles, groups and grants.',
       response: { 200: CurrentUser, ...errorReplies },
     },
     preHandler: allow('self', { kind: 'R' }),
@@ -86,7 +86,7 @@ export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
       operationId: 'getUser',
       summary: 'Read a user',
       tags: ['users'],
-      description: 'One user with everything held now.',
+      description: 'Returns one user with all current roles, groups and grants.',
       'x-reply-headers': ['etag'],
       params: UserParams,
       response: { 200: UserDetail, ...errorReplies },
@@ -100,7 +100,7 @@ export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
   })
 }
 
-/** The first password, or a new one, by a one-time link. */
+/** The first or a new password, by a one-time link. */
 export const enrolRoutes: Routes<AccountDeps> = async (app, { deps }) => {
   app.post('/v1/users/enrol', {
     schema: {
@@ -142,7 +142,7 @@ const LINKS = [
     kind: 'user.reset',
     operationId: 'createEnrolmentToken',
     summary: 'Create an enrolment token',
-    description: 'A new one-time link to set a password; 202 if another administrator must confirm it.',
+    description: 'Creates a one-time link to set a password; 202 if another administrator must confirm it.',
   },
   {
     path: 'recovery',
@@ -217,7 +217,7 @@ const MOVES = [
   },
 ] as const
 
-/** Ends accounts, and lets them in again. */
+/** Ends accounts and re-enables them. */
 export const movesRoutes: Routes<AccountDeps> = async (app, { deps }) => {
   for (const { verb, kind, response, move, ...about } of MOVES) {
     app.post(`/v1/admin/users/:user_id/${verb}`, {

@@ -23,7 +23,7 @@ export const savedView = (row: SavedViewRow): SavedView => ({
 
 const known = (name: string) => new AppError('version_conflict', 'view_exists', `You have a view named "${name}".`)
 
-/** Keeps a search of a list under a name of its own. The lock on the person makes the limit exact. */
+/** Saves a list's search under a name. The lock on the person makes the limit exact. */
 export const createView = (deps: ChangeDeps, req: FastifyRequest, { list, name, filters }: Static<typeof NewView>) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
     throwIf(refuseMachine(req.caller))
@@ -37,7 +37,7 @@ export const createView = (deps: ChangeDeps, req: FastifyRequest, { list, name, 
     return { status: 201, body: view, action: 'view.created', object: `view:${row.id}`, after: view }
   })
 
-/** The caller's own view, at the version that was read. One of somebody else is not found. */
+/** The caller's own view, at the version that was read. Another person's view is not found. */
 const lockOwn = async (tx: Tx, req: FastifyRequest, view_id: string): Promise<SavedViewRow> => {
   await lockUser(tx, req.caller.user_id)
   const row = await lockView(tx, req.caller.user_id, view_id)

@@ -10,14 +10,14 @@ const PATH = '/v1/users/me/views'
 const read = allow('self', { kind: 'R' })
 const write = allow('self', { kind: 'W' })
 
-/** The searches that a person keeps. Nobody else reads or changes them. */
+/** A person's saved searches. No one else reads or changes them. */
 export const viewsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
   app.get(PATH, {
     schema: {
       operationId: 'listViews',
       summary: 'List your views',
       tags: ['views'],
-      description: 'All searches that the caller keeps, by name: at most 50.',
+      description: "Lists the caller's saved searches by name, at most 50.",
       response: { 200: SavedViews, ...errorReplies },
     },
     preHandler: read,
@@ -28,7 +28,7 @@ export const viewsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
       operationId: 'createView',
       summary: 'Save a view',
       tags: ['views'],
-      description: 'Keeps the filters of a list under a name that no other view of the caller bears.',
+      description: "Saves the filters of a list under a name that is unique among the caller's views.",
       headers: CommandHeaders,
       body: NewView,
       response: { 201: SavedView, ...errorReplies },
@@ -55,7 +55,7 @@ export const viewsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
       operationId: 'deleteView',
       summary: 'Delete a view',
       tags: ['views'],
-      description: 'Deletes a view of the caller.',
+      description: "Deletes one of the caller's views.",
       params: ViewParams,
       headers: VersionedHeaders,
       response: { 204: Type.Null(), ...errorReplies },

@@ -17,7 +17,7 @@ class Bytes {
   }
 }
 
-/** The door for bytes of artifacts, apart from the results that announce them. */
+/** The endpoint for the bytes of artifacts, separate from the results that announce them. */
 export const artifactsRoutes: Routes<Uses<'artifacts' | 'db' | 'trust'>> = async (app, { deps }) => {
   app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
   const bringers = new WeakMap<FastifyRequest, Bringer>()
@@ -28,9 +28,9 @@ export const artifactsRoutes: Routes<Uses<'artifacts' | 'db' | 'trust'>> = async
     onRequest,
     schema: {
       operationId: 'uploadArtifact',
-      summary: 'Bring the bytes of an artifact',
+      summary: 'Upload the bytes of an artifact',
       description:
-        'As application/octet-stream, by the bearer of the execution token whose attempt announced them, or by a service with the scope artifacts:write. Kept only when digest and size are those that were announced.',
+        'Sent as application/octet-stream by the bearer of the execution token whose attempt announced the artifact, or by a service with the scope artifacts:write. Stored only if digest and size match the announcement.',
       tags: ['internal'],
       'x-scope': 'the execution token | artifacts:write',
       'x-permissions': ['bearer'],
@@ -45,7 +45,7 @@ export const artifactsRoutes: Routes<Uses<'artifacts' | 'db' | 'trust'>> = async
     onRequest,
     schema: {
       operationId: 'fetchArtifact',
-      summary: 'Fetch what an earlier attempt has made',
+      summary: 'Fetch an artifact of an earlier attempt',
       description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',
       tags: ['internal'],
       'x-scope': 'the execution token',

@@ -16,7 +16,10 @@ import { verifyServiceToken } from '../../shared/service/tokens.ts'
 import type { Uses } from '../deps.ts'
 import { tokenRefused } from './executions.ts'
 
-/** Who brings bytes: the bearer of an execution token only what its attempt announced, a service whatever was announced. */
+/**
+ * Who brings bytes: the bearer of an execution token may bring only its attempt's announced artifacts, a service any
+ * announced one.
+ */
 export type Bringer = { actor: Actor; token_sha256: string | undefined }
 
 const SCOPE = 'artifacts:write'
@@ -46,8 +49,8 @@ const serviceOf = ({ trust }: Uses<'trust'>, bearer: string) => {
 }
 
 /**
- * Takes the bytes of an announced artifact (operations.md 6.4): kept under their digest once they are whole, and only if
- * they are those that were announced. The same bytes again have no effect.
+ * Takes the bytes of an announced artifact (operations.md 6.4). It stores them under their digest once they are
+ * complete, and only if they match the announcement. The same bytes again have no effect.
  */
 export const takeArtifact = async (
   deps: Uses<'artifacts' | 'db'>,
@@ -76,7 +79,7 @@ export const takeArtifact = async (
   return { sha256, size, duplicate: known }
 }
 
-/** The bytes that an earlier attempt of the same operation has made, such as a saved plan. */
+/** Returns the bytes that an earlier attempt of the same operation made, such as a saved plan. */
 export const giveArtifact = async (
   { artifacts, db }: Uses<'artifacts' | 'db'>,
   { token_sha256 }: Bringer,
@@ -84,7 +87,7 @@ export const giveArtifact = async (
 ): Promise<Readable> => {
   const size = token_sha256 === undefined ? undefined : await sizeReadable(db, sha256, token_sha256)
   const bytes = size === undefined ? undefined : await artifacts.read(sha256, size)
-  if (!bytes) throw new AppError('not_found', 'artifact', 'No attempt of this operation has brought these bytes.')
+  if (!bytes) throw new AppError('not_found', 'artifact', 'No attempt of this operation has uploaded these bytes.')
   return bytes
 }
 

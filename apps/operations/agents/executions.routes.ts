@@ -7,13 +7,13 @@ import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { Uses } from '../deps.ts'
 import { takeResult, tokenRefused } from './executions.ts'
 
-/** The door for agents: an execution token is good for one attempt of one node only. */
+/** The endpoint for agents: an execution token is valid for one attempt of one node only. */
 export const executionsRoutes: Routes<Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>> = async (app, { deps }) => {
   const results = deps.telemetry.counter('signalbox_execution_results_total', 'Messages of agents by result.', [
     'result',
   ])
   app.post('/internal/v1/execution-results', {
-    // Before the body is read or judged: a stranger does not learn which members it may hold.
+    // Runs before the body is read or validated: a stranger does not learn which members it may hold.
     onRequest: async (req) => {
       const token = tokenOf(req)
       if (token !== undefined && (await isExecutionToken(deps.db, sha256Hex(token)))) return
@@ -24,7 +24,7 @@ export const executionsRoutes: Routes<Uses<'artifacts' | 'db' | 'nats' | 'teleme
       operationId: 'reportExecution',
       summary: 'Report on work that was handed over',
       description:
-        'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
+        'Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
       tags: ['internal'],
       'x-scope': 'the execution token',
       'x-permissions': ['bearer'],

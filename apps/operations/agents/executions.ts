@@ -21,18 +21,18 @@ import { takeOutputs } from '../../shared/expressions/outputs.ts'
 import type { Uses } from '../deps.ts'
 import { refused } from '../policies/authority.ts'
 
-/** So long after the end of an attempt its log lines are still taken. */
+/** How long after the end of an attempt its log lines are still accepted. */
 const LOGS_AFTER_S = 600
 const MAX_OUTPUTS = 262_144
 const MAX_LOG = 50 * 1024 * 1024
-const LOG_CUT = 'The log is longer than 50 MiB; what follows is not kept.'
+const LOG_CUT = 'The log is longer than 50 MiB; the rest is not stored.'
 const TERMINAL: ReadonlySet<ExecutionResult['phase']> = new Set(['succeeded', 'failed', 'unknown'])
 
 type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode }
 
 /**
- * Takes a message of an agent (operations.md 9.1): what is late, stale, repeated or out of order has no effect but its
- * exact answer. A refused message leaves a line in the history, and the log lines that it brought in time.
+ * Takes a message of an agent (operations.md 9.1). A late, stale, repeated or out-of-order message has no effect except
+ * its exact answer. A refused message leaves a line in the history, and the log lines that it brought in time.
  */
 export const takeResult = async (
   deps: Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>,
@@ -54,7 +54,7 @@ export const takeResult = async (
     if (known)
       return known.fingerprint === fingerprint
         ? { reply: { ...(known.answer as ExecutionReply), duplicate: true } }
-        : { refusal: rejected('result_conflict', 'This result_id came with another content before.') }
+        : { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
     const outcome = await take(tx, token_sha256, handed, message, stored)
     if ('reply' in outcome) await keepAnswer(tx, token_sha256, message.result_id, fingerprint, outcome.reply)
     else await noteRefusal(tx, handed, message, outcome.refusal, request_id)
@@ -82,7 +82,7 @@ const rejected = (code: CodeOf<'execution_result_rejected'>, detail: string, sta
   status,
 })
 
-/** Token and body must speak of the same work. */
+/** Token and body must name the same work. */
 const checkIds = (handed: Handed, message: ExecutionResult): void => {
   const wrong = (['operation_id', 'node_id'] as const).filter((name) => handed[name] !== message[name])
   if (wrong.length === 0) return
@@ -90,12 +90,12 @@ const checkIds = (handed: Handed, message: ExecutionResult): void => {
     violations: wrong.map((name) => ({
       pointer: `/${name}`,
       code: 'id_mismatch',
-      message: 'is not that of the token',
+      message: 'does not match the token',
     })),
   })
 }
 
-/** Announced bytes that are here already: of another attempt, or of another operation. */
+/** Returns the announced bytes that are already stored, by another attempt or another operation. */
 const storedAmong = async ({ artifacts }: Uses<'artifacts'>, message: ExecutionResult): Promise<Set<string>> => {
   const stored = new Set<string>()
   for (const { sha256, size } of message.artifacts ?? []) if (await artifacts.has(sha256, size)) stored.add(sha256)
@@ -133,7 +133,7 @@ const take = async (
     return { refusal: rejected('attempt_closed', error.message) }
   }
   const terminal = TERMINAL.has(message.phase)
-  // Out of order: an old sign of life is ignored; an end still counts.
+  // Out of order: an old heartbeat is ignored; an end still counts.
   if (!terminal && message.sequence <= handed.sequence) return { reply: replyOf(handed, handed.node_state) }
   if (!terminal) {
     await noteMessage(tx, token_sha256, handed, {
@@ -148,12 +148,12 @@ const take = async (
 
 /** One "started" is accepted: of two agents that have the same work, one begins it. None does once a cancel was accepted. */
 const refuseBegin = ({ started, start_due }: Handed, begins: boolean): string | undefined => {
-  if (!begins) return started ? undefined : 'Say "started" first, and continue when that is accepted.'
-  if (started) return 'Another agent has begun it. A repeat has the same result_id.'
-  return start_due ? 'The time to begin is over.' : undefined
+  if (!begins) return started ? undefined : 'Report "started" first, and continue once it is accepted.'
+  if (started) return 'Another agent has begun it. A retry must use the same result_id.'
+  return start_due ? 'The time to begin has passed.' : undefined
 }
 
-/** No more of a log than of any other attempt; the line after the last one kept says so. */
+/** Limits the log as for any other attempt; the line after the last one kept says so. */
 const bounded = ({ log_bytes }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
   if (log_bytes > MAX_LOG) return []
   const lines: LogLine[] = given.map((line) => ({ ...line }))
@@ -189,7 +189,7 @@ const replyOf = (handed: Handed, node_state: string): ExecutionReply => ({
 })
 
 const end = async (tx: Tx, token_sha256: string, handed: Handed, message: ExecutionResult): Promise<Outcome> => {
-  // Other nodes may not use the outputs of an undo.
+  // Other nodes must not use the outputs of an undo.
   const taken =
     message.phase !== 'succeeded'
       ? undefined
@@ -197,7 +197,7 @@ const end = async (tx: Tx, token_sha256: string, handed: Handed, message: Execut
         ? takeOutputs(handed.spec, message.outputs ?? {})
         : { outputs: null, error: null }
   const error = taken ? taken.error : errorOf(message)
-  // Only an agent that killed its tool says that it does not know.
+  // Only an agent that killed its tool reports an unknown outcome.
   const status = message.phase === 'unknown' ? 'unknown' : error ? 'failed' : 'succeeded'
   const phase = status === 'unknown' ? 'outcome_unknown' : status
   const outputs = taken && !taken.error ? taken.outputs : null

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-/** Files by the digest of their bytes: what is there is whole, and never changes. */
+/** Files by the digest of their bytes: a stored file is complete and never changes. */
 export type ArtifactStore = ReturnType<typeof createArtifactStore>
 
 export const createArtifactStore = (dir: string) => {
@@ -19,8 +19,8 @@ export const createArtifactStore = (dir: string) => {
     )
 
   /**
-   * Takes the bytes in, and keeps them only when digest and size are those that were said; it is on the disk when this
-   * is answered. False: they are others.
+   * Stores the bytes only if digest and size match the given ones; they are on disk when this returns. Returns false if
+   * they do not match.
    */
   const put = async (sha256: string, size: number, bytes: Readable): Promise<boolean> => {
     const path = pathOf(sha256)

@@ -8,13 +8,14 @@ import type { Uses } from '../deps.ts'
 type Asked = { labels: Record<string, string>; wait_ms: number }
 type WorkDeps = Uses<'agentsOf' | 'config' | 'nats'>
 
-/** Work that this agent's labels do not fit goes back, for others, and comes again so much later. */
+/** How long before work is offered again that did not fit this agent's labels and went back for others. */
 const OTHERS_MS = 500
 const LEAST_WAIT_MS = 1000
 
 /**
- * Gives one piece of a pool's work to an agent that asks (operations.md 7.4). It is acknowledged before the answer leaves, so
- * no two agents ever get the same; an answer that gets lost is given out again once its time to begin is over.
+ * Gives one piece of a pool's work to an agent that asks (operations.md 7.4). It is acknowledged before the answer
+ * leaves, so no two agents ever get the same work. If the answer is lost, the work is given out again once its time to
+ * begin is over.
  */
 export const takeWork = async (
   deps: WorkDeps,
@@ -23,11 +24,11 @@ export const takeWork = async (
   { labels, wait_ms }: Asked,
   gone: () => boolean,
 ): Promise<Work | undefined> => {
-  // One answer for all: who may not take from a pool does not learn whether it exists.
+  // One answer for all: a caller who may not take from a pool does not learn whether it exists.
   if (caller.kind !== 'machine' || !deps.agentsOf(pool).has(caller.username))
     throw new AppError('policy_denied', 'not_an_agent', `${caller.username} is no agent of the pool "${pool}".`)
   const nc = deps.nats.get()
-  if (!nc) throw new AppError('internal_error', 'unavailable', 'The stream of work is away.')
+  if (!nc) throw new AppError('internal_error', 'unavailable', 'The work stream is unavailable.')
   const consumer = await consumerOf(nc, `${deps.config.SIGNALBOX__NATS__PREFIX}${EXECUTION_STREAM}`, pool)
   const end = Date.now() + wait_ms
   while (consumer) {
@@ -42,7 +43,7 @@ export const takeWork = async (
   return undefined
 }
 
-/** The workers make the consumer of a pool before its first work. */
+/** The workers create the consumer of a pool before its first work. */
 const consumerOf = (nc: NatsConnection, stream: string, pool: string) =>
   nc
     .jetstream()

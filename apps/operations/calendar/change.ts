@@ -11,9 +11,9 @@ import { onOperation, refuseOn, said } from '../operations/control.ts'
 import { calendarOf } from '../targets/calendar.ts'
 
 /**
- * A running operation follows the calendar (operations.md 3.5): windows and freezes of its targets as they are now take
- * the place of those it had. Its next claims are held or let go by them; running nodes continue. A freeze that has been
- * overridden stays overridden, unless it is `renewed` with other content.
+ * A running operation follows the calendar (operations.md 3.5): the current windows and freezes of its targets replace
+ * its earlier ones. They hold or release its next claims; running nodes continue. An overridden freeze stays
+ * overridden, unless it is `renewed` with other content.
  */
 export const calendarSteps = (
   deps: PolicyDeps & Uses<'config' | 'db' | 'library'>,
@@ -40,7 +40,7 @@ export const calendarSteps = (
 
 type Looked = {
   next: OperationCalendar | null
-  /** Freezes that are new to it or have other times. */
+  /** Freezes that are new to the operation or have other times. */
   held: string[]
   lifted: string[]
   /** Whether that makes a difference to any claim. */
@@ -48,7 +48,7 @@ type Looked = {
 }
 type Followed = { operation_id: string; resource_ids: string[]; constraints: Record<string, unknown> }
 
-/** What the calendar says now of an operation, beside what its claims ask. */
+/** Compares the current calendar of an operation with the one that its claims use. */
 export const lookAtCalendar = async (
   db: Queryable,
   deps: Uses<'clock' | 'library'>,
@@ -74,7 +74,7 @@ export const lookAtCalendar = async (
 
 const idsOf = ({ freezes }: Pick<OperationCalendar, 'freezes'>): string[] => Object.keys(freezes).sort()
 
-/** A freeze that targets name and the calendar does not hold has been overridden. */
+/** A freeze that the targets name but the operation's calendar lacks has been overridden. */
 const withoutOverridden = (
   made: OperationCalendar,
   known: OperationCalendar | null,
@@ -85,7 +85,7 @@ const withoutOverridden = (
   return { ...made, freezes: Object.fromEntries(Object.entries(made.freezes).filter(([id]) => !overridden(id))) }
 }
 
-/** A calendar as far as it can hold a claim from now on. */
+/** Returns the part of a calendar that can hold a claim from now on. */
 const inForce = (calendar: OperationCalendar | null, now: number) => {
   const { windows = {}, freezes = {}, asked = null, targets = {} } = calendar ?? {}
   const lasting = Object.fromEntries(Object.entries(freezes).filter(([, { to }]) => Date.parse(to) > now))

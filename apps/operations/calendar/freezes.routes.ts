@@ -12,7 +12,7 @@ export const freezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => {
       operationId: 'setFreeze',
       summary: 'Put a freeze',
       description:
-        'From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. Repeated with the same content it has no effect; with other content it holds also whoever had overridden it.',
+        'Once answered, no node that the freeze covers starts, in new or running operations; running nodes continue. A repeat with the same content has no effect; with different content, earlier overrides no longer count.',
       tags: ['internal'],
       params: FreezeParams,
       body: FreezeBody,
@@ -27,7 +27,7 @@ export const freezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => {
       operationId: 'withdrawFreeze',
       summary: 'Withdraw a freeze',
       description:
-        'The nodes that it held continue by themselves. One that does not exist stays so: `withdrawn` says whether there was one.',
+        'The nodes that it held continue automatically. Withdrawing a freeze that does not exist has no effect: `withdrawn` says whether one existed.',
       tags: ['internal'],
       params: FreezeParams,
       response: { 200: FreezeWithdrawn, ...errorReplies },

@@ -22,25 +22,25 @@ import { acceptUnlessEnded } from '../command/run.ts'
 import type { FreezeDeps, Uses } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 
-/** Who changes the calendar, and by which request. */
+/** Who changes the calendar, and with which request. */
 export type Changer = { actor: Actor; request_id: string; trace: string | null }
 export const serviceChanger = (service: string, request_id: string, trace: string | null): Changer => ({
   actor: { kind: 'service', id: `svc:${service}`, name: service },
   ...{ request_id, trace },
 })
 
-/** How a freeze names the person who made it; any other maker is a control plane. */
+/** The prefix with which a freeze names the person who made it; any other maker is a control plane. */
 const PERSON = 'user:'
 export const makerOf = ({ kind, name }: Actor): string => (kind === 'user' ? `${PERSON}${name}` : name)
 export const isByPerson = ({ put_by }: Pick<PutFreeze, 'put_by'>): boolean => put_by.startsWith(PERSON)
 
-/** How long the maker of a change has to tell running operations, before another process does. */
+/** How long the maker of a change has to tell running operations before another process does it. */
 const TELL_WITHIN_S = 10
 const TELLING = 4
 
 /**
- * Puts a freeze (operations.md 9.3): once this is answered no node that it covers starts any more, in new operations
- * and in running ones. Putting the same freeze again has no effect. Refuses an id that a file of the deployment holds.
+ * Puts a freeze (operations.md 9.3): once this returns, no node that it covers starts, in new or running operations.
+ * Putting the same freeze again has no effect. Refuses an id that a calendar file of the deployment uses.
  */
 export const putOneFreeze = async (deps: FreezeDeps, freeze_id: string, entry: FreezeEntry, by: Changer) => {
   refuseOfFile(deps, freeze_id)
@@ -56,7 +56,7 @@ export const putOneFreeze = async (deps: FreezeDeps, freeze_id: string, entry: F
   return { ...viewOf(made.freeze), changed: made.changed, operations: await tell(deps, made.freeze, by) }
 }
 
-/** Withdraws a freeze: what it held resumes. A missing freeze is no error. */
+/** Withdraws a freeze: the nodes that it held resume. A missing freeze is no error. */
 export const withdrawOneFreeze = async (deps: FreezeDeps, freeze_id: string, by: Changer) => {
   refuseOfFile(deps, freeze_id)
   const gone = await deps.db.transaction(async (tx) => {
@@ -69,7 +69,7 @@ export const withdrawOneFreeze = async (deps: FreezeDeps, freeze_id: string, by:
   return { freeze_id, withdrawn: gone !== undefined, operations: gone ? await tell(deps, gone, by) : 0 }
 }
 
-/** Tells running operations of changes whose makers died before telling all. */
+/** Tells running operations about changes whose makers died before telling all. */
 export const tellUntold = async (deps: FreezeDeps, older_than_s = TELL_WITHIN_S): Promise<number> => {
   const untold = await listUntold(deps.db, older_than_s)
   for (const freeze of untold)
@@ -81,7 +81,7 @@ export const tellUntold = async (deps: FreezeDeps, older_than_s = TELL_WITHIN_S)
   return untold.length
 }
 
-/** Each operation in a transaction of its own, once for each change; returns how many it made a difference to. */
+/** Tells each operation in a separate transaction, once per change; returns how many operations it affected. */
 export const tell = async (
   deps: FreezeDeps,
   { freeze_id, revision }: Pick<PutFreeze, 'freeze_id' | 'revision'>,
@@ -148,7 +148,7 @@ const unusable = (pointer: string, code: 'parameters_invalid' | 'expression_erro
 
 export const refuseOfFile = ({ library }: Uses<'library'>, freeze_id: string): void => {
   if (library.freezes.some((freeze) => freeze.freeze_id === freeze_id))
-    throw unusable('/freeze_id', 'parameters_invalid', 'names a freeze of the calendar files of this deployment')
+    throw unusable('/freeze_id', 'parameters_invalid', "names a freeze from this deployment's calendar files")
 }
 
 const refuseOfPerson = async (tx: Tx, freeze_id: string): Promise<void> => {
@@ -157,10 +157,10 @@ const refuseOfPerson = async (tx: Tx, freeze_id: string): Promise<void> => {
     throw unusable('/freeze_id', 'parameters_invalid', 'names a freeze that a person made; take another id')
 }
 
-/** Refuses a condition that is none, and an end before its beginning or before `now`. */
+/** Refuses an invalid condition, and an end before the beginning or before `now`. */
 export const refuseUnusable = ({ applies, from, to }: FreezeEntry, now = Number.NEGATIVE_INFINITY): void => {
   if (Date.parse(to) <= Date.parse(from)) throw unusable('/to', 'parameters_invalid', 'must be later than "from"')
-  if (Date.parse(to) <= now) throw unusable('/to', 'parameters_invalid', 'is over already; it must be in the future')
+  if (Date.parse(to) <= now) throw unusable('/to', 'parameters_invalid', 'has passed; it must be in the future')
   try {
     compileCel(applies, ['target'])
   } catch (error) {

@@ -21,7 +21,7 @@ export const peopleFreezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => 
       operationId: 'createFreeze',
       summary: 'Create a freeze',
       description:
-        'From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. You must be allowed to control operations on every resource that it covers now.',
+        'Once answered, no node that the freeze covers starts, in new or running operations; running nodes continue. You must be allowed to control operations on every resource that it covers now.',
       tags: ['plans'],
       headers: CommandHeaders,
       body: FreezeCreation,
@@ -37,7 +37,7 @@ export const peopleFreezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => 
       operationId: 'endFreeze',
       summary: 'End a freeze',
       description:
-        'The nodes that it held continue by themselves. Members of its approver groups end one that a person made; one of a file or of a control plane ends there.',
+        'The nodes that it held continue automatically. Members of its approver groups can end a freeze that a person made; a freeze from a file or a control plane ends there.',
       tags: ['plans'],
       params: FreezeParams,
       headers: CommandHeaders,

@@ -24,8 +24,8 @@ import { loadAllTargets } from '../targets/resolve.ts'
 import { audited, isByPerson, makerOf, refuseOfFile, refuseUnusable, tell, viewOf } from './freezes.ts'
 
 /**
- * A freeze that a person makes: whoever may control operations on every target that it covers now may stop them all.
- * It holds as one of a control plane does (operations.md 9.3).
+ * Creates a person's freeze: only someone who may control operations on every target that it covers now may create it.
+ * It holds nodes as a control plane's freeze does (operations.md 9.3).
  */
 export const createFreeze = async (
   deps: FreezeDeps,
@@ -58,7 +58,7 @@ export const createFreeze = async (
   return answer
 }
 
-/** Ends a freeze that a person made; nodes that it held continue by themselves. */
+/** Ends a freeze that a person made; the nodes that it held continue automatically. */
 export const endFreeze = async (deps: FreezeDeps, mutation: Mutation, trace: string | null, freeze_id: string) => {
   const ended: { freeze?: PutFreeze | undefined } = {}
   const answer = await mutate(deps, mutation, async (tx) => {
@@ -78,7 +78,7 @@ export const endFreeze = async (deps: FreezeDeps, mutation: Mutation, trace: str
   return answer
 }
 
-/** A freeze as the calendar shows it to this person; one of a file has no maker. */
+/** Returns a freeze as the calendar shows it to this person; one from a file has no maker. */
 export const itemOf = (
   caller: Caller,
   freeze: Omit<PutFreeze, 'put_by' | 'updated_at' | 'revision'> & { put_by?: string },
@@ -94,7 +94,10 @@ export const itemOf = (
   }
 }
 
-/** Whoever may override a freeze for an operation may end it. One that no person made ends where it was made. */
+/**
+ * Whoever may override a freeze for an operation may also end it. A freeze that no person made is ended where it was
+ * made.
+ */
 const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers'> | undefined) => {
   const refuse = (code: RefusalCode['code'], detail: string, extra = {}): RefusalCode => ({
     ...{ category: 'policy_denied', code, detail, extra },
@@ -108,8 +111,8 @@ const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers
 }
 
 /**
- * The targets that it covers now; undefined if they are too many to look at. Throws unless the caller may control
- * operations on each. Who may do so everywhere is asked of none.
+ * Returns the targets that the condition covers now; `undefined` if there are too many to check. Throws unless the
+ * caller may control operations on each. Skips the check for a caller who may control operations everywhere.
  */
 const coveredBy = async (db: Queryable, { caller, dry_run }: Mutation, applies: string) => {
   const everywhere = isInScope(caller, 'operation:control', [{}])
@@ -126,7 +129,7 @@ const coveredBy = async (db: Queryable, { caller, dry_run }: Mutation, applies: 
     'out_of_scope',
     outside
       ? `It covers ${outside.length} resources on which you may not control operations, such as ${outside[0]?.name}.`
-      : 'There are too many resources to check your roles against; whose role holds everywhere can make the freeze.',
+      : 'There are too many resources to check your roles against. Someone whose role applies everywhere can create the freeze.',
     { hint: 'Narrow the condition to the places of your role.' },
   )
 }

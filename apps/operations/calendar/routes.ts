@@ -9,14 +9,14 @@ import type { Library } from '../graph/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
 import { itemOf } from './people.ts'
 
-/** Windows and freezes of this deployment, as plans meet them (operations.md 3.5). */
+/** Windows and freezes of this deployment, as they apply to plans (operations.md 3.5). */
 export const calendarRoutes: Routes<Uses<'clock' | 'db' | 'library'>> = async (app, { deps }) => {
   app.get('/v1/calendar', {
     schema: {
       operationId: 'getCalendar',
       summary: 'Read the calendar',
       description:
-        'Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.',
+        'Lists windows with their next opening, and current and future freezes. Both bind when a node starts, never when it ends.',
       tags: ['plans'],
       response: { 200: CalendarView, ...errorReplies },
     },

@@ -31,11 +31,11 @@ export type ApplyDeps = {
   db: Db
   catalog: CatalogClient
   log: Logger
-  /** Creates the intent that the catalog asked for; called once per intent, in the event's transaction. */
+  /** Creates the intent that the catalog requested; called once per intent, in the event's transaction. */
   createIntent: (tx: Tx, intent: IntentRequestedPayload, request_id: string | null) => Promise<void>
 }
 
-/** Event types that operations ignores; all others that are not known are poison. */
+/** Event types that operations ignores; any other unknown type is poison. */
 const IGNORED = new Set(['capability.changed'])
 export const KNOWN_EVENTS: ReadonlySet<string> = new Set([
   'resource.created',
@@ -47,7 +47,7 @@ export const KNOWN_EVENTS: ReadonlySet<string> = new Set([
   'intent.requested',
   ...IGNORED,
 ])
-/** How often a gap is filled before the event is given back: one gap can uncover another (an intent, then its resource). */
+/** How often a gap is filled before the event is given back. One gap can reveal another (intent, then resource). */
 const FILLS = 3
 
 const applyKnown = async (deps: ApplyDeps, event: CatalogEvent): Promise<Applied> => {
@@ -65,8 +65,8 @@ const applyKnown = async (deps: ApplyDeps, event: CatalogEvent): Promise<Applied
 }
 
 /**
- * Applies plain events in one transaction. False where that fails, whatever the cause: then each has to be applied by
- * itself, which finds the one that cannot be.
+ * Applies plain events in one transaction. Returns false if that fails for any reason; then each must be applied
+ * separately, which finds the bad one.
  */
 export const applyTogether = async (
   { db, log }: Pick<ApplyDeps, 'db' | 'log'>,
@@ -85,7 +85,7 @@ export const applyTogether = async (
   }
 }
 
-/** Asks the catalog before the transaction. */
+/** Queries the catalog before the transaction. */
 const prepare = async (
   { catalog, createIntent }: ApplyDeps,
   event: CatalogEvent,
@@ -131,7 +131,10 @@ const fill = async (deps: ApplyDeps, { agg_type, agg_id, have }: ProjectionGap, 
   return items.length > 0
 }
 
-/** Applies one event; a gap is filled from the catalog first. Returns a gap that it cannot fill; throws if it is away. */
+/**
+ * Applies one event, after filling a gap from the catalog. Returns a gap that it cannot fill; throws if the catalog is
+ * away.
+ */
 export const apply = async (deps: ApplyDeps, event: CatalogEvent): Promise<Result> => {
   const result = await tryToApply(deps, await wholeOf(deps, event))
   if (typeof result === 'string') return result
@@ -139,13 +142,13 @@ export const apply = async (deps: ApplyDeps, event: CatalogEvent): Promise<Resul
   return result.gap
 }
 
-/** As apply, but returns the gap even while the catalog is away. */
+/** Like `apply`, but returns the gap even while the catalog is away. */
 export const bring = async (deps: ApplyDeps, event: CatalogEvent): Promise<Result> => {
   const result = await tryToApply(deps, await wholeOf(deps, event))
   return typeof result === 'string' ? result : result.gap
 }
 
-/** The event itself, or the catalog's copy of one that was too large for NATS. */
+/** Returns the event itself, or the catalog's copy if it was too large for NATS. */
 const wholeOf = async ({ catalog }: Pick<ApplyDeps, 'catalog'>, event: CatalogEvent): Promise<CatalogEvent> => {
   if (event.event_href === undefined) return event
   const { agg_type, agg_id, agg_version } = event
@@ -160,7 +163,7 @@ export const tryToApply = async (
   for (let fills = 0; ; fills++) {
     try {
       const applied = await applyKnown(deps, event)
-      // The catalog's answer held this event too: it was applied on its account.
+      // The catalog's answer already contained this event, so it was applied with that answer.
       return fills > 0 && applied !== 'held' ? 'applied' : applied
     } catch (error) {
       if (!(error instanceof ProjectionGap)) throw error

@@ -22,7 +22,7 @@ export class CatalogUnavailable extends Away {
   }
 }
 
-/** Reads of the catalog's internal API that feed the projection: events missed, first fill, types. */
+/** Reads from the catalog's internal API that feed the projection: missed events, the first fill, types. */
 export const createCatalogClient = (base_url: string, signer: ServiceSigner) => {
   const call = async <T>(path: string, body?: unknown): Promise<T> => {
     try {
@@ -53,10 +53,10 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
       call<SnapshotPage>(
         `/internal/v1/snapshot?limit=${PAGE}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`,
       ),
-    /** What these resources, at most 5,000, stand at in the catalog itself. */
+    /** The catalog's own current versions of at most 5,000 resources. */
     versions: async (resource_ids: readonly string[]) =>
       (await call<{ items: ResourceVersion[] }>('/internal/v1/resources:versions', { resource_ids })).items,
-    /** What depends on these resources together; null where the catalog keeps no graph. */
+    /** Everything that depends on these resources together; null if the catalog keeps no graph. */
     affected: async (resource_ids: readonly string[]) =>
       (await call<{ affected: Affected | null }>('/internal/v1/resources:affected', { resource_ids })).affected,
     /** A document that was too large for its event. */

@@ -9,7 +9,7 @@ import { consume, epochOf } from '../../shared/events/events.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import type { CatalogProjection } from './projection.ts'
 
-/** How often the end of the catalog's log is looked at, whatever NATS brings or loses (reliability.md 4.6). */
+/** How often the end of the catalog's log is checked, whatever NATS brings or loses (reliability.md 4.6). */
 const WATCH_MS = 15_000
 const RETRY_MS = 500
 const WATERMARK_WAIT_MS = 2000
@@ -23,7 +23,7 @@ type CatalogConsumerDeps = {
   watch_ms?: number
 }
 
-/** Follows the catalog by NATS, and by its log for the events that NATS lost. Ready once the projection is filled. */
+/** Follows the catalog over NATS, and its log for events that NATS lost. Ready once the projection is filled. */
 export const startCatalogConsumer = ({ projection, log, prefix, fence, watch_ms = WATCH_MS }: CatalogConsumerDeps) => {
   const stopping = new AbortController()
   let ready = false
@@ -36,7 +36,7 @@ export const startCatalogConsumer = ({ projection, log, prefix, fence, watch_ms 
         await projection.catchUp()
         ready = true
       } catch (error) {
-        log.warn({ err: error }, 'the catalog cannot be followed now')
+        log.warn({ err: error }, 'the catalog cannot be followed right now')
         pause = RETRY_MS
       }
       await delay(pause, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
@@ -45,7 +45,7 @@ export const startCatalogConsumer = ({ projection, log, prefix, fence, watch_ms 
 
   return {
     isReady: () => ready,
-    /** Subscribes, as soon as the stream can be had. */
+    /** Subscribes as soon as the stream is available. */
     subscribe: (nc: NatsConnection): void => {
       consumer = consume({
         nc,
@@ -77,8 +77,8 @@ export const startCatalogConsumer = ({ projection, log, prefix, fence, watch_ms 
 export type Freshness = { min_watermark?: string; max_lag_ms: number; wait_ms?: number }
 
 /**
- * Waits until the projection was at the end of the catalog's log at most `max_lag_ms` before now (0: since now), and holds
- * `min_watermark`. Refuses with 503 `projection_lag` when that does not come in time.
+ * Waits until the projection was at the end of the catalog's log at most `max_lag_ms` before now (0: since now), and
+ * holds `min_watermark`. Refuses with 503 `projection_lag` if that takes too long.
  */
 export const requireFresh = async (
   projection: CatalogProjection,
@@ -99,8 +99,9 @@ export const requireFresh = async (
 }
 
 /**
- * Refuses with 503 `projection_gap` where an event of one of these resources was set aside: what is known of it is not
- * the catalog's state, and none of its events is applied until a person decides (`npm run ops -- dead-letters`).
+ * Refuses with 503 `projection_gap` if an event of one of these resources was set aside. The known state of that
+ * resource is not the catalog's state, and none of its events is applied until a person decides (`npm run ops --
+ * dead-letters`).
  */
 export const refuseHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<void> => {
   const held = await firstHeld(db, resource_ids)
@@ -120,7 +121,7 @@ const projectionLag = (observed: string, required: string | null) =>
   new AppError(
     'stale_catalog_projection',
     'projection_lag',
-    'What is known here of the catalog is too old to plan on.',
+    'The local copy of the catalog is too old to plan on.',
     {
       retryable: true,
       retry_after_ms: 1000,

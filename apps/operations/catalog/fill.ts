@@ -4,12 +4,12 @@ import { foldSnapshot } from '../../../db/operations/projection/snapshot.ts'
 import type { ApplyDeps } from './apply.ts'
 import type { SnapshotPage } from './client.ts'
 
-/** First fill: types, then every resource; the log is followed from the watermark of the first page. */
+/** First fill: types, then every resource; the log is then followed from the watermark of the first page. */
 export const fillAll = async ({ db, catalog, log }: Pick<ApplyDeps, 'db' | 'catalog' | 'log'>): Promise<void> => {
   const { types, relationship_types } = await catalog.types()
   await db.transaction((tx) => saveTypes(tx, types, relationship_types))
   let watermark: string | undefined
-  // The next page is read while this one is folded.
+  // Reads the next page while this one is folded.
   for (let next: Promise<SnapshotPage> | undefined = catalog.snapshot(null); next; ) {
     const page: SnapshotPage = await next
     watermark ??= page.watermark
@@ -22,8 +22,8 @@ export const fillAll = async ({ db, catalog, log }: Pick<ApplyDeps, 'db' | 'cata
 }
 
 /**
- * Fills the projection anew, in one transaction: readers see the old rows or the new ones. For a database whose owner
- * was restored (reliability.md 4.13). Events of the log that were not applied yet are read as before.
+ * Rebuilds the projection in one transaction: readers see either the old rows or the new ones. For use after the
+ * owner's database was restored (reliability.md 4.13). Events of the log that were not applied yet are read as before.
  */
 export const refill = async (
   { db, catalog }: Pick<ApplyDeps, 'db' | 'catalog'>,

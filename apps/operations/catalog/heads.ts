@@ -6,15 +6,15 @@ import { refuseHeld } from './consumer.ts'
 import type { CatalogProjection } from './projection.ts'
 
 const WAIT_MS = 2000
-/** So old may an answer of the catalog be when it is acted on: the wait for locks counts. */
+/** How old an answer of the catalog may be when it is used; this includes the wait for locks. */
 const ANSWER_MS = 5000
 
 type HeadsDeps = { db: Queryable; projection: CatalogProjection; trust: { catalog: CatalogClient } }
 
 /**
- * Makes sure that the projection of these resources equals the catalog at this moment: asks it for
- * their versions in one round trip, and fetches what is missing. Refuses with 503 where the catalog does not answer,
- * or names those that cannot be updated in time: no node starts on stale state.
+ * Makes sure that the projection of these resources matches the catalog now: asks it for their versions in one round
+ * trip, and fetches what is missing. Refuses with 503 if the catalog does not answer. It also names the resources that
+ * cannot be updated in time: no node starts on stale state.
  */
 export const requireHeads = async (
   { db, projection, trust }: HeadsDeps,
@@ -22,7 +22,7 @@ export const requireHeads = async (
 ): Promise<void> => {
   if (resource_ids.length === 0) return
   const end = Date.now() + WAIT_MS
-  // Read first: what is newer here than the answer after it was never in that catalog.
+  // Read first: a version here that is newer than the later answer never existed in that catalog.
   const known = await loadVersions(db, resource_ids)
   const heads = await trust.catalog.versions(resource_ids).catch(unanswered)
   const ahead = heads.find(({ resource_id, version }) => (known.get(resource_id) ?? 0) > version)
@@ -36,7 +36,7 @@ export const requireHeads = async (
     if (!first) return
     await refuseHeld(db, resource_ids)
     if (Date.now() > end) throw late(first, now.get(first.resource_id) ?? 0)
-    // What has no number in the log yet is found with the resource itself.
+    // Events without a number in the log yet are found through the resource itself.
     for (const { resource_id } of behind) await projection.followOne('resource', resource_id).catch(unlessAway)
   }
 }
@@ -48,11 +48,11 @@ const unlessAway = (error: unknown): void => {
   if (!(error instanceof CatalogUnavailable)) throw error
 }
 
-const HINT = 'Send the same request again in a moment. To stop what runs, pause and cancel need no catalog.'
+const HINT = 'Send the same request again in a moment. Pause and cancel work without the catalog.'
 
 export const unanswered = (error: unknown): never => {
   if (!(error instanceof CatalogUnavailable)) throw error
-  throw lagging('The catalog does not answer, so the state of the targets is not known now.', { cause: error })
+  throw lagging('The catalog does not answer, so the state of the targets is unknown.', { cause: error })
 }
 
 const lagging = (detail: string, more: ErrorOptions = {}) =>
@@ -73,7 +73,7 @@ const late = (head: ResourceVersion, known: number) =>
     extra: watermarkOf(head, known),
   })
 
-/** The catalog was put back to an earlier time, or is another one. */
+/** The catalog was restored to an earlier time, or is a different one. */
 const foreign = (head: ResourceVersion, known: number) =>
   new AppError(
     'stale_catalog_projection',
@@ -86,8 +86,8 @@ const foreign = (head: ResourceVersion, known: number) =>
   )
 
 /**
- * The heads of a command's targets: asked for before its transaction, so that no lock waits for the catalog, and
- * refused inside it, behind not found, policy and state. An answer that has become old meanwhile is none.
+ * The heads of a command's targets. They are requested before its transaction, so that no lock waits for the catalog.
+ * They are refused inside it, after not found, policy and state. An answer that has become too old counts as none.
  */
 export const askHeads = (deps: HeadsDeps, targets: () => Promise<readonly string[]>) => {
   let refusal: { error: unknown } | undefined

@@ -5,8 +5,8 @@ import { compileSchema, type SchemaCheck } from '../../shared/data/json-schema.t
 import type { Violation } from '../../shared/errors.ts'
 
 /**
- * What the projection takes from each event of the catalog. Members that are not known here are left alone; one that is
- * missing or of another kind makes the event one that cannot be applied.
+ * The parts of each catalog event that the projection uses. Unknown members are ignored; a missing member or one of
+ * another type makes the event impossible to apply.
  */
 const Id = Type.String({ minLength: 1, maxLength: 128 })
 const Text = Type.String({ maxLength: 1000 })
@@ -36,7 +36,7 @@ const Change = Type.Object({
   properties: Members,
 })
 const aggregate = { agg_version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }
-/** The catalog divides what is more; before it did, one event could hold all relationships of a resource. */
+/** The catalog now splits larger changes; before, one event could hold all relationships of a resource. */
 const Changes = Type.Array(Change, { maxItems: 200_000 })
 const Resource = Type.Object({
   ...aggregate,
@@ -45,7 +45,7 @@ const Resource = Type.Object({
   relationship_changes: Changes,
   relationship_parts: Type.Optional(Type.Integer({ minimum: 1 })),
   document: Type.Optional(Document),
-  /** A path of the catalog, never one that leads to another host with our token. */
+  /** A path of the catalog, never one that would send our token to another host. */
   fetch_href: Type.Optional(Type.String({ pattern: '^/(internal/)?v1/resources/[A-Za-z0-9._:~-]+$', maxLength: 300 })),
 })
 const Relationships = Type.Object({
@@ -81,7 +81,7 @@ const PAYLOADS: Record<string, SchemaCheck> = {
   'type.pack_loaded': compileSchema(Type.Object({ ...aggregate, agg_type: Type.Literal('type') })),
 }
 
-/** The first thing that makes an event of a known type one that cannot be applied; undefined if it can be applied. */
+/** Returns the first fault that makes an event of a known type impossible to apply; `undefined` if there is none. */
 export const payloadFault = (event: CatalogEvent): Pick<Violation, 'pointer' | 'message'> | undefined => {
   const [fault] = PAYLOADS[event.type]?.(event) ?? []
   if (fault) return fault

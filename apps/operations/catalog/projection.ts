@@ -11,8 +11,8 @@ import { type ApplyDeps, apply, applyTogether, bring, tryToApply } from './apply
 import { fillAll, refill } from './fill.ts'
 
 /**
- * The projection of the catalog in this app: one handler for NATS and HTTP. Any order and any number of
- * repeats of the same events give the same rows.
+ * The projection of the catalog in this app: one handler for NATS and HTTP. The same events give the same rows in any
+ * order and with any number of repeats.
  */
 export const createCatalogProjection = (deps: ApplyDeps) => {
   let running: Promise<void> | undefined
@@ -20,7 +20,7 @@ export const createCatalogProjection = (deps: ApplyDeps) => {
   const passed = (pub_seq: string) => {
     followed = BigInt(pub_seq)
   }
-  /** Brings the projection to the end of the catalog's log; callers at one time share one run. */
+  /** Brings the projection to the end of the catalog's log; concurrent callers share one run. */
   const catchUp = (): Promise<void> => {
     running ??= apart(() => follow(deps, passed)).finally(() => {
       running = undefined
@@ -32,7 +32,7 @@ export const createCatalogProjection = (deps: ApplyDeps) => {
     apply: (event: CatalogEvent) => apply(deps, event),
     bring: (event: CatalogEvent) => bring(deps, event),
     catchUp,
-    /** Whether the log has brought an event already: NATS tells it long after, where many come at once. */
+    /** Whether the log has already brought an event: NATS delivers it much later when many arrive at once. */
     hasRead: ({ pub_seq }: CatalogEvent): boolean => pub_seq !== null && BigInt(pub_seq) <= followed,
     refill: (truth: readonly Truth[]) => refill(deps, truth),
     park: (event: CatalogEvent, error: Error, tries: number) => park(deps, event, error, tries),
@@ -60,10 +60,10 @@ const follow = async (deps: ApplyDeps, passed: (pub_seq: string) => void): Promi
   }
 }
 
-/** As many as one transaction applies in a moment, on a busy machine too. */
+/** As many as one transaction applies in a moment, even on a busy machine. */
 const AT_ONCE = 100
 
-/** Events in their order: plain ones together, each other one by itself. */
+/** Splits events into runs, in order: plain ones together, each other one alone. */
 const runsOf = (events: readonly CatalogEvent[]): CatalogEvent[][] => {
   const runs: CatalogEvent[][] = []
   let open: CatalogEvent[] | undefined
@@ -79,7 +79,7 @@ const runsOf = (events: readonly CatalogEvent[]): CatalogEvent[][] => {
   return runs
 }
 
-/** Sets aside an event that cannot be applied; otherwise no later one would ever be read. */
+/** Sets aside an event that cannot be applied; otherwise no later event would ever be read. */
 const applyOrPark = async (deps: ApplyDeps, event: CatalogEvent): Promise<void> => {
   try {
     const result = await tryToApply(deps, event)
@@ -97,7 +97,7 @@ const park = async ({ db, log }: Pick<ApplyDeps, 'db' | 'log'>, event: CatalogEv
   await db.transaction((tx) => parkEvent(tx, event, error.message, tries))
 }
 
-/** Applies the newer events of one aggregate; one that cannot be applied is set aside again. */
+/** Applies the newer events of one aggregate; sets aside again an event that cannot be applied. */
 const followOne = async (deps: ApplyDeps, agg_type: string, agg_id: string): Promise<'followed' | 'parked again'> => {
   const have = await deps.db.transaction((tx) => lockVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id))
   const { items } = await deps.catalog.eventsOf(agg_type, agg_id, have.ver)
@@ -115,9 +115,9 @@ const followOne = async (deps: ApplyDeps, agg_type: string, agg_id: string): Pro
 }
 
 /**
- * Milliseconds by which the projection is behind: the age of the oldest event of the log that is not folded, 0 when all
- * are. While the catalog does not answer: since its end was last seen, for the log may have grown. Undefined before
- * the first fill.
+ * Returns by how many milliseconds the projection is behind: the age of the log's oldest unfolded event, 0 if all are
+ * folded. While the catalog does not answer, it counts from when the log's end was last seen, because the log may have
+ * grown. `undefined` before the first fill.
  */
 const lagOf = async ({ db, catalog }: Pick<ApplyDeps, 'db' | 'catalog'>): Promise<number | undefined> => {
   const mark = await readWatermark(db)

@@ -7,14 +7,14 @@ import { KNOWN_EVENTS } from './apply.ts'
 import { payloadFault } from './payloads.ts'
 import type { CatalogProjection } from './projection.ts'
 
-/** The HTTP door of the projection of the catalog: the same handler and inbox as the consumer of its stream. */
+/** The HTTP endpoint of the catalog projection: the same handler and inbox as the stream's consumer. */
 export const projectionRoutes: Routes<{ projection: CatalogProjection }> = async (app, { deps }) => {
   app.post('/internal/v1/catalog-projection-events', {
     schema: {
       operationId: 'applyCatalogEvents',
-      summary: 'Bring events of the catalog',
+      summary: 'Deliver events of the catalog',
       description:
-        'Applies events as the catalog tells them, each once and in the order of its resource. What is ahead of what is known is filled from the catalog; what it cannot give now is listed in `gaps`.',
+        'Applies events of the catalog, each once and in the order of its resource. Missing earlier events are fetched from the catalog; those that it cannot return now are listed in `gaps`.',
       tags: ['internal'],
       body: ProjectionEvents,
       response: { 200: ProjectionReply, ...errorReplies },

@@ -15,7 +15,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
 import { isVisible, loadPlaces, placesFor } from '../policies/visibility.ts'
 
-/** A command as it came in: who, what, on which operation, under which key. */
+/** A command as it came in: its sender, content, operation and key. */
 export type Command = {
   kind: CommandKind
   class: 'stop' | 'start' | 'edit'
@@ -29,17 +29,17 @@ export type Command = {
   dry_run: boolean
   if_match: string | undefined
   request: IdempotentRequest
-  /** Chosen by the sender (signal_id), else made here. */
+  /** Chosen by the sender (signal_id), or else generated here. */
   command_id?: string
   /** The path it came on; refusals that are answered later name it. */
   instance: string
 }
 
-/** A decision: the facts to state, and the message to the engine. */
+/** A decision: the facts to record, and the message to the engine. */
 export type Decision = {
   /** Body of the signal; null: complete in Postgres, no signal is sent. */
   payload: Record<string, unknown> | null
-  /** It is done, and sent, when another person agrees. */
+  /** The command is done, and sent, when another person agrees. */
   awaits?: true
   /** Facts of the timeline; none if the command has no effect. */
   events: Facts['events']
@@ -54,13 +54,13 @@ export type Decision = {
 }
 
 export type Steps<S> = {
-  /** Questions to other apps before the transaction, so that no lock waits for their answers. */
+  /** Asks other apps before the transaction, so that no lock waits for their answers. */
   ahead?: () => Promise<void>
   /** Locks and reads the subject of the command; throws not_found. */
   lock: (tx: Tx) => Promise<S>
-  /** Policy, state, version, then compare-and-swap writes, in that order; throws the refusal. */
+  /** Checks policy, state and version, then does the compare-and-swap writes, in that order; throws the refusal. */
   decide: (tx: Tx, subject: S, command_id: string) => Promise<Decision>
-  /** The object as it is now, for the answer. */
+  /** The current state of the object, for the answer. */
   render: (accepted: AcceptedCommand) => Promise<object>
   /** The allowed actions in the answer to a dry run; read after its rollback. */
   allowed: () => Promise<unknown[]>
@@ -68,7 +68,7 @@ export type Steps<S> = {
   location?: (operation_id: string, command_id: string) => string
 }
 
-/** A command that no person gave: of a service, or of this app itself. */
+/** Builds a command that no person gave: one from a service, or from this app itself. */
 export const ownCommand = (
   given: Omit<Command, 'caller' | 'dry_run' | 'if_match' | 'reason' | 'trace'> &
     Partial<Pick<Command, 'reason' | 'trace'>>,
@@ -114,7 +114,7 @@ export type Subject = LockedOperation & { facts: OperationFacts; places: Place[]
 
 type Addressed = { operation_id: string; caller: Caller | undefined }
 
-/** Locks the operation that a command is about; throws not_found when the caller may not see it. */
+/** Locks a command's operation; throws not_found if the caller may not see it. */
 export const lockVisible = async (deps: Uses<'policies'>, tx: Tx, command: Addressed): Promise<Subject> => {
   const operation = await lockOperation(tx, command.operation_id)
   if (!operation) throw notFound('operation', command.operation_id)
@@ -137,7 +137,7 @@ export const factsOf = (
   ...pick(row, 'control', 'cancel_mode', 'cancelled_at', 'pause_reason', 'unknown_nodes'),
 })
 
-/** If-Match compares the first part of the ETag, the count of decided changes; the rest moves with every progress. */
+/** If-Match compares the first part of the ETag, the count of decided changes; the rest changes with all progress. */
 export const checkIfMatch = (if_match: string | undefined, revision: number): void => {
   if (if_match === undefined || if_match === '*') return
   const given = /^(?:W\/)?"(\d+)(?:-\d+)?"$/.exec(if_match)?.[1]
@@ -153,6 +153,6 @@ export const etagOf = ({ revision, change_seq }: { revision: number; change_seq:
   `"${revision}-${change_seq}"`
 
 type Denied = Pick<AuditEntry, 'actor' | 'roles' | 'action' | 'object' | 'request_id'>
-/** A 403 leaves a row of its own: its transaction is gone. */
+/** Writes an audit row for a 403 in a separate transaction, because the command's own was rolled back. */
 export const auditDenial = ({ db, keys }: Uses<'db' | 'keys'>, denied: Denied, { code }: AppError): Promise<void> =>
   db.transaction((tx) => appendAudit(tx, keys.audit, { ...denied, outcome: 'denied', reason: code }))

@@ -38,7 +38,7 @@ export const mutationOf = ({ keys }: Uses<'keys'>, req: FastifyRequest): Mutatio
 
 type MutationDeps = Uses<'db' | 'keys'>
 
-/** Runs a mutation once per key; a dry run goes through all checks and is not stored. */
+/** Runs a mutation once per key; a dry run passes all checks and is not stored. */
 export const mutate = (
   deps: MutationDeps,
   mutation: Mutation,
@@ -62,7 +62,7 @@ const callerOf = ({ request, caller, request_id }: Mutation) => ({
   ...{ actor: request.caller, roles: caller.roles, request_id },
 })
 
-/** The audit row of a mutation that is made. */
+/** The audit row of a completed mutation. */
 export const auditDone = (
   { keys }: Uses<'keys'>,
   tx: Tx,

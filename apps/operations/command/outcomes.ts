@@ -12,19 +12,19 @@ const DONE_WHEN_DELIVERED: ReadonlySet<string> = new Set<CommandKind>([
   'gate_decided',
   'patch_closed',
 ])
-/** Commands that are complete in Postgres: it is enough that the engine has been told (operations.md 1.3). */
+/** Commands that are complete in Postgres: telling the engine is enough (operations.md 1.3). */
 export const isDecidedInPostgres = (kind: string): boolean => DONE_WHEN_DELIVERED.has(kind)
 
-/** Commands that are done with their commit: the engine hears of them, and nobody waits for that. */
+/** Commands that are done with their commit: the engine is told, and nobody waits for that. */
 export const isDoneAtOnce = (kind: string): boolean => kind === 'patch_proposed'
 
-/** Whether a waiting caller can be answered: the outcome is known, or delivery is all that was left. */
+/** Whether a waiting caller can be answered: the outcome is known, or only delivery was left and has happened. */
 export const isSettled = ({ kind, status }: Pick<CommandState, 'kind' | 'status'>): boolean =>
   status === 'delivered' ? isDecidedInPostgres(kind) : status !== 'pending' && status !== 'sending'
 
 type Told = Pick<CommandState, 'command_id' | 'kind'>
 
-/** What the relay says in its wake-up call; anything else is a call to look. */
+/** Parses the relay's wake-up call; `undefined` for any other message, which only means to look. */
 const toldIn = (data: Uint8Array): Told | undefined => {
   try {
     const { command_id, kind } = JSON.parse(Buffer.from(data).toString()) as Partial<Told>
@@ -38,7 +38,7 @@ type Waiter = { resolve: (state: CommandState | undefined) => void; timer: NodeJ
 
 /**
  * Waits for the outcome of commands: one query for all waiting ids every 25 ms, and at once when woken. Above 500
- * waiters, or when the time is over, the caller gets undefined and answers 202.
+ * waiters, or on timeout, the caller gets `undefined` and answers 202.
  */
 export const createOutcomes = (db: Db, log: Logger) => {
   const waiters = new Map<string, Set<Waiter>>()
@@ -68,7 +68,7 @@ export const createOutcomes = (db: Db, log: Logger) => {
     }
     if (waiters.size === 0) return
     running = look()
-      .catch((error: unknown) => log.warn({ err: error }, 'outcomes of commands could not be read'))
+      .catch((error: unknown) => log.warn({ err: error }, 'the outcomes of commands could not be read'))
       .finally(() => {
         running = undefined
         if (again) {
@@ -82,7 +82,7 @@ export const createOutcomes = (db: Db, log: Logger) => {
   }
 
   return {
-    /** The settled state of the command, or undefined if it is not settled in time. */
+    /** Returns the settled state of the command, or `undefined` if it is not settled in time. */
     within: (command_id: string, wait_ms: number): Promise<CommandState | undefined> => {
       if (wait_ms <= 0 || waiters.size >= MAX_WAITERS) return Promise.resolve(undefined)
       return new Promise((resolve) => {
@@ -102,8 +102,8 @@ export const createOutcomes = (db: Db, log: Logger) => {
       })
     },
     /**
-     * Something was delivered or recorded: look now. Where the message names a command that the engine has been told of,
-     * and that is all its callers wait for, they need no look.
+     * Something was delivered or recorded: look now. If the message names a command that is complete once the engine
+     * has been told of it, its callers need no look.
      */
     hear: (data: Uint8Array): void => {
       const told = toldIn(data)

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isKnown, sendUnchanged } from '../../shared/http/app.ts'
 import { etagOf } from './command.ts'
 
-/** The body with its ETag, or 304 when the reader has exactly this state. */
+/** Returns the body with its ETag, or 304 if the reader has exactly this state. */
 export const unlessKnown = <B>(
   req: FastifyRequest,
   reply: FastifyReply,
@@ -17,7 +17,7 @@ export const unlessKnown = <B>(
 
 const LONG_POLL_MS = 100
 
-/** Looks until something is there or the time is over; what was seen last is the answer. */
+/** Looks until there is something or the time is over; returns the last result. */
 export const lookUntil = async <T>(
   look: () => Promise<T>,
   isThere: (found: T) => boolean,

@@ -14,9 +14,9 @@ import { actorText, auditDenial, type Command, type Decision, type Steps } from 
 import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
 
 /**
- * The only entrance for public commands (operations.md 1.2): one transaction of key, lock, policy, state, version, swap,
- * record and promise; then a short wait for the outcome. The answer is stored under the key by compare-and-set, so all
- * requests with that key get the same bytes.
+ * The only entry point for public commands (operations.md 1.2): one transaction for key, lock, policy, state, version,
+ * swap, record and promise; then a short wait for the outcome. The answer is stored under the key by compare-and-set,
+ * so all requests with that key get the same bytes.
  */
 export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: Steps<S>): Promise<Answer> => {
   const accepted = await acceptCommand(deps, command, steps)
@@ -28,7 +28,7 @@ export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: 
   const { command_id, repeated } = accepted
   const sent = accepted.sent && !isDoneAtOnce(command.kind)
   const look = () => seenNow(deps, steps, command_id)
-  // Complete in Postgres: the content of the answer is read while the engine is told.
+  // Complete in Postgres: the answer's content is read while the engine is told.
   const early = sent && isDecidedInPostgres(command.kind) ? look() : undefined
   early?.catch(() => {})
   const since = performance.now()
@@ -41,7 +41,7 @@ export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: 
   return { ...(await storeAnswer(deps.db, idempotency, command.request, given)), replayed: repeated }
 }
 
-/** From the commit to the outcome; an outcome that is not there in time counts as the time of the wait. */
+/** From the commit to the outcome; an outcome that does not arrive in time counts as the time of the wait. */
 const outcomeSeconds = ({ telemetry }: Uses<'telemetry'>) =>
   telemetry.histogram('signalbox_command_outcome_seconds', 'Time until the outcome of a command was known.', ['kind'])
 
@@ -50,7 +50,7 @@ const jsonAnswer = (status: number, body: unknown, headers: Record<string, strin
 
 type Seen = { row: AcceptedCommand; view: object | undefined }
 
-/** The command and its object as they are now; no object for a refused or withdrawn command. */
+/** Returns the current command and object; no object for a refused or withdrawn command. */
 const seenNow = async <S>(deps: Uses<'db'>, steps: Steps<S>, command_id: string): Promise<Seen> => {
   const row = await getCommand(deps.db, command_id)
   if (!row) throw new AppError('internal_error', 'unexpected', 'The command record is missing.')
@@ -88,10 +88,10 @@ type Accepted =
   | { answer: Answer }
   | { tried: Record<string, unknown> }
 
-/** The command transaction alone: for callers that do not wait for an outcome. */
+/** Runs the command transaction alone, for callers that do not wait for an outcome. */
 export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps: Steps<S>): Promise<Accepted> => {
   const { kind, request, dry_run, command_id = uuidv7() } = command
-  // A repeat is waited for as if it was sent.
+  // A repeat waits as if it had been sent.
   let sent = true
   try {
     await steps.ahead?.()
@@ -123,7 +123,10 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
   }
 }
 
-/** Gives a command of ours, unless the operation ended a moment ago. Returns whether it was accepted for the first time. */
+/**
+ * Gives one of our own commands, unless the operation has just ended. Returns whether it was accepted for the first
+ * time.
+ */
 export const acceptUnlessEnded = async <S>(deps: AcceptDeps, command: Command, steps: Steps<S>): Promise<boolean> => {
   try {
     const accepted = await acceptCommand(deps, command, steps)
@@ -191,10 +194,10 @@ const keep = async (
   return 'later'
 }
 
-/** After a restore no start is allowed until a person has accepted it; stopping always is. */
+/** After a restore no start is allowed until a person has accepted the restore; stopping always is. */
 const refuseRestored = async ({ fence }: Uses<'fence'>, command: Command): Promise<void> => {
   if (command.class !== 'start' || (await fence()).held_since === null) return
   throw new AppError('internal_error', 'restored', RESTORED, {
-    hint: 'Pause, cancel and reject go through. All else waits for who runs this installation.',
+    hint: 'Pause, cancel and reject still work. Everything else waits for the operator of this installation.',
   })
 }

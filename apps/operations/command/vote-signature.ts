@@ -12,7 +12,7 @@ import type { SignedBy, Trust, Uses } from '../deps.ts'
 
 const BALLOT_S = 300
 
-/** A ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with the rows. */
+/** Issues a ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with rows. */
 export const issueBallot = async (
   { db, clock, trust }: Uses<'clock' | 'db' | 'trust'>,
   { user_id }: Caller,
@@ -22,7 +22,7 @@ export const issueBallot = async (
   if (type === 'gate' && round === null)
     throw wrongAt('/round', 'is the round that the gate shows', {
       as: 'required',
-      detail: 'A ballot for a gate names its round.',
+      detail: 'A ballot for a gate must name its round.',
     })
   const { rp_id, credential_ids } = await trust.passkeys.of(user_id)
   const nonce = randomBytes(16).toString('base64url')
@@ -36,7 +36,7 @@ export const issueBallot = async (
 /** Whose passkey answered the challenge of this vote; undefined until identity was asked. */
 export type Proof = { challenge: string; by: SignedBy } | undefined
 
-/** Identity was not asked about this answer yet. */
+/** Identity has not been asked about this answer yet. */
 class Unproved extends Error {
   readonly challenge: string
   constructor(challenge: string) {
@@ -45,7 +45,10 @@ class Unproved extends Error {
   }
 }
 
-/** Runs `work`, which may find that a signature counts: identity verifies it without a lock being held, then it runs again. */
+/**
+ * Runs `work`, which may find that a signature counts. Identity then verifies it while no lock is held, and `work` runs
+ * again.
+ */
 export const withProof = async <T>(
   { passkeys }: Pick<Trust, 'passkeys'>,
   { user_id }: Caller,
@@ -58,7 +61,7 @@ export const withProof = async <T>(
     if (!(error instanceof Unproved) || !assertion) throw error
     const { challenge } = error
     const by = await passkeys.verify(user_id, challenge, JSON.stringify(assertion))
-    if (!by) throw invalid('The answer of the passkey is refused.')
+    if (!by) throw invalid("The passkey's answer is refused.")
     return work({ challenge, by })
   }
 }
@@ -66,8 +69,8 @@ export const withProof = async <T>(
 type Voted = Pick<Ballot, 'operation_id' | 'type' | 'id' | 'round' | 'digest' | 'user_id'>
 
 /**
- * The signature of a vote, whose ballot is spent with it. Throws if a policy asks for one and there is none, and for one
- * that is not of exactly this vote. A dry run needs none.
+ * Returns the signature of a vote, which uses up its ballot. Throws if a policy requires a missing signature, and for
+ * one that does not match exactly this vote. A dry run needs none.
  */
 export const signatureOf = async (
   tx: Tx,
@@ -91,7 +94,7 @@ export const signatureOf = async (
   }
   const { response } = assertion
   const stated = clientDataOf(response.clientDataJSON)
-  if (!stated) throw invalid('The answer of the passkey cannot be read.')
+  if (!stated) throw invalid("The passkey's answer cannot be read.")
   const challenge = String(stated.challenge)
   const ballot = await spendBallot(tx, challenge)
   if (!ballot)

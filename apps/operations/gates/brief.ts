@@ -9,7 +9,7 @@ const NAMED = 3
 const WORST = ['unhealthy', 'degraded', 'unknown', 'maintenance', 'healthy']
 const badness = ({ health }: BriefTarget) => WORST.indexOf(health)
 
-/** What a voter weighs beside the subject, without the names of what this viewer may not see. */
+/** Returns what a voter weighs besides the subject, without names that this viewer may not see. */
 export const readBrief = async (
   db: Queryable,
   viewer: Viewer,
@@ -68,7 +68,7 @@ const healthOf = (targets: BriefTarget[]) => ({
     .map(named),
 })
 
-/** How often each value occurs, in the order of its first. */
+/** Counts each value, in order of first occurrence. */
 const tally = <V extends string>(values: V[]): [V, number][] => {
   const counts = new Map<V, number>()
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)

@@ -40,12 +40,12 @@ type NewVote = {
 }
 
 type Casting = { command: GateCommand; row: GateRow; subject: Subject; command_id: string; people: People }
-/** A rejection counts no approvals. */
+/** A rejection counts no approvals, so it needs no people. */
 export const NOBODY: People = new Map()
 
 /**
- * Records a vote and, when it completes the round, the decision: after a faster decision the swap fails.
- * Approvals of others that would complete it are proved again first, and void if they no longer count.
+ * Records a vote and, if it completes the round, the decision; the swap fails after a faster decision. Others'
+ * approvals that would complete it are proved again first, and are void if they no longer count.
  */
 export const castVote = async (
   deps: Uses<'lookback_s'>,
@@ -87,7 +87,7 @@ export const castVote = async (
 
 export type Tallied = Pick<Casting, 'command' | 'row' | 'subject'>
 
-/** The group that a vote fills beside these others, and the status of the round with it. */
+/** Returns the group that a vote fills beside the others, and the resulting status of the round. */
 const tally = (others: GateFacts['votes'], { command, row: { gate }, subject }: Tallied, vote: NewVote) => {
   const own = votingGroups(gate, command.caller, subject.now)
   const group = groupOfVote({ policy: gate.policy, votes: others }, eligibleGroups(gate), own, vote.as_group)
@@ -95,7 +95,7 @@ const tally = (others: GateFacts['votes'], { command, row: { gate }, subject }: 
   return { group, status: outcomeOfVotes({ policy: gate.policy, votes: [...others, cast] }) }
 }
 
-/** Approvals of others that no longer count. */
+/** Returns others' approvals that no longer count. */
 const lostOf = async (
   deps: Uses<'lookback_s'>,
   tx: Tx,
@@ -110,7 +110,7 @@ const lostOf = async (
   })
 }
 
-/** One who approved changes their mind: a new round with the others' votes, rejected at once if one is enough. */
+/** Takes an approval back: a new round with the others' votes, rejected at once if one rejection is enough. */
 export const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, command_id: string, vote: NewVote) => {
   const { gate } = row
   const round = gate.round + 1
@@ -180,7 +180,7 @@ const voteRow = (command: GateCommand, { gate }: GateRow, command_id: string, { 
   command_id,
 })
 
-/** Swaps the gate. After a faster decision it refuses by the rules on fresh rows. */
+/** Swaps the gate. If a faster decision won, it refuses by the rules on fresh rows. */
 const swapOrRefuse = async (tx: Tx, { gate }: GateRow, set: Record<string, unknown>) => {
   const from = { status: gate.status, round: gate.round }
   if (await swapGate(tx, { operation_id: gate.operation_id, gate_id: gate.gate_id, from, set })) return

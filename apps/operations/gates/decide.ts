@@ -31,19 +31,19 @@ import {
 import { bypass, type Cast, castVote, type GateCommand, NOBODY, type Tallied, takeBack } from './cast.ts'
 import { aloneOf, readGate, refuseAuthor, refuseBypass } from './view.ts'
 
-/** What deciding a gate takes. */
+/** Dependencies of deciding a gate. */
 export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Uses<'lookback_s' | 'trust'>
 
 /**
- * Approves a gate: a vote, and the decision when it completes the quorum. The row is where the race ends: approve,
- * reject, expiry and cancel swap the same `waiting` row, and exactly one wins.
+ * Approves a gate: a vote, and the decision if it completes the quorum. The row settles the race: approve, reject,
+ * expiry and cancel swap the same `waiting` row, and exactly one wins.
  */
 export const approveGate = (deps: DecideDeps, command: GateCommand, body: ApproveBody) =>
   withProof(deps.trust, command.caller, body.assertion, (proof) =>
     withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people, proof)),
   )
 
-/** Approves, knowing of these people what identity said a moment ago: those whose votes complete the quorum. */
+/** Approves with identity's recent answers about the people whose votes complete the quorum. */
 const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
@@ -59,7 +59,7 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     if (row.gate.policy.comment_on_approve && body.comment === undefined)
       throw wrongAt('/comment', 'is required by the policy of this gate', {
         as: 'required',
-        detail: 'The policy of this gate asks for a comment.',
+        detail: 'The policy of this gate requires a comment.',
       })
     if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
     const { gate_id: id, operation_id, policy, digest, round } = row.gate
@@ -77,7 +77,7 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     return ofIntervention(deps, tx, command, row, subject, cast)
   })
 
-/** Rejects a gate; one who approved may take that back while no node behind the gate has started. */
+/** Rejects a gate; someone who approved may take that back while no node behind the gate has started. */
 export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectBody) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     checkPolicy(deps, command, { row, subject }, 'gate.reject', undefined)
@@ -93,7 +93,7 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
     return takeBack(tx, command, row, command_id, vote)
   })
 
-/** A vote that is one of several is given to gates that may be decided so, and never breaks the glass. */
+/** A vote in a batch is allowed only for gates that may be decided together, and never breaks the glass. */
 const checkBatch = (
   { config }: Uses<'config'>,
   row: GateRow,
@@ -102,7 +102,7 @@ const checkBatch = (
 ) => {
   if (batch === undefined) return
   if (break_glass)
-    throw new AppError('policy_denied', 'bulk_not_allowed', 'One breaks the glass of one gate at a time.')
+    throw new AppError('policy_denied', 'bulk_not_allowed', 'Break-glass applies to one gate at a time.')
   throwIfRefused(refuseTogether(aloneOf(row, verdict, config.OPERATIONS__GATES__BULK_APPROVE)))
 }
 
@@ -115,7 +115,7 @@ const decideGate = (
 ) =>
   runCommand(deps, command, {
     lock: async (tx) => {
-      // Both send as they are called: the gate is read once the lock is held.
+      // Both queries are sent in the order of the calls, so the gate is read once the lock is held.
       const [subject, row] = await together(
         lockVisible(deps, tx, command),
         getGate(tx, command.operation_id, command.gate_id),
@@ -153,8 +153,8 @@ const checkPolicy = (
 }
 
 /**
- * A decided gate of kind intervention guards no node: the intervention is done with the approval, in one transaction, or
- * withdrawn with the rejection. The engine hears of the intervention only.
+ * A decided gate of kind intervention guards no node: approval carries out the intervention, and rejection withdraws
+ * it, in the same transaction. The engine hears of the intervention only.
  */
 const ofIntervention = async (
   deps: InterventionDeps,
@@ -174,6 +174,6 @@ const ofIntervention = async (
   return { ...cast, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
 }
 
-/** A right that a participant of the operation gave does not count for decisions. */
+/** A right that a participant of the operation granted does not count for decisions. */
 const refuseTaint = ({ lookback_s }: Uses<'lookback_s'>, { command: { caller }, row, subject }: Tallied) =>
   refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))

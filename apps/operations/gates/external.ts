@@ -10,7 +10,7 @@ import type { PolicyDeps } from '../deps.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { gateFacts } from '../policies/footing.ts'
 
-/** The answer of an outer check to the gate that waits for it: passed or failed decides, running only shows. */
+/** An external check's answer to the gate that waits for it: passed or failed decides, running is only shown. */
 export const checkResultSteps = (deps: PolicyDeps, command: Command, result: CheckResult): Steps<Subject> => ({
   lock: (tx) => lockVisible(deps, tx, command),
   decide: async (tx, subject, command_id) => {

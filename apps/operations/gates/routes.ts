@@ -39,7 +39,7 @@ import { aloneOf, changeCounts, readGate, viewGate } from './view.ts'
 const read = allow('operation:read', { kind: 'R' })
 const tags = ['gates']
 
-/** Gates: the inbox, gates of an operation, and the decision on one. */
+/** Gates: the inbox, the gates of an operation, and the decision on a gate. */
 export const gatesRoutes: Routes<DecideDeps & Uses<'pages'>> = async (app, { deps }) => {
   listWaitingGatesRoute(app, deps)
   listGatesRoute(app, deps)
@@ -58,7 +58,7 @@ const listWaitingGatesRoute = (
       operationId: 'listWaitingGates',
       summary: 'List waiting gates',
       description:
-        'The inbox: gates that people decide and that wait, by deadline. for=me: those the caller may decide.',
+        'Lists the gates that wait for a decision by people, by deadline. for=me: only those that the caller may decide.',
       tags,
       querystring: InboxQuery,
       response: { 200: Inbox, ...errorReplies },
@@ -101,7 +101,7 @@ const listGatesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'lookback_s' 
     schema: {
       operationId: 'listGates',
       summary: 'List gates of an operation',
-      description: 'Every gate with its votes and who is missing, without the subject.',
+      description: 'Lists every gate with its votes and the missing voters, without the subject.',
       tags,
       params: OperationParams,
       querystring: GateListQuery,
@@ -130,7 +130,7 @@ const getGateRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'lo
       operationId: 'getGate',
       summary: 'Read a gate',
       description:
-        'What is decided on (`subject`, whose digest a vote must name), votes, context and brief outside the digest, and what the caller may do.',
+        'Returns the subject of the decision (a vote must name its digest), the votes, context and brief outside the digest, and the actions that the caller may take.',
       tags,
       params: GateParams,
       headers: ReadHeaders,
@@ -152,7 +152,7 @@ const approveGateRoute = (app: TypedApp, deps: DecideDeps) => {
       operationId: 'approveGate',
       summary: 'Approve a gate',
       description:
-        'A vote for the digest that was reviewed; the gate is approved at quorum. Somebody else than who asked for or started the operation, where the policy says four eyes.',
+        'Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not be the person who requested or started the operation.',
       tags,
       params: GateParams,
       headers: VersionedHeaders,
@@ -176,7 +176,7 @@ const rejectGateRoute = (app: TypedApp, deps: DecideDeps) => {
     schema: {
       operationId: 'rejectGate',
       summary: 'Reject a gate',
-      description: 'What follows is the policy of the gate: its nodes fail, the operation holds, or it is cancelled.',
+      description: "The gate's policy decides the effect: its nodes fail, the operation pauses, or it is cancelled.",
       tags,
       params: GateParams,
       headers: VersionedHeaders,
@@ -200,7 +200,7 @@ const issueBallotRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'trust'>) =
       operationId: 'createBallot',
       summary: 'Get a ballot to sign with a passkey',
       description:
-        'A vote in words. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch takes the answer once, within 5 min.',
+        'Returns the vote as a ballot. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch accepts the answer once, within 5 min.',
       tags,
       params: OperationParams,
       body: BallotBody,

@@ -5,12 +5,12 @@ import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { Uses } from '../deps.ts'
 import { proveDue } from './standing.ts'
 
-/** How workers have voters proved before a node behind their gate starts. */
+/** Lets workers have voters proved before a node behind their gate starts. */
 export const standingRoutes: Routes<Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>> = async (
   app,
   { deps },
 ) => {
-  /** Many nodes start behind one gate at once: they are answered together. */
+  /** When many nodes start behind one gate at once, they share one answer. */
   const running = new Map<string, Promise<void>>()
 
   app.post('/internal/v1/gate-standing', {
@@ -18,7 +18,7 @@ export const standingRoutes: Routes<Uses<'config' | 'db' | 'lookback_s' | 'nats'
       operationId: 'proveGates',
       summary: 'Prove the voters of gates',
       description:
-        'Asks identity about everyone whose approval these gates rest on, unless it was asked a moment ago. Votes that no longer count are void, and a gate without its quorum asks again. 503 while identity is away.',
+        'Asks identity about everyone whose approvals these gates rest on, unless it was asked a moment ago. Votes that no longer count become void, and a gate without a quorum asks again. 503 while identity is unavailable.',
       tags: ['internal'],
       body: GateStanding,
       response: { 204: Type.Null(), ...errorReplies },

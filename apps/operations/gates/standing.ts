@@ -31,14 +31,14 @@ import {
 } from '../policies/footing.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 
-/** The votes of the gate's round that count so far. */
+/** The votes of the gate's current round. */
 const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] => gate.votes.filter(({ round }) => round === gate.round)
 
 /** The approvals among them. */
 export const approvalsOf = (row: Pick<GateRow, 'gate'>): Vote[] =>
   votesOf(row).filter(({ decision }) => decision === 'approve')
 
-/** Which of these approvals no longer count. Throws where identity was not asked about a voter (withPeople). */
+/** Returns which of these approvals no longer count. Throws if identity was not asked about a voter (withPeople). */
 export const lostAmong = (
   row: GateRow,
   approvals: readonly Vote[],
@@ -54,7 +54,7 @@ export const lostAmong = (
   })
 }
 
-/** A broken glass stands while its person may still break it. */
+/** A bypass stands while its person may still break the glass. */
 const lostBypass = (row: GateRow, people: People, { places, lookback_s }: Measure): LostVote[] => {
   const { gate } = row
   const { id = '', name = '' } = gate.decided_by ?? {}
@@ -64,7 +64,7 @@ const lostBypass = (row: GateRow, people: People, { places, lookback_s }: Measur
   return why ? [{ user_id: id, name, why }] : []
 }
 
-/** What lost votes leave in timeline and evidence. */
+/** The timeline and evidence entries of lost votes. */
 export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly LostVote[]): TimelineEvent[] =>
   lost.map(({ user_id, name, why }) => {
     const { gate_id, round } = gate
@@ -85,9 +85,8 @@ export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly Los
   })
 
 /**
- * Proves the people of these gates again. Votes that no longer count are void; without its quorum a
- * passed gate asks again in a further round with the other votes, and the engine is told. Throws 503 while identity is
- * away.
+ * Proves the people of these gates again. Votes that no longer count are void. A passed gate that loses its quorum asks
+ * again in a further round with the other votes, and the engine is told. Throws 503 while identity is away.
  */
 export const proveGates = async (
   { db, trust, nats, lookback_s }: Uses<'db' | 'lookback_s' | 'nats' | 'trust'>,
@@ -97,7 +96,7 @@ export const proveGates = async (
 ): Promise<void> => {
   const at = asked_at ?? (await readClock(db))
   const reopened = await withPeople(trust, async (people) => {
-    // Known before the lock is taken; about who votes meanwhile the next try asks.
+    // Read before the lock is taken; anyone who votes in between is asked about on the next try.
     const before = await listGates(db, operation_id, inArray(gates.gate_id, [...gate_ids]), gate_ids.length)
     requireAsked(before.flatMap(votersOf), people)
     if (await standsAsRead(db, before, { people, asked_at: at, lookback_s })) return false
@@ -106,7 +105,7 @@ export const proveGates = async (
   if (reopened) nats.wake('operations')
 }
 
-/** The common case takes no lock that people who decide wait for: all these gates have passed, and no vote is lost. */
+/** The common case takes no lock that deciding people wait for: all these gates have passed, and no vote is lost. */
 const standsAsRead = async (
   db: Db,
   rows: readonly GateRow[],
@@ -168,7 +167,7 @@ const settle = async (tx: Tx, row: GateRow, people: People, measure: Measure): P
   return { events: [...events, await reopen(tx, row, lost, left)], opened: true }
 }
 
-/** Whether the gate stays as it is: what people approved has the votes that its policy asks for. */
+/** Whether the gate stays as it is: the approved subject has the votes that its policy requires. */
 const holds = ({ gate }: GateRow, left: readonly Vote[], lost: readonly LostVote[]): boolean => {
   if (gate.status === 'bypassed') return lost.length === 0
   if (gate.status !== 'approved' || gate.kind === 'external_check' || gate.decided_by?.kind !== 'user') return true
@@ -187,11 +186,11 @@ const reopen = async (
   const round = gate.round + 1
   const from = { status: gate.status, round: gate.round }
   const set = { status: 'waiting', round, ...afresh(gate.policy.deadline_s) }
-  // The control row is held: whoever decides or claims waits for it.
+  // The control row is locked: anyone who decides or claims waits for it.
   if (!(await swapGate(tx, { operation_id, gate_id, from, set }, { used: true })))
     throw new Error(`gate ${gate_id} moved under the lock of its operation`)
   await carryVotes(tx, operation_id, gate_id, gate.round)
-  const reason = lost.length > 0 ? wordsOf(lost) : 'The approvals it rested on no longer make its quorum.'
+  const reason = lost.length > 0 ? wordsOf(lost) : 'The approvals it rested on no longer form a quorum.'
   const payload = { gate_id, round, status: 'waiting', digest: gate.digest }
   await tellEngine(tx, operation_id, 'gate_decided', payload, { reason })
   const voters = lost.map(({ user_id, name, why }) => ({ id: user_id, name, why }))
@@ -217,7 +216,7 @@ const reopen = async (
   }
 }
 
-/** Before a claim: proves those of these gates whose voters were not proved a moment ago. */
+/** Before a claim, proves those gates whose voters were not proved recently. */
 export const proveDue = async (
   deps: Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>,
   operation_id: string,
@@ -227,7 +226,7 @@ export const proveDue = async (
   if (due.gate_ids.length > 0) await proveGates(deps, operation_id, due.gate_ids, due.at)
 }
 
-/** The rights of these people have changed: what they voted for and nobody has used yet is proved now. */
+/** The rights of these people have changed: their votes on gates not used yet are proved now. */
 export const rightsChanged = async (
   deps: Uses<'db' | 'lookback_s' | 'nats' | 'trust'>,
   user_ids: readonly string[] | 'all',

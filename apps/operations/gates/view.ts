@@ -36,21 +36,27 @@ import { readBrief } from './brief.ts'
 
 const ELIGIBLE_SHOWN = 50
 
-/** An intervention is decided by another person than its author or those behind a machine, and cannot be bypassed. */
+/**
+ * Someone other than an intervention's author, or the people behind a machine author, decides it. It cannot be
+ * bypassed.
+ */
 export const refuseAuthor = (
   { author_id, author_behind }: GateRow['gate'],
   user_id: string,
 ): RefusalCode | undefined =>
   author_id === user_id || author_behind.includes(user_id)
-    ? refusal('policy_denied', 'second_person', 'You asked for this intervention. Another person must approve it.')
+    ? refusal('policy_denied', 'second_person', 'You requested this intervention. Another person must approve it.')
     : undefined
 
 export const refuseBypass = ({ kind }: GateRow['gate']): RefusalCode | undefined =>
   kind === 'intervention'
-    ? refusal('policy_denied', 'break_glass_not_allowed', 'An intervention is approved by a second person or not done.')
+    ? refusal('policy_denied', 'break_glass_not_allowed', 'An intervention needs the approval of a second person.')
     : undefined
 
-/** A gate for its readers: votes, who is missing, and whether this caller may decide, by the rules that decide it. */
+/**
+ * Returns a gate for its readers: votes, missing votes, and whether this caller may decide, by the rules that decide
+ * it.
+ */
 export const viewGate = (
   authority: Authority & { lookback_s: number },
   caller: Caller,
@@ -120,7 +126,7 @@ const couldVote = (person: Principal, row: GateRow, measure: Measure): boolean =
   !(row.gate.policy.four_eyes && involvedIn(row).includes(person.user.id)) &&
   lossOf(person, footingOf(row, person.user.id, measure)) === undefined
 
-/** Resources that are added, changed and removed behind the gate. */
+/** Counts of resources added, changed and removed behind the gate. */
 export const changeCounts = (changes: GateRow['gate']['changes']) => ({
   added: changes.filter(({ change }) => change === 'create').length,
   changed: changes.filter(({ change }) => change === 'update' || change === 'replace' || change === 'unknown').length,
@@ -128,8 +134,8 @@ export const changeCounts = (changes: GateRow['gate']['changes']) => ({
 })
 
 /**
- * One gate with its subject and context, as this caller sees it. Throws not_found. The brief and what stands in the way
- * now are looked up when the gate is read, not in the answer to a vote (`for_voter`).
+ * Returns one gate with its subject and context, as this caller sees it. Throws not_found. The brief and the current
+ * obstacles are looked up when the gate is read, not in the answer to a vote (`for_voter`).
  */
 export const readGate = async (
   deps: Uses<'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
@@ -166,6 +172,6 @@ const conflictsOf = async (deps: Uses<'clock' | 'db' | 'library'>, operation_id:
   return plan ? listConflicts(deps.db, deps, plan, operation_id) : []
 }
 
-/** Why a gate is decided alone; null if it may be decided together with others (console.md 5.2). */
+/** Returns why a gate must be decided alone; null if it may be decided together with others (console.md 5.2). */
 export const aloneOf = ({ gate, operation }: GateRow, verdict: Verdict, most: Most): Alone | null =>
   gate.kind === 'approval' ? aloneBy([gate.policy], operation.risk_level, verdict, most) : 'kind'

@@ -2,12 +2,12 @@ import type { ASTNode } from '@marcbachmann/cel-js'
 import { CelError, childrenOf, compileCel } from '../../shared/expressions/cel.ts'
 import { PLAN_ROOTS } from '../../shared/expressions/values.ts'
 
-/** What of a condition names values: `params.drain_s` is root params, path [drain_s]. */
+/** An access in a condition that names a value: `params.drain_s` is root params, path [drain_s]. */
 type Chain = { root: string; path: string[]; node: ASTNode }
 
 const ROOTS = new Set<string>([...PLAN_ROOTS, 'nodes'])
 
-/** The longest accesses in an expression that begin at a known root; a part that is computed ends the path. */
+/** Returns the longest accesses in an expression that begin at a known root; a computed part ends the path. */
 export const chainsOf = (ast: ASTNode): Chain[] => {
   const chain = chainAt(ast)
   if (chain) return [chain]
@@ -30,8 +30,8 @@ const chainAt = (node: ASTNode): Chain | undefined => {
 type Splice = { start: number; end: number; text: string }
 
 /**
- * A condition as dispatch evaluates it, over `nodes` alone: what the plan knows stands in it as literals, and steps are
- * named by their nodes. Throws CelError when a step is unknown.
+ * Returns a condition as dispatch evaluates it, over `nodes` alone: plan-time values become literals, and steps are
+ * named by their nodes. Throws CelError if a step is unknown.
  */
 export const foldCondition = (
   source: string,
@@ -53,7 +53,7 @@ const splicesOf = (
   nodeOf: (step: string) => string | undefined,
 ): Splice[] => {
   const { start, end } = node.range
-  // has(x.y) asks about the access itself, and x.?y gives a value that has no literal: both are answered whole.
+  // has(x.y) tests the access itself, and x.?y yields a value without a literal form, so both are evaluated as a whole.
   const whole = (node.op === 'call' && node.args[0] === 'has') || node.op === '.?' || node.op === '[?]'
   const inner = whole ? childrenOf(node).flatMap(chainsOf) : []
   if (whole && inner.length > 0 && inner.every((chain) => chain.root !== 'nodes')) {
@@ -76,7 +76,7 @@ const spliceStep = (chain: Chain, nodeOf: (step: string) => string | undefined):
   return [{ start: chain.node.range.start, end: chain.node.range.end, text: `nodes${path}` }]
 }
 
-/** A missing value stays an error, but only when the evaluation comes to it: `has(target.x) && target.x == 1` is fine. */
+/** A missing value is still an error, but only if evaluation reaches it: `has(target.x) && target.x == 1` is fine. */
 const valueText = (text: string, roots: Record<string, unknown>): string => {
   try {
     return literal(compileCel(text, PLAN_ROOTS).evaluate(roots))

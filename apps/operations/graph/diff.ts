@@ -8,7 +8,10 @@ import type { PlannedIntent, ResourceType, Target, TargetDiff } from './types.ts
 
 export type TargetChange = { diff: TargetDiff; after: Record<string, unknown> }
 
-/** What an intent changes on a target: leaf by leaf, compared by the schema of its type. Actions change what nobody can say before. */
+/**
+ * Returns an intent's changes to a target: leaf by leaf, compared by the schema of its type. The changes of actions
+ * cannot be known in advance.
+ */
 export const diffTarget = (target: Target, type: ResourceType | undefined, intent: PlannedIntent): TargetChange => {
   const { desired_state } = target
   const about = { ...pick(target, 'resource_id', 'name', 'type_key'), region_id: target.scope.region_id }
@@ -38,7 +41,7 @@ const changeOf = (fields: FieldChange[], type: ResourceType | undefined): Target
   return moved ? 'replace' : 'update'
 }
 
-/** Whether a pointer is one of the given ones or below one. */
+/** Whether a pointer equals one of the given ones or is below one. */
 export const isUnder = (path: string, pointers: readonly string[]): boolean =>
   pointers.some((pointer) => path === pointer || path.startsWith(`${pointer}/`))
 
@@ -83,7 +86,7 @@ const walk = (
 const member = (members: Record<string, unknown>, key: string) =>
   Object.hasOwn(members, key) ? members[key] : undefined
 
-/** A value that only spells out what the schema assumes anyway. */
+/** Whether a value only spells out the schema's default. */
 const isDefault = (path: string, before: unknown, after: unknown, type: ResourceType | undefined): boolean => {
   if (!type || (before !== undefined && after !== undefined)) return false
   const pointer = tokensOf(path)

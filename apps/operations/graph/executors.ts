@@ -2,17 +2,17 @@ import { isObject, pointerOf } from '../../shared/data/pointer.ts'
 import { checkShape, type Fault, isOpen, REQUEST, type Shape } from './shape.ts'
 import { checkWatch } from './watch.ts'
 
-/** What the planner must know of an executor to refuse a step that could never run (operations.md 7). */
+/** The facts that the planner needs about an executor to refuse a step that could never run (operations.md 7). */
 export type ExecutorFacts = {
   max_run_s: number
-  /** Reasons why `with` does not fit, with the pointer below it. Values that only dispatch knows fit anything. */
+  /** Returns reasons why `with` is invalid, each with its pointer. Values known only at dispatch are always valid. */
   check: (values: Record<string, unknown>) => Fault[]
-  /** Whether a step only reads: it has no effect that would have to be undone. */
+  /** Whether a step only reads, so that it has no effect to undo. */
   reads: (values: Record<string, unknown>) => boolean
   idempotent: (values: Record<string, unknown>) => boolean
 }
 
-/** A reference to a secret: its value never stands in a plan. */
+/** A reference to a secret: its value never appears in a plan. */
 export const SECRET = /^secret:\/\/[a-z][a-z0-9-]{0,30}\/[A-Za-z0-9][A-Za-z0-9._/-]{0,127}#[A-Za-z0-9._-]{1,64}$/
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -95,10 +95,13 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
   ],
 ])
 
-/** Which programs the policy of the executors lets steps run: why these arguments do not fit, `args` only when all are known. */
+/**
+ * Which programs the executors' policy lets steps run. Returns why these arguments do not fit; `args` only if all are
+ * known.
+ */
 export type ProgramRules = (program: string, args: readonly string[] | undefined) => Fault | undefined
 
-/** What of a program run the policy would refuse; what only dispatch knows is asked there. */
+/** Returns the fault for which the policy would refuse a program; values known only at dispatch are checked there. */
 export const programFault = (executor: string, values: unknown, rules: ProgramRules): Fault | undefined => {
   if (executor !== 'command' || !isObject(values) || typeof values.program !== 'string') return undefined
   const args = values.args ?? []
@@ -110,7 +113,7 @@ const MAX_ITEMS = 100
 const MAX_NAME = 100
 const isCode = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 255
 
-/** The members of lists and objects; which arguments a program takes is the policy's to say. */
+/** Checks the members of lists and objects; the policy decides which arguments a program takes. */
 const checkCommand = ({ args, env, files, exit_codes }: Record<string, unknown>): Fault[] => {
   const faults: Fault[] = []
   const each = (list: unknown, pointer: string, fits: (value: unknown) => boolean, message: string) => {
@@ -123,9 +126,9 @@ const checkCommand = ({ args, env, files, exit_codes }: Record<string, unknown>)
   if (shown >= 0)
     faults.push({
       pointer: `/args/${shown}`,
-      message: 'is seen by everybody on the machine: give a secret in env, files or stdin',
+      message: 'is visible to everyone on the machine: pass a secret in env, files or stdin',
     })
-  each(args, '/args', (value) => typeof value === 'string' || Number.isFinite(value), 'must be a text or a number')
+  each(args, '/args', (value) => typeof value === 'string' || Number.isFinite(value), 'must be a string or a number')
   const codes = isObject(exit_codes) && !isOpen(exit_codes) ? exit_codes : {}
   for (const name of ['ok', 'retry']) each(codes[name], `/exit_codes/${name}`, isCode, 'must be a number from 0 to 255')
   for (const [at, given] of [
@@ -137,7 +140,7 @@ const checkCommand = ({ args, env, files, exit_codes }: Record<string, unknown>)
     if (entries.length > MAX_ITEMS) faults.push({ pointer: at, message: `has more than ${MAX_ITEMS} members` })
     for (const [name, value] of entries.slice(0, MAX_ITEMS))
       if (name.length > MAX_NAME || (!isOpen(value) && typeof value !== 'string'))
-        faults.push({ pointer: `${at}${pointerOf(name)}`, message: 'must be a text with a short name' })
+        faults.push({ pointer: `${at}${pointerOf(name)}`, message: 'must be a short name' })
   }
   return faults
 }

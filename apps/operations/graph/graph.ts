@@ -6,7 +6,7 @@ type Linked = Pick<PlanNode, 'node_id' | 'depends_on'>
 
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Longest chain of nodes before each node; nodes in a cycle, and all that wait for them, have none. */
+/** Returns the longest chain of nodes before each node; nodes in a cycle, and all that wait for them, have none. */
 export const ranksOf = (nodes: readonly Linked[]): Map<string, number> => {
   const after = dependentsOf(nodes)
   const open = new Map(nodes.map((node) => [node.node_id, new Set(node.depends_on).size]))
@@ -27,7 +27,7 @@ export const ranksOf = (nodes: readonly Linked[]): Map<string, number> => {
   return rank
 }
 
-/** Direct dependents of each node, in the order of the nodes. */
+/** Returns the direct dependents of each node, in the order of the nodes. */
 export const dependentsOf = (nodes: readonly Linked[]): Map<string, string[]> => {
   const after = new Map<string, string[]>()
   for (const { node_id, depends_on } of nodes)
@@ -39,14 +39,14 @@ export const dependentsOf = (nodes: readonly Linked[]): Map<string, string[]> =>
   return after
 }
 
-/** Nodes in rank order, equal ranks by id: the one order in which plans, drawings and rows list them. */
+/** Returns nodes in rank order, equal ranks by id: the one order in which plans, drawings and rows list them. */
 export const inRankOrder = (nodes: PlanNode[]): PlanNode[] => {
   const rank = ranksOf(nodes)
   const of = (node: PlanNode) => rank.get(node.node_id) ?? Number.MAX_SAFE_INTEGER
   return nodes.toSorted((a, b) => of(a) - of(b) || byText(a.node_id, b.node_id))
 }
 
-/** The given nodes and everything after them. */
+/** Returns the given nodes and everything after them. */
 export const coneOf = (nodes: readonly Linked[], from: readonly string[]): Set<string> => {
   const after = dependentsOf(nodes)
   const cone = new Set(from)
@@ -57,7 +57,7 @@ export const coneOf = (nodes: readonly Linked[], from: readonly string[]): Set<s
 export type Timing = { p50_s: number; p90_s: number }
 const DEFAULT_ESTIMATE_S = 10
 
-/** How long a node takes: by its step's last successes, by its author, or by assumption. */
+/** Estimates how long a node takes: by its step's last successes, by its author, or by assumption. */
 export const timingOf =
   ({ durations }: Pick<PlannerInput, 'durations'>) =>
   (node: PlanNode): Timing => {
@@ -71,7 +71,7 @@ const waitOf = (node: PlanNode): number => {
   return node.kind === 'wait' && typeof duration_s === 'number' ? duration_s : 0
 }
 
-/** Earliest start of each node and the chain that takes longest, if no node waits for a slot or a gate. */
+/** Returns the earliest start of each node and the longest chain, if no node waits for a slot or a gate. */
 export const scheduleOf = (nodes: PlanNode[], timing: (node: PlanNode) => Timing) => {
   const end = new Map<string, Timing>()
   const via = new Map<string, string>()
@@ -97,7 +97,7 @@ export const scheduleOf = (nodes: PlanNode[], timing: (node: PlanNode) => Timing
   return { p50_s: total?.p50_s ?? 0, p90_s: total?.p90_s ?? 0, critical_path }
 }
 
-/** The drawing of a plan; the nodes are given in rank order. */
+/** Returns the drawing of a plan; the nodes must be in rank order. */
 export const drawingOf = (
   nodes: PlanNode[],
   gates: PlanGate[],

@@ -3,10 +3,13 @@ import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { TargetDiff } from './types.ts'
 
-/** The paper that was read: intent, packs, pins, policies, nodes, gates, leases, windows, constraints (operations.md 3.3). */
+/**
+ * Identifies exactly the plan that was read: intent, packs, pins, policies, nodes, gates, leases, windows, constraints
+ * (operations.md 3.3).
+ */
 export const planHash = (document: PlanDocument): string => digest(document)
 
-/** What would happen: the same without versions, pins and times, with the values before and after. */
+/** Identifies the effect: the same without versions, pins and times, with the values before and after. */
 export const semanticDigest = (document: PlanDocument, diff: TargetDiff[]): string => {
   const { catalog_pins: _pins, packs, nodes, gates, constraints, ...rest } = document
   const { not_before: _time, ...lasting } = constraints
@@ -20,12 +23,12 @@ export const semanticDigest = (document: PlanDocument, diff: TargetDiff[]): stri
   })
 }
 
-/** The change of a target, without its name and without fields that make no difference. */
+/** Returns the change of a target, without its name and without fields that make no difference. */
 export const essenceOf = ({ resource_id, change, fields }: Pick<TargetDiff, 'resource_id' | 'change' | 'fields'>) => ({
   resource_id,
   change,
   fields: fields.filter((field) => !field.noise).map(({ path, before, after }) => ({ path, before, after })),
 })
 
-/** A node's specification with plan-time values; where its step comes from does not count. */
+/** Digests a node's specification with plan-time values; the origin of its step does not count. */
 export const specDigest = ({ step: _step, ...node }: PlanNode): string => digest(node)

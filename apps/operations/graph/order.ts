@@ -1,11 +1,11 @@
 import { byText, ranksOf } from './graph.ts'
 import type { Lane, Relationship, RelationshipType, Warning } from './types.ts'
 
-/** How far an order may be found through resources that the plan does not touch. */
+/** How many steps an order may be traced through resources that the plan does not touch. */
 const THROUGH = 4
 
 export type Order = {
-  /** Targets that come right before each target. */
+  /** Targets that come directly before each target. */
   before: Map<string, string[]>
   /** Longest chain of targets before each target. */
   level: Map<string, number>
@@ -13,8 +13,8 @@ export type Order = {
 }
 
 /**
- * Orders the targets of all lanes by the relationships their procedures name; an inverse key (has_member) is followed
- * against its direction, and resources outside the plan are passed through. Cycles are cut at the smallest id.
+ * Orders the targets of all lanes by the relationships that their procedures name. It follows an inverse key
+ * (has_member) against its direction, and passes through resources outside the plan. It cuts cycles at the smallest id.
  */
 export const orderTargets = (lanes: Lane[], relationships: Relationship[], types: RelationshipType[]): Order => {
   const ids = lanes.flatMap((lane) => lane.targets.map((target) => target.resource_id)).sort(byText)
@@ -82,7 +82,7 @@ const cutCycles = (ids: string[], before: Map<string, Set<string>>): Warning[] =
   }
 }
 
-/** What a topological sort cannot reach: cycles and all that waits for them. */
+/** Targets that a topological sort cannot reach: cycles and all that wait for them. */
 const stuckOf = (ids: string[], before: Map<string, Set<string>>): Set<string> => {
   const level = levelsOf(ids, before)
   return new Set(ids.filter((id) => !level.has(id)))
@@ -90,7 +90,7 @@ const stuckOf = (ids: string[], before: Map<string, Set<string>>): Set<string> =
 
 const comesBeforeItself = (id: string, before: Map<string, Set<string>>) => comesBefore(id, id, before)
 
-/** Whether `first` comes somewhere before `later`. */
+/** Whether `first` comes anywhere before `later`. */
 const comesBefore = (first: string, later: string, before: Map<string, Set<string>>): boolean => {
   const seen = new Set<string>()
   const queue = [...(before.get(later) ?? [])]

@@ -11,7 +11,7 @@ export type Shape = Record<
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH', 'OPTIONS']
 
-/** A call over HTTP, as a step writes it. */
+/** The form of an HTTP call in a step. */
 export const REQUEST: Shape = {
   method: { kind: 'text', required: true, one_of: METHODS },
   url: { kind: 'text', required: true },
@@ -21,11 +21,11 @@ export const REQUEST: Shape = {
   timeout_s: { kind: 'number', min: 1, max: 120 },
 }
 
-/** A form such as {"$from": …} that is not resolved yet. */
+/** Whether a value is an unresolved form such as {"$from": …}. */
 export const isOpen = (value: unknown): boolean =>
   isObject(value) && Object.keys(value).some((key) => key.startsWith('$'))
 
-/** Why values do not fit a shape; those that only dispatch knows fit anything. */
+/** Returns why values do not fit a shape; values known only at dispatch always fit. */
 export const checkShape = (values: Record<string, unknown>, shape: Shape, at: string): Fault[] => {
   const faults: Fault[] = []
   for (const key of Object.keys(values))
@@ -48,7 +48,7 @@ export const checkShape = (values: Record<string, unknown>, shape: Shape, at: st
 const faultOf = (value: unknown, rule: Shape[string]): string | undefined => {
   const { kind, min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, one_of } = rule
   if (kind === 'text' || kind === 'cel') {
-    if (typeof value !== 'string') return 'must be a text'
+    if (typeof value !== 'string') return 'must be a string'
     if (one_of && !one_of.includes(value)) return `must be one of ${one_of.join(', ')}`
     return kind === 'cel' ? celFault(value) : undefined
   }

@@ -12,8 +12,8 @@ import { ranksOf } from './graph.ts'
 export type SoundnessLimits = { nodes: number; edges: number; programs?: ProgramRules | undefined }
 
 /**
- * What makes a graph impossible to run (operations.md 2.6): each violation is named by its code, with the place. Linear
- * in nodes and edges, but for references that reach far back. `known` says which targets exist.
+ * Yields what makes a graph impossible to run (operations.md 2.6): each violation has a code and a place. Linear in
+ * nodes and edges, except for references that reach far back. `known` says which targets exist.
  */
 export const checkSoundness = (
   nodes: PlanNode[],
@@ -54,12 +54,12 @@ function* checkLinks(node: PlanNode, { byId, cyclic }: Walk): Generator<Violatio
   const at = node.node_id
   for (const [i, id] of node.depends_on.entries())
     if (!byId.has(id)) yield fault(`${at}/depends_on/${i}`, 'unreachable_node', `waits for "${id}", which is not there`)
-  if (cyclic.has(at)) yield fault(`${at}/depends_on`, 'cycle', 'stands in a cycle of dependencies')
+  if (cyclic.has(at)) yield fault(`${at}/depends_on`, 'cycle', 'is part of a dependency cycle')
   if (node.join === 'any' && node.depends_on.length === 0)
     yield fault(`${at}/join`, 'unsatisfiable_join', 'join any needs at least one dependency')
 }
 
-/** Nodes without a rank, less those that only wait for a cycle or for a node that is not there. */
+/** Nodes without a rank, except those that only wait for a cycle or for a missing node. */
 const cyclicOf = (nodes: PlanNode[], byId: Map<string, PlanNode>, ranks: Map<string, number>): Set<string> => {
   const left = new Set(nodes.filter((node) => !ranks.has(node.node_id)).map((node) => node.node_id))
   const dependents = new Map([...left].map((id) => [id, 0]))
@@ -102,12 +102,12 @@ function* checkWait(node: PlanNode): Generator<Violation> {
   const given = isObject(node.with) ? node.with : {}
   const ways = ['duration_s', 'until', 'signal'].filter((way) => given[way] !== undefined)
   const at = `${node.node_id}/with`
-  if (ways.length !== 1) yield fault(at, 'inputs_invalid', 'a wait has one of duration_s, until and signal')
+  if (ways.length !== 1) yield fault(at, 'inputs_invalid', 'a wait needs exactly one of duration_s, until and signal')
   const { duration_s, until } = given
   if (duration_s !== undefined && !(typeof duration_s === 'number' && duration_s >= 0 && duration_s <= 2_592_000))
     yield fault(`${at}/duration_s`, 'inputs_invalid', 'must be a number of seconds up to 30 days')
   if (until !== undefined && !(typeof until === 'string' && isTime(until)))
-    yield fault(`${at}/until`, 'inputs_invalid', 'must be a time that exists (RFC 3339)')
+    yield fault(`${at}/until`, 'inputs_invalid', 'must be a valid time (RFC 3339)')
 }
 
 function* checkExecutor(
@@ -165,7 +165,10 @@ function* checkReferences(node: PlanNode, walk: Walk): Generator<Violation> {
   yield* checkCondition(node, '/compensate/when', node.compensate?.when, true, walk)
 }
 
-/** What a condition looks at has ended when it is asked; one that does not compile was named when it was filled in. */
+/**
+ * Nodes that a condition refers to must have ended when it is evaluated; one that does not compile was reported when it
+ * was filled in.
+ */
 function* checkCondition(
   node: PlanNode,
   at: string,
@@ -209,7 +212,7 @@ const refuseReference = (node: PlanNode, { root, pointer, text }: Reference, own
   return undefined
 }
 
-/** Only nodes of a lower rank can come before; the search goes no further back than the one looked for. */
+/** Only nodes of a lower rank can come before, so the search stops at the rank of the one it looks for. */
 const isAncestor = (id: string, node: PlanNode, { byId, ranks }: Walk): boolean => {
   const lowest = ranks.get(id) ?? 0
   const seen = new Set<string>()

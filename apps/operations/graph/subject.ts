@@ -5,7 +5,7 @@ import { byText, coneOf, ranksOf } from './graph.ts'
 import { essenceOf, specDigest } from './hashes.ts'
 import type { TargetDiff } from './types.ts'
 
-/** Releases shown in full; of more, the rest is covered by a digest. */
+/** How many releases are shown in full; a digest covers the rest. */
 const SHOWN = 200
 
 type Bound = {

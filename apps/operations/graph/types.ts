@@ -18,7 +18,7 @@ import type { CelProgram } from '../../shared/expressions/cel.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import type { ProgramRules } from './executors.ts'
 
-/** What the planner reads and what it gives. Everything is plain data, so that a plan can be made anywhere again. */
+/** The planner's input and output. Everything is plain data, so that a plan can be rebuilt anywhere. */
 export type Resource = {
   resource_id: string
   type_key: string
@@ -35,7 +35,7 @@ export type Resource = {
 }
 export type Scope = Record<'region_id' | 'datacenter_id' | 'layer_id' | 'segment_id', string | null>
 
-/** A resource as expressions and references see it: with the places it stands in. */
+/** A resource as expressions and references see it: with the places that contain it. */
 export type Target = Resource & { scope: Scope; ancestors: string[] }
 
 export type Relationship = { type_key: string; from_id: string; to_id: string }
@@ -86,14 +86,14 @@ export type Procedure = {
   match: { resource_type?: string; op?: string; paths?: string[]; action?: string }
   when?: CelProgram
   parameters: Record<string, unknown>
-  /** Fills in defaults in what it is given. */
+  /** Fills in defaults in the given value. */
   checkParameters: SchemaCheck
   lease: { mode: 'exclusive' | 'shared'; ancestors: 'shared' | 'none' }
   order?: { relationship_types: string[]; first: 'dependency' | 'dependent' }
   batch?: BatchRule
   risk_base: number
   gates: { policy: string; at: Place; step?: string }[]
-  /** Done by the first steps of a target, just before each of them acts. */
+  /** The first steps of a target do this just before each of them acts. */
   read?: TargetRead
   steps: Step[]
 }
@@ -122,7 +122,7 @@ export type Freeze = {
   approvers: string[]
   digest: string
 }
-/** What the folders of this app hold: procedures, gate policies, windows and freezes. */
+/** The contents of this app's folders: procedures, gate policies, windows and freezes. */
 export type Library = { packs: Pack[]; policies: Map<string, Policy>; windows: Window[]; freezes: Freeze[] }
 
 export type ChangeKind = 'create' | 'update' | 'replace' | 'delete' | 'no_change' | 'unknown'
@@ -136,7 +136,7 @@ export type TargetDiff = {
   fields: FieldChange[]
 }
 
-/** The parts of an intent that decide what its plan does. */
+/** The parts of an intent that determine what its plan does. */
 export type PlannedIntent = {
   intent_id: string
   requester_id?: string
@@ -170,7 +170,7 @@ export type GraphGate = {
 export type PlannerInput = {
   intent: PlannedIntent
   targets: Target[]
-  /** What depends on the targets, as the catalog counts it; null where it was not asked or keeps no graph. */
+  /** The catalog's count of what depends on the targets; null if it was not asked or keeps no graph. */
   affected?: Affected | null
   /** Open edges near the targets: order and impact pass through other resources along them. */
   relationships: Relationship[]
@@ -180,7 +180,7 @@ export type PlannerInput = {
   /** p50 and p90 in seconds of past successes, by `PlanNode.step`. */
   durations: Map<string, { p50_s: number; p90_s: number }>
   limits: { nodes: number; edges: number; graph_nodes: number }
-  /** Only freezes and windows look at it. */
+  /** Used only by freezes and windows. */
   at: string
   /** The policies' verdict on a plan with these facts; without it no plan is judged. */
   judge?: (facts: PlanFacts) => JudgedPlan[]
@@ -194,21 +194,21 @@ export type Batch = { group_id: string; name: string; target_ids: string[]; cana
 export type Warning = { code: string; message: string }
 export type Group = { group_id: string; name: string; kind: 'canary' | 'batch' }
 
-/** The procedure that serves some targets, with the order in which they come. */
+/** The procedure that serves some targets, with their order. */
 export type Lane = {
   procedure: Procedure
-  /** The procedure's, narrowed by the intent's constraints. */
+  /** The procedure's rule, narrowed by the intent's constraints. */
   batch: BatchRule | undefined
   params: Record<string, unknown>
   targets: Target[]
   diffs: Map<string, TargetDiff>
 }
 
-/** What the rules of the planner build up before it is measured and hashed. */
+/** The planner's rules build this up before it is measured and hashed. */
 export type Draft = { nodes: PlanNode[]; gates: PlanGate[]; groups: Group[]; warnings: Warning[] }
 
 type PlanCode = CodeOf<'validation_error' | 'policy_denied'>
-/** No plan is possible: a refusal with the places that are wrong. */
+/** No plan is possible: a refusal with the places at fault. */
 export class PlanRefusal extends Error {
   readonly category: 'validation_error' | 'policy_denied'
   readonly code: PlanCode

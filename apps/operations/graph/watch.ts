@@ -31,7 +31,7 @@ const QUERY: Shape = {
 }
 const MAX_CHECKS = 20
 
-/** Each check is a probe or a query with a bound; names are unique, for the samples are told by them. */
+/** Each check is a probe or a query with a bound; names are unique, because they identify the samples. */
 export const checkWatch = (values: Record<string, unknown>): Fault[] => {
   const { checks, for_s, every_s } = values
   const faults = checkShape(values, WATCH, '')
@@ -69,7 +69,7 @@ const probeFaults = ({ request }: Record<string, unknown>, pointer: string): Fau
   const { method, url, timeout_s } = request
   const faults: Fault[] = []
   if (typeof method === 'string' && !['GET', 'HEAD'].includes(method))
-    faults.push({ pointer: `${pointer}/request/method`, message: 'must be GET or HEAD: a probe has no effect' })
+    faults.push({ pointer: `${pointer}/request/method`, message: 'must be GET or HEAD: a probe must have no effect' })
   if (typeof url === 'string' && !ADDRESS.test(url))
     faults.push({ pointer: `${pointer}/request/url`, message: 'must be an http or https address' })
   if (typeof timeout_s === 'number' && timeout_s > 60)

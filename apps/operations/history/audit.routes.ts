@@ -5,14 +5,14 @@ import { AuditList, AuditQuery } from '../../shared/contracts/audit.ts'
 import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { Uses } from '../deps.ts'
 
-/** The audit log of operations: who commanded what, and who was refused. */
+/** The audit log of operations: who gave which commands, and who was refused. */
 export const auditRoutes: Routes<Uses<'clock' | 'db' | 'pages'>> = async (app, { deps }) => {
   app.get('/v1/audit', {
     schema: {
       operationId: 'listOperationAudit',
       summary: 'List audit rows of operations',
       description:
-        'Who commanded what on which intent, plan or operation, and who was refused; newest first. Example: ?object=operation:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10',
+        'Lists commands on intents, plans and operations, and refused attempts, newest first. Example: ?object=operation:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10',
       tags: ['history'],
       querystring: AuditQuery,
       response: { 200: AuditList, ...errorReplies },

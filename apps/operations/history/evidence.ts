@@ -11,8 +11,8 @@ import type { Uses } from '../deps.ts'
 const PAGE = 1000
 
 /**
- * The whole evidence of an operation as a signed file (operations.md 6.3), for whoever asked for the operation and for
- * auditors. Records and head are of one moment. Throws policy_denied.
+ * Returns the whole evidence of an operation as a signed file (operations.md 6.3), for the person who requested the
+ * operation and for auditors. Records and head are from the same moment. Throws policy_denied.
  */
 export const exportOf = async (
   { db, trust, clock, keys }: Uses<'clock' | 'db' | 'keys' | 'trust'>,
@@ -23,8 +23,8 @@ export const exportOf = async (
     throw new AppError(
       'policy_denied',
       'permission_missing',
-      'Others than the requester export evidence by audit:read.',
-      { hint: 'Ask an auditor, or whoever asked for the operation.' },
+      'Only the requester and holders of audit:read may export evidence.',
+      { hint: 'Ask an auditor, or the person who requested the operation.' },
     )
   const { records, row } = await db.transaction(
     async (tx) => {
@@ -45,7 +45,7 @@ export const exportOf = async (
     made_at: clock.now().toISOString(),
   }
   const file = exportEvidence(records, head, trust.evidence_key)
-  // Who took the evidence out is itself a fact: stated before a byte leaves.
+  // Who exported the evidence is itself a fact: it is recorded before a byte leaves.
   const actor = actorOfCaller(caller)
   await db.transaction(async (tx) => {
     const data = { seq: head.seq, hash: head.hash, kid: trust.evidence_key.kid }

@@ -22,7 +22,7 @@ import { evidenceKeys, exportOf } from './evidence.ts'
 
 const read = allow('operation:read', { kind: 'R' })
 
-/** What happened: timeline, evidence, artifacts, and the outcome of commands. */
+/** The history of operations: timeline, evidence, artifacts, and the outcome of commands. */
 export const historyRoutes: Routes<Uses<'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>> = async (
   app,
   { deps },
@@ -103,7 +103,7 @@ const listEvidenceKeysRoute = (app: TypedApp, deps: Uses<'trust'>) => {
     schema: {
       operationId: 'listEvidenceKeys',
       summary: 'Read the keys of evidence',
-      description: 'The public keys that exported evidence is checked with, as a JWKS: keep them apart from the files.',
+      description: 'Returns the public keys that verify exported evidence, as a JWKS. Store them separately from the files.',
       tags: ['history'],
       response: { 200: EvidenceKeys, ...errorReplies },
     },
@@ -117,7 +117,7 @@ const listArtifactsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
     schema: {
       operationId: 'listArtifacts',
       summary: 'List artifacts',
-      description: 'What nodes left behind, with digests; the bytes are read apart.',
+      description: 'Lists the artifacts of nodes with their digests. Their bytes are downloaded separately.',
       tags: ['history'],
       params: OperationParams,
       querystring: ArtifactQuery,
@@ -142,7 +142,7 @@ const downloadArtifactRoute = (app: TypedApp, deps: Uses<'artifacts' | 'db'>) =>
     schema: {
       operationId: 'downloadArtifact',
       summary: 'Download an artifact',
-      description: 'The bytes, as an attachment; their digest is the sha256 of the index row.',
+      description: 'Returns the bytes as an attachment; their digest is the sha256 in the list.',
       tags: ['history'],
       params: Type.Object({ operation_id: OperationId, artifact_id: Type.String({ format: 'uuid' }) }),
       produces: ['application/octet-stream'],
@@ -156,11 +156,11 @@ const downloadArtifactRoute = (app: TypedApp, deps: Uses<'artifacts' | 'db'>) =>
       const artifact = await getArtifact(deps.db, operation_id, artifact_id)
       if (!artifact) throw notFound('artifact', artifact_id)
       if (artifact.status === 'pending')
-        throw new AppError('not_found', 'artifact', 'Its bytes have not been brought yet.')
+        throw new AppError('not_found', 'artifact', 'Its bytes have not been uploaded yet.')
       if (artifact.status === 'external')
         throw new AppError('not_found', 'artifact', 'It is kept elsewhere.', { extra: { uri: artifact.uri } })
       const content = artifact.content ?? (await deps.artifacts.read(artifact.sha256, artifact.size))
-      if (!content) throw new AppError('not_found', 'gone', 'The content of this artifact is not kept here any more.')
+      if (!content) throw new AppError('not_found', 'gone', 'The content of this artifact is no longer stored.')
       return reply
         .headers({
           'content-type': 'application/octet-stream',
@@ -179,7 +179,7 @@ const getCommandRoute = (app: TypedApp, deps: Uses<'db'>) => {
     schema: {
       operationId: 'getCommand',
       summary: 'Read the outcome of a command',
-      description: 'Where a 202 leads: accepted until the outcome is known, then applied, refused or withdrawn.',
+      description: 'Returns the outcome of a command that was answered with 202: accepted until it is known, then applied, refused or withdrawn.',
       tags: ['history'],
       params: Type.Object({ operation_id: OperationId, command_id: Type.String({ format: 'uuid' }) }),
       response: { 200: CommandReply, ...errorReplies },

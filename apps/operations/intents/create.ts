@@ -35,7 +35,7 @@ export const requireScopeOver = async (
 }
 
 /**
- * Shows the plan of an intent that is tried only. What it asks others is asked before the transaction; undefined when no
+ * Shows the plan of an intent that is only tried. It queries other apps before the transaction; `undefined` if no
  * preview is wanted.
  */
 export type Outline = (
@@ -43,7 +43,7 @@ export type Outline = (
   body: IntentBody,
 ) => Promise<((tx: Tx, targets: Target[]) => Promise<object>) | undefined>
 
-/** Records what should be true. Targets are resolved now, and again for each plan. */
+/** Records an intent: the state that should be true. Targets are resolved now, and again for each plan. */
 export const createIntent = async (
   deps: Uses<'config' | 'db' | 'keys' | 'library' | 'projection'>,
   mutation: Mutation,
@@ -65,15 +65,15 @@ export const createIntent = async (
     return await create()
   } catch (error) {
     if (!(error instanceof TargetsMissing)) throw error
-    // A resource that was just created may not have arrived: a look at the end of the catalog's log brings most of them,
-    // and those that the log has not numbered yet are asked for by name.
+    // A resource that was just created may not have arrived. A look at the end of the catalog's log brings most of
+    // them, and those that the log has not numbered yet are requested by name.
     await requireFresh(deps.projection, { max_lag_ms: 0 })
     await Promise.all(error.resource_ids.slice(0, ASKED).map((id) => deps.projection.followOne('resource', id)))
     return create()
   }
 }
 
-/** The targets of a new intent; refuses one whose references, targets or scope are wrong. */
+/** Returns the targets of a new intent; refuses one with wrong references, targets or scope. */
 const targetsOf = async (deps: Uses<'config' | 'library'>, tx: Tx, mutation: Mutation, body: IntentBody) => {
   if (body.runbook) refuseRunbook(deps, body.runbook)
   refuseWindow(deps, body.constraints?.window_id)
@@ -121,13 +121,13 @@ const keepIntent = async (
   }
 }
 
-/** The most resources that one request asks the catalog for by name. */
+/** The most resources that one request fetches from the catalog by name. */
 const ASKED = 20
 
 const resolvedOf = (targets: Target[]) =>
   targets.map(({ resource_id, type_key, name, version }) => ({ resource_id, type_key, name, version }))
 
-/** A name that no loaded pack has is said at once, not only when it is planned. */
+/** An unknown runbook name is refused at once, not only at planning. */
 const refuseRunbook = ({ library }: Uses<'library'>, wanted: NonNullable<IntentBody['runbook']>) => {
   const found = findRunbook(library, wanted)
   if (typeof found === 'string')
@@ -141,7 +141,7 @@ const refuseWindow = ({ library }: Uses<'library'>, wanted: string | undefined) 
     throw unknownAt('/constraints/window_id', `There is no window "${wanted}".`)
 }
 
-/** What is done again must be there for whoever asks: a name in a history that leads nowhere misleads. */
+/** The operation to be retried must exist for the caller: a name in a history that leads nowhere misleads. */
 const refuseRetryOf = async (db: Queryable, caller: Caller, operation_id: string) => {
   const owned = await getOwned(db, operation_id)
   const places = owned ? await placesFor(db, caller, owned.resource_ids) : []
@@ -149,7 +149,7 @@ const refuseRetryOf = async (db: Queryable, caller: Caller, operation_id: string
     throw unknownAt('/retry_of', `There is no operation "${operation_id}", or you may not see it.`)
 }
 
-/** Which parts each kind has; what does not belong is refused rather than passed over. */
+/** Refuses parts that do not belong to the intent's kind, instead of ignoring them. */
 const refuseShape = (body: IntentBody): void => {
   const wrong = (pointer: string, message: string) => {
     throw wrongAt(pointer, message, { status: 400 })
@@ -169,7 +169,7 @@ const refuseShape = (body: IntentBody): void => {
     throw wrongAt('/targets', 'must name a target', { code: 'no_targets', status: 422 })
 }
 
-/** The intent, when the caller may see it. */
+/** Returns the intent if the caller may see it. */
 export const readIntent = async (deps: Uses<'db'>, caller: Caller, intent_id: string): Promise<Intent> => {
   const intent = await getIntent(deps.db, intent_id)
   const visible =
@@ -180,7 +180,7 @@ export const readIntent = async (deps: Uses<'db'>, caller: Caller, intent_id: st
 
 const CLOSED = new Set(['fulfilled', 'expired'])
 
-/** Returns why an intent cannot be previewed now, or undefined (operations.md 2.1). */
+/** Returns why an intent cannot be previewed now, or `undefined` (operations.md 2.1). */
 export const refusePreview = ({
   status,
   operation_id,

@@ -6,7 +6,7 @@ import { pick } from '../../shared/data/pick.ts'
 
 const WEEK_S = 604_800
 
-/** The intent that the catalog asked for: made once, whoever brings the event and however often. */
+/** Creates the intent that the catalog requested: once, whoever brings the event and however often. */
 export const createRequestedIntent = async (
   tx: Tx,
   asked: IntentRequestedPayload,

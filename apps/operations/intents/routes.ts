@@ -27,7 +27,7 @@ import type { Uses } from '../deps.ts'
 import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
 import { createIntent, intentView, linksOf, type Outline, readIntent } from './create.ts'
 
-/** Intents: what should be true, and the preview of how. */
+/** Intents: the state that should be true, and the preview of how to reach it. */
 export const intentsRoutes: Routes<
   Uses<'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>,
   { outline: Outline }
@@ -45,7 +45,7 @@ const createIntentRoute = (
   app.post('/v1/intents', {
     schema: {
       operationId: 'createIntent',
-      summary: 'State what should be true',
+      summary: 'Create an intent',
       description:
         'Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
       tags: ['intents'],
@@ -105,7 +105,7 @@ const getIntentRoute = (app: TypedApp, deps: Uses<'db'>) => {
     schema: {
       operationId: 'getIntent',
       summary: 'Read an intent',
-      description: 'One intent with the request as it came, its newest plan and its operation.',
+      description: 'Returns one intent with its original request, its newest plan and its operation.',
       'x-reply-headers': ['etag'],
       tags: ['intents'],
       params: IntentParams,

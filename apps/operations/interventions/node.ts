@@ -27,8 +27,8 @@ import type { Intervened, Intervening } from './types.ts'
 type Payload = InterventionBody['payload']
 
 /**
- * An intervention on one node: a person states what is to count as its end, changes what it works with, or has it
- * undone. What ends it moves the generation on, so that a claim on its way is refused.
+ * An intervention on one node: a person states its end, changes its inputs or outputs, or has it undone. Ending it
+ * advances the generation, so that a claim in flight is refused.
  */
 export const interveneOnNode = async (
   deps: PlanningDeps & PolicyDeps,
@@ -79,7 +79,7 @@ export const interveneOnNode = async (
   }
 }
 
-/** Those after which the operation succeeds with exceptions at best. */
+/** Interventions after which the operation can at best succeed with exceptions. */
 const EXCEPTIONS: ReadonlySet<NodeIntervention> = new Set([
   'skip',
   'mark_succeeded',
@@ -93,7 +93,7 @@ type Changed = {
   before: Awaited<ReturnType<typeof readUndo>>
   generation?: number
   generations?: Record<string, number>
-  /** An attempt that was under way and has been given up. */
+  /** An attempt that was in flight and has been given up. */
   attempt?: number
   gates?: Awaited<ReturnType<typeof askAgain>>
 }
@@ -117,7 +117,7 @@ const CHANGES: Record<NodeIntervention, Change> = {
     if (node.state !== 'running') return made
     const error = { class: 'cancelled', message: payload.message ?? '', retryable: false }
     if (!(await giveUpExecution(tx, { ...subject, ...node }, error)))
-      throw new AppError('invalid_state_transition', 'intervention_not_applicable', 'The agent was heard a moment ago.')
+      throw new AppError('invalid_state_transition', 'intervention_not_applicable', 'The agent reported a moment ago.')
     return { ...made, attempt: node.attempt }
   },
   mark_compensated: end(() => ({ exception: 'mark_compensated' })),
@@ -134,7 +134,7 @@ const CHANGES: Record<NodeIntervention, Change> = {
     const gates = await overrideInputs(deps, tx, subject, node.node_id, input_overrides)
     return { before, generation: node.generation + 1, gates }
   },
-  // What waits for the node begins a new generation: a claim that is on its way must not run on what is being undone.
+  // The nodes that wait for this node begin a new generation: a claim in flight must not build on what is being undone.
   trigger_compensation: async (_deps, tx, { subject, node, all }) => {
     const { operation_id } = subject
     const later = node.state === 'succeeded' ? all.filter((other) => isWaitingFor(other, node.node_id)) : []
@@ -170,7 +170,7 @@ const isWaitingFor = ({ depends_on, state }: NodeFacts, node_id: string): boolea
 const checkOutputs = (outputs: Record<string, unknown>, schema: Record<string, unknown> | undefined): void => {
   const faults = schema ? compileSchema(schema)(structuredClone(outputs)) : []
   if (faults.length > 0)
-    throw new AppError('validation_error', 'parameters_invalid', 'The outputs do not fit what the node promises.', {
+    throw new AppError('validation_error', 'parameters_invalid', "The outputs do not match the node's schema.", {
       violations: faults.map((fault) => ({ ...fault, pointer: `/payload/outputs${fault.pointer}` })),
     })
 }

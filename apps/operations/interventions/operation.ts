@@ -17,7 +17,7 @@ import type { Intervened, Intervening, InterventionDeps } from './types.ts'
 type Payload = InterventionBody['payload']
 type Act = (deps: InterventionDeps, tx: Tx, intervening: Intervening, payload: Payload) => Promise<Intervened>
 
-/** An intervention on the operation as a whole, or on something of it that the payload names. */
+/** An intervention on the operation as a whole, or on a part of it that the payload names. */
 export const interveneOnOperation = (
   deps: InterventionDeps,
   tx: Tx,
@@ -52,7 +52,7 @@ const ACTS: Record<OperationIntervention, Act> = {
   extend_deadline: (deps, tx, intervening, payload) =>
     EXTEND[payload.of ?? 'operation'](deps, tx, intervening, payload),
 
-  // Taken again on resume, with a look at the pins (operations.service.ts). No claim is granted in between.
+  // Resume takes the leases again and checks the pins (operations.service.ts). No claim is granted in between.
   release_leases: async (_deps, tx, { subject: { operation_id } }) => {
     const released = await releaseLeases(tx, operation_id)
     if (released.length === 0) throw notApplicable('The operation holds no leases.')
@@ -100,7 +100,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     }
   },
 
-  /** One more person may vote like a member of the gate's groups; permission, scope and four eyes stay as they are. */
+  /** One more person may vote like a member of the gate's groups; permission, scope and four eyes still apply. */
   delegate_gate: async (deps, tx, { command, subject, agreed }, { gate_id = '', to_user = '', until = '' }) => {
     const { operation_id, now } = subject
     const row = await getGate(tx, operation_id, gate_id)
@@ -112,7 +112,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     const facts = gateFacts(row)
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: facts.round, user_id: command.caller.user_id }))
     const person = (await deps.trust.approvers.list()).find(({ user }) => user.id === to_user)
-    if (!person) throw unknown('/payload/to_user', 'is nobody who may decide gates')
+    if (!person) throw unknown('/payload/to_user', 'is not a person who may decide gates')
     if (Date.parse(until) <= Date.parse(now)) throw unknown('/payload/until', 'must be in the future')
     const delegation = { user_id: to_user, name: person.user.username, by: command.actor, until }
     const others = row.gate.delegations.filter(({ user_id }) => user_id !== to_user)
@@ -175,7 +175,7 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
     }
   },
 
-  // Work of an agent outside: it and each slice read the row. All else has its time in the plan.
+  // For an external agent's work: the agent and each slice read the row. All other work has its time in the plan.
   attempt: async (_deps, tx, { subject: { operation_id } }, { id = '', add_s = 0 }) => {
     const more = sql`make_interval(secs => ${add_s})`
     const [moved] = await tx

@@ -14,7 +14,7 @@ import type { Intervened, Intervening, InterventionDeps } from './types.ts'
 export const isOnNode = (type: InterventionBody['type']): type is NodeIntervention =>
   (NODE_INTERVENTIONS as readonly string[]).includes(type)
 
-/** Does an intervention on the rows, or throws why it cannot be done. */
+/** Carries out an intervention on the rows, or throws why it is impossible. */
 export const perform = (
   deps: InterventionDeps,
   tx: Tx,

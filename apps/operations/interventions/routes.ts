@@ -8,14 +8,14 @@ import type { CommandDeps } from '../deps.ts'
 import { interventionSteps } from './steps.ts'
 import type { InterventionDeps } from './types.ts'
 
-/** Interventions: what a person does to a running operation that its plan does not say. */
+/** Interventions: a person's changes to a running operation that its plan does not contain. */
 export const interventionsRoutes: Routes<CommandDeps & InterventionDeps> = async (app, { deps }) => {
   app.post('/v1/operations/:operation_id/interventions', {
     schema: {
       operationId: 'createIntervention',
       summary: 'Intervene',
       description:
-        'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',
+        'Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type.',
       tags: ['nodes'],
       params: OperationParams,
       headers: VersionedHeaders,

@@ -15,7 +15,7 @@ import type { Intervening, InterventionCommand, InterventionDeps } from './types
 
 const DEADLINE_S = 4 * 3600
 
-/** Types that need no second person: they do not change the effect of the plan. */
+/** Types that need no second person, because they do not change the effect of the plan. */
 const ALONE: ReadonlySet<InterventionBody['type']> = new Set(['extend_deadline', 'set_limits'])
 
 /** Whether another person has to agree to an intervention of this type. */
@@ -42,7 +42,7 @@ const POLICY = { ...rules, digest: digest(rules) } as unknown as GatePolicy
 
 const authorOf = ({ id, name, behind }: Actor) => ({ id, name, ...(behind && { behind }) })
 
-/** Opens a gate with the intervention as its subject. It is possible now; it is done when another person approves it. */
+/** Opens a gate with the intervention as its subject. It is possible now, and done once another person approves it. */
 export const askSecondPerson = async (
   deps: InterventionDeps,
   tx: Tx,
@@ -126,8 +126,8 @@ export const askSecondPerson = async (
 }
 
 /**
- * The second person has agreed: the intervention is done on the rows as they are now, in the name of who asked for it,
- * and goes to the engine. Throws the refusal of its rules if it has become impossible: then the gate is unchanged.
+ * The second person has agreed: carries out the intervention on the current rows, in its author's name, and sends it to
+ * the engine. Throws the refusal of its rules if it has become impossible; then the gate is unchanged.
  */
 export const passIntervention = async (
   deps: InterventionDeps,

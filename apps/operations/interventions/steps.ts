@@ -10,7 +10,7 @@ import { askSecondPerson, gateOfIntervention, waitsForSecondPerson } from './sec
 import type { InterventionCommand, InterventionDeps } from './types.ts'
 
 type Member = keyof InterventionBody['payload']
-/** What each type must and may say beside its reason; anything else is refused. */
+/** The required and optional members of each type besides its reason; anything else is refused. */
 const MEMBERS: Record<InterventionBody['type'], { needs: readonly Member[]; may?: readonly Member[] }> = {
   skip: { needs: [], may: ['outputs'] },
   mark_succeeded: { needs: ['outputs', 'note'] },
@@ -27,7 +27,7 @@ const MEMBERS: Record<InterventionBody['type'], { needs: readonly Member[]; may?
 }
 
 /**
- * An intervention: a person does something to a running operation that its plan does not say (operations.md 5.4). Throws
+ * An intervention: a person's change to a running operation that its plan does not contain (operations.md 5.4). Throws
  * the refusal of the rules, or a validation_error that names every member at fault.
  */
 export const interventionSteps = (

@@ -5,13 +5,13 @@ import type { PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 
 export type InterventionDeps = PlanningDeps & PolicyDeps & Uses<'trust'>
 export type InterventionCommand = Command & { caller: Caller }
-/** `agreed`: a second person has seen it; whether its author may was asked before. */
+/** `agreed`: a second person has agreed; its author's permission was checked earlier. */
 export type Intervening = { command: InterventionCommand; subject: Subject; command_id: string; agreed?: boolean }
 
-/** The result of an intervention: its rows are written; this is its report. */
+/** The result of an intervention: its rows are already written. */
 export type Intervened = {
   payload: Record<string, unknown> | null
-  /** Facts beside the intervention itself. */
+  /** Facts besides the intervention itself. */
   events?: Omit<TimelineEvent, 'actor'>[]
   set?: Decision['set']
   undo?: Record<string, unknown>

@@ -12,8 +12,8 @@ import { lookAhead, refuseBound } from '../plans/ahead.ts'
 import { throwIfRefused } from '../policies/authority.ts'
 
 /**
- * Puts a person's values in place of a node's inputs: a merge patch on the `with` of the plan, which stands until
- * another one replaces it whole. Checked like a patch to the graph; every gate that approved, or is asked about, other
+ * Replaces a node's inputs with a person's values: a merge patch on the `with` of the plan, valid until another one
+ * replaces it completely. It is checked like a patch to the graph. Every gate that approved or is asked about other
  * inputs asks again before the node begins. Throws parameters_invalid with every reason.
  */
 export const overrideInputs = async (

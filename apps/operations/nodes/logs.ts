@@ -18,7 +18,7 @@ import type { Uses } from '../deps.ts'
 
 type Place = { operation_id: string; node_id: string }
 
-/** A part of the log of one attempt. A node that never began has an empty log; an unknown attempt is not_found. */
+/** Returns a part of an attempt's log. A node that never began has an empty log; an unknown attempt is not_found. */
 export const readLog = async (deps: Uses<'db'>, place: Place, query: LogQuery): Promise<LogPage> => {
   const ref = await refOf(deps, place, query)
   if (!ref) return EMPTY
@@ -48,7 +48,7 @@ export const readLog = async (deps: Uses<'db'>, place: Place, query: LogQuery): 
   }
 }
 
-const logGone = () => new AppError('not_found', 'gone', 'This log is past its time and is not kept any more.')
+const logGone = () => new AppError('not_found', 'gone', 'This log is past its retention period and no longer stored.')
 
 const EMPTY: LogPage = {
   attempt: 0,
@@ -61,7 +61,10 @@ const EMPTY: LogPage = {
   storage: 'hot',
 }
 
-/** Line numbers are dense, so without filters a page is a range of numbers; with filters the whole side is looked at. */
+/**
+ * Line numbers have no gaps, so without filters a page is a range of numbers; with filters everything on that side is
+ * read.
+ */
 const rangeOf = ({ after_seq, before_seq, tail }: LogQuery, total: number, limit: number, filtered: boolean) => {
   if (before_seq !== undefined)
     return { from_seq: filtered ? 1 : Math.max(1, before_seq - limit), to_seq: before_seq - 1, backwards: true }
@@ -82,7 +85,7 @@ const refOf = async (
   return undefined
 }
 
-/** The whole log of an attempt as text, or one range of its bytes. */
+/** Sends the whole log of an attempt as text, or one range of its bytes. */
 export const sendRawLog = async (
   deps: Uses<'db'>,
   req: FastifyRequest,
@@ -112,7 +115,7 @@ export const sendRawLog = async (
     .send(Readable.from([text.subarray(from, to + 1)]))
 }
 
-/** One range of RFC 9110; none when the header asks for the whole or for several. */
+/** Returns one range of RFC 9110; `undefined` if the header requests the whole or several ranges. */
 const byteRange = (header: string | undefined, size: number): [number, number] | undefined => {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '')
   if (!match || (match[1] === '' && match[2] === '')) return undefined

@@ -29,7 +29,7 @@ import { isVisible, placesFor } from '../policies/visibility.ts'
 type Unpassed = Awaited<ReturnType<typeof listUnpassed>>
 const ARTIFACTS_SHOWN = 200
 
-/** One node with its attempts, as this caller sees it. Throws not_found. */
+/** Returns one node with its attempts, as this caller sees it. Throws not_found. */
 export const readNode = async (
   deps: Uses<'clock' | 'db' | 'policies'>,
   caller: Caller,
@@ -75,7 +75,7 @@ export const readNode = async (
   }
 }
 
-/** What the caller may do with a node, by the rules that decide the commands. */
+/** Returns what the caller may do with a node, by the rules that decide the commands. */
 const nodeActions = (
   deps: Uses<'clock' | 'policies'>,
   caller: Caller,

@@ -26,8 +26,8 @@ import { readNode } from './read.ts'
 export type NodeCommand = Command & { node_id: string; caller: Caller }
 
 /**
- * Retry: the node, and with scope downstream all that came after it, begin again in a new generation; gates that
- * guarded them are armed again where what they release has changed.
+ * Retry: the node, and with scope downstream all nodes after it, begin again in a new generation. The gates that
+ * guarded them are armed again if what they release has changed.
  */
 export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBody): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
@@ -84,7 +84,7 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
       return {
         payload,
         events,
-        // Rows as they were before the inputs moved come first: they are put back last.
+        // Rows from before the inputs moved come first, because they are restored last.
         undo: { nodes: undo, gates: beforeOf([...(asked?.undo ?? []), ...changed.map(({ undo: before }) => before)]) },
         effect: { reset_cone: node_ids, rearmed_gates },
         object: `node:${subject.operation_id}/${command.node_id}`,
@@ -121,11 +121,11 @@ const resetEvents = (
     ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
   }))
 
-/** Other inputs are an intervention, which a second person has to see at this risk; a retry must be no way around that. */
+/** Changed inputs are an intervention, which a second person must review at this risk; a retry must not bypass that. */
 const agreedInputsOnly = () =>
-  new AppError('policy_denied', 'second_person_needed', 'At this risk a second person has to see other inputs.')
+  new AppError('policy_denied', 'second_person_needed', 'At this risk a second person must review changed inputs.')
 
-/** Gates that are asked before anything of the cone runs. */
+/** Gates that are asked before any node of the cone runs. */
 const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>
   Object.entries(now).flatMap(([gate_id, { status }]) => (status === 'armed' ? [gate_id] : []))
 
@@ -170,9 +170,9 @@ type Rearmed = {
 }
 
 /**
- * What becomes of the gates that guard reset nodes (operations.md 2.5): refused ones are asked again; an approval holds
- * where it covers the same digest, to be used once more. One about outputs that are made anew, or were meanwhile, is asked
- * again.
+ * Decides what happens to the gates that guard reset nodes (operations.md 2.5). Refused gates are asked again. An
+ * approval holds if it covers the same digest, to be used once more. A gate about outputs that are, or meanwhile were,
+ * produced again is asked again.
  */
 const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly string[]): Promise<Rearmed[]> => {
   const guarding = await listGuardingGates(tx, operation_id, node_ids)
@@ -182,7 +182,7 @@ const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly strin
     const again = { status: 'armed' as const, round: gate.round + 1, ...ASKED_AGAIN }
     const passed = gate.status === 'approved' || gate.status === 'bypassed'
     const used = passed && gate.consumed_at !== null
-    // What it was asked about is made anew.
+    // The outputs that it was asked about are produced again.
     const outdated = bound && (used ? guards_reset : passed || gate.status === 'waiting')
     const refused = guards_reset && (gate.status === 'rejected' || gate.status === 'expired')
     const holds = gate.digest === gate.approved_digest && (await listRebound(tx, operation_id, gate)).length === 0

@@ -51,7 +51,7 @@ const listNodesRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
     schema: {
       operationId: 'listNodes',
       summary: 'List nodes',
-      description: 'Nodes in rank order, or those first that ended badly.',
+      description: 'Lists nodes in rank order, or failed ones first.',
       tags,
       params: OperationParams,
       querystring: NodeListQuery,
@@ -84,7 +84,7 @@ const getNodeRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) =>
     schema: {
       operationId: 'getNode',
       summary: 'Read a node',
-      description: 'Specification, inputs and outputs (secrets as references), attempts, and what the caller may do.',
+      description: 'Returns specification, inputs and outputs (secrets as references), attempts, and the actions that the caller may take.',
       tags,
       params: NodeParams,
       querystring: NodeQuery,
@@ -107,7 +107,7 @@ const getNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
     schema: {
       operationId: 'getNodeLog',
       summary: 'Read a log',
-      description: 'Lines of one attempt by number, from the end with tail, or found by q. wait_ms waits for more.',
+      description: 'Returns lines of one attempt by number, from the end (tail), or matching q. wait_ms waits for more.',
       tags,
       params: NodeParams,
       querystring: LogQuery,
@@ -127,7 +127,7 @@ const downloadNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
     schema: {
       operationId: 'downloadNodeLog',
       summary: 'Download a log',
-      description: 'All lines of one attempt as text, byte for byte as stored; one Range is served.',
+      description: 'Returns all lines of one attempt as text, byte for byte as stored. One Range is supported.',
       tags,
       params: NodeParams,
       querystring: RawLogQuery,
@@ -148,7 +148,7 @@ const retryNodeRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
     schema: {
       operationId: 'retryNode',
       summary: 'Run a node again',
-      description: 'Resets the node and, with scope downstream, all that came after it; attempts stay as history.',
+      description: 'Resets the node and, with scope downstream, every node after it. Earlier attempts stay in the history.',
       tags,
       params: NodeParams,
       headers: VersionedHeaders,

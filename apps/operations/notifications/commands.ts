@@ -31,7 +31,7 @@ import { deliveryViews, type Owned, statusFor } from './view.ts'
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 export const MOST_DESTINATIONS = 10
-/** Codes and tests within a day: no one floods an address of another person. */
+/** Codes and tests per day, so that no one can flood another person's address. */
 const MOST_ASKED = 20
 const MOST_TRIES = 5
 const CODE_MS = 24 * 3600_000
@@ -45,7 +45,7 @@ export const invalid = (pointer: string, message: string) => wrongAt(pointer, me
 
 const MAIL = /^[^\s@<>",;:\\()[\]]{1,64}@[^\s@<>",;:\\()[\]]{1,253}$/
 
-/** The address as it is kept, and the part of it that is shown. Throws why nobody can be reached there. */
+/** Returns the address as stored, and the part of it that is shown. Throws why nobody can be reached there. */
 const addressOf = (channels: Channels | undefined, { kind, address }: DestinationBody) => {
   const off = (detail: string) => new AppError('validation_error', 'notifications_off', detail)
   if (!channels) throw off('This installation sends no notifications.')
@@ -61,7 +61,7 @@ const addressOf = (channels: Channels | undefined, { kind, address }: Destinatio
   return { address: url.href, shown: url.origin }
 }
 
-/** Adds a destination. A mail address gets a code first. */
+/** Adds a destination. A mail address first gets a code. */
 export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_run: _, ...body }: DestinationBody) =>
   mutate(deps, mutation, async (tx) => {
     const machine = refuseMachine(mutation.caller)
@@ -108,10 +108,10 @@ export const shownAfter = async (tx: Tx, destination_id: string) => ({
   body: destinationView((await getDestination(tx, destination_id)) as Destination),
 })
 
-/** Makes a mail address active by the code that was sent there. After five wrong ones no code is right. */
+/** Activates a mail address with the code that was sent there. After five wrong codes no code is accepted. */
 export const confirmDestination = async (deps: Deps, mutation: Owned, destination_id: string, code: string) => {
   if (!(await tryCode(deps, mutation, destination_id, code)))
-    throw new AppError('validation_error', 'code_wrong', 'The code is not the one of the mail, or too old.')
+    throw new AppError('validation_error', 'code_wrong', 'The code is wrong or too old.')
   return mutate(deps, mutation, async (tx) => {
     await lockOwn(tx, mutation, destination_id)
     const keep = async () => {
@@ -123,7 +123,7 @@ export const confirmDestination = async (deps: Deps, mutation: Owned, destinatio
   })
 }
 
-/** Whether the code is right. A wrong one is counted here, because a refused command is rolled back. */
+/** Whether the code is right. Counts a wrong one in its own transaction, because a refused command is rolled back. */
 const tryCode = (deps: Deps, mutation: Owned, destination_id: string, code: string): Promise<boolean> =>
   deps.db.transaction(async (tx) => {
     const { status, tries, created_at } = await lockOwn(tx, mutation, destination_id)
@@ -177,14 +177,14 @@ export const removeDestination = (deps: Deps, mutation: Owned, destination_id: s
     return { effect: {}, keep }
   })
 
-/** States the rules of an owner; undefined puts back the defaults. */
+/** Sets an owner's rules; undefined restores the defaults. */
 export const changeRules = (deps: Deps, { owner, ...mutation }: Owned, body: RulesBody | undefined) =>
   mutate(deps, mutation, async (tx) => {
     const { dry_run: _, ...rules }: RulesBody = body ?? DEFAULT_RULES
     if (rules.quiet) refuseZone(rules.quiet.timezone, '/quiet/timezone')
     const own = new Set((await listDestinations(tx, owner)).map(({ destination_id }) => destination_id))
     const foreign = rules.steps.findIndex(({ destination_id }) => !own.has(destination_id))
-    if (foreign >= 0) throw invalid(`/steps/${foreign}/destination_id`, 'is no such destination')
+    if (foreign >= 0) throw invalid(`/steps/${foreign}/destination_id`, 'is not one of your destinations')
     const keep = async () => {
       await saveRules(tx, owner, rules)
       await audit(deps, tx, mutation, 'notify.rules.change', owner, rules)
@@ -193,6 +193,6 @@ export const changeRules = (deps: Deps, { owner, ...mutation }: Owned, body: Rul
     return { effect: rules, keep }
   })
 
-/** Never an address whole: that of a webhook or a browser is a secret. */
+/** Never contains a full address: a webhook's or a browser's is a secret. */
 export const audit = (deps: Uses<'keys'>, tx: Tx, mutation: Mutation, action: string, id: string, after: object) =>
   auditDone(deps, tx, mutation, { action, object: `notification:${id}`, after })

@@ -20,7 +20,7 @@ import { deliveryViews, ownedBy, ownerOf } from './view.ts'
 
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
 
-/** Each message to the caller, and another try for one that was given up. */
+/** The caller's messages, and another try for one that was given up. */
 export const deliveriesRoutes: Routes<Deps> = async (app, { deps }) => {
   app.get('/v1/notifications/deliveries', {
     schema: {

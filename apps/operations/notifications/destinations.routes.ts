@@ -20,7 +20,7 @@ import { ownedBy, ownerOf } from './view.ts'
 
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
-/** Where the caller is reached. */
+/** The destinations at which the caller is reached. */
 export const destinationsRoutes: Routes<Deps> = async (app, { deps }) => {
   readRoutes(app, deps)
   changeRoutes(app, deps)
@@ -29,7 +29,7 @@ export const destinationsRoutes: Routes<Deps> = async (app, { deps }) => {
     schema: {
       operationId: 'confirmNotificationDestination',
       summary: 'Confirm an email address',
-      description: 'Takes the code that was sent there, within 24 h. After five wrong codes, add the address again.',
+      description: 'Takes the code that was sent to the address, within 24 h. After five wrong codes, add the address again.',
       tags: ['notifications'],
       querystring: NotifyQuery,
       params: DestinationParams,

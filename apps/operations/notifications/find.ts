@@ -22,7 +22,7 @@ type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
 const EVERY_S = 5
 const BATCH = 100
 
-/** Looks which decisions wait for those who want to be told, and queues what they have not been told. */
+/** Finds the decisions that wait for people who want notices, and queues the notices not sent yet. */
 export const findNotices = async (deps: Deps): Promise<void> => {
   if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db))) return
   for (const { owner, rules } of await claimOwners(deps.db, EVERY_S, BATCH))
@@ -51,7 +51,10 @@ const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<v
   }
 }
 
-/** What the device shows and no longer waits is replaced by its outcome; the next round of a gate replaces it by itself. */
+/**
+ * Replaces a decision that the device shows and that no longer waits with its outcome. A gate's next round replaces it
+ * without that.
+ */
 const closeShown = async ({ db }: Deps, destination: Destination, waiting: readonly Waiting[]): Promise<void> => {
   for (const shown of await listShown(db, destination.destination_id)) {
     const now = waiting.find((one) => one.operation_id === shown.operation_id && one.object === shown.object)
@@ -70,11 +73,11 @@ export const eventOf = ({
   return round > 1 ? 'gate.reopened' : 'gate.waiting'
 }
 
-/** What this destination is told of a decision now: one notice or none. */
+/** Returns the notice that this destination gets about a decision now, if any. */
 const noticeOf = (rules: NotifyRules, { destination_id, kind }: Destination, one: Waiting, now: number) => {
   const event = eventOf(one)
   const { operation_id, object, round, escalation, risk_level, waiting_since, deadline_at } = one
-  // Devices come and go with sessions: one that no step names is told at once.
+  // Devices come and go with sessions, so one that no step names is told at once.
   const named = rules.steps.some((step) => step.destination_id === destination_id)
   const steps = rules.steps.length === 0 || (kind === 'push' && !named) ? [{ destination_id, after_s: 0 }] : rules.steps
   const due = steps.some(

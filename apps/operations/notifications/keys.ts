@@ -4,7 +4,10 @@ import { deriveKey } from '../../shared/data/digest.ts'
 
 export type NotifyKeys = ReturnType<typeof createNotifyKeys>
 
-/** Seals addresses and secrets of destinations, and makes the codes that confirm them: the first key makes, all open. */
+/**
+ * Seals addresses and secrets of destinations, and derives the codes that confirm them. The first key seals; any key
+ * can open.
+ */
 export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
   const keys = secrets.map((secret) => ({
     seal: deriveKey(secret, 'notify-seal'),
@@ -13,7 +16,7 @@ export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
   }))
   const [newest] = keys
   if (!newest) throw new Error('a key is needed')
-  /** Eight digits that are kept nowhere: whoever reads the mail reads them. */
+  /** Eight digits that are stored nowhere: only the mail's reader has them. */
   const codeBy = (key: Uint8Array, destination_id: string) =>
     (createHmac('sha256', key).update(destination_id).digest().readUIntBE(0, 6) % 100_000_000)
       .toString()
@@ -28,7 +31,10 @@ export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
       }
       throw new Error(`destination ${destination_id} is sealed under a key that is gone`)
     },
-    /** The secrets of a schedule's webhook under each key, the newest first: they are made again, and kept nowhere. */
+    /**
+     * The secrets of a schedule's webhook under each key, newest first; they are derived again each time and stored
+     * nowhere.
+     */
     hookSecrets: (schedule_id: string, number: number): string[] =>
       keys.map(({ hook }) => `whsec_${createHmac('sha256', hook).update(`${schedule_id}:${number}`).digest('base64')}`),
     codeOf: (destination_id: string): string => codeBy(newest.code, destination_id),
@@ -37,5 +43,5 @@ export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
   }
 }
 
-/** As Standard Webhooks spells secrets. */
+/** In the format of Standard Webhooks. */
 export const newSecret = (): string => `whsec_${randomBytes(24).toString('base64')}`

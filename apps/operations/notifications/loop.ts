@@ -9,10 +9,13 @@ import { countMessages, sendDue } from './send.ts'
 
 type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'fence' | 'nats' | 'notifyKeys' | 'telemetry' | 'trust'>
 
-/** A receiver that takes longer holds up no message to others. */
+/** A slower receiver holds up no message to others. */
 const PATIENCE_MS = 1000
 
-/** Tells people of decisions that wait for them and of changes to their accounts, until it is stopped; only if NOTIFY__ENABLED. */
+/**
+ * Tells people about decisions that wait for them and changes to their accounts, until stopped; only if
+ * NOTIFY__ENABLED.
+ */
 export const startNotifier = (deps: Deps): Loop => {
   const { channels } = deps
   for (const result of ['sent', 'again', 'dead'] as const) countMessages(deps.telemetry).inc({ result }, 0)
@@ -36,7 +39,7 @@ export const startNotifier = (deps: Deps): Loop => {
   }
 }
 
-/** A browser goes from its owner's list with its session. If this is missed, it goes before the next push to it. */
+/** Removes a browser from its owner's list when its session ends. If missed, the next push removes it. */
 const forgetDevices = ({ config, db, nats, telemetry }: Deps) =>
   nats.onConnect((nc) => {
     nc.subscribe(prefixed(config.SIGNALBOX__NATS__PREFIX, 'auth.session.revoked.v1'), {

@@ -17,14 +17,17 @@ import { audit, destinationView, invalid, MOST_DESTINATIONS, shownAfter, tooMany
 
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
-/** A browser's subscription has one row, whoever subscribes it: its id follows from the endpoint, which only the browser knows. */
+/**
+ * A browser's subscription has one row, whoever subscribes it: its id derives from the endpoint, which only the browser
+ * knows.
+ */
 const deviceIdOf = (endpoint: string): string =>
   createHash('sha256')
     .update(endpoint)
     .digest('hex')
     .replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5')
 
-/** What a browser subscribes with, and whether that of this session is subscribed. */
+/** Returns the key that a browser subscribes with, and whether this session's browser is subscribed. */
 export const readPush = async ({ channels, db }: Deps, session_id: string) => {
   const device = await getDevice(db, session_id)
   return { public_key: channels?.push?.public_key ?? null, destination: device ? destinationView(device) : null }
@@ -45,7 +48,7 @@ const checked = ({ channels }: Deps, { endpoint, keys }: PushBody): URL => {
   return url
 }
 
-/** Tells the browser of the caller's session from now on, as long as that session lasts. */
+/** Sends notices to the browser of the caller's session from now on, as long as that session lasts. */
 export const subscribe = (deps: Deps, mutation: Mutation, body: PushBody) =>
   mutate(deps, mutation, async (tx) => {
     const machine = refuseMachine(mutation.caller)
@@ -71,7 +74,7 @@ export const subscribe = (deps: Deps, mutation: Mutation, body: PushBody) =>
     return { effect: { kind: 'push', address: origin }, keep }
   })
 
-/** Tells the browser of the caller's session no more. A repeat has no effect. */
+/** Stops notices to the browser of the caller's session. A repeat has no effect. */
 export const unsubscribe = (deps: Deps, mutation: Mutation) =>
   mutate(deps, mutation, async (tx) => {
     const keep = async () => {

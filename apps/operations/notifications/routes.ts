@@ -10,7 +10,7 @@ import { ownedBy, ownerOf } from './view.ts'
 
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
-/** How the caller is told of decisions. */
+/** How the caller is told about decisions. */
 export const notificationsRoutes: Routes<Deps> = async (app, { deps }) => {
   app.get('/v1/notifications/rules', {
     schema: {

@@ -5,12 +5,12 @@ import { ADMINISTRATORS } from '../../../db/operations/tables/index.ts'
 import type { OperationsDeps, Uses } from '../deps.ts'
 
 const BATCH = 50
-/** To one destination, so that nobody who signs in again and again can flood it. */
+/** Limit for one destination, so that nobody can flood it by signing in again and again. */
 const MOST_A_DAY = 50
 
 /**
- * Makes messages about people's accounts, one for each fact and active destination, once. Rules and quiet hours do not
- * hold them back.
+ * Creates messages about people's accounts: one per fact and active destination. Rules and quiet hours do not hold them
+ * back.
  */
 export const queueSecurity = ({ db, telemetry, trust }: Uses<'db' | 'telemetry' | 'trust'>): Promise<void> =>
   db.transaction(async (tx) => {

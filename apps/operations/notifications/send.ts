@@ -41,13 +41,13 @@ type SendDeps = Uses<'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telem
 const BATCH = 20
 const FIRST_S = 5
 const LONGEST_S = 3600
-/** While it cannot be said who may decide. */
+/** How long a message waits while it is unknown who may decide. */
 const OUTAGE_S = 10
 
 /**
- * Sends what is due. Each message is sent by one process; one that died while it sent is followed under the same id.
- * Messages wait while a restored database is held: it tells of the past. `sending` is what this process still sends:
- * whoever does not wait for all of it may look again meanwhile.
+ * Sends due messages. One process sends each message; if it dies while sending, another one sends it under the same id.
+ * Messages wait while a restored database is held, because it reflects the past. `sending` holds what this process is
+ * still sending, so that a caller who does not wait for all of it can look again meanwhile.
  */
 export const sendDue = async (deps: SendDeps, sending = new Set<Promise<void>>()): Promise<void> => {
   if ((await deps.fence()).held_since !== null) return
@@ -74,7 +74,7 @@ const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
   }
 }
 
-/** A browser is told as long as its session lasts, and forgotten then. */
+/** Whether a browser's session still lasts; if it has ended, the browser is removed. */
 const isOfSession = async ({ db, trust }: SendDeps, { destination_id, owner, session_id }: Destination) => {
   if (session_id === null || (await trust.isActive(owner.slice('user:'.length), session_id))) return true
   await db.transaction((tx) => deleteDestination(tx, destination_id))
@@ -93,11 +93,11 @@ const carry = async (deps: SendDeps, delivery: Delivery, destination: Destinatio
   await settle(deps, delivery, { kind, message }, await channels.send(reach, message, clock.now()))
 }
 
-/** What became of tries to send a message. */
+/** Counts the results of tries to send a message. */
 export const countMessages = (telemetry: Telemetry) =>
   telemetry.counter('signalbox_notifications_total', 'Messages to people, by the result of a try.', ['result'])
 
-/** Sent, to be tried again after a time that grows or that the receiver asks for, or given up. */
+/** Records the result: sent, given up, or to be retried after a backoff or when the receiver asks. */
 const settle = (
   { db, config, clock, telemetry }: SendDeps,
   delivery: Delivery,
@@ -126,7 +126,7 @@ const settle = (
     else if (gone) await moveDestination(tx, destination_id, { status: 'disabled', status_reason: error })
   })
 
-/** What it says now; undefined if it is not sent now. */
+/** Returns the message's current content; `undefined` if it is not sent now. */
 const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | undefined> => {
   const { console_url } = deps.channels
   const style = { console_url, content: deps.config.NOTIFY__CONTENT }
@@ -147,7 +147,7 @@ const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | 
   return decisionsMessage(told, style)
 }
 
-/** How a decision ended; undefined, and the message is over, if it is gone or waits for its owner again. */
+/** Returns how a decision ended; `undefined` if it is gone or waits for its owner again, which ends the message. */
 const outcomeOf = async (
   { db, trust }: SendDeps,
   { delivery_id, owner }: Delivery,
@@ -165,7 +165,7 @@ const outcomeOf = async (
   return undefined
 }
 
-/** Which of its decisions still wait for its owner, whose rights identity states now. */
+/** Returns which of its decisions still wait for its owner, with the rights that identity states now. */
 const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery) => {
   const view = await viewOf(owner, trust.principals.ask)
   const waiting = view ? await listWaiting(db, view) : []

@@ -17,23 +17,23 @@ import { idsOf } from './messages/decisions.ts'
 /** A mutation of rules or destinations of this owner. */
 export type Owned = Mutation & { owner: string }
 
-/** Whose rules and destinations a request is about. Those of a group are an administrator's to state. */
+/** Returns whose rules and destinations a request is about. Only an administrator may set those of a group. */
 export const ownerOf = ({ user_id, permissions }: Caller, group: string | undefined): string => {
   if (group === undefined) return `user:${user_id}`
   if (permissions.has('identity:admin')) return `group:${group}`
   throw new AppError('policy_denied', 'permission_missing', missingWords(['identity:admin']))
 }
 
-/** The mutation of a request, which names the owner. */
+/** Returns the mutation of a request, including the owner. */
 export const ownedBy = (deps: Uses<'keys'>, req: FastifyRequest<{ Querystring: { group?: string } }>): Owned => ({
   ...mutationOf(deps, req as FastifyRequest),
   owner: ownerOf(req.caller, req.query.group),
 })
 
-/** The destination that a message of this purpose can reach. */
+/** The status of a destination that a message of this purpose can reach. */
 export const statusFor = (purpose: Delivery['purpose']) => (purpose === 'code' ? 'unconfirmed' : 'active')
 
-/** Messages as their owner reads them, with the decisions that each tells of. */
+/** Returns messages as their owner reads them, with the decisions that each reports. */
 export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) => {
   const all = await listNotices(db, pluck(rows, 'delivery_id'))
   return rows.map(({ fact, ...row }) => ({
@@ -46,8 +46,8 @@ export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) =>
 }
 
 /**
- * What this owner may see and decide, with the rights that `ask` tells; undefined: nobody who may be told. A group is
- * told of decisions that name it, because only these are surely its members' to read.
+ * Returns what this owner may see and decide, with the rights that `ask` returns; `undefined` if the owner may not be
+ * told. A group is told only about decisions that name it, because only those are certain to be its members' to read.
  */
 export const viewOf = async (
   owner: string,

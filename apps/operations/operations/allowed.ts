@@ -9,7 +9,7 @@ import type { AllowedAction, RefusalCode } from '../../shared/contracts/operatio
 import { refusal } from '../../shared/errors.ts'
 import { type Authority, allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
 
-/** What interventions on the whole operation would work on. */
+/** The objects that interventions on the whole operation can act on. */
 export type Offered = {
   leases: number
   open_gates: number
@@ -17,7 +17,7 @@ export type Offered = {
   freezes: readonly { freeze_id: string; approvers: readonly string[] }[]
 }
 
-/** Whether the caller may intervene in the operation as a whole, by type; what a payload names is looked at later. */
+/** Returns whether the caller may intervene in the whole operation, by type; payload objects are checked later. */
 export const operationInterventions = (
   authority: Authority,
   caller: Caller,
@@ -34,7 +34,7 @@ export const operationInterventions = (
 const nothing = (detail: string) => refusal('invalid_state_transition', 'intervention_not_applicable', detail)
 
 const NEEDS: Record<OperationIntervention, (offered: Offered, caller: Caller) => RefusalCode | undefined> = {
-  // An attempt of an agent outside may have one, too: its node says so.
+  // An external agent's attempt may have a deadline, too; its node says so.
   extend_deadline: () => undefined,
   set_limits: () => undefined,
   release_leases: ({ leases }) => (leases > 0 ? undefined : nothing('The operation holds no leases.')),

@@ -25,7 +25,10 @@ import { driftOf, takeDrift } from './drift.ts'
 import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 
-/** Pause: no further node starts; running nodes end. Complete with the commit, because each claim reads the wanted control. */
+/**
+ * Pause: no further node starts; running nodes finish. Complete with the commit, because each claim reads the wanted
+ * control.
+ */
 export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Command): Steps<Subject> =>
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refusePause(subject.facts))
@@ -39,7 +42,7 @@ export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Co
     }
   })
 
-/** Resume: claims are granted again; with `acknowledge_drift` the new values of changed targets are taken. */
+/** Resume: claims are granted again; `acknowledge_drift` accepts the new values of changed targets. */
 export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drift: boolean): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
@@ -82,8 +85,8 @@ const driftUnacknowledged = (drifted: string[]) =>
   )
 
 /**
- * Refuses to begin nodes of a running operation on targets that are not as they were planned; versions that moved without
- * a value are pinned anew. While it is paused they wait for a resume, which asks whoever sends it.
+ * Refuses to begin nodes of a running operation on targets that are not as planned. Versions that moved without a value
+ * are pinned again. While the operation is paused the nodes wait for a resume, which asks its sender.
  */
 export const refuseDrifted = async (
   deps: PlanningDeps,
@@ -111,9 +114,9 @@ export const refuseDrifted = async (
   )
 }
 
-/** Leases that were given back during the pause are taken again, all or none. */
+/** Takes leases again that were given back during the pause, all or none. */
 const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subject): Promise<void> => {
-  // Those that a gate has released are taken again when it lets something start.
+  // Leases released by a gate are taken again when it lets something start.
   if (lease_state !== 'given_back') return
   const plan = await getPlan(tx, plan_id)
   const wanted = await listReleased(tx, operation_id, plan?.document.leases ?? [])
@@ -123,8 +126,8 @@ const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subj
 }
 
 /**
- * Cancel: open gates close and start-class commands that were never sent are undone, all in this transaction. An
- * operation whose start was never sent ends here and now.
+ * Cancel: open gates close, and start-class commands that were never sent are undone, all in this transaction. An
+ * operation whose start was never sent ends immediately.
  */
 export const cancelSteps = (
   deps: PolicyDeps & Uses<'config' | 'db'>,
@@ -175,8 +178,8 @@ export const cancelSteps = (
   )
 
 /**
- * Resources have changed. If nodes that have not begun would differ from the plan, the operation is paused until a person accepts the changes (operations.md 3.4); versions that move without a value
- * are pinned anew.
+ * Resources have changed. If nodes that have not begun would differ from the plan, the operation is paused until a
+ * person accepts the changes (operations.md 3.4). Versions that move without a value are pinned again.
  */
 export const driftSteps = (
   deps: PlanningDeps & PolicyDeps & Uses<'db'>,
@@ -200,7 +203,7 @@ export const driftSteps = (
     }
   })
 
-/** A signal for the wait node of that name; it is kept until one waits. */
+/** Sends a signal to the wait node of that name; it is kept until a node waits for it. */
 export const nodeSignalSteps = (
   deps: PolicyDeps & Uses<'config' | 'db'>,
   command: Command,
@@ -239,7 +242,7 @@ export const said = (
   },
 })
 
-/** The frame of a command on the whole operation: lock, policy, then what `decide` says. */
+/** The frame of a command on the whole operation: lock, policy, then `decide`. */
 export const onOperation = (
   deps: PolicyDeps & Uses<'config' | 'db'>,
   command: Command,
@@ -260,7 +263,7 @@ export const onOperation = (
   allowed: async () => (await readOperation(deps, command.caller, command.operation_id)).allowed_actions,
 })
 
-/** A refusal for its state tells the state and what is possible instead. */
+/** Throws a refusal that reports the operation's state and the actions that are possible instead. */
 export const refuseOn = (
   deps: Uses<'clock' | 'cooloff_s' | 'policies'>,
   { caller }: Command,

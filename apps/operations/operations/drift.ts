@@ -18,21 +18,22 @@ import { lookAhead } from '../plans/ahead.ts'
 import { diffOf } from '../plans/difference.ts'
 import { planIntent } from '../plans/make.ts'
 
-/** What newer versions of its targets mean for an operation that runs (operations.md 3.4). */
+/** The consequences of newer target versions for a running operation (operations.md 3.4). */
 export type Drift = {
-  /** Versions that the targets have now, of those with nodes that have yet to begin. */
+  /** The current versions of moved targets with nodes that have not begun. */
   pins: Record<string, number>
-  /** Nodes that would do something else, or of which nobody can say; their specification of now where there is one. */
+  /** Nodes that would act differently, or might; with their current specification if there is one. */
   drifted: { node_id: string; resource_id: string; spec: PlanNode | null }[]
-  /** What the plan would change about these targets now. */
+  /** The plan's current changes to these targets. */
   diff: TargetDiff[]
 }
 
 type Running = Pick<Subject, 'operation_id' | 'intent_id' | 'plan_id' | 'pins' | 'resource_ids'>
 
 /**
- * Looks at targets that have moved since they were pinned: the values of nodes that have not begun are resolved again.
- * A version that moves without a value is no drift; what the operation wrote itself never is. `only`: these targets.
+ * Checks targets that have moved since they were pinned: resolves the values of nodes that have not begun again. A
+ * version that moves without a value is no drift; the operation's own writes never are. `only`: check just these
+ * targets.
  */
 export const driftOf = async (
   db: Queryable,
@@ -69,7 +70,7 @@ export const driftOf = async (
     const same = essenceOf(diff, resource_id) === essenceOf(known, resource_id)
     return node_ids.flatMap((node_id): Drift['drifted'] => {
       const spec = specs.get(node_id)
-      // A value that was approved by a patch stays as approved.
+      // A value approved by a patch stays as approved.
       if (!spec || patched.has(node_id)) return []
       const again = fresh.get(node_id)
       if (!again) return [{ node_id, resource_id, spec: null }]
@@ -81,7 +82,10 @@ export const driftOf = async (
   return { pins: Object.fromEntries(moved.map(({ resource_id, version }) => [resource_id, version])), drifted, diff }
 }
 
-/** A plan made now, of the moved targets alone if their nodes do not depend on the others; undefined: it is refused. */
+/**
+ * Plans again now, only the moved targets if their nodes do not depend on the others; `undefined` if planning is
+ * refused.
+ */
 const planAgain = async (
   db: Queryable,
   deps: PlanningDeps,
@@ -115,7 +119,7 @@ const withValues = (spec: PlanNode, from: PlanNode): PlanNode => {
   return next as PlanNode
 }
 
-/** A person takes the new values over: nodes hold them from now on, and a gate that approved others asks again. */
+/** A person accepts the new values: nodes hold them from now on, and a gate that approved other values asks again. */
 export const takeDrift = async (deps: PlanningDeps, tx: Tx, subject: Subject, drift: Drift): Promise<Asked> => {
   const { operation_id } = subject
   const known = await diffOf(tx, subject)

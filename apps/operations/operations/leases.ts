@@ -1,7 +1,7 @@
 import type { Blocker } from '../../../db/operations/leases/rows.ts'
 import { AppError } from '../../shared/errors.ts'
 
-/** Another operation holds a needed lease, or has waited for it longer. */
+/** The error if another operation holds a needed lease, or has waited for it longer. */
 export const leaseHeld = (blockers: Blocker[]) =>
   new AppError(
     'plan_locked',

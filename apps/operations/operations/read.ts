@@ -12,7 +12,7 @@ import { operationActions } from '../policies/authority.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
 import { operationInterventions } from './allowed.ts'
 
-/** One operation as this caller sees it; a control plane sees no actions. Throws not_found. */
+/** Returns one operation as this caller sees it; a control plane sees no actions. Throws not_found. */
 export const readOperation = async (
   deps: PolicyDeps & Uses<'config' | 'db'>,
   caller: Caller | undefined,
@@ -63,7 +63,7 @@ export const readOperation = async (
   }
 }
 
-/** Throws not_found unless the caller may see the operation; returns what its ETag is made of. */
+/** Throws not_found unless the caller may see the operation; returns the parts of its ETag. */
 export const requireVisible = async (deps: Uses<'db'>, caller: Caller, operation_id: string) => {
   const owned = await getOwned(deps.db, operation_id)
   const places = owned ? await placesFor(deps.db, caller, owned.resource_ids) : []
@@ -73,7 +73,7 @@ export const requireVisible = async (deps: Uses<'db'>, caller: Caller, operation
 
 const COLLAPSE_ABOVE = 500
 
-/** The drawing with live states, nodes in rank order; collapsed groups keep their counts and leave out their nodes. */
+/** Returns the drawing with live states, nodes in rank order; collapsed groups keep counts and omit their nodes. */
 export const readGraph = async (
   deps: Uses<'db'>,
   operation_id: string,

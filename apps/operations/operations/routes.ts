@@ -44,7 +44,7 @@ import { startSteps } from './start.ts'
 const read = allow('operation:read', { kind: 'R' })
 const tags = ['operations']
 
-/** Operations: lists, one operation, its graph, and the commands on the whole of it. */
+/** Operations: lists, one operation, its graph, and the commands on the whole operation. */
 export const operationsRoutes: Routes<CommandDeps & ReplanDeps & Uses<'pages'>> = async (app, { deps }) => {
   startPlanRoute(app, deps)
   listOperationsRoute(app, deps)
@@ -62,7 +62,7 @@ const startPlanRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
       operationId: 'startPlan',
       summary: 'Start a plan',
       description:
-        'Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.',
+        'Locks the plan and starts its operation. `reviewed_plan_hash` names the plan that was reviewed; a different one is 412. If several callers start it, one succeeds and the others get 409 with the operation_id.',
       tags: ['plans'],
       params: PlanParams,
       headers: CommandHeaders,
@@ -116,7 +116,7 @@ const listResourceOperationsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) 
     schema: {
       operationId: 'listResourceOperations',
       summary: 'List the operations of a resource',
-      description: 'Operations that have the resource as target, or touch it otherwise.',
+      description: 'Lists operations that target the resource or otherwise touch it.',
       tags,
       params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
       querystring: ResourceOperationsQuery,
@@ -139,7 +139,7 @@ const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Uses<'config' | 'db
       operationId: 'getOperation',
       summary: 'Read an operation',
       description:
-        'Status, progress, open gates, pending commands, and what the caller may do now. The ETag is `"<revision>-<change_seq>"`.',
+        'Returns status, progress, open gates, pending commands, and the actions that the caller may take now. The ETag is `"<revision>-<change_seq>"`.',
       tags,
       params: OperationParams,
       headers: ReadHeaders,
@@ -159,7 +159,7 @@ const getOperationGraphRoute = (app: TypedApp, deps: Uses<'db'>) => {
     schema: {
       operationId: 'getOperationGraph',
       summary: 'Read the graph of an operation',
-      description: 'The drawing of the plan in rank order, with the live states of nodes and gates.',
+      description: "Returns the plan's graph in rank order, with the live states of nodes and gates.",
       tags,
       params: OperationParams,
       querystring: GraphQuery,
@@ -180,7 +180,7 @@ const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
     schema: {
       operationId: 'pauseOperation',
       summary: 'Pause an operation',
-      description: 'No node starts after the answer; running nodes end. Gates may still be decided.',
+      description: 'No node starts after the answer; running nodes finish. Gates can still be decided.',
       tags,
       params: OperationParams,
       headers: VersionedHeaders,
@@ -226,7 +226,7 @@ const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => 
       operationId: 'cancelOperation',
       summary: 'Cancel an operation',
       description:
-        'Closes open gates and starts no more nodes. graceful lets running nodes end; compensate also undoes succeeded nodes; force is for a cancel that does not end.',
+        'Closes open gates and starts no more nodes. graceful lets running nodes finish; compensate also undoes succeeded nodes; force is for a cancel that is stuck.',
       tags,
       params: OperationParams,
       headers: VersionedHeaders,
@@ -244,7 +244,7 @@ const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => 
   })
 }
 
-/** A resource without operations is there for whoever may see it; all others hear that it is not. */
+/** A resource without operations is found by callers who may see it; everyone else gets not found. */
 const isKnown = async (deps: Uses<'db'>, caller: Caller, resource_id: string): Promise<boolean> =>
   (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps.db, caller, resource_id))
 

@@ -25,8 +25,8 @@ import { readOperation } from './read.ts'
 import { type StartSubject, writeOperation } from './write.ts'
 
 /**
- * Starts exactly the plan that was read: locks it, checks that its targets are as planned (or that a plan made now
- * would do the same), takes the leases and writes the operation. All is one transaction (operations.md 1.2, 2.2).
+ * Starts exactly the plan that was reviewed. One transaction (operations.md 1.2, 2.2) locks the plan, takes the leases
+ * and writes the operation. The targets must be as planned, or a plan made now must do the same.
  */
 export const startSteps = (
   deps: ReplanDeps,
@@ -79,11 +79,11 @@ export const startSteps = (
   }
 }
 
-/** The intent before the plan: in the order in which a preview locks them. */
+/** Locks the intent before the plan, in the order in which a preview locks them. */
 const lockSubject = async (tx: Tx, { caller }: Command, plan_id: string): Promise<StartSubject> => {
   const intent_id = await intentOfPlan(tx, plan_id)
   if (intent_id === undefined) throw notFound('plan', plan_id)
-  // Both send as they are called.
+  // The queries are sent in the order of the calls.
   const [intent, plan, [row]] = await together(
     lockIntent(tx, intent_id),
     lockPlan(tx, plan_id),
@@ -95,7 +95,7 @@ const lockSubject = async (tx: Tx, { caller }: Command, plan_id: string): Promis
   return { plan, intent, graph: row.graph, places }
 }
 
-/** Only the paper that was read can be started. */
+/** Only the plan that was reviewed can be started. */
 export const refuseHash = (
   { plan_hash }: Pick<Plan, 'plan_hash'>,
   { reviewed_plan_hash }: Pick<StartBody, 'reviewed_plan_hash'>,
@@ -112,10 +112,13 @@ const refuseWindow = ({ library }: Uses<'library'>, { window_id }: StartBody): R
     ? undefined
     : refusal('validation_error', 'unknown_reference', `There is no window "${window_id}".`, { status: 422 })
 
-/** Fresh versions of the targets. Where one has moved, a plan made now must do the same, or this one is stale. */
+/**
+ * Returns fresh versions of the targets. If one has moved, a plan made now must do the same; otherwise this one is
+ * stale.
+ */
 const currentPins = async (deps: PlanningDeps, tx: Tx, { plan, intent }: StartSubject) => {
   const pins = plan.document.catalog_pins
-  // A target that stands still here may have moved there.
+  // A target with events set aside may have moved in the catalog without moving here.
   await refuseHeld(tx, pluck(pins, 'resource_id'))
   const moved = await movedPins(tx, pins)
   if (moved.length === 0) return pins
@@ -139,8 +142,8 @@ const currentPins = async (deps: PlanningDeps, tx: Tx, { plan, intent }: StartSu
 const OPENINGS = 50
 
 /**
- * An operation stays queued until a window of its targets is open, and the one that was asked for (operations.md 2.3).
- * Refuses one that would never begin.
+ * Returns when an operation may begin: when a window of its targets and the requested window are open (operations.md
+ * 2.3). It is queued until then. Refuses one that would never begin.
  */
 const openingFor = (
   { library }: Uses<'library'>,
@@ -153,12 +156,12 @@ const openingFor = (
   const earliest = not_before ?? document.constraints.not_before
   const from = Math.max(now, typeof earliest === 'string' ? Date.parse(earliest) : now)
   const [own, named] = [of((id) => id === asked), of((id) => id !== asked && document.windows.includes(id))]
-  // Each opening moves the other: a time at which both are open, or none within some weeks.
+  // Each opening may move the other: finds a time when both are open, or none within some weeks.
   let at = from
   for (let n = 0; n < OPENINGS && Number.isFinite(at); n++) {
     const next = nextOpening(own, nextOpening(named, at))
     if (next === at) return at > from ? new Date(at).toISOString() : undefined
     at = next
   }
-  throw new AppError('validation_error', 'unknown_reference', 'The windows of this plan do not open.')
+  throw new AppError('validation_error', 'unknown_reference', 'The windows of this plan do not open again.')
 }

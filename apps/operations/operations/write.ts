@@ -24,13 +24,13 @@ export type StartSubject = { plan: Plan; intent: Intent; graph: PlanGraph; place
 
 export type Starting = {
   body: StartBody
-  /** As of now; the plan shows the level of its preview. */
+  /** The current level; the plan shows the level of its preview. */
   risk_level: string
   pins: Plan['document']['catalog_pins']
   command_id: string
   blockers: Blocker[]
   now: string
-  /** When its windows let it begin, if that is later than now. */
+  /** When its windows let it begin, if later than now. */
   opens_at: string | undefined
   calendar: OperationCalendar | null
 }
@@ -166,7 +166,7 @@ const eventsOf = (
   ]
 }
 
-/** The policies that forbade the plan, and were overridden or only shown. */
+/** The policies that forbade the plan and were overridden or only shown. */
 const policyEvents = (plan_id: string, results: PolicyResult[]) =>
   results
     .filter(({ result }) => result === 'forbids')
@@ -182,7 +182,7 @@ const policyEvents = (plan_id: string, results: PolicyResult[]) =>
       },
     }))
 
-/** The rehearsal that the starter could read: evidence, so that it can be told from hindsight. */
+/** The rehearsal that the starter could read: evidence, so that it can be distinguished from hindsight. */
 const rehearsedEvent = (plan_id: string, rehearsal: Rehearsal) => ({
   type: 'plan.rehearsed',
   actor: SYSTEM,
@@ -209,7 +209,10 @@ const constraintsOf = (
   ...(deadline_s !== undefined && { deadline_s }),
 })
 
-/** Targets, what contains them, and what depends on them as far as the plan shows it: each once, by the nearest relation. */
+/**
+ * Returns targets, their containers, and their dependents as far as the plan shows them: each once, by the nearest
+ * relation.
+ */
 const resourcesOf = ({ document }: Plan, { diff, impact }: PlanReport, pins: Plan['document']['catalog_pins']) => {
   const change = new Map(diff.map((entry) => [entry.resource_id, entry.change]))
   const seen = new Set(pins.map(({ resource_id }) => resource_id))

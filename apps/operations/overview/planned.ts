@@ -7,12 +7,12 @@ import type { Uses } from '../deps.ts'
 import { type Viewer, visibleSql } from '../policies/visibility.ts'
 import { nextTimes } from '../schedules/when.ts'
 
-/** What one answer lists, and how many schedules and times of each it looks at. */
+/** How many entries one answer lists, and how many schedules and times of each it reads. */
 const MOST = 200
 const MOST_SCHEDULES = 100
 const MOST_TIMES = 28
 
-/** Runs of schedules and deadlines within a time to come, the earliest first; whether there are more. */
+/** Returns runs of schedules and deadlines in a future period, earliest first, and whether there are more. */
 export const listPlanned = async (
   { db }: Uses<'db'>,
   viewer: Viewer,

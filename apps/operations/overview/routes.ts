@@ -11,14 +11,14 @@ import { listPlanned } from './planned.ts'
 const DAY_MS = 86_400_000
 const AHEAD_DAYS = 14
 
-/** What ran, what runs, what is to come, as far as the caller may see it. */
+/** Past, running and planned work, as far as the caller may see it. */
 export const overviewRoutes: Routes<Uses<'db'>> = async (app, { deps }) => {
   app.get('/v1/overview', {
     schema: {
       operationId: 'getOverview',
       summary: 'Read the overview',
       description:
-        'How operations ended by day, against the period before; what is open; what is planned for the next 14 days.',
+        'Returns outcomes by day compared with the previous period, open operations, and plans for the next 14 days.',
       tags: ['operations'],
       querystring: OverviewQuery,
       response: { 200: Overview, ...errorReplies },

@@ -28,7 +28,7 @@ const ID_RESERVED = new Set(['barrier'])
 
 type Check = Generator<Fault & { rule?: PackRule }>
 
-/** Everything in a procedure that could not work, whatever it is used on (operations.md 4.4). */
+/** Returns everything in a procedure that could not work on any target (operations.md 4.4). */
 export const checkProcedure = (procedure: Procedure, policies: ReadonlyMap<string, unknown>) => [
   ...under('match', checkMatch(procedure)),
   ...under('order', checkNeeds(procedure)),
@@ -37,7 +37,7 @@ export const checkProcedure = (procedure: Procedure, policies: ReadonlyMap<strin
   ...under('reference', checkRead(procedure)),
 ]
 
-/** The faults of a check, under the rule that it is of; one that names its own rule keeps it. */
+/** Yields the faults of a check under its rule; a fault that names its own rule keeps it. */
 function* under(rule: PackRule, check: Check): Generator<Fault & { rule: PackRule }> {
   for (const fault of check) yield { rule, ...fault }
 }
@@ -80,7 +80,7 @@ function* checkNeeds({ steps }: Procedure): Check {
       yield { pointer: pointerOf('steps', i, 'needs'), message: `the step "${step.id}" needs itself in a cycle` }
 }
 
-/** All steps that come before a step. */
+/** Returns all steps that come before a step. */
 const needsOf = (steps: Step[], id: string): Set<string> => {
   const found = new Set<string>()
   const queue = [id]
@@ -171,7 +171,7 @@ function* checkExecutor(at: string, name: string, values: unknown): Check {
       yield { pointer: `${at}/with${fault.pointer}`, message: fault.message }
 }
 
-/** Where a step says how long it takes. */
+/** Where a step states its duration. */
 const LASTING: Record<string, string[]> = { http: ['/poll/timeout_s'], watch: ['/for_s'] }
 
 function* checkTimes(at: string, step: Step): Check {

@@ -11,14 +11,14 @@ const RUN_S = 60
 
 export const STEP_DEFAULTS = { on_failure: 'hold', join: 'all', skippable: true } as const
 
-/** What a watch found out is told whether it passed or failed, also where its author names no outputs. */
+/** A watch reports its findings whether it passed or failed, even if its author names no outputs. */
 const WATCH_OUTPUTS = { passed: '/passed', samples: '/samples', checks: '/checks' }
 const outputsOf = (executor: string, outputs: Record<string, string> | undefined) =>
   outputs ?? (executor === 'watch' ? WATCH_OUTPUTS : undefined)
 
 const COMPENSATION_KEYS = ['executor', 'with', 'idempotent'] as const
 
-/** A step of a pack with the procedure's defaults under it and under its compensation. */
+/** Returns a step of a pack, with the procedure's defaults applied to it and to its compensation. */
 export const stepOf = (file: StepFile, defaults: ProcedureFile['defaults'] = {}): Step => {
   const merged = mergePatch(defaults, file) as StepFile
   const { timeouts, retry, compensate, with: values = {}, executor = '', ...rest } = merged
@@ -44,7 +44,7 @@ export const stepOf = (file: StepFile, defaults: ProcedureFile['defaults'] = {})
   }
 }
 
-/** The look at a target, with the procedure's defaults under its call. */
+/** Returns the look at a target, with the procedure's defaults applied to its call. */
 export const readOf = (
   { executor, with: values = {}, expect }: NonNullable<ProcedureFile['read']>,
   defaults: ProcedureFile['defaults'] = {},
@@ -54,7 +54,7 @@ export const readOf = (
   expect,
 })
 
-/** A node of a graph intent with everything filled in; barriers and waits run without an executor. */
+/** Returns a node of a graph intent with everything filled in; barriers and waits run without an executor. */
 export const nodeOf = (given: GraphNode): PlanNode => {
   const { timeouts, retry, compensate, ...rest } = given
   const kind = given.kind ?? 'task'
@@ -79,19 +79,19 @@ export const nodeOf = (given: GraphNode): PlanNode => {
   }
 }
 
-/** What a policy comes to where nobody may be passed over: silence is a rejection. */
+/** Returns the policy for cases where silence must not count as consent: a timeout is a rejection. */
 export const rejectingInTime = ({ digest: _, version, ...content }: GatePolicy): GatePolicy => {
   const rejecting = { ...content, on_timeout: 'reject' as const }
   return { ...rejecting, digest: digest(rejecting), ...(version !== undefined && { version }) }
 }
 
-/** The policy, binding these upstream outputs, too. */
+/** Returns the policy with these upstream outputs bound, too. */
 export const withBinds = ({ digest: _, version, ...content }: GatePolicy, binds: readonly string[]): GatePolicy => {
   const binding = { ...content, binds: [...new Set([...content.binds, ...binds])] }
   return { ...binding, digest: digest(binding), ...(version !== undefined && { version }) }
 }
 
-/** A policy with its defaults; its digest covers what it demands and neither its version nor its title. */
+/** Returns a policy with its defaults; its digest covers its requirements, but neither its version nor its title. */
 export const policyOf = (
   key: string,
   file: Partial<Omit<GatePolicyFile, 'format' | 'key' | 'question' | 'applies' | 'place'>>,

@@ -14,9 +14,9 @@ export type AgentRules = (pool: string) => ReadonlySet<string>
 export type SecretRules = (pool: string, reference: string) => boolean
 
 /**
- * The part of the workers' executor policy about secrets and programs: which ones the steps of each pool may use. With
- * it a plan is refused before it is read instead of failing when it runs; the workers check again (operations.md 7.2,
- * 7.3).
+ * Reads the part of the workers' executor policy about secrets and programs: which ones the steps of each pool may use.
+ * With it a bad plan is refused before anyone reads it, instead of failing when it runs; the workers check again
+ * (operations.md 7.2, 7.3).
  */
 export const loadExecutorRules = (
   file: string,

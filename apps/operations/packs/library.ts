@@ -26,7 +26,7 @@ type Folders = { packs_dirs?: readonly string[]; policy_dir?: string | undefined
 
 /**
  * Reads and checks all packs, gate policies and calendars: the shipped ones and those of a site (operations.md 4.4). A
- * folder of packs may have gate policies of its own, in `gates`. Throws a PackError with every fault. Needs no database.
+ * folder of packs may have its own gate policies, in `gates`. Throws a PackError with every fault. Needs no database.
  */
 export const loadLibrary = ({ packs_dirs = [], policy_dir, shipped = SHIPPED }: Folders = {}): Library => {
   const faults: PackFault[] = []
@@ -46,7 +46,7 @@ export const loadLibrary = ({ packs_dirs = [], policy_dir, shipped = SHIPPED }: 
     .map(calendarIn)
   for (const at of packs_dirs)
     if (!existsSync(at))
-      faults.push({ place: at, pointer: '', rule: 'file', reason: 'there is no such folder of packs' })
+      faults.push({ place: at, pointer: '', rule: 'file', reason: 'this folder of packs does not exist' })
   const packs = [join(shipped, 'packs'), ...packs_dirs]
     .flatMap((at) => yamlFiles(at, faults))
     .flatMap((file) => readShape<PackFile>(file, shape.pack, faults) ?? [])
@@ -55,7 +55,7 @@ export const loadLibrary = ({ packs_dirs = [], policy_dir, shipped = SHIPPED }: 
   for (const [i, { pack, version }] of packs.entries()) {
     const twin = packs[i + 1]
     if (twin?.pack !== pack || twin.version !== version) continue
-    const reason = 'two files hold this version of the pack'
+    const reason = 'two files contain this version of the pack'
     faults.push({ place: `${pack}@${version}`, pointer: '/version', rule: 'unique', reason })
   }
   if (faults.length > 0) throw new PackError(faults)
@@ -86,7 +86,7 @@ const policyIn = (source: Source<GatePolicyFile>): Policy => {
   if (given.place?.at === 'before_step' && !given.place.step)
     report('/place/step', 'gate', 'a gate before a step must name the step')
   if (given.check && given.approvals)
-    report('/check', 'gate', 'a gate is answered by a service or by people, not by both')
+    report('/check', 'gate', 'a gate is answered by a service or by people, not both')
   const applies = given.applies === undefined ? undefined : celOf(source, '/applies', given.applies, ['plan'])
   return {
     policy: policyOf(given.key, given),
@@ -112,7 +112,7 @@ const calendarIn = (source: Source<CalendarFile>): { windows: Window[]; freezes:
   return { windows, freezes }
 }
 
-/** The compiled expression; of one that does not compile, which is reported, one that is never true. */
+/** Returns the compiled expression. One that does not compile is reported, and replaced by one that is never true. */
 const celOf = (source: Source, pointer: string, text: string, variables: readonly string[]): CelProgram => {
   try {
     return compileCel(text, variables)
@@ -123,7 +123,7 @@ const celOf = (source: Source, pointer: string, text: string, variables: readonl
   }
 }
 
-/** One pack; `policies` are those its gates may name. */
+/** Returns one pack; `policies` are those its gates may name. */
 const packIn = (source: Source<PackFile>, policies: ReadonlyMap<string, unknown>): Pack => {
   const given = source.value
   const keys = new Set<string>()

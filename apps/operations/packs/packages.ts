@@ -19,12 +19,15 @@ const MAX_BYTES = 32 * 1024 * 1024
 const MAX_ENTRIES = 1000
 const FETCH_MS = 30_000
 const FILES = new Set(['File', 'OldFile', 'ContiguousFile'])
-/** Of a package the server reads its packs and their gate policies; tests and sources are for their authors. */
+/**
+ * The files of a package that the server reads: its packs and their gate policies; tests and sources are for their
+ * authors.
+ */
 const READ = /^(gates\/)?[^/]+\.ya?ml$/
 
 /**
- * Folders with the packs of these packages, until `close`. Throws a PackError for one that cannot be trusted or read.
- * `credentials_file` is that of `docker login`, for registries that ask who pulls.
+ * Returns folders with the packs of these packages, valid until `close`. Throws a PackError for one that cannot be
+ * trusted or read. `credentials_file` is that of `docker login`, for registries that require a login to pull.
  */
 export const openPackages = async (
   pinned: readonly string[],
@@ -93,7 +96,7 @@ const limited = async (parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, 
 
 type Entry = { path: string; bytes: Buffer }
 
-/** All files of an archive below its one folder. Throws for links, devices, and paths that lead out of it. */
+/** Returns all files of an archive below its one folder. Throws for links, devices, and paths that lead out of it. */
 const entriesOf = (archive: Buffer): Promise<Entry[]> =>
   new Promise((resolve, reject) => {
     const entries: Entry[] = []

@@ -5,13 +5,13 @@ import { withBinds } from './defaults.ts'
 
 const PREVIEW = /"\$from":"nodes\/([^/"]+)\/outputs\/preview"/g
 
-/** The previews that a node carries out, as references of `binds`. */
+/** Returns the previews that a node carries out, as references of `binds`. */
 const previewsOf = ({ executor, with: values }: PlanNode): string[] =>
   executor === 'external' ? [...JSON.stringify(values ?? {}).matchAll(PREVIEW)].map(([, id]) => id ?? '') : []
 
 /**
- * A gate between a preview and the node that carries it out binds the preview, whatever its policy says: what the tool
- * would do is part of what is approved (operations.md 7.5). A preview that nobody approves is a warning.
+ * A gate between a preview and the node that carries it out binds the preview, whatever its policy says: the approval
+ * covers the tool's planned changes (operations.md 7.5). A preview that nobody approves causes a warning.
  */
 export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warnings: Warning[]): PlanGate[] => {
   const acting = nodes.flatMap((node) => previewsOf(node).map((preview) => ({ preview, node_id: node.node_id })))
@@ -42,7 +42,10 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
 
 const MOST_WATCHES = 20
 
-/** A gate behind watches binds what they found, the nearest first: whoever decides sees the numbers (operations.md 7.2). */
+/**
+ * A gate behind watches binds their findings, nearest first, so that the person who decides sees the numbers
+ * (operations.md 7.2).
+ */
 export const bindWatches = (gates: PlanGate[], nodes: readonly PlanNode[]): PlanGate[] => {
   if (!nodes.some(({ executor }) => executor === 'watch')) return gates
   const byId = new Map(nodes.map((node) => [node.node_id, node]))

@@ -13,8 +13,8 @@ type Layer = { mediaType?: string; digest?: string; size?: number }
 export const isRegistry = (place: string): boolean => place.startsWith('oci')
 
 /**
- * Pulls the one layer of an artifact by the digest of its manifest (OCI distribution 1.1). Every byte is proved: the
- * manifest by the pinned digest, the layer by the manifest. `read` bounds a body.
+ * Pulls the single layer of an artifact by the digest of its manifest (OCI distribution 1.1). Every byte is verified:
+ * the manifest by the pinned digest, the layer by the manifest. `read` bounds a body.
  */
 export const pullLayer = async (
   place: string,
@@ -59,7 +59,7 @@ const proved = (bytes: Buffer, digest: string, what: string): Buffer => {
   return bytes
 }
 
-/** The token that a registry's challenge asks for; anonymous without credentials. */
+/** Returns the token that a registry's challenge asks for; anonymous without credentials. */
 const tokenOf = async (challenge: string, basic: string | undefined): Promise<string> => {
   const parts = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key, value]))
   const url = new URL(parts.realm ?? '')
@@ -73,7 +73,7 @@ const tokenOf = async (challenge: string, basic: string | undefined): Promise<st
   return found
 }
 
-/** What `docker login` has stored for a registry. */
+/** Returns the credentials that `docker login` has stored for a registry. */
 const basicOf = (file: string, host: string): string | undefined => {
   const { auths = {} } = JSON.parse(readFileSync(file, 'utf8')) as { auths?: Record<string, { auth?: string }> }
   const auth = auths[host]?.auth

@@ -7,14 +7,14 @@ import type { Uses } from '../deps.ts'
 import type { Pack, Procedure } from '../graph/types.ts'
 import { visibleSql } from '../policies/visibility.ts'
 
-/** The packs that this deployment has loaded, and those that it once had. */
+/** The packs that this deployment has loaded now, and earlier ones. */
 export const packsRoutes: Routes<Uses<'db' | 'library'>> = async (app, { deps: { db, library } }) => {
   app.get('/v1/packs', {
     schema: {
       operationId: 'listPacks',
       summary: 'List packs',
       description:
-        'Every version of every pack that was ever loaded, with its procedures and the operations that use it. A pack with a fault is never listed: operations does not start with it.',
+        'Lists every version of every pack ever loaded, with its procedures and the operations that use it. A faulty pack is never listed: operations refuses to start with it.',
       tags: ['plans'],
       response: { 200: PackList, ...errorReplies },
     },

@@ -41,7 +41,7 @@ const Compensate = Closed({
   catalog: Type.Optional(CatalogWrite),
 })
 
-/** What steps, defaults of steps, and nodes of graph intents have in common. */
+/** The properties that steps, defaults of steps, and nodes of graph intents share. */
 export const stepProperties = {
   executor: Type.Optional(Key),
   pool: Type.Optional(Key),

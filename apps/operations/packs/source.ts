@@ -4,7 +4,7 @@ import { ConfigError } from '../../shared/config.ts'
 import type { SchemaCheck } from '../../shared/data/json-schema.ts'
 import { placeIn, tokensOf } from '../../shared/data/pointer.ts'
 
-/** The rules that files of the deployment are held to, and what helps against a breach of each. */
+/** The rules for files of the deployment, and the remedy for a breach of each. */
 export const REMEDIES = {
   file: 'Correct the path, or the rights of the file.',
   yaml: 'Correct the YAML. A file holds one document.',
@@ -16,7 +16,7 @@ export const REMEDIES = {
   executor: 'Correct "executor" or "with" of the step.',
   time: 'Shorten the time, or lengthen that of the step.',
   secret: 'Declare the secret in "secrets", as a reference.',
-  reference: 'Refer to what is known before the step: target, after, params, outputs of earlier steps.',
+  reference: 'Refer to values that are known before the step: target, after, params, outputs of earlier steps.',
   expression: 'Correct the CEL expression.',
   schema: 'Write a JSON Schema 2020-12 with patterns in RE2.',
   scope: 'Leave it out, or give the procedure the scope "target".',
@@ -28,10 +28,10 @@ export const REMEDIES = {
 } as const
 export type PackRule = keyof typeof REMEDIES
 
-/** What is wrong in a file of the deployment. `place` is `file:line:column`, as far as it is known. */
+/** A fault in a file of the deployment. `place` is `file:line:column`, as far as known. */
 export type PackFault = { place: string; pointer: string; rule: PackRule; reason: string }
 
-/** Files of the deployment that cannot be used: for each fault the file, the place in it, the reason, and what to do. */
+/** Files of the deployment that cannot be used: for each fault the file, the place, the reason, and the remedy. */
 export class PackError extends ConfigError {
   readonly found: readonly PackFault[]
 
@@ -46,7 +46,7 @@ export class PackError extends ConfigError {
 export const lineOf = ({ place, pointer, rule, reason }: PackFault): string =>
   `${place}${pointer === '' ? '' : ` at ${pointer}`}: ${reason} (${rule}). ${REMEDIES[rule]}`
 
-/** One file, read; whatever is wrong in it goes to the list of faults. */
+/** One file that was read; faults in it go to the list. */
 export type Source<T = unknown> = {
   file: string
   value: T
@@ -55,7 +55,7 @@ export type Source<T = unknown> = {
   report: (pointer: string, rule: PackRule, reason: string) => void
 }
 
-/** One YAML 1.2 document (core schema), as plain JSON. Undefined if it has faults, which are on the list then. */
+/** Reads one YAML 1.2 document (core schema) as plain JSON. `undefined` if it has faults, which are on the list. */
 const readYaml = (file: string, faults: PackFault[]): Source | undefined => {
   const broken = (reason: string, rule: PackRule = 'yaml', at = '') =>
     void faults.push({ place: `${file}${at}`, pointer: '', rule, reason })
@@ -98,7 +98,7 @@ const readYaml = (file: string, faults: PackFault[]): Source | undefined => {
   }
 }
 
-/** As readYaml, of a known form. A form that is not the one we know explains all the rest, so it is said alone. */
+/** Like readYaml, for a known format. An unknown format explains all other faults, so it is reported alone. */
 export const readShape = <T>(file: string, check: SchemaCheck, faults: PackFault[]): Source<T> | undefined => {
   const source = readYaml(file, faults)
   if (!source) return undefined

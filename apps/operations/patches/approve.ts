@@ -49,8 +49,8 @@ import {
 import { lostPatchVotes, patchFooting, voidedPatchVotes } from './voters.ts'
 
 /**
- * A vote for a patch, and its application when every gate's rule is met: the graph of the next revision is written in
- * the same transaction; the patch counts as applied when the engine stands on it.
+ * A vote for a patch, and its application once every gate's rule is met. The same transaction writes the graph of the
+ * next revision. The patch counts as applied when the engine has adopted that revision.
  */
 export const approvePatch = async (
   deps: CommandDeps & ReplanDeps & Uses<'lookback_s'>,
@@ -62,7 +62,7 @@ export const approvePatch = async (
       withPeople(deps.trust, (people) => runCommand(deps, command, approveSteps(deps, command, body, people, proof))),
     )
   } catch (error) {
-    // The refusal undid its transaction; its finding is written apart.
+    // The refusal rolled its transaction back, so its finding is written separately.
     if (error instanceof AppError && error.category === 'patch_not_applicable' && !command.dry_run)
       await setAside(deps, command, error.code)
     throw error
@@ -85,7 +85,7 @@ const approveSteps = (
     if (body.comment === undefined && patch.required.some((policy) => policy.comment_on_approve))
       throw wrongAt('/comment', 'is required by a policy', {
         as: 'required',
-        detail: 'A gate that the patch touches asks for a comment.',
+        detail: 'A gate that the patch touches requires a comment.',
       })
     throwIfRefused(refuseBase(patch.base_revision, subject.plan_revision))
     heads.require()
@@ -132,7 +132,7 @@ const approveSteps = (
   return { ...steps, ahead: heads.ahead }
 }
 
-/** The evidence of an approved patch: the rules that its votes satisfied, and those of gates that it brings. */
+/** Returns the evidence of an approved patch: the rules that its votes satisfied, and those of gates that it adds. */
 const approvedSubject = (
   { required, proposer_id }: PatchRow,
   { gates }: Pick<Revision, 'gates'>,
@@ -172,7 +172,7 @@ const apply = async (
     decided_by: command.actor,
     decided_at: sql`clock_timestamp()` as never,
   })
-  // Its new steps begin on the targets as they are now: they were reviewed and approved so.
+  // Its new steps begin on the current targets: they were reviewed and approved that way.
   await refuseDrifted(deps, tx, subject, [...outlook.patched.touched, ...outlook.patched.added])
   const overtaken = await overtake(deps, tx, subject, plan_revision)
   const by = said(command, command_id)
@@ -204,7 +204,10 @@ const apply = async (
   }
 }
 
-/** Ends other open patches, which stood on the old graph; offers their changes on the new one if those are sound. */
+/**
+ * Ends other open patches, which were based on the old graph; proposes their changes on the new graph if they are
+ * sound.
+ */
 const overtake = async (deps: PlanningDeps, tx: Tx, subject: Subject, plan_revision: number): Promise<string[]> => {
   const others = await listOpenPatches(tx, subject.operation_id)
   for (const other of others) {

@@ -5,10 +5,13 @@ import type { OperationsConfig } from '../config.ts'
 export type Most = OperationsConfig['OPERATIONS__GATES__BULK_APPROVE']
 export type Verdict = 'approve' | 'reject'
 
-/** Levels of risk up to which approvals are given together. */
+/** Risk levels up to which approvals may be given together. */
 const RISKS: Record<Most, readonly string[]> = { off: [], low: ['low'], medium: ['low', 'medium'] }
 
-/** The reason why a gate or patch under these policies is decided alone; null if it may be decided together with others (console.md 5.2). */
+/**
+ * Returns why a gate or patch under these policies must be decided alone; null if it may be decided together with
+ * others (console.md 5.2).
+ */
 export const aloneBy = (
   policies: readonly GatePolicy[],
   risk_level: string,
@@ -23,13 +26,13 @@ export const aloneBy = (
 }
 
 const WHY: Record<Alone, string> = {
-  kind: 'Only approval gates are decided together.',
-  signature: 'It needs a passkey for each approval.',
-  policy: 'Its policy keeps it out of bulk decisions.',
-  comment: 'Its policy asks for a comment of its own.',
+  kind: 'Only approval gates can be decided in bulk.',
+  signature: 'Each approval needs a passkey.',
+  policy: 'Its policy excludes it from bulk decisions.',
+  comment: 'Its policy requires a separate comment.',
   risk: 'The risk of this operation is above the limit for bulk approvals.',
 }
 
-/** The refusal of a vote that is one of several decided together. */
+/** Returns the refusal of a vote that is part of a batch. */
 export const refuseTogether = (why: Alone | null): RefusalCode | undefined =>
   why === null ? undefined : { category: 'policy_denied', code: 'bulk_not_allowed', detail: WHY[why] }

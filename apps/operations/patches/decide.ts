@@ -44,7 +44,7 @@ export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
   )
 }
 
-/** A pool may resolve only secrets that the plan itself could have named: the rule of a preview, for the new steps. */
+/** A pool may resolve only secrets that the plan could have named: the preview's rule, applied to the new steps. */
 export const refuseSecretsOf = ({ mayResolve }: Uses<'mayResolve'>, { patched }: Outlook): void => {
   const brought = new Set([...patched.touched, ...patched.added])
   const violations = secretViolations(
@@ -59,7 +59,7 @@ export const refuseSecretsOf = ({ mayResolve }: Uses<'mayResolve'>, { patched }:
     })
 }
 
-/** Rejects a patch; by its proposer it is withdrawn. The nodes that it held resume. */
+/** Rejects a patch; if its proposer does, it is withdrawn. The nodes that it held resume. */
 export const rejectPatch = (deps: CommandDeps & PolicyDeps, command: PatchCommand, body: RejectPatchBody) =>
   runCommand(
     deps,
@@ -100,7 +100,7 @@ export const rejectPatch = (deps: CommandDeps & PolicyDeps, command: PatchComman
     }),
   )
 
-/** A vote that is one of several is given only where such votes are allowed. */
+/** Allows a vote in a batch only where such votes are permitted. */
 export const checkBatch = (
   { config }: Uses<'config'>,
   { risk_level }: Subject,
@@ -147,7 +147,7 @@ export const answered = (
   { caller, operation_id, patch_id }: PatchCommand,
 ) => ({
   render: async ({ command }: AcceptedCommand) => {
-    // A proposal's id is that of its command: a repeat finds the first one's.
+    // A proposal's id is that of its command, so a repeat finds the first proposal.
     const id = command.kind === 'patch_proposed' ? command.command_id : patch_id
     const { view, operation_status } = await readPatch(deps, caller, operation_id, id)
     return { ...view, operation_status }

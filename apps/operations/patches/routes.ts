@@ -51,7 +51,7 @@ const listPatchesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'pages' | '
     schema: {
       operationId: 'listPatches',
       summary: 'List patches of an operation',
-      description: 'Every patch in the order of proposal, with its changes, votes and what the caller may do.',
+      description: 'Lists every patch in the order of proposal, with its changes, its votes and the actions that the caller may take.',
       tags,
       params: OperationParams,
       querystring: PatchListQuery,
@@ -79,7 +79,7 @@ const getPatchRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) =
       operationId: 'getPatch',
       summary: 'Read a patch',
       description:
-        'What it changes, what it mends and holds, who must agree, and the votes; `digest` is what a vote must name.',
+        'Returns its changes, the failures it mends, the nodes it holds, who must agree, and the votes. A vote must name its `digest`.',
       tags,
       params: PatchParams,
       headers: ReadHeaders,
@@ -100,7 +100,7 @@ const proposePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
       operationId: 'proposePatch',
       summary: 'Propose a patch',
       description:
-        'Changes to what has not begun. An unsound result is refused with every violation; nodes that it touches are held until it is decided.',
+        'Proposes changes to nodes that have not begun. An unsound result is refused with every violation. The nodes it touches are held until it is decided.',
       tags,
       params: OperationParams,
       headers: VersionedHeaders,
@@ -125,7 +125,7 @@ const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Uses<
       operationId: 'approvePatch',
       summary: 'Approve a patch',
       description:
-        'A vote for the digest that was reviewed. When the rule of every gate that the patch touches is met, the graph of the next revision is written at once.',
+        'Votes for the digest that was reviewed. When the rule of every gate that the patch touches is met, the next revision of the graph is written at once.',
       tags,
       params: PatchParams,
       headers: VersionedHeaders,
@@ -148,7 +148,7 @@ const rejectPatchRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
     schema: {
       operationId: 'rejectPatch',
       summary: 'Reject a patch',
-      description: 'Lets go of what it held. By its proposer the patch is withdrawn.',
+      description: 'Releases the nodes that it held. If its proposer rejects it, the patch is withdrawn.',
       tags,
       params: PatchParams,
       headers: VersionedHeaders,

@@ -12,7 +12,7 @@ import { allowedAction, type Governed, operationObject, refuseByPolicy } from '.
 import type { PolicyAction, PolicyObject } from '../policies/cedar.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
 
-/** A patch as policies see it: who may vote follows from the gates that it touches. */
+/** A patch as policies see it: the gates that it touches determine who may vote. */
 export const patchObject = (operation: Governed, patch: PatchRow): PolicyObject => ({
   ...operationObject(operation),
   type: 'Patch',
@@ -23,17 +23,17 @@ export const patchObject = (operation: Governed, patch: PatchRow): PolicyObject 
   groups: patchGroups(patch.required),
 })
 
-/** The proposer takes a patch back; others reject it. */
+/** The proposer withdraws a patch; others reject it. */
 export const rejectAction = (caller: Caller, patch: PatchRow): PolicyAction =>
   patch.proposer_id === caller.user_id ? 'patch.propose' : 'patch.reject'
 
-/** How many approvals a patch needs: as many as the strictest gate that it touches. */
+/** Returns how many approvals a patch needs: as many as the strictest gate that it touches. */
 export const quorumOf = (required: readonly { quorum: number }[]): number =>
   Math.max(1, ...required.map(({ quorum }) => quorum))
 
 type Head = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
 
-/** A patch for its readers, with the actions that this caller may take. */
+/** Returns a patch for its readers, with the actions that this caller may take. */
 export const viewPatch = (
   deps: Uses<'clock' | 'policies'>,
   caller: Caller,
@@ -75,7 +75,7 @@ export const viewPatch = (
   }
 }
 
-/** What the routes of patches read first: the operation as far as patches need it. Throws not_found. */
+/** Returns the parts of the operation that all patch routes need first. Throws not_found. */
 export const readHead = async (deps: Uses<'db'>, caller: Caller, operation_id: string) => {
   const head = await getPatchHead(deps.db, operation_id)
   const places = head ? await placesFor(deps.db, caller, head.resource_ids) : []

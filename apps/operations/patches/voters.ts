@@ -9,7 +9,10 @@ import { patchGroups } from '../plans/ahead.ts'
 import { type Footing, type LostVote, lossOf, type People, requireAsked, wordsOf } from '../policies/footing.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 
-/** The grounds of a vote for a patch. No right counts that its proposer gave, or with four eyes any participant. */
+/**
+ * Returns the basis of a vote for a patch. Rights that its proposer granted do not count, nor with four eyes those of
+ * any participant.
+ */
 export const patchFooting = (subject: Subject, { required, proposer }: PatchRow, lookback_s: number): Footing => {
   const groups = patchGroups(required)
   const involved = required.some(({ four_eyes }) => four_eyes) ? subject.involved : []
@@ -24,7 +27,7 @@ export const patchFooting = (subject: Subject, { required, proposer }: PatchRow,
   }
 }
 
-/** Which of these approvals no longer count. Throws where identity was not asked about a voter (withPeople). */
+/** Returns which of these approvals no longer count. Throws if identity was not asked about a voter (withPeople). */
 export const lostPatchVotes = async (
   tx: Tx,
   subject: Subject,
@@ -40,7 +43,7 @@ export const lostPatchVotes = async (
   })
 }
 
-/** What lost votes leave in timeline and evidence. */
+/** The timeline and evidence entries of lost votes. */
 export const voidedPatchVotes = (patch_id: string, lost: readonly LostVote[]): TimelineEvent[] =>
   lost.map(({ user_id, name, why }) => {
     const reason = wordsOf([{ name, why }])

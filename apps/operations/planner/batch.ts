@@ -4,8 +4,8 @@ import type { Order } from '../graph/order.ts'
 import type { Batch, BatchRule, Lane, Target } from '../graph/types.ts'
 
 /**
- * Cuts the targets of a lane into batches: level by level of the order, group by group of `by`, sorted by name, the
- * canary of each group first. They run one after the other, each closed by a barrier.
+ * Splits the targets of a lane into batches: level by level of the order, group by group of `by`, sorted by name, the
+ * canary of each group first. The batches run one after the other, each closed by a barrier.
  */
 export const batchesOf = (lane: Lane, order: Order, prefix: string): Batch[] => {
   const rule = lane.batch

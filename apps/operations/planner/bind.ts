@@ -19,31 +19,31 @@ import {
 import { dependentsOfTargets, exceeds, type Risk, riskOf } from './risk.ts'
 
 /**
- * What binds a graph, whoever made it: previews, starts and patches all ask here (operations.md 3.2), so a change meets
- * the same risk, ceiling, policies and gates whichever way it comes.
+ * The limits on a graph, whoever made it. Previews, starts and patches all use this (operations.md 3.2), so a change
+ * meets the same risk, ceiling, policies and gates by every route.
  */
 export type Weight = {
   risk: Risk
   dependents: string[]
-  /** What the condition of a gate policy sees (operations.md 4.2). */
+  /** The input of a gate policy's condition (operations.md 4.2). */
   seen: ReturnType<typeof gateFacts>
-  /** What the Cedar policies of planning see (operations.md 4.3). */
+  /** The input of the Cedar policies of planning (operations.md 4.3). */
   policy_facts: PlanFacts
   judged: JudgedPlan[]
 }
 export type Weighed = {
   nodes: PlanNode[]
   diff: TargetDiff[]
-  /** The largest risk that procedures give themselves. */
+  /** The highest risk that procedures declare for themselves. */
   procedure_risk: number
 }
 type WeighInput = Pick<PlannerInput, 'intent' | 'targets' | 'relationships' | 'judge' | 'affected'>
 
-/** How risky a graph is, and what the policies of planning say of it. */
+/** Returns the risk of a graph, and the results of the planning policies. */
 export const weigh = (input: WeighInput, { nodes, diff, procedure_risk }: Weighed): Weight => {
   const { intent, targets } = input
   const ids = new Set(nodes.flatMap((node) => (node.target_id === undefined ? [] : [node.target_id])))
-  // What is left alone carries no risk.
+  // Untouched targets carry no risk.
   const touched = targets.filter((target) => ids.has(target.resource_id)).length
   const dependents = dependentsOfTargets(
     targets.map((target) => target.resource_id),
@@ -74,7 +74,7 @@ const gateFacts = ({ intent, targets }: WeighInput, risk: Risk, diff: TargetDiff
 })
 const unique = (texts: string[]): string[] => [...new Set(texts)].sort(byText)
 
-/** Why a graph of this risk may not be, by the ceiling of its intent. */
+/** Returns why the intent's ceiling does not allow a graph of this risk. */
 export const refuseCeiling = (constraints: Record<string, unknown>, risk: Risk): RefusalCode | undefined => {
   const ceiling = constraints.risk_ceiling as 'low' | 'medium' | 'high' | undefined
   if (ceiling === undefined || !exceeds(risk.level, ceiling)) return undefined
@@ -84,20 +84,21 @@ export const refuseCeiling = (constraints: Record<string, unknown>, risk: Risk):
 
 export type Guarded = {
   nodes: PlanNode[]
-  /** Gates that stand already: an author's, or those of the running graph. */
+  /** Existing gates: an author's, or those of the running graph. */
   gates: PlanGate[]
   places: Places[]
-  /** Where whoever must agree to the whole is asked. */
+  /** The first nodes of the graph: gates on the whole graph guard these. */
   entry: string[]
-  /** How long the graph may take: freezes within that time are asked about. */
+  /** How long the graph may take: freezes within that time get a gate. */
   until_s: number
-  /** Ids that were given before and are not given again. */
+  /** Ids used before, which are not assigned again. */
   spent?: ReadonlySet<string>
 }
 
 /**
- * The gates of a graph: those that stand, and behind them what its procedures name, what gate policies and soft policies
- * demand of such a graph, and what freezes it meets. What stands behind a gate of the same rule is not asked about twice.
+ * Returns the gates of a graph. To the existing ones it adds those of its procedures, of gate policies and soft
+ * policies that apply to such a graph, and of freezes that it meets. Nodes behind a gate of the same rule get no second
+ * one.
  */
 export const gatesFor = (
   input: Pick<PlannerInput, 'library' | 'targets' | 'at'>,
@@ -118,7 +119,7 @@ export const gatesFor = (
   return bindWatches(bindPreviews(refuseSilence(named, risk.level, warnings), nodes, warnings), nodes)
 }
 
-/** A wanted gate without the nodes that a gate of the same rule holds already; no gate if none are left. */
+/** Returns a wanted gate without the nodes that a gate of the same rule already holds; no gate if none are left. */
 const uncovered = (gate: Wanted, standing: readonly PlanGate[], nodes: readonly PlanNode[]): Wanted[] => {
   const held = coneOf(
     nodes,
@@ -128,11 +129,11 @@ const uncovered = (gate: Wanted, standing: readonly PlanGate[], nodes: readonly 
   return guards.length > 0 ? [{ ...gate, guards }] : []
 }
 
-/** Whether a gate asks as is wanted, or the same but for its end in silence. */
+/** Whether a gate asks the wanted question, ignoring what happens on timeout. */
 const sameRule = ({ kind, policy }: Wanted, other: PlanGate): boolean =>
   kind === other.kind && [policy.digest, rejectingInTime(policy).digest].includes(other.policy.digest)
 
-/** Policies that ask about such a graph as they are now, and by which none of its gates asks. */
+/** Returns current policies that demand a gate on such a graph, but that none of its gates represents. */
 export const unaskedPolicies = (
   library: Library,
   { nodes, gates }: Pick<Guarded, 'nodes' | 'gates'>,

@@ -19,10 +19,10 @@ import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf, rest
 import { entryPlace, graphGates, type Places } from './gates.ts'
 import { laneName, matchTargets } from './match.ts'
 
-/** What the rules build up before it is measured, guarded and hashed. */
+/** The rules build this up before it is measured, guarded and hashed. */
 export type Draft = {
   nodes: PlanNode[]
-  /** Gates that an author of a graph wrote; those of packs and policies come later, by `places`. */
+  /** Gates that a graph's author wrote; those of packs and policies are added later, by `places`. */
   gates: PlanGate[]
   groups: Group[]
   places: Places[]
@@ -33,7 +33,7 @@ export type Draft = {
   warnings: Warning[]
 }
 
-/** A graph as its author wrote it, with defaults and plan-time values filled in. */
+/** Returns a graph as its author wrote it, with defaults and plan-time values filled in. */
 export const graphDraft = (
   { intent, targets, types, library, limits }: PlannerInput,
   violations: Violation[],
@@ -66,7 +66,7 @@ export const graphDraft = (
 
 type Parts = Partial<Pick<PlanNode, 'node_id' | 'with' | 'catalog' | 'when' | 'compensate'>>
 
-/** Values of a node that its author wrote, with everything that is known at plan time filled in. */
+/** Returns the values of a node that its author wrote, with everything known at plan time filled in. */
 export const expandParts = (
   node: Parts & { node_id: string },
   roots: { target?: Target; plan: unknown },
@@ -89,7 +89,7 @@ export const expandParts = (
   }
 }
 
-/** The nodes of all targets of a change, an action or a runbook: matched, ordered, cut into batches, expanded. */
+/** Returns the nodes of all targets of a change, action or runbook: matched, ordered, cut into batches, expanded. */
 export const changesDraft = (input: PlannerInput, violations: Violation[]): Draft => {
   const types = new Map(input.types.map((type) => [type.type_key, type]))
   const targets = input.targets.toSorted((a, b) => byText(a.resource_id, b.resource_id))
@@ -152,7 +152,7 @@ export const planRoot = (
   targets: readonly { resource_id: string }[],
 ) => ({ intent_id, kind, labels, targets: targets.length, target_ids: targets.map((target) => target.resource_id) })
 
-/** The steps of a procedure that runs once for the whole plan, whatever its targets. */
+/** Expands the steps of a procedure that runs once for the whole plan, whatever its targets. */
 const expandOnce = (lane: Lane, plan: object, draft: Draft, violations: Violation[]): Places => {
   const { procedure, params } = lane
   const roots = { params, plan }
@@ -170,7 +170,7 @@ const expandFreely = (lane: Lane, order: Order, expand: Expand): Places => {
   return { ...entryPlace(entry), gates: lane.procedure.gates, before_step: stepFinder(all) }
 }
 
-/** One batch after the other: its targets wait for the barrier that closes the one before. */
+/** Runs one batch after the other: targets wait for the barrier that closes the previous batch. */
 const expandBatches = (lane: Lane, batches: Batch[], budget: number, draft: Draft, expand: Expand): Places => {
   const byId = new Map(lane.targets.map((target) => [target.resource_id, target]))
   const { max_failures = 0 } = lane.batch ?? {}
@@ -186,7 +186,7 @@ const expandBatches = (lane: Lane, batches: Batch[], budget: number, draft: Draf
       .map((target) => expand(lane, target, entry, root, batch))
     all.push(...members)
     starts.push(members.flatMap((one) => one.roots))
-    // A failed canary holds whatever comes after it; a budget of the whole plan leaves the rest to the pause.
+    // A failed canary holds everything after it; with a budget for the whole plan, the pause deals with the rest.
     const allowed = canary ? 0 : max_failures || (budget > 0 ? members.length : 0)
     const lasts = members.flatMap((one) => one.lasts)
     const barrier = barrierOf(lane, batch, lasts, allowed)
@@ -220,8 +220,8 @@ const barrierOf = (lane: Lane, { group_id, name }: Batch, depends_on: string[], 
 const stepFinder = (all: Expanded[]) => (step: string) => all.flatMap((one) => one.by_step.get(step) ?? [])
 
 /**
- * The first steps of a target wait for the last steps of the targets before it. Inside a lane with batches the
- * barriers say so already.
+ * The first steps of a target wait for the last steps of the targets before it. Inside a lane with batches the barriers
+ * already ensure this.
  */
 const linkOrder = (order: Order, laneOf: Map<string, Lane>, expanded: Map<string, Expanded>, draft: Draft): void => {
   const byId = new Map(draft.nodes.map((node) => [node.node_id, node]))

@@ -11,7 +11,7 @@ import { laneName } from './match.ts'
 
 const NODE_ID_LENGTH = 96
 
-/** `<step>.<resource_id>`; where that is too long for a node's id, the end gives way to a digest of it. */
+/** Returns `<step>.<resource_id>`; if that is too long for a node id, a digest replaces the end. */
 export const nodeIdOf = (step: string, suffix: string): string => {
   const id = `${step}.${suffix}`
   return id.length <= NODE_ID_LENGTH ? id : `${id.slice(0, NODE_ID_LENGTH - 17)}-${sha256Hex(id).slice(0, 16)}`
@@ -23,21 +23,21 @@ export type Unit = {
   target: Target | undefined
   type?: ResourceType | undefined
   roots: Record<string, unknown>
-  /** What the first steps wait for. */
+  /** The nodes that the first steps wait for. */
   entry: string[]
   group: string | undefined
-  /** A failure skips what comes after it, and its batch counts it. */
+  /** A failure skips the steps after it, and its batch counts it. */
   tolerant: boolean
 }
 export type Expanded = {
   nodes: PlanNode[]
-  /** The first nodes of the unit, and its last ones. */
+  /** The first and the last nodes of the unit. */
   roots: string[]
   lasts: string[]
   by_step: Map<string, string>
 }
 
-/** Turns the steps of a unit into nodes with everything that is known now; faults are added to `violations`. */
+/** Turns the steps of a unit into nodes with everything known now; faults are added to `violations`. */
 export const expandUnit = (unit: Unit, violations: Violation[]): Expanded => {
   const { procedure, target, roots } = unit
   const suffix = target?.resource_id ?? procedure.key
@@ -69,7 +69,7 @@ const isIncluded = (step: Step, roots: Record<string, unknown>, node_id: string,
   }
 }
 
-/** Needs of each kept step; what a dropped step needed stands in its place. */
+/** Returns the needs of each kept step; a dropped step is replaced by its own needs. */
 const contractNeeds = (steps: Step[], kept: ReadonlyMap<string, string>): Map<string, string[]> => {
   const byId = new Map(steps.map((step) => [step.id, step]))
   const resolve = (id: string): string[] => {
@@ -120,7 +120,10 @@ const expandStep = (
 
 const NO_EFFECT: Compensation = { executor: 'noop', with: {} }
 
-/** It looks at work that can be undone, and notes it in the catalog: undone with that work, though it has no effect. */
+/**
+ * Whether a read-only step looks at undoable work and records it in the catalog: it is undone with that work, though it
+ * has no effect.
+ */
 const afterUndoable = (step: Step, { steps }: Procedure): boolean => {
   if (EXECUTORS.get(step.executor)?.reads(step.with) !== true) return false
   const byId = new Map(steps.map((other) => [other.id, other]))
@@ -135,7 +138,7 @@ const afterUndoable = (step: Step, { steps }: Procedure): boolean => {
 
 type Expander = ReturnType<typeof expander>
 
-/** Expands values and conditions of one node; a fault becomes a violation with the place it stands at. */
+/** Expands values and conditions of one node; a fault becomes a violation with its place. */
 export const expander = (scope: PlanScope, node_id: string, violations: Violation[]) => {
   const guarded = <T>(at: string, run: () => T, otherwise: T): T => {
     try {
@@ -167,8 +170,9 @@ const expandRead = ({ executor, with: values, expect }: TargetRead, of: Expander
 })
 
 /**
- * What the undo of a catalog write writes, where its author says no more: the fields of the states and the lifecycle
- * status get back what the plan found. Health is observed anew; relationships and capabilities are the author's to name.
+ * Returns what the undo of a catalog write restores unless its author says otherwise: the fields of the states and the
+ * lifecycle status get the values that the plan found. Health is observed again; relationships and capabilities are
+ * left to the author.
  */
 export const restoreOf = (
   { lifecycle_status: to, desired_state_patch, observed_state_patch }: CatalogWrite,
@@ -186,7 +190,7 @@ export const restoreOf = (
   }
 }
 
-/** A compensation as its author wrote it: without what a plan had it restore. */
+/** Returns a compensation as its author wrote it, without the values that a plan made it restore. */
 export const ownUndo = (
   { catalog, ...rest }: Compensation,
   { catalog: write }: PlanNode,

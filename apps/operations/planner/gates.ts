@@ -8,7 +8,7 @@ import { policyOf, rejectingInTime } from '../packs/defaults.ts'
 import type { JudgedPlan } from '../policies/plans.ts'
 import type { RiskLevel } from './risk.ts'
 
-/** What a lane, a graph or a patch offers as places for gates. Guards of a place may be empty: there is no such place. */
+/** The places for gates that a lane, a graph or a patch offers. A place with no guards does not exist. */
 export type Places = {
   /** Gates that its procedure names. */
   gates: Procedure['gates']
@@ -22,7 +22,7 @@ export type Places = {
 
 export type Wanted = Omit<PlanGate, 'gate_id'>
 
-/** Gates that the packs name, and those of every policy that applies: an author cannot drop one of these. */
+/** Returns the gates that packs name, and those of every policy that applies: an author cannot drop one of these. */
 export const wantedGates = (
   places: Places[],
   { policies }: Library,
@@ -44,14 +44,14 @@ export const wantedGates = (
     if (!policy.applies || !applies(policy, facts, violations)) continue
     for (const place of places) {
       const sets = guardsAt(place, policy.place.at, policy.place.step)
-      // Where its own place is missing (a canary of one is the whole change), the policy is asked at the entry.
+      // If its own place is missing (a canary of one is the whole change), the policy asks at the entry.
       for (const guards of sets.length > 0 ? sets : guardsAt(place, 'entry')) wanted.push(gateOf(policy, guards))
     }
   }
   return wanted
 }
 
-/** Of a graph that an author wrote by hand: every place is its beginning. */
+/** For a graph that an author wrote by hand: every place is its beginning. */
 export const entryPlace = (entry: string[]): Places => ({
   gates: [],
   entry,
@@ -74,7 +74,7 @@ const gateOf = ({ policy, question }: Policy, guards: string[]): Wanted => ({
   guards,
 })
 
-/** A policy whose condition cannot be evaluated applies: silence must not open a gate. */
+/** A policy whose condition cannot be evaluated applies: an error must not open a gate. */
 const applies = ({ applies: condition, policy }: Policy, facts: Record<string, unknown>, violations: Violation[]) => {
   try {
     return condition?.test({ plan: facts }) ?? false
@@ -105,7 +105,7 @@ export const freezeGates = (
       guards: entry.toSorted(byText),
     }))
 
-/** A soft policy that forbids the plan can be overridden: at the entry, by the groups that it names. */
+/** A soft policy that forbids the plan can be overridden at the entry, by the groups that it names. */
 export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): Wanted[] =>
   judged
     .filter(({ level, result }) => level === 'soft' && result === 'forbids' && entry.length > 0)
@@ -117,8 +117,8 @@ export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): W
     }))
 
 /**
- * A barrier that lets failures pass is guarded with its batch: who says no has not been counted among the failures, and
- * what comes after does not begin.
+ * A barrier that lets failures pass is guarded together with its batch: a rejection is not counted as a failure, and
+ * the nodes after the barrier must not begin.
  */
 export const withBarriers = (gate: Wanted, nodes: readonly PlanNode[]): Wanted => {
   const guarded = new Set(gate.guards)
@@ -136,7 +136,7 @@ export const covers = ({ applies: condition }: Pick<Freeze, 'applies'>, target: 
   }
 }
 
-/** The gates that the author of a graph wrote; an unknown policy is a violation. */
+/** Returns the gates that the author of a graph wrote; an unknown policy is a violation. */
 export const graphGates = (given: GraphGate[], { policies }: Library, violations: Violation[]): PlanGate[] =>
   given.map((gate, i) => {
     const known = typeof gate.policy === 'string' ? policies.get(gate.policy) : undefined
@@ -157,15 +157,15 @@ export const graphGates = (given: GraphGate[], { policies }: Library, violations
     return {
       gate_id: gate.gate_id,
       kind: kindOf(policy),
-      question: gate.question ?? known?.question ?? 'May this go on?',
+      question: gate.question ?? known?.question ?? 'Continue?',
       policy,
       guards: [...new Set(gate.guards)].sort(byText),
     }
   })
 
 /**
- * Silence approves only at low risk and never in place of a signature (operations.md 2.5); elsewhere such a gate rejects in
- * time, and the plan says so.
+ * Silence approves only at low risk and never in place of a signature (operations.md 2.5). Any other such gate rejects
+ * on timeout, and the plan says so.
  */
 export const refuseSilence = (gates: PlanGate[], risk: RiskLevel, warnings: Warning[]): PlanGate[] =>
   gates.map((gate) => {
@@ -180,8 +180,8 @@ export const refuseSilence = (gates: PlanGate[], risk: RiskLevel, warnings: Warn
   })
 
 /**
- * Gives each gate its id: the policy's key, numbered where there are several. Equal policy and guards are one gate.
- * `rankOf` says how early a node comes.
+ * Gives each gate its id: the policy's key, numbered if there are several. Gates with equal policy and guards are one.
+ * `rankOf` returns how early a node comes.
  */
 export const nameGates = (
   wanted: Wanted[],

@@ -6,8 +6,8 @@ import type { Lane, PlannerInput } from '../graph/types.ts'
 type Leases = PlanDocument['leases']
 
 /**
- * What the operation must hold while it runs: its targets, and shared the places they stand in, so that a change of the
- * whole and one of a part exclude each other (operations.md 3.5).
+ * Returns the leases of the operation while it runs: its targets, and the places that contain them, shared. A change of
+ * the whole and one of a part therefore exclude each other (operations.md 3.5).
  */
 export const leasesOf = ({ targets, intent }: PlannerInput, lanes: Lane[], nodes: PlanNode[]): Leases => {
   const wanted = new Map<string, Leases[number]['mode']>()

@@ -18,7 +18,7 @@ export type Matched = { lanes: Lane[]; changes: Map<string, TargetChange> }
 
 /**
  * Finds the procedure of each target and groups the targets by it. Targets without a change get none. Refuses with
- * `unsupported_change` (and the paths) if no runbook fits, with `parameters_invalid` when the parameters do not.
+ * `unsupported_change` (and the paths) if no runbook fits, and with `parameters_invalid` if the parameters do not.
  */
 export const matchTargets = (
   intent: PlannedIntent,
@@ -58,7 +58,7 @@ export const matchTargets = (
   return { lanes: [...lanes.values()].sort((a, b) => byText(laneName(a.procedure), laneName(b.procedure))), changes }
 }
 
-/** A runbook is chosen by its name and does what it does with all targets, or with none. */
+/** A runbook is chosen by name and applies to all targets, or to none. */
 const matchRunbook = (
   intent: PlannedIntent,
   targets: Target[],
@@ -92,7 +92,7 @@ const matchRunbook = (
   return { lanes: [lane], changes }
 }
 
-/** The named runbook, its newest version unless one is asked for; or why there is none. */
+/** Returns the named runbook, in its newest version unless one is given; or why there is none. */
 export const findRunbook = (
   { packs }: Pick<Library, 'packs'>,
   { pack, procedure, version }: NonNullable<PlannedIntent['runbook']>,
@@ -107,7 +107,7 @@ export const findRunbook = (
   return named.find(({ kind }) => kind === 'runbook') ?? `The procedure ${name} is no runbook.`
 }
 
-/** An intent may cut its targets otherwise, but not drop the canary of the author. */
+/** An intent may split its targets differently, but must not drop the author's canary. */
 const batchOf = ({ batch, scope }: Procedure, asked: Partial<BatchRule> | undefined): BatchRule | undefined => {
   if (scope === 'plan') return undefined
   if (!asked) return batch
@@ -117,7 +117,7 @@ const batchOf = ({ batch, scope }: Procedure, asked: Partial<BatchRule> | undefi
 
 export const laneName = ({ pack, version, key }: Procedure): string => `${pack}@${version}/${key}`
 
-/** The procedure for a target, or the reason why there is none. Nearest type first, then priority, then version. */
+/** Returns the procedure for a target, or why there is none. Nearest type first, then priority, then version. */
 const findProcedure = (
   intent: PlannedIntent,
   target: Target,
@@ -165,7 +165,7 @@ const whenRefuses = ({ when }: Procedure, target: Target): string | undefined =>
   }
 }
 
-/** The parameters with defaults filled in; a change finds its patch among them, where the procedure declares it. */
+/** Returns the parameters with defaults filled in; a change finds its patch among them if the procedure declares it. */
 const paramsOf = (intent: PlannedIntent, procedure: Procedure): Record<string, unknown> => {
   const given = (intent.action ?? intent.runbook ?? intent.change)?.parameters
   const params: Record<string, unknown> = structuredClone(given ?? {})

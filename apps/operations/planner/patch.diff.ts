@@ -14,7 +14,7 @@ export type DiffGraph = {
   risk: { before: RiskLevel; after: RiskLevel } | null
 }
 
-/** What a reader compares: nodes by id, members of changed ones by path. */
+/** Returns what a reader compares: nodes by id, members of changed ones by path. */
 export const diffGraph = (running: Running, patched: Patched): DiffGraph => {
   const before = new Map(running.nodes.map((node) => [node.node_id, node]))
   const changed = patched.nodes.flatMap((node) => {
@@ -53,6 +53,6 @@ function* fieldsOf(
     yield { path, before: before ?? null, after: after ?? null }
 }
 
-/** The graph of a revision: what an approval of the patch is bound to. */
+/** Identifies the graph of a revision, to which an approval of the patch is bound. */
 export const resultHash = ({ nodes, gates, max_parallel }: Pick<Patched, 'nodes' | 'gates' | 'max_parallel'>): string =>
   digest({ nodes, gates: gates.toSorted((a, b) => (a.gate_id < b.gate_id ? -1 : 1)), max_parallel })

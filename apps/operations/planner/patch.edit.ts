@@ -11,24 +11,24 @@ import { ownUndo } from './expand.ts'
 import { graphGates } from './gates.ts'
 import type { RiskLevel } from './risk.ts'
 
-/** A running graph, as its rows have it. */
+/** A running graph, as stored in its rows. */
 export type Running = {
   nodes: PlanNode[]
   gates: (PlanGate & { status: string })[]
   max_parallel: number
   risk_level: RiskLevel
-  /** Nodes that have begun: they can no longer change. */
+  /** Nodes that have begun and can no longer change. */
   begun: ReadonlySet<string>
-  /** Ids of removed nodes and gates: they are not given again. */
+  /** Ids of removed nodes and gates, which are not assigned again. */
   spent: ReadonlySet<string>
 }
-/** The input of a plan of the operation's intent, with the results of its own plan. */
+/** The input for a plan of the operation's intent, with the results of its own plan. */
 export type PatchContext = Omit<PlannerInput, 'types' | 'relationship_types' | 'mayResolve'> & {
   diff: TargetDiff[]
   procedure_risk: number
 }
 
-/** The changes of a patch carried out on a copy of the running graph, with every reason why one could not be. */
+/** Applies the changes of a patch to a copy of the running graph, with every reason why one is impossible. */
 export const editGraph = (running: Running, changes: readonly PatchChange[], context: PatchContext): Edit => {
   const edit = editOf(running)
   for (const [i, change] of changes.entries()) OPS[change.op](edit, change as never, `/changes/${i}`, context)
@@ -65,7 +65,7 @@ const editOf = ({ nodes, gates, max_parallel, spent }: Running): Edit => ({
   violations: [],
 })
 
-/** Members of a node as a graph gives them; what a merge patch makes of one must still be such. */
+/** The members of a node in a graph; the result of a merge patch must still be valid ones. */
 const checkMembers = compileSchema({ ...GraphNodeSchema, required: [] })
 
 type Op<K extends PatchChange['op']> = (
@@ -78,7 +78,7 @@ type Op<K extends PatchChange['op']> = (
 const fault = (edit: Edit, pointer: string, code: string, message: string) =>
   void edit.violations.push({ pointer, code, message })
 
-/** The node that a change names; a fault where there is none. */
+/** Returns the node that a change names; reports a fault if there is none. */
 const nodeAt = (edit: Edit, id: string, at: string): PlanNode | undefined => {
   const node = edit.nodes.get(id)
   if (!node) fault(edit, `${at}/node_id`, 'unreachable_node', `there is no node "${id}"`)
@@ -117,7 +117,7 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
     if (wrong.length > 0) return
     const roots = rootsOf(context, node.target_id)
     const { catalog, compensate } = raw as Partial<PlanNode>
-    // An undo follows the write of its node, except for members that its author gave it.
+    // An undo follows the write of its node, except for members that its author set.
     const undoes = set.catalog !== undefined || set.compensate !== undefined
     const undo = compensate && roots.target ? ownUndo(compensate, node, roots.target) : compensate
     const parts = expandParts(

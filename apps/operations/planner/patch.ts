@@ -14,23 +14,23 @@ export type Patched = {
   nodes: PlanNode[]
   gates: PlanGate[]
   max_parallel: number
-  /** Nodes of before that change or go, or whose gates change. */
+  /** Existing nodes that are changed or removed, or whose gates change. */
   touched: string[]
   added: string[]
   removed: string[]
   added_gates: string[]
   removed_gates: string[]
-  /** Policies of the gates that have something to say about it. */
+  /** Policies of the gates that must agree to the patch. */
   required: GatePolicy[]
   violations: Violation[]
-  /** The graph as a plan; undefined if the patch only removes nodes. */
+  /** The graph's weight as a plan; undefined if the patch only removes nodes. */
   weight: Weight | undefined
 }
 
 /**
- * The graph that a patch makes of a running one, with every reason why it could not run (operations.md 2.6). It is
- * bound as a plan of that graph would be: added nodes get the gates that a plan would have got. Pure: the proposal,
- * each vote and the application come to the same.
+ * Returns the graph that results from a patch to a running one, with every reason why it could not run (operations.md
+ * 2.6). The same limits apply as to a plan of that graph: added nodes get the gates that a plan would have got. Pure:
+ * the proposal, each vote and the application get the same result.
  */
 export const applyPatch = (running: Running, changes: readonly PatchChange[], context: PatchContext): Patched => {
   const edit = editGraph(running, changes, context)
@@ -71,8 +71,8 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
 type Bringing = { nodes: PlanNode[]; gates: PlanGate[]; brought: PlanNode[]; weight: Weight }
 
 /**
- * All gates of the new graph. Those that policies demand stand before everything that the patch brings. A freeze that
- * the operation was never asked about holds its nodes at the claim; an answer for some of them would let the others
+ * Returns all gates of the new graph. Those that policies demand guard everything that the patch adds. A freeze that
+ * the operation was never asked about holds its nodes at the claim; approving it for some nodes would let the others
  * pass.
  */
 const bindBrought = (
@@ -89,12 +89,12 @@ const bindBrought = (
   const spent = new Set([...running.spent, ...running.gates.map(({ gate_id }) => gate_id)])
   const guarded = { nodes, gates, places, entry, until_s: p90_s, spent }
   const bound = gatesFor({ ...context, library: { ...context.library, freezes } }, guarded, weight, [], violations)
-  // Those of before keep their policy as it was read; that silence no longer approves is seen at their deadline.
+  // Existing gates keep their policy as it was read; whether silence may still approve is checked at their deadline.
   const kept = new Map(running.gates.map(({ gate_id }) => [gate_id, gates.find((gate) => gate.gate_id === gate_id)]))
   return bound.map((gate) => kept.get(gate.gate_id) ?? gate)
 }
 
-/** What an undo needs of a node that is gone: the succeeded node itself cannot change any more. */
+/** An undo needs a removed node. The fault is the compensation's, because the succeeded node can no longer change. */
 const ofCompensation = (found: Violation, begun: ReadonlySet<string>): Violation => {
   const [, , id = '', part] = found.pointer.split('/')
   return found.code === 'unknown_reference' && part === 'compensate' && begun.has(id)
@@ -104,16 +104,16 @@ const ofCompensation = (found: Violation, begun: ReadonlySet<string>): Violation
 
 type Reached = {
   gate: Running['gates'][number]
-  /** Nodes behind the gate, before and after. */
+  /** Nodes behind the gate, before and after the patch. */
   before: Set<string>
   after: Set<string>
-  /** Nodes that the patch changes or brings behind it, or takes from there. */
+  /** Nodes behind the gate that the patch changes, adds or removes. */
   within: string[]
-  /** Nodes that it brings beside the gate, and that act on what the gate guards. */
+  /** Added nodes that are not behind the gate, but act on the targets of nodes that it guards. */
   beside: string[]
 }
 
-/** What a patch has to do with each gate of before. */
+/** Returns how a patch affects each existing gate. */
 const reachedBy = (
   running: Running,
   { nodes, gates, touched, added }: Pick<Patched, 'nodes' | 'gates' | 'touched' | 'added'>,
@@ -135,13 +135,14 @@ const reachedBy = (
     }
   })
 
-/** Two nodes of one target; where one of them names none, two that act may act on the same. */
+/** Whether two nodes share a target. If one of them names none, two nodes that act may act on the same target. */
 const meet = (a: PlanNode, b: PlanNode): boolean =>
   a.target_id !== undefined && b.target_id !== undefined ? a.target_id === b.target_id : acts(a) && acts(b)
 
 /**
- * What no approver of a gate can waive: nodes taken from behind one that an outer service answers or that was refused
- * already, and nodes beside a service's that do what it guards. Other gates are asked: their policies are required.
+ * Returns what no approver of a gate can waive: nodes removed from behind a gate that a service answers or that was
+ * already rejected, and nodes added beside a service's gate that do what it guards. Other gates are asked: their
+ * policies are required.
  */
 const weakened = (running: Running, nodes: readonly PlanNode[], reached: readonly Reached[]): Violation[] => {
   const left = new Set(nodes.map(({ node_id }) => node_id))
@@ -162,8 +163,8 @@ const weakened = (running: Running, nodes: readonly PlanNode[], reached: readonl
 const listed = (ids: readonly string[]): string => ids.slice(0, 5).join(', ')
 
 /**
- * Policies of the gates of before that have a say: in their cones something changes, or beside them something acts
- * alike.
+ * Returns the policies of existing gates that must agree: the patch changes nodes in their cones, or adds similar nodes
+ * beside them.
  */
 const requiredBy = (reached: readonly Reached[]): GatePolicy[] => {
   const asked = reached.filter(

@@ -21,7 +21,7 @@ export type Made = {
   counts: PlanCounts
   impact: { dependents: string[]; dependents_count: number; compensable: boolean; affected: Affected | null }
   risk: Risk
-  /** The largest risk that the procedures give themselves: nodes do not show it. */
+  /** The highest risk that the procedures declare for themselves; the nodes do not show it. */
   procedure_risk: number
   policy_facts: PlanFacts
   policy_results: PolicyResult[]
@@ -34,7 +34,7 @@ export type Made = {
 const SHOWN_DEPENDENTS = 50
 
 /**
- * Makes the plan of an intent: pure and synchronous, the same input gives the same bytes (operations.md 3.2). Throws a
+ * Makes the plan of an intent. Pure and synchronous: the same input gives the same bytes (operations.md 3.2). Throws a
  * PlanRefusal if there is no node to run.
  */
 export const makePlan = (input: PlannerInput): Made => {
@@ -52,7 +52,7 @@ export const makePlan = (input: PlannerInput): Made => {
   if (ceiling) throw new PlanRefusal('risk_ceiling', ceiling.detail, [], 'policy_denied')
   const estimates = scheduleOf(nodes, timing)
   if (nodes.length === 0)
-    warnings.push({ code: 'nothing_to_do', message: 'Every target is as wanted already: there is nothing to run.' })
+    warnings.push({ code: 'nothing_to_do', message: 'Every target is already in its desired state, so the plan has no steps.' })
   const bound = { ...draft, nodes, until_s: estimates.p90_s }
   const gates = gatesFor(input, bound, weight, warnings, violations)
   const existing = new Set(target_ids)
@@ -117,7 +117,7 @@ const documentOf = (
 
 const DEFAULT_POOL = 'default'
 
-/** References that are known now; those that a target's field holds are checked when they are resolved. */
+/** Checks references that are known now; references in a target's field are checked when they are resolved. */
 export const secretViolations = (
   nodes: readonly PlanNode[],
   mayResolve: NonNullable<PlannerInput['mayResolve']>,
@@ -148,12 +148,12 @@ const refuseSecrets = (nodes: PlanNode[], mayResolve: PlannerInput['mayResolve']
     )
 }
 
-/** Codes that an answer of this API may carry for an unsound graph; the rest is named in the violations. */
+/** Codes that an answer of this API may carry for an unsound graph; other codes appear only in the violations. */
 const CODES = ['cycle', 'unknown_reference', 'unknown_executor', 'expression_error', 'too_large'] as const
 const SHOWN_VIOLATIONS = 100
 
 const refuseUnsound = (found: Violation[]): void => {
-  // One fault can be seen twice: while values are filled in, and in the whole graph.
+  // The same fault can be found twice: while values are filled in, and in the whole graph.
   const violations = [...new Map(found.map((entry) => [`${entry.code} ${entry.pointer}`, entry])).values()]
   const [first] = violations
   if (!first) return

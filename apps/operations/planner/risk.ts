@@ -19,7 +19,7 @@ export type RiskFacts = {
   procedure_risk: number
 }
 
-/** Points by operations.md 3.2: 0-19 low, 20-49 medium, 50-79 high, from 80 critical. */
+/** Computes points by operations.md 3.2: 0-19 low, 20-49 medium, 50-79 high, from 80 critical. */
 export const riskOf = ({ intent, diff, targets, dependents, nodes, procedure_risk }: RiskFacts): Risk => {
   const factors: Risk['factors'] = []
   const add = (factor: string, points: number, detail: string) => points > 0 && factors.push({ factor, points, detail })
@@ -34,22 +34,22 @@ export const riskOf = ({ intent, diff, targets, dependents, nodes, procedure_ris
   if (fragile > 0) add('not_idempotent', 5, `${fragile} nodes cannot simply be repeated.`)
   if (lasting > 0) add('not_compensable', 10, `${lasting} nodes after the first change cannot be undone.`)
   const base = Math.max(procedure_risk, ...nodes.map((node) => node.risk ?? 0))
-  add('procedure', base, 'What the procedure says of itself.')
+  add('procedure', base, "The procedure's own rating.")
   const score = factors.reduce((sum, factor) => sum + factor.points, 0)
   return { level: score >= 80 ? 'critical' : score >= 50 ? 'high' : score >= 20 ? 'medium' : 'low', score, factors }
 }
 
-/** Whether a node may change something by itself. */
+/** Whether a node itself may change something. */
 export const changes = (node: Pick<PlanNode, 'kind' | 'executor' | 'with'>): boolean =>
   node.kind === 'task' && !reads(node)
 const reads = ({ executor, with: values }: { executor: string; with?: unknown }): boolean =>
   EXECUTORS.get(executor)?.reads(isObject(values) ? values : {}) ?? false
 
-/** Whether a node may change something at all, its undo included. */
+/** Whether a node may change something at all, including by its undo. */
 export const acts = (node: PlanNode): boolean =>
   changes(node) || (node.compensate !== undefined && !reads(node.compensate))
 
-/** Changing nodes without compensation that have a change before them on the same target. */
+/** Returns changing nodes without compensation that follow another change of the same target. */
 const uncompensated = (nodes: PlanNode[]): PlanNode[] => {
   const begun = new Set<string>()
   return nodes.filter((node) => {
@@ -65,7 +65,7 @@ const uncompensated = (nodes: PlanNode[]): PlanNode[] => {
 export const isCompensable = (nodes: PlanNode[]): boolean =>
   nodes.every((node) => !changes(node) || node.compensate !== undefined)
 
-/** Resources that depend on the targets, up to two steps away, nearest first. */
+/** Returns resources that depend on the targets, up to two steps away, nearest first. */
 export const dependentsOfTargets = (target_ids: string[], relationships: Relationship[]): string[] => {
   const needing = new Map<string, string[]>()
   for (const { type_key, from_id, to_id } of relationships)

@@ -39,7 +39,7 @@ import { loadWorld } from './make.ts'
 
 const DEFAULT_ESTIMATE_S = 10
 
-/** What a patch comes to on the graph as it is now. */
+/** The result of a patch on the current graph. */
 export type Outlook = {
   rows: RunningRows
   running: Running
@@ -58,7 +58,7 @@ export const lookAhead = async (
   tx: Queryable,
   subject: Subject,
   changes: readonly PatchChange[],
-  { instead }: { /** Overrides of this node do not count any more. */ instead?: string } = {},
+  { instead }: { /** Ignore this node's overrides. */ instead?: string } = {},
 ): Promise<Outlook> => {
   const [read, targets, planned] = await Promise.all([
     readRunning(tx, subject.operation_id),
@@ -123,11 +123,11 @@ const runningOf = (rows: RunningRows, { max_parallel, risk_level }: Subject): Ru
   ]),
 })
 
-/** No attempt was ever made, and no other act has settled it. */
+/** Whether no attempt was ever made, and no other act has settled the node. */
 const isUntouched = ({ state, attempt, removed }: RunningRows['nodes'][number]): boolean =>
   attempt === 0 && !removed && UNTOUCHED.has(state)
 
-/** A node as it would run: inputs that a person has replaced count for the gate's subject. */
+/** Returns a node as it would run: inputs that a person has replaced count for the gate's subject. */
 const withOverrides = (node: PlanNode, rows: RunningRows): PlanNode => {
   const row = rows.nodes.find(({ node_id }) => node_id === node.node_id)
   return row?.input_overrides ? { ...node, with: mergePatch(node.with, row.input_overrides) } : node
@@ -140,7 +140,7 @@ const askedBy = (rows: RunningRows, { asked }: Planned): GateAsked | undefined =
 const boundOf = (rows: RunningRows, gate_id: string) =>
   rows.gates.find((row) => row.gate_id === gate_id)?.subject.bound_outputs ?? []
 
-/** Why these nodes cannot be touched now: another patch holds them, or something of them has happened. */
+/** Returns why these nodes cannot be touched now: another patch holds them, or they have begun or been settled. */
 export const refuseTouched = ({ rows, patched }: Outlook, own?: string): RefusalCode | undefined => {
   const touched = new Set(patched.touched)
   const concerned = rows.nodes.filter(({ node_id }) => touched.has(node_id))
@@ -159,7 +159,7 @@ export const refuseTouched = ({ rows, patched }: Outlook, own?: string): Refusal
   return undefined
 }
 
-/** The ceiling of the intent and the hard policies of now: what they refuse of a plan they refuse of a patch. */
+/** Applies the intent's ceiling and the current hard policies: they refuse in a patch what they refuse in a plan. */
 export const refuseBound = (subject: Subject, { patched: { weight } }: Outlook): RefusalCode | undefined =>
   weight && (refuseCeiling(subject.constraints, weight.risk) ?? refuseHard(weight.judged))
 
@@ -179,7 +179,7 @@ export const boundPatch = (patch: BoundPatch) => {
   return { asked, digest: digest(patchSubject({ ...patch, asked })) }
 }
 
-/** Each policy that the patch touches, satisfied by these votes on its own; without one, one person is enough. */
+/** Each policy that the patch touches must be satisfied by these votes; without a policy, one person is enough. */
 export const outcomeOfPatch = (
   required: readonly GatePolicy[],
   votes: readonly { user_id: string; decision: 'approve' | 'reject'; groups: readonly string[] }[],
@@ -189,7 +189,7 @@ export const outcomeOfPatch = (
   return required.every((policy) => fillGate(policy, approvals) !== undefined) ? 'approved' : 'awaiting_approval'
 }
 
-/** Groups of which a vote helps; none: everybody's. */
+/** Groups whose vote helps; empty if anyone's does. */
 export const patchGroups = (required: readonly GatePolicy[]): string[] =>
   required.length === 0 || required.some(({ groups }) => groups.length === 0)
     ? []
@@ -209,10 +209,13 @@ const rules = {
   lease_policy: 'hold',
   binds: [],
 } satisfies Omit<GatePolicy, 'digest'>
-/** Asks about what no gate asks: one person with the right to decide. */
+/** The policy for a patch that touches no gate: one person with the right to decide. */
 const ONE_PERSON: GatePolicy = { ...rules, digest: digest(rules) }
 
-/** Gates that a patch's own votes have opened: who gave them is proved again before what it adds or changes begins. */
+/**
+ * Returns gates that a patch's own votes have opened: those voters are proved again before the nodes that it adds or
+ * changes begin.
+ */
 const gatesOfPatch = ({ patch_id, required }: PatchRow, { nodes, touched, added }: Patched): PlanGate[] => {
   const concerned = new Set([...touched, ...added])
   const guards = nodes.flatMap(({ node_id, kind }) => (kind === 'task' && concerned.has(node_id) ? [node_id] : []))
@@ -221,13 +224,13 @@ const gatesOfPatch = ({ patch_id, required }: PatchRow, { nodes, touched, added 
   return (asking.length > 0 ? asking : [ONE_PERSON]).map((policy, n) => ({
     gate_id: `patch-${patch_id}${n === 0 ? '' : `-${n}`}`,
     kind: 'approval',
-    question: 'May that begin which a patch adds or changes?',
+    question: 'Start the steps that the patch adds or changes?',
     policy,
     guards: guards.sort(byText),
   }))
 }
 
-/** Everything that the next revision writes. */
+/** Returns everything that the next revision writes. */
 export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outlook: Outlook): Promise<Revision> => {
   const { patched, rows, result_hash } = outlook
   const { operation_id, plan_revision, max_parallel } = subject
@@ -260,7 +263,7 @@ export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outl
   }
 }
 
-/** The drawing of the new graph; nodes that were there keep their estimates. */
+/** Returns the drawing of the new graph; existing nodes keep their estimates. */
 const drawAgain = (patched: Patched, before: PlanGraph | undefined): PlanGraph => {
   const known = new Map((before?.nodes ?? []).map((node) => [node.node_id, node.estimate_s]))
   const timing = (node: PlanNode) => {

@@ -13,9 +13,9 @@ import type { PlanReport } from './types.ts'
 type Conflicts = PlanView['conflicts']
 
 /**
- * What stands in the way of a plan now (operations.md 3.5): operations that hold its targets or the places they stand
- * in, or what directly depends on them; windows that are closed; freezes; other plans that are ready for the same. Of an
- * operation that runs already (`running`), what stands in its way beside itself.
+ * Returns the current obstacles to a plan (operations.md 3.5): operations that hold its targets, the places that
+ * contain them, or direct dependents; closed windows; freezes; other plans that are ready for the same targets. For an
+ * operation that already runs (`running`), it returns the obstacles besides itself.
  */
 export const listConflicts = async (
   db: Queryable,
@@ -63,7 +63,7 @@ export const listConflicts = async (
   ]
 }
 
-/** Windows outside of which no node of the plan may start, while none of them is open. */
+/** Returns the windows to which the plan's nodes are restricted, while none of them is open. */
 const closedWindows = (
   { windows }: OperationsDeps['library'],
   { windows: ids, constraints }: Plan['document'],
@@ -84,7 +84,7 @@ const closedWindows = (
   })
 }
 
-/** Freezes that overlap the time in which the plan is expected to run: each has its gate. */
+/** Returns freezes that overlap the expected run of the plan; each has its gate. */
 const frozenAtStart = ({ document }: Plan): { freeze_id: string }[] =>
   document.gates.filter(({ kind }) => kind === 'freeze').map(({ policy }) => ({ freeze_id: policy.key }))
 

@@ -31,7 +31,7 @@ export const plannedOf = async (
   }
 }
 
-/** What it changes about its targets. */
+/** Returns the plan's changes to its targets. */
 export const diffOf = async (db: Queryable, operation: Parameters<typeof plannedOf>[1]): Promise<TargetDiff[]> =>
   (await plannedOf(db, operation)).diff
 

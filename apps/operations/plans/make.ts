@@ -39,25 +39,25 @@ export type PlanningDeps = {
   programs: ProgramRules
 }
 
-/** What a plan takes of its intent, which need not be stored yet. */
+/** The parts of an intent that a plan needs; the intent need not be stored yet. */
 export type Plannable = Pick<Intent, 'intent_id' | 'requester_id' | 'kind' | 'labels' | 'constraints' | 'request'>
 
 /** How far order and impact look beyond the targets. */
 const DEPTH = 4
-/** How far risk does: the dependents of the targets, and theirs. */
+/** How far risk looks: the dependents of the targets, and their dependents. */
 const IMPACT_DEPTH = 2
 
 type Planning = {
   exclude?: readonly string[]
   at: string
   assumed?: Assumptions | undefined
-  /** What depends on the targets, as the catalog said before. */
+  /** The catalog's earlier answer on what depends on the targets. */
   affected?: Affected | null
 }
 
 /**
- * Plans an intent on what is known of the catalog now; with `assumed` also what its rehearsal is told. Throws the refusal
- * as an AppError.
+ * Plans an intent on the current projection of the catalog; with `assumed` it also returns its rehearsal's input.
+ * Throws the refusal as an AppError.
  */
 export const planIntent = async (
   db: Queryable,
@@ -76,7 +76,7 @@ export const planIntent = async (
   }
 }
 
-/** What depends on the targets of a request, in one question to the catalog. Ask it outside a transaction. */
+/** Asks the catalog, in one request, what depends on the targets of a request. Call it outside a transaction. */
 export const askAffected = async (
   { config, db, trust }: Uses<'config' | 'db' | 'trust'>,
   request: TargetRequest,
@@ -103,7 +103,10 @@ const loadInput = async (
   return { intent: requestOf(intent, request), mayResolve, ...(await loadWorld(db, deps, targets, at)) }
 }
 
-/** What plans of any intent on these targets are made on: what is known of the catalog, and the rules of this installation. */
+/**
+ * Loads the basis for plans of any intent on these targets: the projection of the catalog, and this installation's
+ * rules.
+ */
 export const loadWorld = async (
   db: Queryable,
   { library, config, planPolicies, programs }: PlanningDeps,
@@ -153,17 +156,17 @@ const requestOf = (intent: Plannable, { change, action, runbook, graph }: Intent
 
 export type Measured = Pick<Made, 'diff' | 'procedure_risk'> & Pick<Made['impact'], 'affected'>
 
-/** What a stored plan was measured by. */
+/** Returns what a stored plan was measured by. */
 export const measuredOf = (report: unknown): Measured => {
   const { diff = [], procedure_risk, risk, impact } = (report ?? {}) as Partial<Made>
-  // Plans that were made before it was kept show it among the factors, with the risk of their nodes.
+  // Plans made before it was stored show it among the factors, together with the risk of their nodes.
   const shown = risk?.factors.find(({ factor }) => factor === 'procedure')?.points ?? 0
   return { diff, procedure_risk: procedure_risk ?? shown, affected: impact?.affected ?? null }
 }
 
 /**
- * What a plan that was made before comes to now, by what binds a preview: policies, catalog and risk may have moved
- * since. Throws the refusal of its ceiling, of a hard policy, or of a policy that asks for a gate it has not.
+ * Measures an earlier plan again by the rules of a preview, because policies, catalog and risk may have moved. Throws
+ * the refusal of its ceiling, of a hard policy, or of a policy that asks for a gate that the plan lacks.
  */
 export const bindAgain = async (
   db: Queryable,
@@ -187,7 +190,7 @@ export const bindAgain = async (
   return weight.risk
 }
 
-/** The refusal of a plan that does not ask a person whom a plan made now would ask. */
+/** The refusal of a plan that lacks a gate which a plan made now would have. */
 export class PlanOutdated extends AppError {
   constructor(policies: string[]) {
     super(

@@ -11,14 +11,14 @@ import type { Outline } from '../intents/create.ts'
 import { askAffected, planIntent } from './make.ts'
 import { gateView } from './rules.ts'
 
-/** A form asks after every pause in typing: larger plans are made once, by plan-preview. */
+/** A form asks after every pause in typing; larger plans are made only once, by plan-preview. */
 const MOST_TARGETS = 200
 const CHANGES_SHOWN = 20
 
 type Deps = PlanningDeps & Uses<'db' | 'trust'>
 type Refusal = { refused: { detail: string; code: string; violations: unknown[] } }
 
-/** The plan that an intent would have now, or why it has none. Neither is stored. */
+/** Returns the plan that an intent would have now, or why it has none. Neither is stored. */
 export const outlineOf =
   (deps: Deps): Outline =>
   async ({ dry_run, caller }, body) => {

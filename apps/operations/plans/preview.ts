@@ -38,8 +38,8 @@ const OPEN = ['open', 'previewed', 'unfulfilled'] as const
 const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const
 
 /**
- * Makes the plan of an intent on what the catalog holds now. One that would do the same as the plan before is that plan;
- * another takes its place (operations.md 2.2).
+ * Makes the plan of an intent on the catalog's current state. If it would do the same as the previous plan, that plan
+ * stays; otherwise the new plan replaces it (operations.md 2.2).
  */
 export const previewPlan = async (
   deps: PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
@@ -87,8 +87,8 @@ export const previewPlan = async (
 }
 
 /**
- * What depends on the targets of an intent. It is asked before the transaction, so that no lock waits for the catalog; a
- * refusal is thrown inside it, behind not found, policy and state.
+ * Returns what depends on the targets of an intent. The catalog is asked before the transaction, so that no lock waits
+ * for it. A refusal is thrown inside the transaction, after not found, policy and state.
  */
 const affectedAhead = async (deps: Uses<'config' | 'db' | 'trust'>, intent_id: string, exclude: readonly string[]) => {
   const intent = await getIntent(deps.db, intent_id)
@@ -157,7 +157,7 @@ const keepPlan = async (
   return { plan_id, superseded_plan_id: before?.plan_id ?? null, is_new: true }
 }
 
-/** The plan and its intent, when the caller may see them. */
+/** Returns the plan and its intent, if the caller may see them. */
 export const readPlan = async (
   db: Queryable,
   caller: Caller,
@@ -170,7 +170,7 @@ export const readPlan = async (
   return { plan, intent }
 }
 
-/** The impact of a plan, without the names that its reader may not see. */
+/** Returns the impact of a plan, without names that its reader may not see. */
 export const impactFor = async (db: Queryable, viewer: Viewer, { impact }: Pick<PlanReport, 'impact'>) => {
   const { affected = null, ...rest } = impact
   if (!affected) return { ...rest, affected }
@@ -185,7 +185,7 @@ export const impactFor = async (db: Queryable, viewer: Viewer, { impact }: Pick<
 
 const DIFF_PAGE = 200
 
-/** The plan as a person reads it: what changes, how risky, who must agree, and what has moved since. */
+/** Returns the plan as a person reads it: what changes, how risky it is, who must agree, and what has moved since. */
 export const renderPlan = async (
   deps: Uses<'clock' | 'library' | 'planPolicies' | 'policies'>,
   db: Queryable,
@@ -252,7 +252,7 @@ const mayStart = async (
   return refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places)
 }
 
-/** The hard policies as they are now: a deploy may have brought another since the plan was made. */
+/** Applies the current hard policies: a deploy may have brought another one since the plan was made. */
 export const refusePlanPolicy = ({ planPolicies }: Uses<'planPolicies'>, { report }: Plan) => {
   const { policy_facts } = report as unknown as Partial<PlanReport>
   return policy_facts && refuseHard(planPolicies.judge(policy_facts))
@@ -266,7 +266,7 @@ export const movedPins = async (db: Queryable, pins: { resource_id: string; vers
   })
 }
 
-/** A plan whose targets have changed in a way that matters: it must be made again. */
+/** Marks a plan whose targets have changed in a way that matters: it must be made again. */
 export const markStale = (
   deps: Uses<'db'>,
   { actor, request_id }: Pick<Mutation, 'actor' | 'request_id'>,

@@ -4,14 +4,17 @@ import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 
-/** A node that confirms a reservation of its target: it relies on room that the claim holds from before the plan. */
+/**
+ * A node that confirms a reservation of its target: it relies on capacity that the claim has held since before the
+ * plan.
+ */
 type Reliance = { from_id: string; to_id: string }
 
 const CLAIM = 'uses_capability'
 
 /**
- * Refuses nodes that are to confirm a reservation which is no longer held: it ended, or its time is over. Someone else may
- * have that room, and the catalog would refuse the confirmation only after the work is done.
+ * Refuses nodes that are to confirm a reservation which is no longer held, because it ended or expired. Someone else
+ * may have that capacity, and the catalog would refuse the confirmation only after the work is done.
  */
 export const refuseLost = async (db: Queryable, nodes: readonly PlanNode[], at: string): Promise<void> => {
   const needed = nodes.flatMap(reliancesOf)

@@ -46,7 +46,7 @@ const previewPlanRoute = (
       operationId: 'previewPlan',
       summary: 'Preview the plan of an intent',
       description:
-        'Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).',
+        'Plans the intent against the current catalog. Returns the previous plan (200) if the new one would do the same, else a new plan that replaces it (201).',
       tags: ['intents'],
       params: IntentParams,
       headers: CommandHeaders,
@@ -65,7 +65,7 @@ const getPlanRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'pl
     schema: {
       operationId: 'getPlan',
       summary: 'Read a plan',
-      description: 'What would change, how risky it is, who must agree, what is in the way, and what has moved since.',
+      description: 'Returns the changes, the risk, who must agree, conflicts, and changes since the plan was made.',
       tags: ['plans'],
       params: PlanParams,
       querystring: PlanQuery,
@@ -76,7 +76,7 @@ const getPlanRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'pl
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async (req, reply) => {
       const plan = await renderPlan(deps, deps.db, req.caller, req.params.plan_id, req.query.diff_after)
-      // What has moved and what is in the way changes without the plan: its tag is of all that is shown.
+      // The obstacles and moved targets change without the plan, so the ETag covers everything shown.
       return unlessKnown(req, reply, `"${digest(plan).slice('sha256:'.length)}"`, plan)
     },
   })
@@ -87,7 +87,7 @@ const getPlanGraphRoute = (app: TypedApp, deps: Uses<'db'>) => {
     schema: {
       operationId: 'getPlanGraph',
       summary: 'Read the graph of a plan',
-      description: 'Every node that would run, in rank order; equal plans give equal bytes.',
+      description: 'Returns every node that would run, in rank order. Equal plans give equal bytes.',
       tags: ['plans'],
       params: PlanParams,
       querystring: PlanGraphQuery,
@@ -145,7 +145,7 @@ const newestProcedures = ({ library }: Uses<'library'>) => {
 type Drawn = NonNullable<Awaited<ReturnType<typeof getPlanGraph>>>
 const COLLAPSE_ABOVE = 500
 
-/** The drawing of a plan that has not begun. */
+/** Returns the drawing of a plan that has not begun. */
 const pendingGraph = ({ graph, plan_hash, created_at }: Drawn, collapse: 'auto' | 'none' | 'groups') => {
   const collapsed = collapse === 'groups' || (collapse === 'auto' && graph.nodes.length > COLLAPSE_ABOVE)
   const sizes = new Map<string, number>()

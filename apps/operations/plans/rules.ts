@@ -12,7 +12,7 @@ const texts = (values: (string | null | undefined)[]): string[] => [
   ...new Set(values.filter((value): value is string => typeof value === 'string')),
 ]
 
-/** What the authorization policies know of a plan. */
+/** A plan as the authorization policies see it. */
 export const planObject = (
   plan: Pick<Plan, 'plan_id' | 'report'>,
   intent: Intent,
@@ -32,11 +32,11 @@ export const planObject = (
   labels: intent.labels,
 })
 
-/** Time passes without anybody writing: a plan past its end is expired, whether the sweeper came by or not. */
+/** Time passes without a write: a plan past its end is expired, whether or not the sweeper has marked it. */
 export const statusNow = ({ status, is_due }: Pick<Plan, 'status' | 'is_due'>): PlanStatus =>
   is_due && (status === 'ready' || status === 'blocked_by_policy') ? 'expired' : (status as PlanStatus)
 
-/** Why a plan cannot be started, by its own state alone (operations.md 2.2). */
+/** Returns why a plan cannot be started, by its own state alone (operations.md 2.2). */
 export const refuseStart = (
   plan: Pick<Plan, 'status' | 'is_due' | 'operation_id' | 'status_reason' | 'document'>,
 ): RefusalCode | undefined => {
@@ -54,7 +54,7 @@ export const refuseStart = (
   return undefined
 }
 
-/** A gate as a reader of the plan sees it: who may decide, and whether that is the reader. */
+/** Returns a gate as a reader of the plan sees it: who may decide, and whether that is the reader. */
 export const gateView = (
   { gate_id, kind, question, policy, guards }: PlanGate,
   caller: Caller,
@@ -74,7 +74,7 @@ export const gateView = (
   }
 }
 
-/** Gates that nobody could open as things stand. Whoever may is looked up again when the gate asks. */
+/** Warns of gates that nobody could open now. Who may open one is looked up again when the gate asks. */
 export const warnOfApprovers = (gates: PlanGate[], approvers: Principal[], { requester_id }: Intent) =>
   gates
     .filter(({ policy }) => {

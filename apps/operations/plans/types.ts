@@ -1,7 +1,7 @@
 import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
 import type { Made } from '../planner/plan.ts'
 
-/** What readers of a plan see besides what its hash covers. */
+/** The parts of a plan that readers see, besides those its hash covers. */
 export type PlanReport = Pick<
   Made,
   | 'diff'

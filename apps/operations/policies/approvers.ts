@@ -1,7 +1,7 @@
 import { type Principal, type PrincipalSource, principalOf } from '../../shared/auth/principals.ts'
 import type { Principal as PrincipalMessage } from '../../shared/contracts/gen/auth_pb.ts'
 
-/** What is needed of identity's client (rpc.ts) to say who could decide. */
+/** The calls of identity's client (rpc.ts) needed to say who could decide. */
 export type ApproverSource = PrincipalSource & {
   listPrincipals: (request: {
     role?: string
@@ -14,8 +14,8 @@ const FRESH_MS = 15_000
 const PAGE = 500
 
 /**
- * Everybody who holds gate:decide somewhere: shown to readers of a gate ("who can decide"), never used to decide.
- * Cached for a few seconds; nobody is named while identity is away.
+ * Everyone who holds gate:decide somewhere: shown to readers of a gate ("who can decide"), never used to decide. Cached
+ * for a few seconds; empty while identity is away.
  */
 export const createApprovers = (source: ApproverSource, monotonic: () => number = () => performance.now()) => {
   let known: Principal[] = []

@@ -31,7 +31,7 @@ const PERMISSION_OF: Record<PolicyAction, Permission> = {
 
 export type Authority = { policies: Policies; clock: Clock }
 
-/** What policies know of an operation; a gate adds its groups and whether it asks for four eyes. */
+/** An operation as policies see it; a gate adds its groups and whether it requires four eyes. */
 export type Governed = {
   operation_id: string
   requester_id: string
@@ -61,7 +61,7 @@ const distinct = (values: readonly (string | null | undefined)[]): string[] => [
   ...new Set(values.filter((value): value is string => typeof value === 'string')),
 ]
 
-/** Permission over every target, then the Cedar policies: the refusal, or undefined. */
+/** Checks the permission over every target, then the Cedar policies; returns the refusal or `undefined`. */
 export const refuseByPolicy = (
   { policies, clock }: Authority,
   caller: Caller,
@@ -100,7 +100,7 @@ export const throwIfRefused = (refusal: RefusalCode | undefined): void => {
   if (refusal) throw refused(refusal)
 }
 
-/** One entry of `allowed_actions`: the first refusal says why not. */
+/** Returns one entry of `allowed_actions`; the first refusal is the reason. */
 export const allowedAction = (action: string, ...refusals: (RefusalCode | undefined)[]): AllowedAction => {
   const first = refusals.find((candidate) => candidate !== undefined)
   return {
@@ -113,7 +113,7 @@ export const allowedAction = (action: string, ...refusals: (RefusalCode | undefi
   }
 }
 
-/** What the caller may do with the whole operation, by the rules that decide the commands. */
+/** Returns what the caller may do with the whole operation, by the rules that decide the commands. */
 export const operationActions = (
   authority: Authority & { cooloff_s: number },
   caller: Caller,
@@ -135,5 +135,5 @@ export const operationActions = (
   ]
 }
 
-/** Above medium risk one person alone does not override what a plan says (operations.md 5.4). */
+/** Above medium risk one person alone must not override the plan (operations.md 5.4). */
 export const needsSecondPerson = (risk_level: string): boolean => risk_level === 'high' || risk_level === 'critical'

@@ -36,12 +36,12 @@ export type PolicyAction =
   | 'patch.approve'
   | 'patch.reject'
 
-/** What a policy knows of the object: the members of the schema, `labels` as tags. */
+/** The object as policies see it: the members of the schema, `labels` as tags. */
 export type PolicyObject = {
   type: 'Operation' | 'Gate' | 'Plan' | 'Patch'
   id: string
   requester: string
-  /** The people behind a machine that requested it: its acts are theirs. */
+  /** The people behind the machine that requested it: its acts count as theirs. */
   behind: readonly string[]
   involved: readonly string[]
   four_eyes: boolean
@@ -119,17 +119,20 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
     }
   }
   const remembered = rememberAnswers(pluck(all, 'text'), evaluate)
-  /** The refusal of a command by policy, or undefined. The first forbidding policy in file order gives the code. */
+  /**
+   * Returns the refusal of a command by policy, or `undefined`. The first forbidding policy in file order gives the
+   * code.
+   */
   const refuse = (request: PolicyRequest): RefusalCode | undefined =>
     request.granted ? remembered(request) : OUT_OF_SCOPE
-  return { refuse, /** Whether types and regions must be known for policies of the site. */ site: site.length > 0 }
+  return { refuse, /** Whether policies of the site need types and regions. */ site: site.length > 0 }
 }
 export type Policies = ReturnType<typeof loadPolicies>
 
 const OUTSIDE = 'Your roles do not cover every target of this operation.'
 const OUT_OF_SCOPE = refusal('policy_denied', 'out_of_scope', OUTSIDE, { extra: { policy_ids: [] } })
 
-/** What is wrong with policies by their schema, in words; undefined if they fit. */
+/** Describes the faults that the schema finds in policies; `undefined` if there are none. */
 export const faultOf = (checked: ReturnType<typeof validate>): string | undefined => {
   const faults: { error: DetailedError; policyId?: string }[] =
     checked.type === 'failure' ? checked.errors.map((error) => ({ error })) : checked.validationErrors
@@ -187,7 +190,7 @@ const cedarFiles = (dir: string): string[] => {
   }
 }
 
-/** The closed set of codes holds for the policies of a site, too: those that are not of it refuse as `hard_policy`. */
+/** Site policies also use the closed set of codes; any other code refuses as `hard_policy`. */
 const codeOf = (name: string): Policy['code'] =>
   name in CODES.policy_denied ? (name as Policy['code']) : 'hard_policy'
 
@@ -205,7 +208,10 @@ export const readPolicies = (file: string): Policy[] => {
   })
 }
 
-/** A site can narrow what is allowed, never widen it. Its conditions on plan.execute belong to planning (hard, soft, advisory). */
+/**
+ * A site can narrow permissions, never widen them. Its conditions on plan.execute belong to planning (hard, soft,
+ * advisory).
+ */
 const readSitePolicies = (file: string): Policy[] => {
   if (/\/(hard|soft|advisory)\.cedar$/.test(file)) return []
   const policies = readPolicies(file)
@@ -214,10 +220,10 @@ const readSitePolicies = (file: string): Policy[] => {
   return policies
 }
 
-/** Answers kept; beyond that all are forgotten at once, which costs a moment's evaluations. */
+/** How many answers are cached; above that all are dropped at once, which costs a moment's evaluations. */
 const MAX_KEPT = 5000
 
-/** The seconds that the policies compare the age of a login with; undefined where they use it in any other way. */
+/** Returns the seconds that policies compare a login's age with; `undefined` if they use the age in any other way. */
 const ageSteps = (policies: readonly string[]): number[] | undefined => {
   const text = policies.join('\n')
   const steps = [...text.matchAll(/\bcontext\.auth_age_s\s*>\s*(\d+)(?=\s*(?:[})]|&&|\|\|))/g)]
@@ -225,8 +231,8 @@ const ageSteps = (policies: readonly string[]): number[] | undefined => {
 }
 
 /**
- * Asks policies each question once: an answer depends on the request alone, and one page asks the same few
- * questions again and again. Ages of a login count as equal as long as no policy tells them apart.
+ * Asks policies each question once: an answer depends on the request alone, and one page repeats the same few
+ * questions. Ages of a login count as equal if no policy tells them apart.
  */
 export const rememberAnswers = <R extends { auth_age_s: number }, A>(
   policies: readonly string[],

@@ -12,7 +12,10 @@ import { operationObject } from './authority.ts'
 import type { PolicyObject } from './cedar.ts'
 import { isInScope } from './visibility.ts'
 
-/** Groups whose members' votes count now: those of the policy and those that escalation has added. None: everybody's. */
+/**
+ * Returns the groups whose members' votes count now: those of the policy and those that escalation has added. Empty if
+ * anyone's count.
+ */
 export const eligibleGroups = ({ policy, escalation_level }: GateRow['gate']): string[] =>
   policy.groups.length === 0
     ? []
@@ -23,7 +26,7 @@ export const eligibleGroups = ({ policy, escalation_level }: GateRow['gate']): s
         ]),
       ]
 
-/** Groups that a person's vote can stand for: their own, and by delegation all that the gate asks. */
+/** Returns the groups that a person's vote can fill: their own, and by delegation every group that the gate asks. */
 export const votingGroups = (
   gate: GateRow['gate'],
   { user_id, groups }: { user_id: string; groups: readonly string[] },
@@ -48,11 +51,17 @@ export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => (
   unknown_nodes: 0,
 })
 
-/** Whom four eyes excludes: who asked for the operation or started it; of an intervention only its author, with the people behind a machine. */
+/**
+ * Returns whom four eyes excludes: the requester and starter of the operation; for an intervention only its author. The
+ * people behind a machine are included.
+ */
 export const involvedIn = ({ gate, operation }: GateRow): readonly string[] =>
   gate.author_id === null ? operation.involved : [gate.author_id, ...gate.author_behind]
 
-/** Whose gifts do not count on a gate with four eyes, and since when: the plan's time, which they chose, less a while. */
+/**
+ * Returns whose grants do not count on a gate with four eyes, and since when: the plan's time, which they chose, minus
+ * the lookback.
+ */
 export const taintOf = (row: GateRow, lookback_s: number): Taint | undefined =>
   row.gate.policy.four_eyes
     ? {
@@ -61,7 +70,7 @@ export const taintOf = (row: GateRow, lookback_s: number): Taint | undefined =>
       }
     : undefined
 
-/** What the vote of a person rests on: the right to decide, and a group that the gate asks. */
+/** Returns the basis of a person's vote: the right to decide, and membership in a group that the gate asks. */
 export const footingOf = (row: GateRow, user_id: string, { places, now, lookback_s }: Measure): Footing => {
   const groups = eligibleGroups(row.gate)
   return {
@@ -72,7 +81,7 @@ export const footingOf = (row: GateRow, user_id: string, { places, now, lookback
   }
 }
 
-/** The places of the operation's targets, the time of Postgres, and for how long the operation may have been known of. */
+/** The places of the operation's targets, Postgres's time, and for how long the operation may have been known. */
 export type Measure = { places: readonly Place[]; now: string; lookback_s: number }
 
 /** A gate as policies see it. */
@@ -85,7 +94,7 @@ export const gateObject = ({ gate, operation }: GateRow, places: readonly Place[
   groups: eligibleGroups(gate),
 })
 
-/** Gates of outer checks are answered by their service, not by people. */
+/** External checks' gates are answered by their service, not by people. */
 export const externalOnly = (kind: string): RefusalCode | undefined =>
   kind === 'external_check'
     ? { category: 'policy_denied', code: 'not_eligible', detail: 'This gate is answered by an external check.' }
@@ -95,18 +104,18 @@ export const externalOnly = (kind: string): RefusalCode | undefined =>
 export type VoterLoss = 'voter_disabled' | 'voter_lost_right' | 'voter_tainted'
 export type LostVote = { user_id: string; name: string; why: VoterLoss }
 
-/** What an approval rests on: permissions over every target, and one of these groups (undefined: nobody's). */
+/** The basis of an approval: permissions over every target, and one of these groups (undefined: no group is needed). */
 export type Footing = {
   permissions: readonly Permission[]
   places: readonly Place[]
   groups: readonly string[] | undefined
-  /** Who takes part in the operation, where rights that they gave do not count (undefined: they do). */
+  /** The participants of the operation whose grants do not count (undefined: all count). */
   taint: Taint | undefined
 }
 /** `since`: before this time nobody knew of the operation. */
 export type Taint = { involved: readonly string[]; since: string }
 
-/** Why a person's approval does not count now, or undefined while it does. */
+/** Returns why a person's approval does not count now; `undefined` if it counts. */
 export const lossOf = (person: Principal | undefined, footing: Footing): VoterLoss | undefined => {
   if (person?.user.status !== 'ACTIVE') return 'voter_disabled'
   if (person.user.kind !== 'person') return 'voter_lost_right'
@@ -120,13 +129,13 @@ const hasFooting = (user_id: string, { grants, group_keys }: Rights, { permissio
   permissions.every((permission) => isInScope({ user_id, grants }, permission, places)) &&
   (groups === undefined || groups.some((group) => group_keys.includes(group)))
 
-/** Whether this person may decide only by rights that a participant of the operation gave. */
+/** Whether this person may decide only through rights that a participant of the operation granted. */
 const isTainted = (user_id: string, rights: Rights, footing: Footing): boolean =>
   footing.taint !== undefined && !hasFooting(user_id, untainted(rights, footing.taint), footing)
 
 /**
- * A person's rights without those that a participant gave since the operation could be known of: grants and
- * memberships, what comes through these, and all of them where such a person could have set the password.
+ * Returns a person's rights without those that a participant granted since the operation could be known: grants,
+ * memberships, and rights through these. None are left if a participant could have set the password.
  */
 const untainted = ({ grants, group_keys, memberships, reset }: Rights, taint: Taint): Rights => {
   const given = (since: string | null | undefined, by: readonly string[] | undefined) =>
@@ -144,7 +153,7 @@ const untainted = ({ grants, group_keys, memberships, reset }: Rights, taint: Ta
   }
 }
 
-/** Returns the refusal of a vote by a right that a participant of the operation gave, or undefined. */
+/** Returns the refusal of a vote whose right a participant of the operation granted, or `undefined`. */
 export const refuseTainted = (caller: Caller, footing: Footing): RefusalCode | undefined =>
   isTainted(caller.user_id, { ...caller, group_keys: caller.groups }, footing)
     ? refusal(
@@ -160,14 +169,14 @@ const BECAUSE: Record<VoterLoss, string> = {
   voter_tainted: 'someone who takes part in this operation gave the right to decide here',
 }
 
-/** Lost votes in words, for timeline and evidence. */
+/** Describes lost votes, for timeline and evidence. */
 export const wordsOf = (lost: readonly Pick<LostVote, 'name' | 'why'>[]): string =>
   lost.map(({ name, why }) => `The approval of ${name} no longer counts: ${BECAUSE[why]}.`).join(' ')
 
-/** What identity said of people a moment ago, by user id; undefined: there is no such user. */
+/** Identity's recent answers about people, by user id; undefined means that there is no such user. */
 export type People = ReadonlyMap<string, Principal | undefined>
 
-/** Identity was not asked about these people yet. */
+/** Identity has not been asked about these people yet. */
 class Unasked extends Error {
   readonly user_ids: readonly string[]
   constructor(user_ids: readonly string[]) {
@@ -177,15 +186,15 @@ class Unasked extends Error {
 }
 const TRIES = 5
 
-/** Throws where identity was not asked about one of them; withPeople asks and runs again. */
+/** Throws if identity was not asked about one of them; withPeople then asks and runs again. */
 export const requireAsked = (user_ids: readonly string[], people: People): void => {
   const unasked = user_ids.filter((user_id) => !people.has(user_id))
   if (unasked.length > 0) throw new Unasked(unasked)
 }
 
 /**
- * Runs `work`, which may find out that it needs people: its transaction is undone, identity is asked about them without
- * a lock being held, and it runs again. Throws 503 while identity is away.
+ * Runs `work`, which may find that it needs people. Its transaction is then rolled back, identity is asked about them
+ * while no lock is held, and it runs again. Throws 503 while identity is away.
  */
 export const withPeople = async <T>(
   { principals }: Pick<Trust, 'principals'>,

@@ -6,12 +6,12 @@ import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { refusal } from '../../shared/errors.ts'
 import { contextOf, entitiesOf, FOLDER, faultOf, type Policy, readPolicies } from './cedar.ts'
 
-/** How much a policy of planning weighs (operations.md 4.3): blocks the plan, adds a gate to it, is shown with it. */
+/** The effect of a planning policy (operations.md 4.3): it blocks the plan, adds a gate, or is shown with the plan. */
 export const POLICY_LEVELS = ['hard', 'soft', 'advisory'] as const
 export type PolicyLevel = (typeof POLICY_LEVELS)[number]
 export type PolicyResult = { policy_id: string; level: PolicyLevel; result: 'passed' | 'forbids'; detail: string }
 
-/** What these policies see of a plan: what it does and where, not who asks for it. */
+/** A plan as these policies see it: what it does and where, not who requests it. */
 export type PlanFacts = {
   intent_id: string
   requester: string
@@ -21,7 +21,7 @@ export type PlanFacts = {
   labels: Record<string, string>
 }
 export type JudgedPlan = PolicyResult & {
-  /** Groups that may override a soft policy; empty: whoever decides gates. */ approvers: string[]
+  /** Groups that may override a soft policy; if empty, anyone who may decide gates. */ approvers: string[]
 }
 
 type Rule = Policy & { level: PolicyLevel; approvers: string[] }
@@ -30,8 +30,8 @@ let loads = 0
 
 /**
  * Loads `hard.cedar`, `soft.cedar` and `advisory.cedar` of this app and of a site. They may only forbid
- * `Action::"plan.execute"`, and judge a plan by its effects: groups of the principal are refused in them. A fault stops
- * the start and names the file and the policy.
+ * `Action::"plan.execute"`. They judge a plan by its effects, so groups of the principal are refused in them. A fault
+ * stops the start and names the file and the policy.
  */
 export const loadPlanPolicies = (site_dir?: string) => {
   const schema = readFileSync(join(FOLDER, 'signalbox.cedarschema'), 'utf8')
@@ -47,7 +47,7 @@ export const loadPlanPolicies = (site_dir?: string) => {
   preparseSchema(name, schema)
   preparsePolicySet(name, { staticPolicies })
 
-  /** What each policy says of a plan, in the order of levels and files. */
+  /** Returns the result of each policy for a plan, in the order of levels and files. */
   const judge = (facts: PlanFacts): JudgedPlan[] => {
     const { requester, labels } = facts
     const object = {
@@ -91,7 +91,7 @@ export const loadPlanPolicies = (site_dir?: string) => {
     if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '))
     const { diagnostics } = answer.response
     const forbids = new Set(diagnostics.reason)
-    // A policy that cannot be evaluated forbids: silence must not open anything.
+    // A policy that cannot be evaluated forbids: an error must not open anything.
     const broken = new Map(diagnostics.errors.map(({ policyId, error }) => [policyId, error.message]))
     return rules.map(({ id, level, detail, approvers }) => {
       const error = broken.get(id)
@@ -103,7 +103,7 @@ export const loadPlanPolicies = (site_dir?: string) => {
 }
 export type PlanPolicies = ReturnType<typeof loadPlanPolicies>
 
-/** The refusal by hard policies, or undefined. */
+/** Returns the refusal by hard policies, or `undefined`. */
 export const refuseHard = (results: readonly PolicyResult[]): RefusalCode | undefined => {
   const hard = results.filter(({ level, result }) => level === 'hard' && result === 'forbids')
   const [first] = hard

@@ -10,21 +10,21 @@ import {
   type Scope,
 } from '../../shared/auth/scope.ts'
 
-/** Who looks: people with their grants. */
+/** The viewer: a person with their grants. */
 export type Viewer = { user_id: string; grants: readonly Grant[] }
-/** What intents, plans and operations have in common for visibility: who asked for it, and what it is about. */
+/** What intents, plans and operations share for visibility: their requester and their resources. */
 export type Owned = { requester_id: string; resource_ids: readonly string[] }
 
 const isEverywhere = (scope: Scope): boolean => SCOPE_FIELDS.every((field) => scope[field] === undefined)
 const grantsOf = ({ grants }: Viewer, permission: Permission) =>
   grants.filter((grant) => givesPermission(grant, permission))
 
-/** Whether the places of objects matter at all to this person: grants without scope hold everywhere. */
+/** Whether the places of objects matter for this person: grants without scope hold everywhere. */
 export const hasScopes = ({ grants }: Viewer): boolean => grants.some(({ scope }) => !isEverywhere(scope))
 
 /**
- * The condition under which a row may be read (auth.md 9): a grant covers at least one of its targets, or the viewer
- * asked for it. A row without targets is covered by grants without scope only. Undefined if all may be read.
+ * Returns the condition under which a row may be read (auth.md 9): a grant covers at least one of its targets, or the
+ * viewer requested it. Only grants without scope cover a row without targets. `undefined` if all rows may be read.
  */
 export const visibleSql = (
   viewer: Viewer,
@@ -39,7 +39,7 @@ export const visibleSql = (
   return sql`(${own} or exists (select 1 from unnest(${columns.resource_ids}) as target(id) cross join lateral operations.place_of(target.id) as place where ${covered}))`
 }
 
-/** The condition under which a command may be given: the permission covers every target of the row. */
+/** Returns the condition under which a command may be given: the permission covers every target of the row. */
 export const coversAllSql = (
   viewer: Viewer,
   columns: { resource_ids: SQLWrapper },
@@ -62,7 +62,10 @@ const coversSql = (scope: Scope): SQL => {
   return sql`(${sql.join(parts, sql` and `)})`
 }
 
-/** The places of these resources, as the projection of the catalog knows them; one without targets has no place. */
+/**
+ * Returns the places of these resources, as the projection of the catalog knows them; a row without targets has no
+ * place.
+ */
 export const loadPlaces = async (db: Queryable, resource_ids: readonly string[]): Promise<Place[]> => {
   if (resource_ids.length === 0) return [{}]
   const ids = sql`${sql.param(resource_ids)}::text[]`
@@ -72,11 +75,11 @@ export const loadPlaces = async (db: Queryable, resource_ids: readonly string[])
   return rows
 }
 
-/** As loadPlaces, without a query if the places do not matter for this person. */
+/** Like loadPlaces, without a query if the places do not matter for this person. */
 export const placesFor = (db: Queryable, viewer: Viewer, resource_ids: readonly string[]): Promise<Place[]> =>
   hasScopes(viewer) ? loadPlaces(db, resource_ids) : Promise.resolve([{}])
 
-/** Reading: one covered target is enough, and what one asked for oneself is always visible. */
+/** Reading: one covered target is enough, and a requester always sees their own request. */
 export const isVisible = (viewer: Viewer, requester_id: string, places: readonly Place[]): boolean =>
   requester_id === viewer.user_id || places.some((place) => isGranted(viewer.grants, 'operation:read', place))
 
@@ -84,7 +87,7 @@ export const isVisible = (viewer: Viewer, requester_id: string, places: readonly
 export const isInScope = (viewer: Viewer, permission: Permission, places: readonly Place[]): boolean =>
   places.every((place) => isGranted(viewer.grants, permission, place))
 
-/** Which of these resources this person may read, wherever they stand. */
+/** Returns which of these resources this person may read, wherever they are. */
 export const seenResources = async (
   db: Queryable,
   viewer: Viewer,
@@ -99,7 +102,7 @@ export const seenResources = async (
   )
 }
 
-/** Whether this person may read a resource, wherever it stands. */
+/** Whether this person may read a resource, wherever it is. */
 export const maySeeResource = async (db: Queryable, viewer: Viewer, resource_id: string): Promise<boolean> => {
   if (isGranted(viewer.grants, 'catalog:read', {})) return true
   const places = await loadPlaces(db, [resource_id])

@@ -1,12 +1,12 @@
 import type { Timing } from '../graph/graph.ts'
 
-/** How many standard deviations the ninetieth percentile lies above the median. */
+/** How many standard deviations the 90th percentile lies above the median. */
 const Z90 = 1.2816
 const MAX_FACTOR = 20
 
 /**
- * A duration in whole milliseconds, drawn for one attempt by its own key: what else runs, and in which order, does not
- * move it. Log-normal between the measured median and 90th percentile, at most 20 times the median.
+ * Returns a duration in whole milliseconds, drawn for one attempt by its key alone: other work and its order do not
+ * affect it. Log-normal between the measured median and 90th percentile, at most 20 times the median.
  */
 export const drawDuration = (key: string, { p50_s, p90_s }: Timing): number => {
   if (p50_s <= 0) return 0
@@ -14,7 +14,7 @@ export const drawDuration = (key: string, { p50_s, p90_s }: Timing): number => {
   return Math.round(1000 * p50_s * Math.min(Math.exp(spread * normalOf(key)), MAX_FACTOR))
 }
 
-/** A draw from the standard normal distribution (Box-Muller) that depends on the key alone. */
+/** Returns a draw from the standard normal distribution (Box-Muller) that depends on the key alone. */
 const normalOf = (key: string): number => {
   const next = uniform(hashOf(key))
   return Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next())

@@ -5,10 +5,10 @@ import { type PlannerInput, PlanRefusal } from '../graph/types.ts'
 import { calendarFor } from '../targets/windows.ts'
 import type { Assumptions, RehearsalInput } from './types.ts'
 
-/** Attempts of one operation at a time, where nobody says otherwise. */
+/** Default limit of concurrent attempts of one operation. */
 export const MAX_PARALLEL = 50
 
-/** What the rehearsal of a plan is told. Throws a PlanRefusal where a failure is of a node that the plan has not. */
+/** Returns the rehearsal's input for a plan. Throws a PlanRefusal if a failure names a node that the plan lacks. */
 export const rehearsalOf = (
   input: PlannerInput,
   { nodes, gates, constraints }: Pick<PlanDocument, 'nodes' | 'gates' | 'constraints'>,

@@ -18,11 +18,11 @@ import { createRows, type RehearsedGate } from './rows.ts'
 import type { RehearsalAnswer, RehearsalInput } from './types.ts'
 
 const MAX_EVENTS = 50_000
-/** Of processor time: a busy machine takes longer, not less. */
+/** Processor time: a busy machine takes longer, not less. */
 const MAX_MS = 2000
-/** A node that was refused so often will not begin: its windows have no moment in common. */
+/** A node refused this often will not begin: its windows have no moment in common. */
 const MAX_CLOSURES = 16
-/** That closure as the reducer sees it: past the end of any rehearsal. */
+/** The time of that closure for the reducer: past the end of any rehearsal. */
 const NEVER = Date.parse('9999-01-01T00:00:00Z')
 
 const SETTLED = new Set(['succeeded', 'failed', 'skipped', 'outcome_unknown'])
@@ -30,7 +30,7 @@ const SETTLED = new Set(['succeeded', 'failed', 'skipped', 'outcome_unknown'])
 type Happening = Event | { type: 'approve'; gate: RehearsedGate }
 type Pending = { at: number; event: Happening }
 
-/** Future events, by time; those of one time in the order in which they were pushed. */
+/** Future events by time; events at the same time stay in the order in which they were pushed. */
 const createAgenda = () => {
   const queue: Pending[] = []
   const later = new Heap()
@@ -86,7 +86,7 @@ const createChart = ({ nodes }: RehearsalInput) => {
 type Chart = ReturnType<typeof createChart>
 type Rows = ReturnType<typeof createRows>
 
-/** Answers claims as the worker answers them: by control and calendar, else with a drawn duration and the given fault. */
+/** Answers claims as the worker does: by control and calendar, otherwise with a drawn duration and the given fault. */
 const createClaims = (input: RehearsalInput, rows: Rows, chart: Chart, agenda: Agenda) => {
   const { nodes, gates } = input
   const failures = new Map(
@@ -104,7 +104,7 @@ const createClaims = (input: RehearsalInput, rows: Rows, chart: Chart, agenda: A
       })
       .map(({ policy }) => policy.key ?? '')
 
-  /** The closure that keeps a node from beginning now, as its claim would find it. */
+  /** Returns the closure that keeps a node from beginning now, as its claim would find it. */
   const closureAt = ({ node, node_id }: RunEffect, now: number): Closure | undefined => {
     if (!input.calendar) return undefined
     const closure = closureOf(input.calendar, nodes[node]?.target_id ?? null, passedFreezes(), now)
@@ -134,7 +134,7 @@ const createClaims = (input: RehearsalInput, rows: Rows, chart: Chart, agenda: A
     const timing = input.timings[effect.node]
     if (!spec || !timing) throw new Error(`there is no node at ${effect.node}`)
     const fault = failures.get(`${effect.role} ${effect.node_id} ${effect.attempt}`)
-    // Cut off and safe to repeat: the same attempt continues under another fence.
+    // Cut off and safe to repeat: the same attempt continues under another fencing token.
     const again = fault === 'outcome_unknown' && spec.idempotent
     const once = drawDuration(`${input.seed} ${effect.role} ${effect.node_id} ${effect.attempt}`, timing)
     const ends = now + (again ? 2 * once : once)
@@ -160,9 +160,9 @@ const command = <K extends 'start' | 'gate_decided'>(kind: K, seq: number, at: n
   }) as CommandMessage<K>
 
 /**
- * Carries a plan out on a virtual clock: the reducer of the real workflow, with drawn durations in place of targets
- * (operations.md 10). Claims are answered by the calendar as the worker answers them. The same input gives the same bytes.
- * It predicts the schedule, not the answers of targets.
+ * Runs a plan on a virtual clock: the real workflow's reducer, with drawn durations in place of targets (operations.md
+ * 10). The calendar answers claims as the worker does. The same input gives the same bytes. It predicts the schedule,
+ * not the answers of targets.
  */
 export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0): RehearsalAnswer => {
   const begin = Date.parse(input.at)
@@ -185,7 +185,7 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
     }
   }
 
-  /** The events of the reducer for one happening; none for one of the rows alone. */
+  /** Returns the reducer's events for one pending item; none if it concerns only the rows. */
   const take = ({ event, at }: Pending): Event[] => {
     if (event.type !== 'approve') return [event]
     const { gate } = event
@@ -236,12 +236,12 @@ const createPerformer =
 
 const resultOf = (fault: string | undefined, started_at: number, ended_at: number): AttemptResult => {
   if (fault === undefined) return { status: 'succeeded', started_at, ended_at }
-  const error = { class: fault, message: 'As the rehearsal was told.', retryable: RETRYABLE.has(fault) }
+  const error = { class: fault, message: 'As set for the rehearsal.', retryable: RETRYABLE.has(fault) }
   if (fault === 'outcome_unknown') return { status: 'unknown', error }
   return { status: 'failed', started_at, ended_at, error }
 }
 
-/** The graph as load_graph would give it for an operation that has just been started. */
+/** Returns the graph as load_graph would return it for an operation that has just been started. */
 const pagesOf = ({ nodes, gates, constraints, max_parallel, at }: RehearsalInput) => {
   const guarding = new Map<string, string[]>()
   for (const { gate_id, guards } of gates)

@@ -5,7 +5,7 @@ import { pick } from '../../shared/data/pick.ts'
 import type { RehearsedGate } from './rows.ts'
 import type { RehearsalInput } from './types.ts'
 
-/** One run of a node, in virtual milliseconds; `class`: the failure that it was told to have. */
+/** One run of a node, in virtual milliseconds; `class`: the failure that it was given. */
 export type Lane = {
   node_id: string
   attempt: number
@@ -32,7 +32,7 @@ export type Rehearsed = {
 const SHOWN_LANES = 1000
 const SHOWN = 20
 
-/** What people are shown of a rehearsal: seconds from its beginning. */
+/** Returns a rehearsal as shown to people: in seconds from its beginning. */
 export const reportOf = (input: RehearsalInput, run: Rehearsed): Rehearsal => {
   const { state, begin, now, lanes, undone, gates } = run
   const seconds = (at: number) => (at - begin) / 1000
@@ -66,7 +66,7 @@ export const reportOf = (input: RehearsalInput, run: Rehearsed): Rehearsal => {
   }
 }
 
-/** Backwards from the node that is settled last, each time to the dependency that it waited for longest. */
+/** Walks backwards from the node that is settled last, each time to the dependency that it waited for longest. */
 const criticalPath = (nodes: readonly PlanNode[], settled: ReadonlyMap<string, number>): string[] => {
   const byId = new Map(nodes.map((node) => [node.node_id, node]))
   const latest = (ids: readonly string[]) =>

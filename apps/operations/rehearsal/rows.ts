@@ -8,14 +8,14 @@ export type RehearsedGate = {
   asked_at: number | null
   deadline: number | null
   decided_at: number | null
-  /** When more groups are asked next. */
+  /** When the next groups are asked. */
   escalation: number | null
   escalations: { at: number; add_groups: string[] }[]
 }
 
 const isoOf = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
 
-/** Conditions that are constant after planning; any other depends on outputs, which nobody knows before. */
+/** Conditions that are constant after planning; any other depends on outputs, which are unknown in advance. */
 const KNOWN: Record<string, boolean> = { true: true, false: false }
 
 const ask = (gate: RehearsedGate, at: number) => {
@@ -45,7 +45,7 @@ const expire = (gate: RehearsedGate, at: number) => {
   gate.decided_at = at
 }
 
-/** Stands for the rows of Postgres: gates, control and conditions, decided as record_changes decides them. */
+/** Replaces the rows of Postgres: gates, control and conditions, decided as record_changes decides them. */
 export const createRows = (nodes: readonly PlanNode[], gates: readonly PlanGate[]) => {
   const state = {
     control: 'run' as 'run' | 'pause' | 'cancel',
@@ -65,7 +65,7 @@ export const createRows = (nodes: readonly PlanNode[], gates: readonly PlanGate[
         },
       ]),
     ),
-    /** Nodes whose condition was taken for true. */
+    /** Nodes whose condition was assumed to be true. */
     assumed: new Set<string>(),
   }
   const whens = new Map(nodes.flatMap(({ node_id, when }) => (when === undefined ? [] : [[node_id, when] as const])))
@@ -77,7 +77,7 @@ export const createRows = (nodes: readonly PlanNode[], gates: readonly PlanGate[
       if (gate.status === 'armed' || gate.status === 'waiting') gate.status = 'cancelled'
   }
 
-  /** Writes one batch and says what came of it; `asks` hears of each gate that begins to wait. */
+  /** Writes one batch and returns its result; calls `asks` for each gate that begins to wait. */
   const record = ({ record_seq, changes }: RecordBatch, at: number, asks: (gate: RehearsedGate) => void) => {
     const result: RecordResult = { record_seq, gates: [], whens: {}, control: null }
     for (const change of changes) {

@@ -3,7 +3,7 @@ import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
 import { AppError, overloaded, unavailable } from '../../shared/errors.ts'
 import type { RehearsalAnswer, RehearsalInput } from './types.ts'
 
-/** Wall time of a thread with everything; its work is bounded by processor time before (rehearse.ts). */
+/** Wall time of a thread including its start; processor time normally bounds its work first (rehearse.ts). */
 const LIMIT_MS = 7000
 const AT_ONCE = 2
 const HEAP_MB = 256
@@ -11,8 +11,8 @@ const HEAP_MB = 256
 let running = 0
 
 /**
- * Rehearses in a thread of its own, two at a time. Throws validation_error/too_large for a plan that takes more than the
- * rehearsal may, and 503 where the machine is too busy for another one.
+ * Rehearses in a separate thread, two at a time. Throws validation_error/too_large for a plan that exceeds the
+ * rehearsal's limits, and 503 if the machine is too busy for another rehearsal.
  */
 export const rehearseApart = async (input: RehearsalInput): Promise<Rehearsal> => {
   if (running >= AT_ONCE) throw overloaded('internal_error')

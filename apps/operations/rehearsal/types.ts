@@ -3,18 +3,18 @@ import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
 import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import type { Timing } from '../graph/graph.ts'
 
-/** What a rehearsal is told to assume (operations.md 10). */
+/** The assumptions of a rehearsal (operations.md 10). */
 export type Assumptions = {
   seed: number
-  /** Seconds until an approval; null: there is none. */
+  /** Seconds until an approval; null: no approval comes. */
   approval_delay_s: number | null
-  /** Of runs, or of undos where it says so. */
+  /** Failures of runs, or of undos if `undo` is set. */
   failures: { node_id: string; attempt: number; class: string; undo?: boolean }[]
 }
 
-/** All that a rehearsal knows: plain data, so that it can cross to a thread of its own. */
+/** The whole input of a rehearsal: plain data, so that it can cross to another thread. */
 export type RehearsalInput = Assumptions & {
-  /** When it begins: only windows, freezes and waits until a time look at it. */
+  /** When it begins; used only by windows, freezes and waits until a time. */
   at: string
   nodes: PlanNode[]
   gates: PlanGate[]
@@ -22,7 +22,7 @@ export type RehearsalInput = Assumptions & {
   timings: Timing[]
   constraints: Record<string, unknown>
   max_parallel: number
-  /** What claims ask: the same as that of the operation. */
+  /** The calendar that claims use: the same as the operation's. */
   calendar: OperationCalendar | null
 }
 

@@ -33,15 +33,15 @@ const SHOWN = 20
 const DELIVERIES = 10
 
 /**
- * Stores a schedule of this person. Its intent is checked as if it was stated now; each run is checked again, with the
- * rights that its owner then has. A machine keeps its own time: its credential may permit less than its account.
+ * Stores a schedule of this person. Its intent is checked as if created now; each run is checked again, with its
+ * owner's rights at that time. A machine must do its own scheduling: its credential may permit less than its account.
  */
 export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: _, ...body }: ScheduleBody) => {
   const now = deps.clock.now().getTime()
   const checked = intentOf(body)
   const refusal = await refuseSchedule(deps, mutation, body, now).catch((error: unknown) => error)
   return mutate(deps, mutation, async (tx) => {
-    // A repeat gets its stored answer first, even when its time is over.
+    // A repeat gets its stored answer first, even after its time is over.
     if (refusal !== undefined) throw refusal
     const targets = await resolveTargets(tx, checked, deps.config.OPERATIONS__LIMITS__TARGETS)
     await refuseTooMany(tx, mutation.caller.user_id)
@@ -66,7 +66,7 @@ export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: 
   })
 }
 
-/** Throws why there may be no such schedule. */
+/** Throws the reason why such a schedule is not allowed. */
 const refuseSchedule = async (deps: Deps, mutation: Mutation, body: Omit<ScheduleBody, 'dry_run'>, now: number) => {
   const machine = refuseMachine(mutation.caller)
   if (machine) throw machine
@@ -74,17 +74,17 @@ const refuseSchedule = async (deps: Deps, mutation: Mutation, body: Omit<Schedul
     throw new AppError('policy_denied', 'permission_missing', missingWords(['plan:start']))
   refuseWhen(body.when, now)
   refuseParts(body)
-  // Perhaps nothing meets the condition yet.
+  // It is fine if no resource meets the condition yet.
   await createIntent(deps, { ...mutation, dry_run: true }, intentOf(body)).catch((error) => {
     if (!('on' in body.when) || !(error instanceof AppError) || error.code !== 'no_targets') throw error
   })
 }
 
-/** The intent with its targets; of a condition, what meets it. */
+/** Returns the intent with its targets; for a condition, the resources that meet it. */
 const intentOf = ({ intent, when }: Pick<ScheduleBody, 'intent' | 'when'>): ScheduleBody['intent'] =>
   'on' in when ? { ...intent, targets: [{ selector: when.on }] } : intent
 
-/** What belongs to one request does not belong to an intent that is stated again and again. */
+/** Members for a single request do not belong to an intent that is created repeatedly. */
 const refuseParts = ({ intent, when }: ScheduleBody): void => {
   const parts = ['dry_run', 'preview', 'retry_of', ...('on' in when ? ['targets' as const] : [])] as const
   const part = parts.find((name) => intent[name] !== undefined)
@@ -99,7 +99,7 @@ const refuseTooMany = async (tx: Tx, user_id: string): Promise<void> => {
 
 export type ScheduleAct = 'pause' | 'resume' | 'run' | 'end'
 
-/** Pauses, resumes, runs now or ends a schedule. What is so already stays so. */
+/** Pauses, resumes, runs now or ends a schedule. No effect if that is already its state. */
 export const changeSchedule = (
   deps: Deps,
   mutation: Mutation,
@@ -120,7 +120,7 @@ export const changeSchedule = (
     return { effect: set, keep }
   })
 
-/** A run by hand takes the resources that meet the condition now. */
+/** A manual run uses the resources that meet the condition now. */
 const matchedBy = ({ when, matched }: Schedule) => ('on' in when ? matched : undefined)
 
 const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number) => {
@@ -135,14 +135,14 @@ const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number)
 }
 
 /**
- * The owner may do all of it. Whoever may control operations on its targets may hold it back, but not set it going:
- * it acts with its owner's rights.
+ * The owner may do all of this. Others who may control operations on its targets may hold it back, but not start it: it
+ * acts with its owner's rights.
  */
 const refuseAct = async (db: Queryable, caller: Caller, schedule: Schedule, act: ScheduleAct) => {
   const { requester_id, resource_ids, status } = schedule
   if (requester_id !== caller.user_id) {
     if (act === 'resume' || act === 'run')
-      return refusal('policy_denied', 'not_your_schedule', 'Only its owner may set it going.')
+      return refusal('policy_denied', 'not_your_schedule', 'Only its owner may start it.')
     const places = await placesFor(db, caller, resource_ids)
     if (!caller.permissions.has('operation:control'))
       return refusal('policy_denied', 'permission_missing', missingWords(['operation:control']), {
@@ -159,7 +159,7 @@ const refuseAct = async (db: Queryable, caller: Caller, schedule: Schedule, act:
 export const sees = async (db: Queryable, caller: Caller, { requester_id, resource_ids }: Schedule) =>
   isVisible(caller, requester_id, await placesFor(db, caller, resource_ids))
 
-/** The schedule with its last runs; 404 when the caller may not see it. */
+/** Returns the schedule with its last runs; 404 if the caller may not see it. */
 export const readSchedule = async (
   { clock }: Uses<'clock'>,
   db: Queryable,
@@ -197,12 +197,12 @@ const hookOf = async (db: Queryable, { schedule_id, secret_number, previous_unti
   deliveries: await listDeliveries(db, schedule_id, DELIVERIES),
 })
 
-/** Only the owner makes the secret of a webhook: its runs act with the owner's rights. */
+/** Only the owner may create a webhook's secret: its runs act with the owner's rights. */
 export const refuseSecret = (caller: Caller, { requester_id, when, status }: Schedule): RefusalCode | undefined => {
   if (requester_id !== caller.user_id)
-    return refusal('policy_denied', 'not_your_schedule', 'Only its owner may have its secret.')
+    return refusal('policy_denied', 'not_your_schedule', 'Only its owner may read its secret.')
   if (!('webhook' in when) || status === 'ended')
-    return refusal('invalid_state_transition', 'schedule_ended', 'It waits for no webhook.')
+    return refusal('invalid_state_transition', 'schedule_ended', 'It has no webhook.')
   return undefined
 }
 

@@ -26,14 +26,14 @@ import { watchConditions } from './watch.ts'
 import { nextTime } from './when.ts'
 
 const BATCH = 20
-/** A run that could not be made for so long is given up. */
+/** After failing for this long, a run is given up. */
 const GIVE_UP_MS = 15 * 60_000
 
 type Run = { schedule_id: string; due_at: string; targets: string[] | null }
 
 /**
- * Begins the run of each schedule whose time has come, once in all processes, and then works on the runs that are open.
- * Times that were missed come as one run. Returns how many runs it ended.
+ * Begins the run of each due schedule, once across all processes, then works on the open runs. Missed times become one
+ * run. Returns how many runs it ended.
  */
 export const fireDue = async (deps: OperationsDeps): Promise<number> => {
   const now = deps.clock.now()
@@ -55,7 +55,7 @@ export const fireDue = async (deps: OperationsDeps): Promise<number> => {
   return ended
 }
 
-/** One run to its end; false: it is tried again. */
+/** Takes one run to its end; returns false if it must be retried. */
 const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   const schedule = await getSchedule(deps.db, run.schedule_id)
   if (!schedule) return false
@@ -63,7 +63,7 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   try {
     const running = await findRunning(deps.db, run.schedule_id)
     if (running && 'webhook' in schedule.when) {
-      // What came meanwhile is one run, after that.
+      // Deliveries that arrive in the meantime become one run, afterwards.
       await endRun(deps.db, run, 'begun', { detail: `${running.title} still runs.` })
       return false
     }
@@ -84,7 +84,9 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   }
 }
 
-/** States the intent, plans it, and starts the plan if the schedule says so; each step once, however often it is tried. */
+/**
+ * Creates the intent, plans it, and starts the plan if the schedule says so; each step once, however often it is tried.
+ */
 const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made: RunEnd) => {
   const caller = await callerFor(deps, schedule)
   const step = (name: string): Mutation => ({
@@ -124,7 +126,7 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
 
 const bodyOf = <T>({ body }: Answer): T => JSON.parse(body.toString('utf8')) as T
 
-/** The owner as of now: who lost a right since has lost it here too. */
+/** Returns the owner with current rights: a right lost since then is lost here too. */
 const callerFor = async ({ trust }: Uses<'trust'>, { owner }: Schedule): Promise<Caller> => {
   const principal = await trust.principals.ask(owner.id)
   if (principal?.user.status !== 'ACTIVE')
@@ -132,9 +134,9 @@ const callerFor = async ({ trust }: Uses<'trust'>, { owner }: Schedule): Promise
   return callerBy(principal)
 }
 
-/** Fires what is due until it is stopped. */
+/** Fires due schedules until stopped. */
 export const startSchedules = (deps: OperationsDeps) =>
   startLoop('fire schedules', () => fireDue(deps), {
     every_ms: deps.config.OPERATIONS__SWEEP__INTERVAL_MS,
-    failed: (error) => deps.telemetry.log.warn({ err: error }, 'schedules could not be looked at'),
+    failed: (error) => deps.telemetry.log.warn({ err: error }, 'schedules could not be checked'),
   })

@@ -20,7 +20,7 @@ export const hooksRoutes: Routes<Deps> = async (app, { deps }) => {
     schema: {
       operationId: 'makeScheduleSecret',
       summary: 'Make the secret of a webhook',
-      description: 'Shows a new secret, once. The one before it counts until `previous_until`.',
+      description: 'Returns a new secret, once. The previous one stays valid until `previous_until`.',
       tags: ['schedules'],
       params: ScheduleParams,
       headers: CommandHeaders,
@@ -48,7 +48,7 @@ export const hooksRoutes: Routes<Deps> = async (app, { deps }) => {
         operationId: 'takeWebhook',
         summary: 'Deliver a webhook',
         description:
-          'Begins a run of a schedule with `when: {webhook}`. Signed as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), or as code forges do (X-Hub-Signature-256), whichever the schedule asks for. A delivery counts once; one that comes while an operation of the schedule runs waits for its end.',
+          'Begins a run of a schedule with `when: {webhook}`. Signed as in Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) or as code forges do (X-Hub-Signature-256), as the schedule demands. A delivery counts once; if an operation of the schedule is running, the delivery waits for its end.',
         tags: ['schedules'],
         'x-errors': [401],
         params: ScheduleParams,

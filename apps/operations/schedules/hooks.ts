@@ -18,15 +18,15 @@ import { audit, refuseSecret, sees } from './commands.ts'
 
 type Deps = Uses<'clock' | 'db' | 'keys' | 'notifyKeys'>
 
-/** So far may the time of a delivery be from ours, in milliseconds. */
+/** How far the time of a delivery may differ from ours, in milliseconds. */
 const TOLERANCE_MS = 5 * 60_000
-/** Deliveries that a schedule takes within a minute. */
+/** Deliveries that a schedule accepts per minute. */
 const A_MINUTE = 60
 const MAX_DETAIL = 300
 
 /**
- * Makes the next secret of a webhook; the one before it counts for `overlap_s` more. Only the owner may: a schedule acts
- * with its owner's rights. The stored answer holds the number of the secret alone.
+ * Creates the next secret of a webhook; the previous one stays valid for `overlap_s`. Only the owner may do this,
+ * because a schedule acts with its owner's rights. The stored answer holds only the number of the secret.
  */
 export const makeSecret = (deps: Deps, mutation: Mutation, schedule_id: string, overlap_s: number) =>
   mutate(deps, mutation, async (tx) => {
@@ -44,18 +44,18 @@ export const makeSecret = (deps: Deps, mutation: Mutation, schedule_id: string, 
     return { effect: { previous_until }, keep }
   })
 
-/** A webhook as it came: `body` are its bytes, which its signature covers. */
+/** A webhook as received: `body` holds its bytes, which the signature covers. */
 export type Delivery = { headers: Record<string, string | string[] | undefined>; body: Buffer }
 
 /**
- * Takes a webhook, each once, and begins a run; the run acts with its owner's rights as any other. A schedule that does
- * not exist, one without a webhook and a wrong signature are refused alike.
+ * Takes each webhook once and begins a run, which acts with its owner's rights like any other. It refuses a schedule
+ * that does not exist, one without a webhook, and a wrong signature in the same way.
  */
 export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: Delivery): Promise<HookDeliveryView> => {
   const found = await getSchedule(deps.db, schedule_id)
   const proof = found && 'webhook' in found.when ? proofOf(deps, found, found.when.webhook, delivery) : undefined
   if (proof === undefined)
-    throw new AppError('policy_denied', 'signature_invalid', 'The signature is not valid here and now.', {
+    throw new AppError('policy_denied', 'signature_invalid', 'The signature is not valid.', {
       status: 401,
     })
   return deps.db.transaction(async (tx) => {
@@ -65,7 +65,7 @@ export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: De
     const status = unmet === undefined ? 'accepted' : 'ignored'
     const detail = unmet?.slice(0, MAX_DETAIL) ?? null
     const { is_new, lately } = await saveDelivery(tx, { schedule_id, ...proof, status, detail })
-    if (!is_new) return { status: 'duplicate', detail: 'It was taken before.' }
+    if (!is_new) return { status: 'duplicate', detail: 'It was delivered before.' }
     if (lately > A_MINUTE) throw overloaded('internal_error')
     if (status === 'accepted' && !(await isRunWaiting(tx, schedule_id)))
       await beginRun(tx, schedule_id, deps.clock.now().toISOString())
@@ -75,7 +75,7 @@ export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: De
 
 type Hook = Extract<Schedule['when'], { webhook: unknown }>['webhook']
 
-/** The id under which a delivery counts once, and which of the secrets signed it. */
+/** Returns the id under which a delivery counts once, and which of the secrets signed it. */
 const proofOf = (deps: Deps, schedule: Schedule, { signature }: Hook, { headers, body }: Delivery) => {
   const one = (name: string) => (typeof headers[name] === 'string' ? headers[name] : '')
   const id = one('webhook-id')
@@ -93,11 +93,11 @@ const proofOf = (deps: Deps, schedule: Schedule, { signature }: Hook, { headers,
   }
   const signed = signature === 'standard' ? Buffer.concat([Buffer.from(`${id}.${at}.`), body]) : body
   for (const [secret, secret_number] of secretsOf(deps, schedule)) {
-    // A forge takes the secret as a text; Standard Webhooks as the bytes that it spells.
+    // A code host uses the secret as text; Standard Webhooks uses the bytes that it encodes.
     const key = signature === 'standard' ? Buffer.from(secret.replace(/^whsec_/, ''), 'base64') : secret
     const right = createHmac('sha256', key).update(signed).digest()
     if (given.some((each) => each.length === right.length && timingSafeEqual(each, right)))
-      // The id of a forge's delivery is not signed: the body itself counts once.
+      // The id of a code host's delivery is not signed, so the body itself identifies the delivery.
       return {
         delivery_id:
           signature === 'standard' ? id : createHmac('sha256', schedule.schedule_id).update(body).digest('hex'),

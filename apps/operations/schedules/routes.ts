@@ -21,14 +21,14 @@ import { changeSchedule, createSchedule, readSchedule, rowOf, runOf } from './co
 
 type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
 
-/** Schedules: intents that are stated at set times (operations.md 3.6). */
+/** Schedules: intents that are created at set times (operations.md 3.6). */
 export const schedulesRoutes: Routes<Deps> = async (app, { deps }) => {
   createRoute(app, deps)
   readRoutes(app, deps)
-  changeRoute(app, deps, 'pause', 'pauseSchedule', 'Pause a schedule', 'No further run begins; what runs continues.')
-  changeRoute(app, deps, 'resume', 'resumeSchedule', 'Resume a schedule', 'It goes on with its next time to come.')
-  changeRoute(app, deps, 'run', 'runSchedule', 'Run a schedule now', 'A run beside its times, with the same checks.')
-  changeRoute(app, deps, 'end', 'endSchedule', 'End a schedule', 'For good; its runs stay readable.')
+  changeRoute(app, deps, 'pause', 'pauseSchedule', 'Pause a schedule', 'No further run begins; running operations continue.')
+  changeRoute(app, deps, 'resume', 'resumeSchedule', 'Resume a schedule', 'It continues with its next run.')
+  changeRoute(app, deps, 'run', 'runSchedule', 'Run a schedule now', 'Starts an extra run, with the same checks.')
+  changeRoute(app, deps, 'end', 'endSchedule', 'End a schedule', 'Ends it for good; its runs stay readable.')
 }
 
 const createRoute = (app: TypedApp, deps: Deps) => {
@@ -37,7 +37,7 @@ const createRoute = (app: TypedApp, deps: Deps) => {
       operationId: 'createSchedule',
       summary: 'Schedule an intent',
       description:
-        'States the intent at each time and plans it. With `proceed: start` the plan starts by itself; its gates ask people as ever. It acts with the rights that you have at that time. A time that comes while the last run still runs is skipped.',
+        'Creates and plans the intent at each time. With `proceed: start` the plan starts automatically; its gates still ask people. It acts with the rights that you hold at that time. A run is skipped while the previous one is still running.',
       tags: ['schedules'],
       headers: CommandHeaders,
       'x-reply-headers': ['location'],
@@ -83,7 +83,7 @@ const readRoutes = (app: TypedApp, deps: Deps) => {
     schema: {
       operationId: 'getSchedule',
       summary: 'Read a schedule',
-      description: 'One schedule with its intent, its next times and its last runs.',
+      description: 'Returns one schedule with its intent, its next times and its last runs.',
       tags: ['schedules'],
       params: ScheduleParams,
       response: { 200: ScheduleView, ...errorReplies },

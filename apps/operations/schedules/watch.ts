@@ -9,8 +9,8 @@ import { resolveTargets } from '../targets/resolve.ts'
 const MOST = 1000
 
 /**
- * Begins a run for the resources that began to meet the condition of a schedule since the last look. One that stops and
- * begins again counts anew.
+ * Begins a run for the resources that have begun to meet a schedule's condition since the last look. A resource that
+ * stops and begins again counts again.
  */
 export const watchConditions = (deps: Uses<'clock' | 'db'>): Promise<void> =>
   deps.db.transaction(async (tx) => {

@@ -4,7 +4,9 @@ import { isTimezone } from '../../shared/data/calendar.ts'
 import { wrongAt } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 
-/** The first time after `after`, by a schedule made at `made`; undefined when none comes. Both in milliseconds. */
+/**
+ * Returns the first time after `after`, for a schedule made at `made`; `undefined` if none comes. Both in milliseconds.
+ */
 export const nextTime = (when: When, made: number, after: number): number | undefined => {
   if ('on' in when || 'webhook' in when) return undefined
   if ('at' in when) return Date.parse(when.at) > after ? Date.parse(when.at) : undefined
@@ -14,7 +16,10 @@ export const nextTime = (when: When, made: number, after: number): number | unde
 }
 
 const QUARTER_MS = 900_000
-/** When clocks go back, croner takes the second pass of the hour for the first, and names times that are over. They come once. */
+/**
+ * When clocks go back, croner mistakes the hour's second pass for the first and returns past times. Each time comes
+ * once.
+ */
 const nextByCron = (when: Extract<When, { cron: string }>, after: number): number | undefined => {
   const cron = cronOf(when)
   for (let from = after; ; from += QUARTER_MS) {
@@ -23,7 +28,7 @@ const nextByCron = (when: Extract<When, { cron: string }>, after: number): numbe
   }
 }
 
-/** The next times after `after`, at most `count`. */
+/** Returns the next times after `after`, at most `count`. */
 export const nextTimes = (when: When, made: number, after: number, count: number): number[] => {
   const times: number[] = []
   for (let at: number | undefined = after; times.length < count; ) {
@@ -34,7 +39,7 @@ export const nextTimes = (when: When, made: number, after: number, count: number
   return times
 }
 
-/** Refuses times that cannot be, and those that never come. */
+/** Refuses impossible times, and those that never come. */
 export const refuseWhen = (when: When, now: number): void => {
   if ('webhook' in when && when.webhook.if !== undefined) refuseCondition(when.webhook.if)
   if (isTriggered(when)) return
@@ -45,7 +50,7 @@ export const refuseWhen = (when: When, now: number): void => {
   } catch {
     wrong('/when/cron', 'must have five fields: minute, hour, day of month, month, day of week')
   }
-  if (next === undefined) wrong('at' in when ? '/when/at' : '/when/cron', 'must lie ahead')
+  if (next === undefined) wrong('at' in when ? '/when/at' : '/when/cron', 'must be in the future')
 }
 
 const refuseCondition = (source: string) => {
@@ -62,7 +67,7 @@ const wrong = (pointer: string, message: string) => {
 }
 
 export const refuseZone = (timezone: string, pointer: string): void => {
-  if (!isTimezone(timezone)) wrong(pointer, 'is no IANA time zone')
+  if (!isTimezone(timezone)) wrong(pointer, 'is not an IANA time zone')
 }
 
 const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) =>

@@ -9,8 +9,8 @@ import type { CommandDeps, ReplanDeps } from '../deps.ts'
 import { kindOf, stepsOf } from './steps.ts'
 
 /**
- * Signals of machines: what a control plane outside the installation tells a running operation. A check that passed
- * opens a gate, so this arms; pausing and canceling have routes of their own.
+ * Machines' signals: messages to a running operation from a control plane outside the installation. A check that passed
+ * opens a gate, so this arms; pausing and canceling have separate routes.
  */
 export const signalsRoutes: Routes<CommandDeps & ReplanDeps> = async (app, { deps }) => {
   app.post('/v1/operations/:operation_id/signals', {
@@ -18,7 +18,7 @@ export const signalsRoutes: Routes<CommandDeps & ReplanDeps> = async (app, { dep
       operationId: 'sendSignal',
       summary: 'Signal an operation',
       description:
-        'For machines with the role controller: answers the gate of an outer check that names this machine, ends a wait for a signal, or says which resources have changed.',
+        'For machines with the role controller: answers an external_check gate that names this machine, ends a wait for a signal, or reports resources that have changed.',
       tags: ['operations'],
       params: OperationParams,
       headers: CommandHeaders,

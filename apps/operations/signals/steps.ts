@@ -9,7 +9,7 @@ import { cancelSteps, driftSteps, nodeSignalSteps, pauseSteps, resumeSteps } fro
 /** A signal of a service or of a machine. */
 type Signal = WorkflowSignal | SignalBody
 
-/** How each signal counts among commands. */
+/** The command kind and class of each signal. */
 const KINDS = {
   pause: { kind: 'pause', class: 'stop' },
   resume: { kind: 'resume', class: 'start' },
@@ -20,7 +20,7 @@ const KINDS = {
   calendar_changed: { kind: 'calendar_changed', class: 'edit' },
 } as const
 
-/** Its kind and class. Stopping never comes too late. */
+/** Returns a signal's kind and class. Stopping never comes too late. */
 export const kindOf = (signal: Signal): Pick<Command, 'kind' | 'class'> => ({
   ...KINDS[signal.type],
   ...(signal.type === 'external_check_result' && signal.body.verdict === 'failed' && { class: 'stop' as const }),

@@ -19,15 +19,15 @@ import type { Frame } from '../../shared/contracts/client/frames.ts'
 export type LiveChange = LoggedChange & {
   summary: LiveSummary | undefined
   frames: Frame[]
-  /** Gates, patches and nodes whose waiting for a person began or ended: what the inbox is about. */
+  /** Gates, patches and nodes that began or ceased to wait for a person: the content of the inbox. */
   inbox: { gate_id?: string; round?: number; patch_id?: string; node_id?: string; cause: string }[]
-  /** Outcomes of commands, with who gave them: what the topic `me` is about. */
+  /** Outcomes of commands, with who gave them: the content of the topic `me`. */
   outcomes: { owner: string | undefined; frame: Frame }[]
 }
 
 const keyOf = (operation_id: string, id: string) => `${operation_id}/${id}`
 
-/** Reads the rows behind a batch of changes: a query for each kind of object, however many streams listen. */
+/** Reads the rows behind a batch of changes: one query per kind of object, however many streams listen. */
 export const loadFrames = async (db: Db, changes: readonly LoggedChange[]): Promise<LiveChange[]> => {
   const operation_ids = [...new Set(changes.map(({ operation_id }) => operation_id))]
   const [summaries, nodes, gates, patches, owners] = await Promise.all([
@@ -54,7 +54,7 @@ export const loadFrames = async (db: Db, changes: readonly LoggedChange[]): Prom
   }))
 }
 
-/** The command whose outcome an event tells; undefined for one that is only accepted. */
+/** Returns the command whose outcome an event reports; none for a command that is only accepted. */
 const commandOf = ({ type, command_id }: LoggedChange['events'][number]): string[] =>
   command_id && OUTCOMES[type] !== undefined ? [command_id] : []
 
@@ -75,7 +75,7 @@ type Rows = {
   patches: Map<string, LivePatch>
 }
 
-/** One frame per object that a change touched, all with its change_seq; the operation itself comes last. */
+/** Returns one frame per object that a change touched, all with its change_seq; the operation itself comes last. */
 const framesOf = ({ operation_id, change_seq, events }: LoggedChange, rows: Rows): Frame[] => {
   const frames: Frame[] = []
   const seen = new Set<string>()
@@ -98,7 +98,7 @@ const framesOf = ({ operation_id, change_seq, events }: LoggedChange, rows: Rows
   return frames
 }
 
-/** What of a command is an outcome, and its word on the wire (operations.md 1.3). */
+/** The command events that are outcomes, and their names on the wire (operations.md 1.3). */
 const OUTCOMES: Record<string, string> = {
   'command.applied': 'applied',
   'command.refused': 'refused',
@@ -123,7 +123,7 @@ const INBOX_CAUSES = new Set([
   'reopened',
 ])
 
-/** A node that fails, or that is taken up or left out after it had, changes what waits beside gates. */
+/** A node that fails, or is reset or skipped after failing, changes what waits besides gates. */
 const NODE_CAUSES = new Set(['failed', 'outcome_unknown', 'compensation_failed', 'reset', 'skipped'])
 
 const inboxOf = ({ operation_id, events }: LoggedChange, gates: Rows['gates']): LiveChange['inbox'] =>

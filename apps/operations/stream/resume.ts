@@ -1,12 +1,12 @@
 import type { Fence } from '../../../db/restore.ts'
 
-/** Where a stream stands in each source; sent as the opaque frame id and given back as Last-Event-ID. */
+/** A stream's position in each source; sent as the opaque frame id and returned as Last-Event-ID. */
 export type Cursor = {
-  /** pub_seq of the own outbox. */
+  /** pub_seq of this app's outbox. */
   p: number
   /** Change counter of the catalog's projection. */
   c: number
-  /** Last line of each log that is followed, by a short name of its topic: the whole has to fit into a header. */
+  /** The last line of each followed log, by a short name of its topic: the whole must fit into a header. */
   l: Record<string, number>
 }
 
@@ -25,14 +25,14 @@ export const decodeCursor = (text: string): Cursor | undefined => {
   }
 }
 
-/** A reader that is further behind than this fetches anew instead. */
+/** A reader further behind than this reloads instead. */
 const MAX_CATCH_UP = 5000
 
 type Log = { first: number; last: number; lost: Fence['lost'] }
 
 /** Whether the log still holds all events after this position. */
 export const isResumable = (p: number, { first, last, lost }: Log): boolean => {
-  // It has seen events that a restore of the database removed.
+  // The reader has seen events that a restore of the database removed.
   const astray = lost !== null && p >= lost.from && p <= lost.to
   return !astray && p <= last && p + 1 >= Math.min(first, last + 1) && last - p <= MAX_CATCH_UP
 }

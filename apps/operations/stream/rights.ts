@@ -3,7 +3,7 @@ import type { Uses } from '../deps.ts'
 import { rightsChanged } from '../gates/standing.ts'
 import type { Stream } from './stream.ts'
 
-/** Ends streams whose rights have changed: they come back and are decided anew. */
+/** Ends streams whose rights have changed; they reconnect and are authorized again. */
 export const followRights = (
   deps: Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
   streams: () => Stream[],
@@ -26,7 +26,7 @@ export const followRights = (
       rightsChanged(deps, all === true ? 'all' : ids).catch((error: unknown) =>
         deps.telemetry.log.warn({ err: error }, 'votes could not be proved again'),
       )
-      // Its contents were decided with the old rights.
+      // The stream's contents were authorized with the old rights.
       for (const stream of streams())
         if (all === true || ids.includes(stream.caller.user_id)) stream.end('shutdown', 100)
     }

@@ -19,7 +19,7 @@ const LOG_BYTES = 65_536
 /** One client of the live stream. Everything is written in order; a client that does not read is disconnected. */
 export const createStream = (deps: Uses<'db'>, raw: ServerResponse, caller: Caller, topics: Topics, start: Cursor) => {
   const cursor: Cursor = { ...start, l: {} }
-  // Only of the topics that are followed now: a reader goes from log to log all day long with one cursor.
+  // Keeps only topics that are followed now: a reader may move from log to log all day with one cursor.
   for (const name of [...topics.logs.keys()].map(shortName)) if (start.l[name]) cursor.l[name] = start.l[name]
   let ended = false
 
@@ -52,7 +52,7 @@ export const createStream = (deps: Uses<'db'>, raw: ServerResponse, caller: Call
     if (await maySeeResource(deps.db, caller, resource_id)) send(resourceFrame(changed))
   }
 
-  /** New lines of one followed log; if there are too many, only the last number. */
+  /** Delivers new lines of one followed log; if there are too many, only the last number. */
   const deliverLog = async (topic: string, last_seq: number): Promise<void> => {
     const ref = topics.logs.get(topic)
     const name = shortName(topic)
@@ -82,7 +82,7 @@ export const createStream = (deps: Uses<'db'>, raw: ServerResponse, caller: Call
 }
 export type Stream = ReturnType<typeof createStream>
 
-/** The new lines of a log, if they are few and short. */
+/** Returns the new lines of a log, if they are few and short. */
 const linesFrom = async (db: Db, ref: LogRef, from_seq: number, to_seq: number) => {
   if (to_seq - from_seq >= LOG_LINES) return undefined
   const lines = await listLines(db, ref, { from_seq, to_seq, limit: LOG_LINES, backwards: false })
@@ -92,12 +92,12 @@ const linesFrom = async (db: Db, ref: LogRef, from_seq: number, to_seq: number) 
 const sees = async (db: Db, caller: Caller, { summary }: LiveChange): Promise<boolean> =>
   summary !== undefined && isVisible(caller, summary.requester_id, await placesFor(db, caller, summary.resource_ids))
 
-/** Frames of one change: all of them for a followed operation, the row alone for the list. */
+/** Returns the frames of one change: all of them for a followed operation, only the row for the list. */
 const framesFor = async (db: Db, caller: Caller, topics: Topics, change: LiveChange, counts: () => Promise<object>) => {
   const followed = topics.operation_ids.has(change.operation_id)
   const listed = topics.operations && change.frames.some(({ event }) => event === 'operation')
   const inbox = topics.inbox && change.inbox.length > 0
-  // The outcomes of the caller's own commands, wherever they were given; a followed operation tells them anyway.
+  // The outcomes of the caller's own commands, wherever they were given; a followed operation reports them anyway.
   const mine = topics.me && !followed && !listed ? change.outcomes.filter(({ owner }) => owner === caller.user_id) : []
   const frames: Frame[] = mine.map(({ frame }) => frame)
   if (!(followed || listed || inbox) || !(await sees(db, caller, change))) return frames

@@ -10,16 +10,16 @@ import type { Stream } from './stream.ts'
 const POLL_MS = 50
 const HEARTBEAT_MS = 15_000
 const BATCH = 200
-/** The catalog's counter is drawn before commit, so a late commit can show up behind the newest number. */
+/** The catalog's counter is drawn before the commit, so a late commit can appear behind the newest number. */
 const RESOURCE_WINDOW = 500
 
-/** Each stream with the numbers of the catalog's counter that it has seen lately. */
+/** Each stream with the numbers of the catalog's counter that it has seen recently. */
 type Streams = Map<Stream, Set<number> | undefined>
 type ForAll = (deliver: (stream: Stream) => Promise<void>) => Promise<void>
 
 /**
- * The one tail of a process: reads the own outbox by `pub_seq`, the logs that are followed and the projection's
- * changes, once for all streams. It sleeps while no stream is open.
+ * The single tail of a process: reads this app's outbox by `pub_seq`, the followed logs and the projection's changes,
+ * once for all streams. It sleeps while no stream is open.
  */
 export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>) => {
   const { db, telemetry } = deps
@@ -73,7 +73,10 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
   return {
     /** The position that a new stream starts at. */
     here: (): Promise<Cursor> => readLogEnds(db).then(({ last, catalog }) => ({ p: last, c: catalog, l: {} })),
-    /** Lets a stream follow from its cursor. Returns false if that is too far back or unknown, so that it must fetch anew. */
+    /**
+     * Lets a stream follow from its cursor. Returns false if the cursor is too old or unknown, so that the client must
+     * reload.
+     */
     join: async (stream: Stream): Promise<boolean> => {
       const [{ first, last }, { lost }] = await Promise.all([readLogEnds(db), deps.fence()])
       const resumable = isResumable(stream.cursor.p, { first, last, lost })
@@ -101,7 +104,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
 }
 export type Tail = ReturnType<typeof createTail>
 
-/** From the position of the stream that is furthest behind; each takes what is new to it. */
+/** Reads from the position of the stream that is furthest behind; each stream takes the events that are new to it. */
 const turnEvents = async (db: Db, streams: Streams, forAll: ForAll): Promise<boolean> => {
   const from = Math.min(...[...streams.keys()].map(({ cursor }) => cursor.p))
   const { changes, last, more } = await listChanges(db, from, { limit: BATCH })

@@ -7,7 +7,7 @@ import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { maySeeResource } from '../policies/visibility.ts'
 
-/** What a stream listens to (console.md 4). */
+/** The topics of a stream (console.md 4). */
 export type Topics = {
   me: boolean
   inbox: boolean
@@ -22,7 +22,10 @@ export type Opened = { topics: Topics; accepted: string[]; refused: { topic: str
 
 const MAX_TOPICS = 50
 
-/** Reads the list of topics and refuses those alone that the caller may not see. Throws validation_error on an unknown form. */
+/**
+ * Parses the list of topics and refuses only those that the caller may not see. Throws validation_error on an unknown
+ * form.
+ */
 export const openTopics = async (deps: Uses<'db'>, caller: Caller, text: string): Promise<Opened> => {
   const wanted = [...new Set(text.split(',').filter((topic) => topic !== ''))]
   if (wanted.length === 0 || wanted.length > MAX_TOPICS)
@@ -73,7 +76,7 @@ const parseTopic = (topic: string): Parsed => {
   throw invalid(`"${topic.slice(0, 200)}" is not a topic.`)
 }
 
-/** Why the caller may not follow this topic, or undefined. */
+/** Returns why the caller may not follow this topic, or `undefined`. */
 const refuseTopic = async (deps: Uses<'db'>, caller: Caller, parsed: Parsed): Promise<string | undefined> => {
   if (parsed.kind === 'log' && !caller.permissions.has('log:read')) return 'permission_missing'
   if ((parsed.kind === 'resource' || parsed.kind === 'resources') && !caller.permissions.has('catalog:read'))

@@ -18,7 +18,7 @@ const compiled = (source: string): CelProgram => {
   return program
 }
 
-/** The library with the freezes that control planes have put beside those of its files. */
+/** Returns the library with the freezes of its files and those that control planes have put. */
 export const libraryNow = async (db: Queryable, library: Library): Promise<Library> => {
   const put = await listPutFreezes(db)
   if (put.length === 0) return library
@@ -30,8 +30,8 @@ export const libraryNow = async (db: Queryable, library: Library): Promise<Libra
 }
 
 /**
- * What the claims of an operation ask before a node starts (operations.md 3.5): the windows and freezes of the calendar
- * as it is now, for the targets as they are now, and the window that was asked for. Undefined if none applies.
+ * Returns the calendar that an operation's claims check before a node starts (operations.md 3.5): current windows and
+ * freezes for the current targets, and the requested window. `undefined` if none applies.
  */
 export const calendarOf = async (
   db: Queryable,

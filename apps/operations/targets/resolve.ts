@@ -17,7 +17,7 @@ export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'>
 const refuse = (code: CodeOf<'validation_error'>, detail: string, violations: Violation[] = []) =>
   new AppError('validation_error', code, detail, { status: 422, violations })
 
-/** Resources that an intent names but the projection does not hold: perhaps they are only too new. */
+/** Resources that an intent names but the projection does not hold, perhaps because they are too new. */
 export class TargetsMissing extends AppError {
   readonly resource_ids: string[]
 
@@ -37,7 +37,7 @@ export class TargetsMissing extends AppError {
   }
 }
 
-/** Everything an intent is about, as the projection of the catalog holds it: named, selected, or used by a graph's nodes. */
+/** Returns all targets of an intent from the projection of the catalog: named, selected, or used by a graph's nodes. */
 export const resolveTargets = async (db: Queryable, request: TargetRequest, most: number): Promise<Target[]> => {
   const named: { resource_id: string; pointer: string }[] = []
   const found = new Map<string, Resource>()
@@ -61,11 +61,11 @@ export const resolveTargets = async (db: Queryable, request: TargetRequest, most
   )
 }
 
-/** Targets by id, as far as the projection holds them. */
+/** Returns targets by id, as far as the projection holds them. */
 export const loadTargets = async (db: Queryable, resource_ids: readonly string[]): Promise<Target[]> =>
   withPlaces(db, await loadResources(db, [...resource_ids]))
 
-/** All targets that the projection holds; undefined if there are more than one look takes. */
+/** Returns all targets that the projection holds; `undefined` if there are more than one query reads. */
 export const loadAllTargets = async (db: Queryable): Promise<Target[] | undefined> => {
   const all = await loadAllResources(db, SCANNED + 1)
   return all.length > SCANNED ? undefined : withPlaces(db, all)
@@ -114,7 +114,7 @@ const PLACE: Record<string, keyof Scope> = {
   'topology.segment': 'segment_id',
 }
 
-/** Resources with the places they stand in, which follow from containment. */
+/** Returns resources with the places that contain them, derived from containment. */
 const withPlaces = async (db: Queryable, resources: Resource[]): Promise<Target[]> => {
   const ancestors = await loadAncestors(db, pluck(resources, 'resource_id'))
   return resources.map((resource) => {

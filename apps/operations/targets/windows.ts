@@ -2,7 +2,7 @@ import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import type { Library, Target } from '../graph/types.ts'
 import { covers } from '../planner/gates.ts'
 
-/** The same for targets that are at hand: a rehearsal asks what the claims will ask. */
+/** The same for targets already loaded: a rehearsal uses the calendar that the claims will use. */
 export const calendarFor = (
   library: Pick<Library, 'windows' | 'freezes'>,
   targets: readonly Target[],

@@ -13,13 +13,13 @@ import type { AcceptDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { driftSteps } from '../operations/control.ts'
 import { driftOf } from '../operations/drift.ts'
 
-/** Changes of the projection get their numbers before they are there: so many are looked at once more. */
+/** Changes of the projection get their numbers before they are visible, so this many are checked again. */
 const OVERLAP = 200
 
 /**
- * Looks at running operations when the projection of the catalog has moved (operations.md 3.4): one whose nodes would do
- * something else pauses; a version that moves without a value is pinned anew, and nobody is asked. Each call looks at
- * what came since the one before; the first looks at all. Returns how many it paused.
+ * Checks running operations when the projection of the catalog has moved (operations.md 3.4). An operation whose nodes
+ * would act differently pauses. A version that moves without a value is pinned again, and nobody is asked. Each call
+ * checks the changes since the previous call; the first checks all. Returns how many operations it paused.
  */
 export const createDriftWatch = (deps: AcceptDeps & PlanningDeps & PolicyDeps) => {
   let seen = 0
@@ -42,7 +42,7 @@ const look = async (deps: AcceptDeps & PlanningDeps & PolicyDeps, running: Drift
   if (silent.length > 0) await repin(deps.db, operation_id, pins, Object.fromEntries(silent))
   const news = Object.entries(fresh).filter(([id, version]) => ids.has(id) && (looked[id] ?? 0) < version)
   if (news.length === 0 || constraints.on_drift === 'ignore') return false
-  // A pause for another reason stands; whoever resumes hears of it.
+  // A pause for another reason remains; the person who resumes is told.
   const paused = control === 'run' && (await pauseFor(deps, operation_id, news))
   await markLooked(deps.db, operation_id, Object.fromEntries(news))
   return paused

@@ -39,9 +39,9 @@ const PRUNE_EVERY_MS = 60_000
 const ARCHIVE_EVERY_MS = 3_600_000
 
 /**
- * Work that only time triggers: it takes back start-class commands that were not sent in time and acts on findings
- * about the engine. It expires plans and intents, and grants leases and places that became free. Changes of calendar
- * and catalog reach running operations, and old logs are packed. One process at a time, by an advisory lock of the
+ * Work that only time triggers. It withdraws start-class commands that were not sent in time and acts on findings about
+ * the engine. It expires plans and intents, and grants leases and places that became free. Changes of calendar and
+ * catalog reach running operations, and old logs are packed. One process works at a time, by an advisory lock of the
  * turn's transaction.
  */
 export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses<'artifacts'>) => {
@@ -88,7 +88,7 @@ const rethrow = (error: unknown) => {
   throw error
 }
 
-/** One turn; returns at once while another process holds the lock. Returns how many things it changed. */
+/** Runs one turn; returns at once while another process holds the lock. Returns how many things it changed. */
 export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow): Promise<number> => {
   const overdue = await db.transaction(async (tx) => {
     if (!(await isLeader(tx))) return undefined
@@ -103,7 +103,7 @@ export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow):
     }
   })
   if (!overdue) return 0
-  // Each in a transaction of its own: one that fails holds no other back.
+  // Each in a separate transaction, so that one failure holds no other back.
   const apart = (act: (tx: Tx) => Promise<unknown>) => db.transaction(act).catch(failed)
   for (const { command_id, operation_id } of overdue.commands)
     await apart((tx) => withdrawOverdue(tx, operation_id, command_id))
@@ -117,7 +117,7 @@ export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow):
   return overdue.commands.length + overdue.findings.length + overdue.patches.length + overdue.asked.length
 }
 
-/** An intervention that no second person saw in its time is withdrawn. */
+/** Withdraws an intervention that no second person reviewed in time. */
 const expireAsked = async (tx: Tx, operation_id: string, gate_id: string): Promise<void> => {
   if (!(await lockOperation(tx, operation_id))) return
   const events = await expireIntervention(tx, operation_id, gate_id)
@@ -144,7 +144,7 @@ const listOverdue = (tx: Tx) =>
     .orderBy(operation_commands.not_after)
     .limit(BATCH)
 
-/** Takes back one command that is still unsent and past its time, with its decision (operations.md 1.4). */
+/** Withdraws one command that is still unsent and past its time, with its decision (operations.md 1.4). */
 const withdrawOverdue = async (tx: Tx, operation_id: string, command_id: string): Promise<void> => {
   const operation = await lockOperation(tx, operation_id)
   const command = operation && (await lockOverdueStart(tx, command_id))
@@ -164,12 +164,13 @@ const listFindings = (tx: Tx): Promise<Finding[]> =>
     .orderBy(engine_findings.id)
     .limit(BATCH)
 
-/** Nobody else will end it: the rows are all that is left of it. */
+/** Nothing else will end this operation: only its rows are left. */
 const CANCELLED_ON_ROWS = { status: 'cancelled', end_reason: 'engine_lost', last_seq: Number.MAX_SAFE_INTEGER } as const
 
 /**
- * The engine no longer has an operation: one that has ended refuses what still waits; a live one is paused as
- * engine_lost, and the outcome of attempts in flight is unknown; one that is being cancelled ends on its rows.
+ * The engine no longer has the operation. If it has ended, its waiting commands are refused. If it is live, it is
+ * paused as engine_lost, and the outcome of attempts in flight is unknown. If it is being canceled, it ends on its
+ * rows.
  */
 const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
   await updateRows(tx, { id }, engine_findings, { handled_at: sql`clock_timestamp()` as never })
@@ -193,7 +194,7 @@ const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'can
   return cancelled ? 'cancelled' : undefined
 }
 
-/** What still waits for an engine that will not come: a cancel is carried out by the rows, all else is refused. */
+/** Settles commands that wait for a lost engine: the rows carry out a cancel, all others are refused. */
 const settleWaiting = async (tx: Tx, operation_id: string): Promise<TimelineEvent[]> => {
   const outcome = {
     category: 'invalid_state_transition',
@@ -227,7 +228,7 @@ const IN_FLIGHT = sql`${nodes.state} in ('dispatched', 'running', 'compensating'
 const NOT_BEGUN = sql`${nodes.state} in ('pending', 'gated', 'ready', 'backoff')`
 
 const markLost = async (tx: Tx, operation_id: string, cancelled: boolean): Promise<TimelineEvent[]> => {
-  const reason = 'The workflow engine does not know this operation any more.'
+  const reason = 'The workflow engine no longer knows this operation.'
   const said = { actor: SYSTEM, reason }
   if (!cancelled)
     await updateRows(tx, { operation_id }, operation_control, { control: 'pause', pause_reason: 'engine_lost' })

@@ -7,7 +7,7 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import type { Permission } from '../../shared/auth/permissions.ts'
 import { coversAllSql, visibleSql } from '../policies/visibility.ts'
 
-/** The conditions under which something waits for this person: what shows in `for=me`, and what is counted. */
+/** The conditions under which something waits for this person: used for `for=me` and for the counts. */
 const ifCovered = (caller: Caller, permission: Permission, condition: SQL): SQL =>
   caller.permissions.has(permission)
     ? (and(condition, coversAllSql(caller, operations, permission)) ?? condition)
@@ -19,7 +19,10 @@ export const decidableBy = (caller: Caller): SQL =>
 export const patchDecidableBy = (caller: Caller): SQL =>
   ifCovered(caller, 'patch:decide', patchVotableBy(caller.user_id, caller.groups))
 
-/** A failure is for those who asked for the operation or took part in it; one that a machine asked for is for all who may control it. */
+/**
+ * A failure waits for those who requested the operation or took part in it; if a machine requested it, for all who may
+ * control it.
+ */
 export const mendableBy = (caller: Caller): SQL =>
   ifCovered(
     caller,
@@ -27,7 +30,7 @@ export const mendableBy = (caller: Caller): SQL =>
     sql`(${caller.user_id} = any(${operations.involved}) or ${operations.requester} ? 'behind')`,
   )
 
-/** How much waits: gates for anyone, and gates, patches and failures for this person. */
+/** Returns how much waits: gates for anyone, and gates, patches and failures for this person. */
 export const countsFor = async (db: Queryable, caller: Caller) => {
   const visible = visibleSql(caller, operations)
   const [gates, waiting] = await Promise.all([

@@ -10,14 +10,14 @@ import { quorumOf } from '../patches/view.ts'
 import { visibleSql } from '../policies/visibility.ts'
 import { mendableBy, patchDecidableBy } from './mine.ts'
 
-/** What waits for a person beside gates. */
+/** Work that waits for a person besides gates. */
 export const waitingRoutes: Routes<Uses<'config' | 'db'>> = async (app, { deps }) => {
   app.get('/v1/waiting', {
     schema: {
       operationId: 'listWaiting',
       summary: 'List waiting patches and failures',
       description:
-        'Patches that await approval and operations that a failure holds, the oldest first, at most 100 of each.',
+        'Lists patches that await approval and operations held by a failure, oldest first, at most 100 of each.',
       tags: ['gates'],
       querystring: WaitingQuery,
       response: { 200: Waiting, ...errorReplies },

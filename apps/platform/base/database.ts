@@ -3,7 +3,7 @@ import { withConnection } from '../../../db/connection.ts'
 import { lockStatement, sessionLock } from '../../../db/locks.ts'
 import { AREAS, migrate } from '../../../db/migrate.ts'
 
-/** The database role of each app: its login, and the schema it reads and writes. The relay's rights are its own. */
+/** The database role of each app: its login, and the schema that it reads and writes. The relay has separate rights. */
 export const DATABASE_ROLES: Record<string, string | undefined> = {
   identity: 'identity',
   credential: 'credential',
@@ -16,21 +16,21 @@ export const DATABASE_ROLES: Record<string, string | undefined> = {
 }
 export const roleOf = (app: string): string => `signalbox_${app}`
 
-/** Audit logs: their app adds and reads rows, the relay seals them, nobody changes or removes one. */
+/** Audit logs: their app adds and reads rows, the relay seals them, and no one changes or removes a row. */
 const AUDIT_TABLES = ['audit', 'user_events', 'key_events', 'auth_events']
 
 export type DatabaseOptions = {
   admin_url: string
   database: string
   password: (app: string) => string
-  /** Written into a new database; one that holds another id is refused. */
+  /** Written into a new database; a database with a different id is refused. */
   installation_id?: string
 }
 
 /**
  * Brings one database up to date: creates it, runs all migrations as its owner, and gives each app's login role the
- * rights on its own schema only. Answers whether the roles exist; a server on which we may not create roles is used with
- * the given account for all.
+ * rights on its own schema only. Returns whether the roles exist; on a server that does not let us create roles, all
+ * apps use the given account.
  */
 export const prepareDatabase = async ({
   admin_url,
@@ -39,7 +39,7 @@ export const prepareDatabase = async ({
   installation_id,
 }: DatabaseOptions): Promise<boolean> => {
   const may_create_roles = await withClient(admin_url, async (admin) => {
-    await admin.query(sessionLock.wait('roles')) // one at a time: roles belong to the whole server
+    await admin.query(sessionLock.wait('roles')) // One at a time, because roles belong to the whole server.
     const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [database])
     if (!rowCount) await admin.query(`create database ${quote(database)}`)
     const { rows } = await admin.query<{ may: boolean }>(
@@ -56,7 +56,7 @@ export const prepareDatabase = async ({
   return may_create_roles
 }
 
-/** A database belongs to one installation: the keys of another one cannot read what is in it. */
+/** Claims a database for one installation, because the keys of another cannot read its contents. */
 const claimDatabase = async (db: pg.Client, database: string, id: string): Promise<void> => {
   await db.query('create table if not exists migrations.installation (id uuid not null)')
   await db.query(
@@ -94,7 +94,7 @@ const createRole = async (admin: pg.Client, app: string, password: string): Prom
     jit: 'off',
   }
   for (const [name, value] of Object.entries(settings)) await admin.query(`alter role ${role} set ${name} = '${value}'`)
-  // It tells how far replicas are behind. An owner who may not grant this is told by the doctor.
+  // Lets the relay report how far replicas lag behind. If the owner must not grant this, the doctor reports it.
   if (app === 'relay')
     await admin.query(`do $$ begin grant pg_read_all_stats to ${role};
     exception when insufficient_privilege then null; end $$`)
@@ -132,7 +132,7 @@ const ownSchema = (role: string, schema: string, tables: string[]): string[] => 
     .map((table) => `revoke update, delete on ${schema}.${table} from ${role}`),
 ]
 
-/** The relay alone crosses schemas: it marks outboxes, sends commands, seals audit rows, adds findings and session's facts. */
+/** Only the relay crosses schemas: marks outboxes, sends commands, seals audit rows, adds findings, session's facts. */
 const relayRights = (role: string, schema: string, tables: Set<string>): string[] => {
   const rights: Record<string, string> = {
     outbox: 'select, update (pub_seq, js_seq, published_at, parked)',

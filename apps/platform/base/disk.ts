@@ -5,15 +5,15 @@ const SERVERS = ['postgres', 'redis', 'nats', 'temporal']
 const WRITE_MS = 10_000
 const LIFE_S = 60
 
-/** Percent of a folder's disk that is free for ordinary users. */
+/** The percentage of a folder's disk that is free for ordinary users. */
 export const freePercent = (dir: string): number => {
   const { bavail, blocks } = statfsSync(dir)
   return blocks === 0 ? 100 : Math.round((1000 * bavail) / blocks) / 10
 }
 
 /**
- * Says every 10 s how much of the disk under the servers is free, in `ops:disk:<server>`, for the gateway to refuse in
- * time (reliability.md 2.2). Here all servers share one disk; in production a sidecar beside each says it.
+ * Writes every 10 s how much of the servers' disk is free, to `ops:disk:<server>`, so that the gateway can refuse in
+ * time (reliability.md 2.2). Here all servers share one disk; in production a sidecar beside each server reports it.
  */
 export const watchDisk = ({ dir, redis_url, prefix }: { dir: string; redis_url: () => string; prefix: string }) => {
   const connect = (url: string) => ({ url, redis: createRedis(url, { name: 'platform-disk' }) })
@@ -29,7 +29,7 @@ export const watchDisk = ({ dir, redis_url, prefix }: { dir: string; redis_url: 
     for (const server of SERVERS) writes.set(`${prefix}ops:disk:${server}`, freePercent(dir), 'EX', LIFE_S)
     await writes.exec()
   }
-  const tell = () => void write().catch(() => {}) // Redis away: the next round says it again.
+  const tell = () => void write().catch(() => {}) // If Redis is away, the next round writes it.
   tell()
   const timer = setInterval(tell, WRITE_MS)
   return {

@@ -1,8 +1,8 @@
 const LOOK_MS = 1000
 
 /**
- * Calls back when bootstrap.mjs, which started this process, is gone without a word, as after a kill -9: nobody else
- * would end what runs here. A process that was started in another way has no door to watch.
+ * Calls back when bootstrap.mjs, which started this process, has died without notice, as after a kill -9: otherwise
+ * these processes would outlive it. Not used if another parent started this process.
  */
 export const watchDoor = (gone: () => void): void => {
   const door = process.ppid

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What tells the data of one folder from that of any other, wherever both are seen. */
+/** The names that keep the data of one folder apart from that of any other on shared servers. */
 export type Installation = {
   id: string
-  /** Temporal's namespace: of its own, or `default` where the folder is older than its id. */
+  /** Temporal's namespace: a separate one, or `default` if the folder is older than its id. */
   namespace: string
-  /** Before the names of task queues: two installations on one engine never meet. */
+  /** The prefix of task queue names, so that two installations on one engine never meet. */
   queue_prefix: string
 }
 
@@ -16,7 +16,7 @@ export const shortName = ({ id }: Pick<Installation, 'id'>): string => `sb-${id.
 
 const fileOf = (dir: string) => join(dir, 'installation.json')
 
-/** Gives a folder whose data was dropped the names of a new one; it stays the same installation. */
+/** Gives a folder whose data was dropped the names of a new installation; it keeps its id. */
 export const renewNames = (dir: string): void => {
   const { id } = ensureInstallation(dir)
   write(dir, { id, namespace: shortName({ id }), queue_prefix: `${shortName({ id })}-` })
@@ -25,7 +25,7 @@ export const renewNames = (dir: string): void => {
 const write = (dir: string, installation: Installation): void =>
   writeFileSync(fileOf(dir), `${JSON.stringify(installation, null, 2)}\n`)
 
-/** The installation of a folder, made with its first start. Data of an older version keeps the names it was made with. */
+/** The installation of a folder, created on its first start. Data of an older version keeps its original names. */
 export const ensureInstallation = (dir: string): Installation => {
   if (existsSync(fileOf(dir))) return JSON.parse(readFileSync(fileOf(dir), 'utf8')) as Installation
   const id = randomUUID()

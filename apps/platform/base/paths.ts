@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The checkout. */
+/** The root of the checkout. */
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 
 /** Where the platform keeps its data: `.signalbox/` in the checkout, or the folder of SIGNALBOX_DIR. */
@@ -15,8 +15,8 @@ export const cacheDir = (): string => {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'signalbox')
 }
 
-/** Preloaded by every Node process of the platform: see there. */
+/** Preloaded by every Node process of the platform; see the file. */
 export const QUICK_IMPORTS = fileURLToPath(new URL('../quick-imports.mjs', import.meta.url))
 
-/** A program of node_modules/.bin. */
+/** The path of a program in node_modules/.bin. */
 export const bin = (name: string): string => join(ROOT, 'node_modules/.bin', name)

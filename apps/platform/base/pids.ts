@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Signals a process group, or the process alone where it leads none. */
+/** Signals a process group, or only the process if it does not lead one. */
 export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(-pid, signal)
@@ -9,12 +9,12 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
     try {
       process.kill(pid, signal)
     } catch {
-      // It has already ended.
+      // The process has already ended.
     }
   }
 }
 
-/** The start of a process, in the system's own words; undefined if no such process exists. Tells a reused id apart. */
+/** When a process started, as the system reports it; `undefined` if it does not exist. Distinguishes a reused id. */
 export const bornAt = (pid: number): string | undefined => {
   try {
     process.kill(pid, 0)
@@ -34,7 +34,7 @@ export const bornAt = (pid: number): string | undefined => {
   return stdout?.trim() || undefined
 }
 
-/** The command line of a process; empty when there is none. */
+/** The command line of a process; empty if none exists. */
 export const commandOf = (pid: number): string => {
   if (process.platform === 'linux') {
     try {
@@ -46,7 +46,7 @@ export const commandOf = (pid: number): string => {
   return spawnSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? ''
 }
 
-/** The processes, this one apart, whose environment has a variable with this value. */
+/** The processes, except this one, whose environment sets this variable to this value. */
 export const processesWith = (variable: string, value: string): number[] => {
   const setting = `${variable}=${value}`
   if (process.platform === 'linux')

@@ -6,7 +6,7 @@ import { bornAt } from './pids.ts'
 
 const HOST = '127.0.0.1'
 
-/** Whether nobody listens on a loopback port at this moment. Who binds it decides: this is only a look. */
+/** Whether a loopback port is free at this moment. This is only a look: binding decides. */
 export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
@@ -15,9 +15,9 @@ export const isFree = (port: number): Promise<boolean> =>
   })
 
 /**
- * The ports that processes of this user have chosen and may not have bound yet, one empty file each, named by port and
- * process. Whoever chooses writes first and looks afterwards, so of two at the same moment at least one sees the other;
- * a file is removed by its process, or by anybody once that has ended.
+ * The ports that processes of this user have chosen and may not have bound yet: one empty file each, named by port and
+ * process. Each process writes first and looks afterwards, so of two at the same moment at least one sees the other. A
+ * process removes its file; any other may do so after it has ended.
  */
 const claims = () => {
   const dir = join(cacheDir(), 'ports')
@@ -44,7 +44,7 @@ const claims = () => {
         rmSync(join(dir, `${port}.${holder}`), { force: true })
       }
     } catch {
-      // A cache that cannot be written: then only the bind decides.
+      // If the cache cannot be written, only the bind decides.
     }
     return true
   }
@@ -58,7 +58,7 @@ const LAST = 19_999
 const BLOCK = 100
 let drawn = 0
 
-/** Any ports below those that the system gives to outgoing connections, each process from another place on. */
+/** A port below those that the system gives to outgoing connections; each process starts at a different place. */
 const anyPort = (): number => {
   const count = LAST - FIRST + 1
   return FIRST + ((((process.pid * BLOCK) % count) + drawn++) % count)
@@ -67,9 +67,8 @@ const anyPort = (): number => {
 const HIGHEST_TRY = 400
 
 /**
- * Chooses loopback ports: the wanted one, or the next that is free and that no other platform of this user has chosen. A
- * wish of 0 takes any. `moved` hears of each port that was taken. Another may still be faster to bind it: `keep` is for
- * then.
+ * Chooses loopback ports: the wanted one, or the next free one that no other platform of this user has chosen. Port 0
+ * means any. `moved` reports each port that was taken. Another process may still bind it first; `keep` handles that.
  */
 export const createPorts = (moved: (name: string, wanted: number, got: number) => void = () => {}) => {
   const { claim, release } = claims()
@@ -96,7 +95,7 @@ export const createPorts = (moved: (name: string, wanted: number, got: number) =
 
   return {
     take,
-    /** The same port if it is free after all, else the next one. */
+    /** The same port if it is free after all, otherwise the next one. */
     keep: async (name: string, port: number): Promise<number> => {
       if (await isFree(port)) return port
       release(port)

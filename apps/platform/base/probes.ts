@@ -7,7 +7,7 @@ import { INSTANCE_HEADER } from '../../shared/http/health.ts'
 
 const TRY_MS = 2000
 
-/** Something listens on a loopback port. */
+/** Resolves if something listens on a loopback port. */
 export const listens = (port: number, host = '127.0.0.1'): Promise<void> =>
   new Promise((resolve, reject) => {
     const socket = connect({ port, host })
@@ -19,7 +19,7 @@ export const listens = (port: number, host = '127.0.0.1'): Promise<void> =>
     socket.once('error', reject)
   })
 
-/** A line protocol's first exchange: sends `ask` and reads until the answer holds `expect`; another server's never does. */
+/** A line protocol's first exchange: sends `ask` and reads until `expect`, which no other server's answer matches. */
 export const answers = (port: number, ask: string, expect: RegExp, ca_file?: string): Promise<void> =>
   new Promise((resolve, reject) => {
     const at = { port, host: '127.0.0.1' }
@@ -41,7 +41,7 @@ export const answers = (port: number, ask: string, expect: RegExp, ca_file?: str
 
 const lineOf = (text: string): string => text.trim().split('\n')[0]?.slice(0, 200) || 'no answer'
 
-/** A health answer of 200, of this process if one is named; another answer throws what is not right. */
+/** Resolves on a health answer of 200, from this process if one is named; otherwise throws the problem. */
 export const healthy = async (url: string, pid?: number): Promise<void> => {
   const reply = await fetch(url, { signal: AbortSignal.timeout(TRY_MS) })
   const text = await reply.text()
@@ -58,7 +58,7 @@ const problemsOf = (text: string): string => {
   return failed.map(([name, check]) => `, ${name}: ${check.detail ?? 'not ok'}`).join('')
 }
 
-/** A Temporal frontend that knows the namespace: one gRPC call by hand, since its client takes long to load. */
+/** Checks that a Temporal frontend knows the namespace, by a hand-written gRPC call: Temporal's client loads slowly. */
 export const knowsNamespace = (address: string, namespace: string): Promise<void> =>
   new Promise((resolve, reject) => {
     const session = http2.connect(`http://${address}`)

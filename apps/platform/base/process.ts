@@ -15,27 +15,27 @@ export type Command = {
   account?: { uid: number; gid: number } | undefined
 }
 
-/** A process to run and keep running. */
+/** A process to start and keep running. */
 export type Unit = {
   name: string
-  /** Asked before each launch: a port may have moved since the last one. */
+  /** Called before each launch, because a port may have moved since the last one. */
   command: () => Command
-  /** Resolves when the process of this id serves; throws the reason while it does not, or while another one answers. */
+  /** Resolves when the process with this id serves; throws the reason while it does not, or if another one answers. */
   probe: (pid: number) => Promise<void>
   /** Takes another port. Called if the process ended because its port was taken. */
   move?: () => Promise<void>
-  /** What serves is probed every 5 s; after so many failures in a row it is killed and started again. */
+  /** A serving process is probed every 5 s; after this many failures in a row it is killed and restarted. */
   misses?: number
   stop_signal?: NodeJS.Signals
   stop_timeout_ms?: number
 }
 
 export type UnitEvents = {
-  /** It ended without being asked to; the next try comes after `retry_ms`. */
+  /** The process ended unexpectedly; the next try comes after `retry_ms`. */
   died: (how: string, retry_ms: number) => void
   back: (after_ms: number) => void
   spawned: (pid: number) => void
-  /** It runs and does not answer. It is killed, or left as it is when that did not help before. */
+  /** The process runs but does not answer. It is killed, or left alone if killing did not help before. */
   silent: (for_ms: number, why: string, killed: boolean) => void
 }
 
@@ -45,13 +45,13 @@ const BACK_OFF_MS = [250, 500, 1000, 2000, 5000, 10_000, 30_000]
 const STABLE_MS = 60_000
 const PROBE_MS = 5000
 const LOOK_MS = 5000
-/** A process that is killed for its silence this often within 15 min has another trouble. */
+/** If a process is killed for its silence this often within 15 min, the cause must be a different one. */
 const KILLS = 3
 const KILLS_MS = 15 * 60_000
 const MOVES = 20
 const TAKEN_WORDS = /address already in use/i
 
-/** A supervised child between its launches. */
+/** A supervised child, across its launches. */
 type Supervised = {
   unit: Unit
   events: Partial<UnitEvents>
@@ -59,9 +59,9 @@ type Supervised = {
   log: string
   child: ChildProcess | undefined
   exited: Promise<string>
-  /** Where the words of the latest launch begin in the log. */
+  /** Where the output of the latest launch begins in the log. */
   from: number
-  /** Of the latest `start`; 0 while no process is wanted. */
+  /** The number of the latest `start`; 0 while no process is wanted. */
   run: number
   runs: number
   renewing: boolean
@@ -70,9 +70,9 @@ type Supervised = {
 }
 
 /**
- * One supervised child in a process group of its own, so that a Ctrl-C in the terminal reaches the platform only. Its
- * output goes to `<log_dir>/<name>.log`. What dies, or runs without an answer, is started again until `stop`; what finds
- * its port taken gets another one.
+ * One supervised child in its own process group, so that a Ctrl-C in the terminal reaches only the platform. Its output
+ * goes to `<log_dir>/<name>.log`. A child that dies, or stops answering, is restarted until `stop`; one whose port is
+ * taken gets another.
  */
 export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitEvents> = {}) => {
   const one: Supervised = {
@@ -94,12 +94,12 @@ export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitE
     name: unit.name,
     log: one.log,
     start: (timeout_ms = READY_MS): Promise<void> => start(one, timeout_ms),
-    /** Asks it to end, and kills it if it does not. */
+    /** Asks the process to end, and kills it if it does not. */
     stop: (): Promise<void> => stop(one),
-    /** Runs it anew with the current `command`. */
+    /** Restarts it with the current `command`. */
     renew: (): Promise<void> => renew(one),
     kill: (signal: NodeJS.Signals): void => kill(one, signal),
-    /** Ends it with this signal and leaves it down: the next `start` is the caller's. */
+    /** Ends it with this signal and leaves it down; the caller must call the next `start`. */
     crash: (signal: NodeJS.Signals): Promise<void> => crash(one, signal),
     /** Waits until it serves again, for callers that killed it. */
     ready: (timeout_ms = 120_000): Promise<void> => readyAgain(one, timeout_ms),
@@ -137,7 +137,7 @@ const served = async (one: Supervised, launched: ChildProcess): Promise<void> =>
   if (hasEnded(launched)) throw new Error('it has ended')
 }
 
-/** True once this launch serves; else why it does not. */
+/** Returns true once this launch serves, otherwise why it does not. */
 const untilReady = async (
   one: Supervised,
   launched: ChildProcess | undefined,
@@ -157,7 +157,7 @@ const untilReady = async (
   }
 }
 
-/** Whether it ended because its port was taken, and has another one now. */
+/** Whether the process ended because its port was taken, and has moved to another. */
 const moved = async (one: Supervised, how: string): Promise<boolean> => {
   const taken = how === `exit code ${PORT_TAKEN}` || TAKEN_WORDS.test(wordsFrom(one.log, one.from))
   if (!taken || !one.unit.move || one.moves >= MOVES) return false
@@ -166,7 +166,7 @@ const moved = async (one: Supervised, how: string): Promise<boolean> => {
   return true
 }
 
-/** Runs it, launch after launch, until it is stopped. `first` hears of the first launch that serves, or why there is none. */
+/** Runs the process until it is stopped, launch after launch. `first` gets the first success, or why there is none. */
 const supervise = async (one: Supervised, mine: number, timeout_ms: number, first: (failure?: string) => void) => {
   let failures = 0
   let down_at: number | undefined
@@ -203,7 +203,7 @@ const supervise = async (one: Supervised, mine: number, timeout_ms: number, firs
   first('it was stopped')
 }
 
-/** Kills what serves no more although it runs. */
+/** Kills a process that runs but no longer serves. */
 const watch = async (one: Supervised, launched: ChildProcess, misses: number): Promise<void> => {
   let missed = 0
   let said = false
@@ -234,7 +234,7 @@ const watch = async (one: Supervised, launched: ChildProcess, misses: number): P
   }
 }
 
-/** Starts it and waits until it serves. A process that ends before that is an error with its last words. */
+/** Starts the process and waits until it serves. If it ends before that, throws an error with its last output. */
 const start = async (one: Supervised, timeout_ms: number): Promise<void> => {
   one.runs += 1
   const mine = one.runs
@@ -264,7 +264,7 @@ const readyAgain = async (one: Supervised, timeout_ms: number): Promise<void> =>
 
 const end = async (one: Supervised, signal: NodeJS.Signals): Promise<void> => {
   kill(one, signal)
-  // A stopped process hears no other signal.
+  // A stopped (SIGSTOP) process receives no other signal.
   const late = setTimeout(() => kill(one, 'SIGKILL'), one.unit.stop_timeout_ms ?? 45_000)
   await one.exited
   clearTimeout(late)
@@ -290,7 +290,7 @@ const crash = async (one: Supervised, signal: NodeJS.Signals): Promise<void> => 
 const hasEnded = (child: ChildProcess | undefined) =>
   !child?.pid || child.exitCode !== null || child.signalCode !== null
 
-/** What an app itself says about why it cannot start: its last words, from the line that begins with its name. */
+/** An app's own message about why it cannot start: its last output, from the line that begins with its name. */
 const ownWords = (name: string, log: string): string | undefined => {
   const text = wordsFrom(log)
   const from = text.lastIndexOf(`\n${name}: `) + 1
@@ -298,7 +298,7 @@ const ownWords = (name: string, log: string): string | undefined => {
   return words.startsWith(`${name}: `) && !/\n( {4}at |\{)/.test(words) ? words : undefined
 }
 
-/** What was written to a log, from a place on. */
+/** The text of a log from a position on. */
 const wordsFrom = (log: string, from = 0): string => {
   try {
     return readFileSync(log).subarray(from).toString()

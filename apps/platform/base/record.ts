@@ -2,13 +2,13 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { bornAt } from './pids.ts'
 
-/** A process as the record knows it: the id alone may have been given to another since. */
+/** A recorded process. The id alone is not enough, because it may have been reused since. */
 export type Recorded = { name: string; pid: number; born: string | undefined }
 
 const lockFile = (dir: string) => join(dir, 'platform.pid')
 const childrenFile = (dir: string) => join(dir, 'children.json')
 
-/** The JSON of a file; undefined if it is missing or broken. */
+/** Reads the JSON of a file; `undefined` if it is missing or broken. */
 export const readIfThere = <T>(file: string): T | undefined => {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as T
@@ -20,15 +20,15 @@ export const readIfThere = <T>(file: string): T | undefined => {
 export const lives = (process: Recorded | undefined): boolean =>
   process?.born !== undefined && bornAt(process.pid) === process.born
 
-/** Who serves a folder now, if anybody does. */
+/** The process that serves a folder now, if any. */
 export const holderOf = (dir: string): number | undefined => {
   const holder = readIfThere<Recorded>(lockFile(dir))
   return holder && lives(holder) ? holder.pid : undefined
 }
 
 /**
- * Takes a folder for this process. A folder that a living platform serves is refused with one line; a lock that was
- * left behind is taken over. Answers how to give it back.
+ * Takes a folder for this process. If a living platform serves the folder, refuses in one line; takes over a stale
+ * lock. Returns a function that releases the folder.
  */
 export const takeFolder = (dir: string): (() => void) => {
   mkdirSync(dir, { recursive: true })
@@ -59,11 +59,11 @@ export class FolderTaken extends Error {
 
 const children = new Map<string, Recorded>()
 
-/** Notes a child, so that a start after a crash of the platform finds what was left running. */
+/** Records a child, so that a start after a crash of the platform finds the processes left running. */
 export const recordChild = (dir: string, name: string, pid: number): void => {
   children.set(`${dir}/${name}`, { name, pid, born: bornAt(pid) })
   const mine = [...children].filter(([key]) => key.startsWith(`${dir}/`)).map(([, child]) => child)
-  // At once or not at all: half a list would be no list, and its processes would stay for ever.
+  // Atomic: half a list would be unreadable, and its processes would stay forever.
   const next = `${childrenFile(dir)}.new`
   writeFileSync(next, JSON.stringify(mine), { mode: 0o600 })
   renameSync(next, childrenFile(dir))
@@ -71,10 +71,10 @@ export const recordChild = (dir: string, name: string, pid: number): void => {
 
 export const forgetChildren = (dir: string): void => rmSync(childrenFile(dir), { force: true })
 
-/** What a platform has left running on a folder, as far as it is recorded. */
+/** The recorded processes that a platform has left running on a folder. */
 export const recordedChildren = (dir: string): Recorded[] =>
   (readIfThere<Recorded[]>(childrenFile(dir)) ?? []).filter(lives)
 
-/** What `run.json` says of the platform that serves a folder; none when it was killed and left the file behind. */
+/** Reads `run.json`; `undefined` if no platform serves the folder, even if a killed one left the file behind. */
 export const readRun = <T>(dir: string): T | undefined =>
   holderOf(dir) === undefined ? undefined : readIfThere<T>(join(dir, 'run.json'))

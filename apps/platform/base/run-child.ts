@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { ROOT } from './paths.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** A Ctrl-C reaches every process of the terminal by itself; what one of them alone hears is passed on. */
+/** A Ctrl-C reaches every process of the terminal directly; a signal that only one of them receives is passed on. */
 const PASS_ON_MS = 500
 
 /** Passes signals on to a child that still runs a moment later. */
@@ -13,7 +13,7 @@ export const passOn = (child: ChildProcess): void => {
     })
 }
 
-/** Runs a script of Node in this terminal and answers its exit code. */
+/** Runs a Node script in this terminal and returns its exit code. */
 export const runChild = (args: string[], env: NodeJS.ProcessEnv = process.env): Promise<number> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd: ROOT, stdio: 'inherit', env })

@@ -2,17 +2,17 @@ import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Styled on a terminal, plain elsewhere; NO_COLOR is kept. */
+/** Styled on a terminal, plain elsewhere; respects NO_COLOR. */
 export const paint = (style: Style, text: string): string =>
   styleText(style, text, { stream: process.stderr, validateStream: true })
 
 /** `1.2 s` or `340 ms`. */
 export const elapsed = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)
 
-/** Progress of one command: one short line per fact, on standard error; standard output is for results. */
+/** Progress of one command: one short line per fact on standard error; standard output is for results. */
 export type Screen = {
   line: (what: string, text: string, style?: Style) => void
-  /** Says what starts, then how it ended and how long it took. */
+  /** Prints what starts, then how it ended and how long it took. */
   step: <T>(what: string, text: string, run: () => Promise<T>) => Promise<T>
 }
 
@@ -35,5 +35,5 @@ export const createScreen = (): Screen => {
   }
 }
 
-/** A silent screen, for callers that have their own output. */
+/** A silent screen, for callers with their own output. */
 export const silentScreen: Screen = { line: () => {}, step: (_what, _text, run) => run() }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { CODES } from '../../shared/contracts/codes.ts'
 import { ROOT } from '../base/paths.ts'
 
-/** Where refusals are made, and where they are provoked. */
+/** Where refusals are made; tests provoke them. */
 const SOURCES = ['apps', 'db', 'activities', 'workflows']
 const TABLE = 'apps/shared/contracts/codes'
 /** Clients know codes, but make no refusals. */

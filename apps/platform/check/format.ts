@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { bin, ROOT } from '../base/paths.ts'
 
-/** `npm run format [-- paths]`: formats the sources and repairs what the linter can repair. */
+/** `npm run format [-- paths]`: formats the sources and fixes what the linter can fix. */
 const paths = process.argv.slice(2)
 const { status } = spawnSync(
   process.execPath,

@@ -6,7 +6,7 @@ import { bin, ROOT } from '../base/paths.ts'
 import { FORMS, type Form, schemaText } from '../packs/schemas.ts'
 import { run } from '../servers/sources.ts'
 
-/** What is generated from sources and committed: how to make it anew, and whether what is committed is still that. */
+/** Committed files generated from sources: how to regenerate them, and whether the committed ones are current. */
 const CONTRACTS = join(ROOT, 'apps/shared/contracts')
 const GENERATE_MS = 120_000
 
@@ -35,7 +35,7 @@ export const staleProto = (): Promise<string[]> =>
 
 const SCHEMAS = join(CONTRACTS, 'schemas')
 
-/** Writes the JSON Schemas of the files that people write; the first line of each shipped file names its own. */
+/** Writes the JSON Schemas of the files that people write; the first line of each shipped file names its schema. */
 export const writeSchemas = (out: string = SCHEMAS): void => {
   mkdirSync(out, { recursive: true })
   for (const form of Object.keys(FORMS) as Form[]) writeFileSync(join(out, `${form}.json`), `${schemaText(form)}\n`)
@@ -55,7 +55,7 @@ export const generateMigration = (area: string, out: string, more: string[] = []
   return run(process.execPath, [bin('drizzle-kit'), 'generate', ...options], { timeout_ms: GENERATE_MS, cwd: ROOT })
 }
 
-/** Areas whose tables say something else than their migrations. */
+/** Areas whose tables differ from their migrations. */
 export const staleMigrations = (): Promise<string[]> =>
   withScratch(async (scratch) => {
     const stale = await Promise.all(

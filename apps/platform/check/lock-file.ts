@@ -21,8 +21,8 @@ const FILE = join(ROOT, 'package-lock.json')
 const read = (): Lock => JSON.parse(readFileSync(FILE, 'utf8')) as Lock
 
 /**
- * Packages with an exact version that a locked package takes on some platform and that the lock file does not name.
- * npm leaves them out when the registry at hand does not serve them, and then `npm ci` refuses the file everywhere.
+ * Exactly versioned packages that a locked package needs on some platform but the lock file does not name. npm leaves
+ * them out if the current registry does not serve them; then `npm ci` refuses the file everywhere.
  */
 const missing = ({ packages }: Lock): { at: string; by: Entry; version: string }[] =>
   Object.entries(packages).flatMap(([path, entry]) =>
@@ -31,7 +31,7 @@ const missing = ({ packages }: Lock): { at: string; by: Entry; version: string }
       .map(([name, version]) => ({ at: `node_modules/${name}`, by: entry, version })),
   )
 
-/** Node's own look-up: inside the package, then in each folder above it. */
+/** Node's resolution: inside the package, then in each folder above it. */
 const resolves = (packages: Lock['packages'], from: string, name: string): boolean => {
   for (let at = from; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
     if (packages[`${at}/node_modules/${name}`]) return true
@@ -43,7 +43,7 @@ const OS = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32', 'wa
 const CPU: Record<string, string> = { aarch64: 'arm64', armv7: 'arm', gnueabihf: 'arm', eabi: 'arm', musleabihf: 'arm' }
 const CPUS = ['arm64', 'x64', 'ia32', 'arm', 'ppc64', 'riscv64', 's390x']
 
-/** Names of packages say their platform; one that says none is left to npm, which takes it or leaves it. */
+/** Package names contain their platform; a package without one is left to npm, which decides whether to install it. */
 const platformOf = (path: string): Pick<Entry, 'os' | 'cpu' | 'libc'> => {
   const words = path.split(/[/-]/)
   const os = OS.find((word) => words.includes(word))
@@ -54,7 +54,7 @@ const platformOf = (path: string): Pick<Entry, 'os' | 'cpu' | 'libc'> => {
   return { ...(cpu && { cpu: [cpu] }), ...(libc && { libc: [libc] }), ...(os && { os: [os] }) }
 }
 
-/** Writes the missing packages of other platforms into the lock file and answers their names. */
+/** Writes the missing packages of other platforms into the lock file and returns their names. */
 export const completeLock = (): string[] => {
   const lock = read()
   const added = missing(lock).map(({ at, by, version }) => {
@@ -70,7 +70,7 @@ export const completeLock = (): string[] => {
 
 /**
  * Packages with an install script, and why they work although `.npmrc` runs none. `npm run check` fails if another one
- * is added: review it and write down the reason here.
+ * is added: review it and write the reason here.
  */
 const KNOWN_SCRIPTS: Record<string, string> = {
   '@bufbuild/buf': 'the binary is in a package of its own per platform; the script only checks it',
@@ -85,7 +85,7 @@ const KNOWN_SCRIPTS: Record<string, string> = {
   protobufjs: 'prints a note about versions',
 }
 
-/** What is wrong with the lock file: an unknown install script, a package without a checksum, or one left out. */
+/** The problems of the lock file: an unknown install script, a package without a checksum, or a missing package. */
 export const lockProblems = (): string[] => {
   const lock = read()
   const problems = missing(lock).map(({ at, version }) => `${at} ${version} is left out: run npm run lock`)
@@ -94,7 +94,7 @@ export const lockProblems = (): string[] => {
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
     if (entry.hasInstallScript && !KNOWN_SCRIPTS[name])
       problems.push(`${name} brings an install script that nobody has looked at (apps/platform/check/lock-file.ts)`)
-    // What another platform alone takes may be unknown here; its checksum comes when npm meets it there.
+    // Packages that only another platform needs may be unknown here; npm adds the checksum when it meets them there.
     if (!entry.integrity && !entry.optional) problems.push(`${name} has no checksum in package-lock.json`)
     if (entry.resolved && !entry.resolved.startsWith('https://')) problems.push(`${name} is not fetched by https`)
   }

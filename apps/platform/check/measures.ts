@@ -6,8 +6,8 @@ import { ROOT } from '../base/paths.ts'
 import { paint } from '../base/screen.ts'
 
 /**
- * `npm run check -- --measures`: how long our files and functions are, and how many lines of tests exist for a
- * line of the product. Generated code and migrations are left out. A function that is written inside another counts for itself.
+ * `npm run check -- --measures`: how long our files and functions are, and how many lines of tests exist per line of
+ * the product. Generated code and migrations are left out. A function inside another is counted separately.
  */
 type Measure = { name: string; found: number; limit: number; atLeast?: boolean; where?: string }
 type Piece = { lines: number; where: string }
@@ -19,7 +19,7 @@ const LONG_FUNCTION = 80
 
 const linesOf = (text: string): number => text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
 
-/** The value that a share of the pieces does not exceed. */
+/** The value that this share of the pieces does not exceed. */
 const quantile = (pieces: readonly Piece[], share: number): number =>
   pieces.map(({ lines }) => lines).sort((a, b) => a - b)[Math.floor(pieces.length * share)] ?? 0
 
@@ -41,7 +41,7 @@ const functionsOf = (file: string, text: string): Piece[] => {
   return found
 }
 
-/** What was measured, each beside its limit. */
+/** The measures, each with its limit. */
 export const measure = (): Measure[] => {
   const tracked = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).split('\n')
   const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
@@ -74,7 +74,7 @@ export const measure = (): Measure[] => {
   ]
 }
 
-/** Prints the measures as a table; a measure that misses its limit is red, and never fails the check. */
+/** Prints the measures as a table. A measure that misses its limit is red, but never fails the check. */
 export const printMeasures = (): void => {
   for (const { name, found, limit, atLeast = false, where = '' } of measure()) {
     const holds = atLeast ? found >= limit : found <= limit

@@ -1,5 +1,5 @@
 import { generateProto } from './generated.ts'
 
-/** `npm run proto`: the TypeScript of the protobuf messages, from apps/shared/contracts/auth.proto. */
+/** `npm run proto`: generates the TypeScript of the protobuf messages from apps/shared/contracts/auth.proto. */
 await generateProto()
 console.log('apps/shared/contracts/gen is up to date with auth.proto.')

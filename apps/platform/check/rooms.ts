@@ -4,18 +4,18 @@ import { dirname } from 'node:path'
 import { ROOT } from '../base/paths.ts'
 
 /**
- * Whether the tree is the one that test/rooms.cjs lists: no room that is not listed, none that is gone, and none with
- * more files than a reader takes in at a glance. Which room may import which is a rule of test/boundaries.cjs.
+ * Checks that the tree matches test/rooms.cjs: no unlisted room, no missing one, and none with more files than a reader
+ * can survey. Which room may import which is a rule of test/boundaries.cjs.
  */
 type Rooms = { ROOMS: Record<string, string[][]>; MOST_FILES: number }
 const { ROOMS, MOST_FILES } = createRequire(import.meta.url)('../../../test/rooms.cjs') as Rooms
 
 const SOURCE = /^(apps|workflows|activities|db)\/.*\.(ts|tsx|mjs)$/
 const GENERATED = /\/(gen|migrations)\//
-/** Folders below `apps` end here: apps/<app>/<room>; a group of contracts, words or executors is one level deeper. */
+/** The deepest folders below `apps`: apps/<app>/<room>; groups of contracts, words or executors are one level lower. */
 const DEEPEST = 4
 
-/** What is wrong with the tree, one line each. */
+/** The problems of the tree, one line each. */
 export const roomProblems = (files: readonly string[], { ROOMS, MOST_FILES }: Rooms): string[] => {
   const sources = files.filter((file) => SOURCE.test(file) && !GENERATED.test(file))
   const sizes = new Map<string, number>()

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { run } from '../servers/sources.ts'
 import { type Account, ApiError, type Patience, type Person, signIn, soon } from './client.ts'
 
-/** `hosts`: with how many the seed began, so that it continues with as many. */
+/** `hosts`: the number that the seed began with, so that it continues with the same. */
 type DemoFile = { users: Account[]; seeded: boolean; hosts?: number }
 
-/** The people of the demo: ada makes the others; no account has a password that anybody could know beforehand. */
+/** The people of the demo: ada creates the others. No account has a password that anyone could know beforehand. */
 const PEOPLE = [
   { username: 'olga', roles: ['operator'], group_key: 'weboperators' },
   { username: 'eva', roles: ['engineer', 'approver'], group_key: 'netops' },
@@ -20,7 +20,7 @@ const GROUPS = [
 
 const demoFile = (dir: string) => join(dir, 'demo.json')
 
-/** The accounts and how far the seed came, from `.signalbox/demo.json`. */
+/** The accounts and the progress of the seed, from `.signalbox/demo.json`. */
 export const readDemo = (dir: string): DemoFile | undefined =>
   existsSync(demoFile(dir)) ? (JSON.parse(readFileSync(demoFile(dir), 'utf8')) as DemoFile) : undefined
 
@@ -33,13 +33,13 @@ const UPPER = 'ABCDEFGHJKLMNPQRSTUVWXYZ'
 const DIGITS = '23456789'
 const pick = (letters: string): string => letters.charAt(randomInt(letters.length))
 
-/** Four groups of five without letters that look alike; each group holds one of every kind that the rules ask for. */
+/** Four groups of five without characters that look alike; each group has one of every kind that the rules require. */
 const newPassword = (): string =>
   Array.from({ length: 4 }, () => [LOWER, UPPER, DIGITS, LOWER + UPPER, LOWER + UPPER].map(pick).join('')).join('-')
 
 /**
- * Makes the demo accounts: ada by the same command as in production, the others by ada through the public API. The
- * passwords are written down before they are set, so that a run that was cut short resumes with them.
+ * Creates the demo accounts: ada with the same command as in production, the others by ada through the public API.
+ * Passwords are recorded before they are set, so that an interrupted run resumes with them.
  */
 export const ensureAccounts = async (gateway_url: string, dir: string, patience?: Patience): Promise<DemoFile> => {
   const demo = readDemo(dir) ?? {
@@ -60,7 +60,7 @@ export const ensureAccounts = async (gateway_url: string, dir: string, patience?
   return demo
 }
 
-/** Where the people come in, and how long they wait there. */
+/** The gateway at which people sign in, and how long they wait there. */
 type Door = { gateway_url: string; patience: Patience | undefined }
 
 const canSignIn = ({ gateway_url, patience }: Door, account: Account): Promise<Person | undefined> =>
@@ -124,7 +124,7 @@ const findUser = async (ada: Person, username: string): Promise<User> => {
   return found
 }
 
-/** A run that was cut short may have made it already. */
+/** An interrupted run may have created it already. */
 const unlessThere = <T>(make: () => Promise<T>): Promise<T | undefined> =>
   make().catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 409) return undefined

@@ -1,7 +1,7 @@
 import { ApiError, type Person } from './client.ts'
 import type { FleetClient } from './fleet.ts'
 
-/** The demo's places, hosts and services. Two regions with two datacenters each; hosts alternate between them. */
+/** The demo's places, hosts and services. Two regions have two datacenters each; hosts alternate between them. */
 export const REGIONS = ['eu1', 'us1'] as const
 export type Region = (typeof REGIONS)[number]
 export const START_RELEASE = '2.3.9'
@@ -21,7 +21,7 @@ export const hostNames = (region: Region, hosts: number): string[] =>
     (_, i) => `${region}-web-${String(i + 1).padStart(2, '0')}`,
   )
 
-/** A place of the topology as its registration. */
+/** The registration of a place of the topology. */
 export const placeOf = (
   level: 'region' | 'datacenter' | 'layer' | 'segment',
   resource_id: string,
@@ -30,7 +30,7 @@ export const placeOf = (
   name = resource_id,
 ) => ({ resource_id, type_key: `topology.${level}`, name, ...(parent_id && { parent_id }), desired_state })
 
-/** Registers a resource; an existing one (of an earlier, interrupted seed) is fine. */
+/** Registers a resource; accepts an existing one from an interrupted seed. */
 export const register = async (
   person: Person,
   resource: Record<string, unknown>,
@@ -115,7 +115,7 @@ const addServices = async (add: Add): Promise<void> => {
       desired_state: { role: 'web', min_healthy: 2 },
     })
   }
-  // It needs storage that no resource provides: the page of capabilities shows the gap.
+  // It needs storage that no resource provides, so the page of capabilities shows the gap.
   await add(
     {
       resource_id: 'eu1-orders',
@@ -131,7 +131,7 @@ const addServices = async (add: Add): Promise<void> => {
 
 const IMPORTED_AT_ONCE = 100
 
-/** What the hosts provide, as an import brings it: room for machines. */
+/** The capabilities of the hosts, as an import adds them: room for machines. */
 const offerRoom = async (admin: Person, region: Region, names: string[]): Promise<void> => {
   for (let from = 0; from < names.length; from += IMPORTED_AT_ONCE) {
     const items = names

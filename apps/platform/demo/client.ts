@@ -10,11 +10,11 @@ export const accountOf = (accounts: readonly Account[], username: string, remedy
   return account
 }
 
-/** A refusal of the API as an error that says what a person needs: category, code, detail, hint, request id. */
+/** A refusal of the API as an error with the parts that a person needs: category, code, detail, hint, request id. */
 export class ApiError extends Error {
   readonly status: number
   readonly body: Record<string, unknown>
-  /** What the refusal itself says of when to come back. */
+  /** When the refusal says to retry. */
   readonly retry_after_ms: number | undefined
   constructor(what: string, status: number, body: Record<string, unknown>, headers?: Headers) {
     super(
@@ -28,31 +28,31 @@ export class ApiError extends Error {
 
 export type Reply<T> = { status: number; headers: Headers; body: T }
 
-/** Names every command of the demo, so that a seed that was cut short resumes with the same keys. */
+/** Names every command of the demo, so that an interrupted seed resumes with the same keys. */
 const DEMO_NAMESPACE = '6f3c5b0e-7c1d-5e38-9d55-2b1c8a4f7e10'
 export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
 
-/** How long a person retries while a part is busy or away. */
+/** How long a person retries while a part is busy or unavailable. */
 export type Patience = { tries: number; ms: number }
 const PATIENCE: Patience = { tries: 8, ms: 60_000 }
 /** The patience of a caller that can only wait. */
 export const ENDLESS: Patience = { tries: Number.POSITIVE_INFINITY, ms: Number.POSITIVE_INFINITY }
 const PAUSE_MS = 1000
 
-/** A part that is busy or away for a moment, or a connection that broke: on a loaded machine the first requests meet that. */
+/** A briefly busy or unavailable part, or a broken connection, as the first requests on a loaded machine meet. */
 const isPassing = (error: unknown): boolean => {
   if (error instanceof ApiError) return error.body.retryable === true || error.status === 429
   const { name, message } = error as Error
   return name === 'TimeoutError' || (name === 'TypeError' && message === 'fetch failed')
 }
 
-/** As long as the refusal says, and a little more, so that many who were refused together do not come back together. */
+/** The delay that the refusal asks for, plus jitter, so that clients refused together do not return together. */
 const pauseAfter = (error: unknown): number => {
   const asked = error instanceof ApiError ? error.retry_after_ms : undefined
   return (asked ?? PAUSE_MS) * (1 + Math.random() / 4)
 }
 
-/** Repeats an act that may be repeated for as long as its refusals pass, each time when the refusal says. */
+/** Repeats a repeatable act while its refusals are temporary, after the delay that each names. */
 export const soon = async <T>(act: () => Promise<T>, patience: Patience = PATIENCE): Promise<T> => {
   const end = performance.now() + patience.ms
   for (;;) {
@@ -66,7 +66,7 @@ export const soon = async <T>(act: () => Promise<T>, patience: Patience = PATIEN
   }
 }
 
-/** One signed-in person at the public API: JSON tokens, refreshed when they end, commands repeated with their own key. */
+/** One signed-in person of the public API: JSON tokens, refreshed when they expire; repeats keep a command's key. */
 export const signIn = async (gateway_url: string, account: Account, patience: Patience = PATIENCE) => {
   let access_token = ''
   const login = async () => {
@@ -100,7 +100,7 @@ export const signIn = async (gateway_url: string, account: Account, patience: Pa
     return { status: reply.status, headers: reply.headers, body: parsed as T }
   }
 
-  /** Repeats what may be repeated: a busy or missing part, an ended token, a twin that is still running. */
+  /** Repeats a call after a busy or missing part, an expired token, or a duplicate that is still running. */
   const call = async <T>(
     method: string,
     path: string,
@@ -125,7 +125,7 @@ export const signIn = async (gateway_url: string, account: Account, patience: Pa
   return {
     username: account.username,
     get: <T>(path: string) => call<T>('GET', `/api${path}`).then((reply) => reply.body),
-    /** A command; `name` makes its key, so that the same step is never done twice. Without a name the key is new. */
+    /** Sends a command; `name` makes its key, so that the same step never runs twice. Without a name the key is new. */
     post: <T>(path: string, body: unknown, name?: string) =>
       call<T>('POST', `/api${path}`, body, { 'idempotency-key': name ? demoKey(name) : uuidv7() }),
     put: <T>(path: string, body: unknown, name?: string) =>
@@ -134,7 +134,7 @@ export const signIn = async (gateway_url: string, account: Account, patience: Pa
 }
 export type Person = Awaited<ReturnType<typeof signIn>>
 
-/** Reads until `done` says yes, or fails with the last reading. */
+/** Reads until `done` returns true; throws with the last reading otherwise. */
 export const waitUntil = async <T>(
   what: string,
   read: () => Promise<T>,

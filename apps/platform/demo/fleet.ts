@@ -1,4 +1,4 @@
-/** The control listener of the demo fleet: adds hosts and sets faults. */
+/** A client of the demo fleet's control listener: adds hosts and sets faults. */
 export const createFleetClient = (fleet_url: string) => {
   const send = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const reply = await fetch(`${fleet_url}${path}`, {

@@ -1,24 +1,25 @@
 import { containersOf, hostsIn, manifestsOf, portOf, releaseOf, selects } from '../../cli/import/manifest.ts'
 import { parseSource, SourceError } from '../../cli/import/source.ts'
 
-/** What a manifest says about one workload: its release (image tag) and the workloads it calls. */
+/** The manifest of one workload: its release (image tag) and the workloads it calls. */
 export type Workload = { name: string; image: string; release: string; depends_on: string[] }
 export type Manifest = {
   workloads: Workload[]
   services: { name: string; port: number | null; workloads: string[] }[]
-  /** Addresses that name no service of this file, and edges left out because they would close a circle. */
+  /** Addresses that name no service of this file, and edges left out because they would close a cycle. */
   notes: string[]
 }
 
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const LIMIT = 200
 
-/** Raised when a file is not what the demo can read; the message says what and where. */
+/** Thrown if the demo cannot read a file; the message says why and where. */
 export class ManifestError extends Error {}
 
 /**
- * Reads Deployments and Services. `*_ADDR` environment values (`host:port`, or a URL) name the services a Deployment
- * calls; the services' selectors lead to the workloads behind them. The result is sorted so that callees come first.
+ * Reads Deployments and Services. `*_ADDR` environment values (`host:port`, or a URL) name the services that a
+ * Deployment calls; the services' selectors lead to the workloads behind them. The result is sorted so that callees
+ * come first.
  */
 export const parseManifest = (text: string): Manifest => {
   const documents = readDocuments(text)

@@ -5,21 +5,21 @@ import { ENDLESS, type Person, waitUntil } from './client.ts'
 
 export type OperationView = Operation
 
-/** The newest operation with exactly this title, if there is one. */
+/** The newest operation with exactly this title, if one exists. */
 export const operationNamed = async (person: Person, title: string): Promise<OperationView | undefined> => {
   const query = new URLSearchParams({ q: title, page_size: '50' })
   const { items } = await person.get<{ items: OperationView[] }>(`/v1/operations?${query}`)
   return items.find((operation) => operation.title === title)
 }
 
-/** Intent, plan, start: what an operator does to make a change; returns the running operation with its plan. */
+/** Intent, plan and start, as an operator makes a change. Returns the running operation with its plan. */
 export const startOperation = async (
   operator: Person,
   name: string,
   intent: Record<string, unknown>,
 ): Promise<OperationView & { plan: PlanView }> => {
   const { body: created } = await operator.post<{ intent_id: string }>('/v1/intents', intent, `intent ${name}`)
-  // A plan of its own each time: one that an earlier try has made may be too old to start.
+  // Makes a new plan each time, because that of an earlier try may be too old to start.
   const { body: plan } = await operator.post<PlanView>(
     `/v1/intents/${created.intent_id}/plan-preview`,
     {},
@@ -47,7 +47,7 @@ const isWaiting = ({ status }: Gate): boolean => status === 'waiting'
 
 const OPEN = new Set(['armed', 'waiting'])
 
-/** Waits until a gate of the operation asks, and returns it; undefined once every gate is decided or the operation has ended. */
+/** Waits until a gate of the operation asks, and returns it; `undefined` once all are decided or the operation ends. */
 export const askingGate = async (person: Person, operation_id: string): Promise<Gate | undefined> => {
   const look = async () => {
     const operation = await readOperation(person, operation_id)
@@ -60,7 +60,7 @@ export const askingGate = async (person: Person, operation_id: string): Promise<
   return found.waiting && person.get<Gate>(`/v1/operations/${operation_id}/gates/${found.waiting.gate_id}`)
 }
 
-/** Approves exactly what was read: the digest goes with the vote. */
+/** Approves exactly what was read: the vote includes the digest. */
 export const approveGate = async (
   approver: Person,
   operation_id: string,
@@ -74,7 +74,7 @@ export const approveGate = async (
   )
 }
 
-/** Waits until this node has failed at least once, whether it is tried again or held; false when it succeeds at once. */
+/** Waits until this node has failed at least once, whether it is retried or held; false if it succeeds at once. */
 export const waitForFailure = async (person: Person, operation_id: string, node_id: string): Promise<boolean> => {
   const failed = ({ state, attempt }: { state: string; attempt: number }) =>
     attempt > 1 || state === 'backoff' || state === 'failed'
@@ -87,7 +87,7 @@ export const waitForFailure = async (person: Person, operation_id: string, node_
   return failed(node) && node.state !== 'succeeded'
 }
 
-/** Proposes what mends a host whose verify fails: a step that reinstalls it, before traffic comes back to it. */
+/** Proposes the fix for a host whose verification fails: a step that reinstalls it before it gets traffic again. */
 export const proposeReinstall = (operator: Person, operation_id: string, host: string) => {
   const node_id = `reinstall.${host}`
   const node = {

@@ -10,16 +10,16 @@ export type DemoProvider = {
   issuer: string
   client_id: string
   client_secret: string
-  /** A token that this provider's key signs. */
+  /** A token signed by this provider's key. */
   sign: (claims: JWTPayload, header?: { typ?: string }) => Promise<string>
   stop: () => Promise<void>
 }
 type Options = {
   port: number
   people: readonly DemoPerson[]
-  /** Changes what an ID token says; for tests. */
+  /** Changes the claims of an ID token; for tests. */
   amend?: (claims: JWTPayload) => JWTPayload
-  /** Signs ID tokens in its own way; for tests. */
+  /** Replaces how ID tokens are signed; for tests. */
   seal?: ((claims: JWTPayload) => Promise<string>) | undefined
 }
 type Grant = { person: DemoPerson; nonce: string; challenge: string; redirect_uri: string; auth_time: number }
@@ -30,8 +30,8 @@ const now = () => Math.floor(Date.now() / 1000)
 const escaped = (text: string) => text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`)
 
 /**
- * A small OpenID Connect provider on the loopback, without passwords: a page asks who you are. For `npm start -- --sso`
- * and the tests; it keeps its keys and codes in memory.
+ * A small OpenID Connect provider on the loopback, without passwords: a page asks who you are. It is for `npm start --
+ * --sso` and the tests, and keeps its keys and codes in memory.
  */
 export const startProvider = async ({
   port,

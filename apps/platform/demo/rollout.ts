@@ -24,7 +24,7 @@ export type Rollout = {
 
 /**
  * Rolls a release out over the hosts as people would: an operator previews and starts, the approver reads and approves
- * each gate, everyone watches the nodes. Prints each step. Returns the status the operation ended with.
+ * each gate, and everyone watches the nodes. Prints each step. Returns the final status of the operation.
  */
 export const rollOut = async (rollout: Rollout): Promise<string> => {
   const { operator, fleet, title, hosts, release, name, print } = rollout
@@ -77,7 +77,7 @@ const orderOf = (graph: OperationGraph): string[] => {
   return order
 }
 
-/** Every node's newest state, printed once when it changes to something worth a line. */
+/** Prints a node's newest state once, when it changes to one worth a line. */
 const printChanges = async (
   person: Person,
   operation_id: string,

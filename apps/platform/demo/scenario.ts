@@ -20,7 +20,7 @@ export type Scenario = {
   hosts: number
   accounts: Account[]
   progress: (text: string) => void
-  /** Hears what comes next. */
+  /** Called with the next step. */
   at?: (step: string) => void
 }
 
@@ -42,9 +42,9 @@ export const passGate = async (approver: Person, operation_id: string, comment: 
 
 /**
  * The demo of console.md 13: a catalog of hosts that really listen, and three operations. One waits at a gate after its
- * canary, one is finished with evidence, one runs until a host fails its health check. A patch would mend that host; a
- * person has to judge it. All of it goes through the public API with the demo accounts, so every log line, digest
- * and name is true. A repeat makes no change.
+ * canary, one has finished with evidence, and one runs until a host fails its health check. A patch would fix that
+ * host; a person must judge it. Everything goes through the public API with the demo accounts, so every log line,
+ * digest and name is real. A repeat makes no change.
  */
 export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, progress, at = () => {} }: Scenario) => {
   at('signing in')
@@ -72,7 +72,7 @@ export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, pro
   const rotated = await waitForEnd(eva, rotating.operation_id, ENDLESS.ms)
   progress(`"${rotated.title}" ${rotated.status}`)
 
-  // Not the canary, which is the first: what fails there keeps the gate from asking.
+  // Not the first host, which is the canary: if that failed, the gate would not ask.
   const broken = us1[Math.min(2, us1.length - 1)] as string
   const intent = release('us1', us1)
   at(`"${intent.title}"`)

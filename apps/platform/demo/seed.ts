@@ -9,12 +9,12 @@ import { ensureOperation, passGate, runScenario } from './scenario.ts'
 export type SeedContext = {
   run: Run
   signalbox_dir: string
-  /** How many hosts a seed that is new gets. */
+  /** How many hosts a new seed gets. */
   hosts: number
   log: (text: string) => void
 }
 
-/** A seed that stopped: its step, and how to resume it. */
+/** An interrupted seed: its step, and how to resume it. */
 export class SeedStopped extends Error {
   constructor(step: string, cause: unknown) {
     const error = cause as Error
@@ -24,9 +24,9 @@ export class SeedStopped extends Error {
 }
 
 /**
- * Seeds the demo of console.md 13 once: its people, then its catalog and operations, all through the public API. A seed
- * that was cut short resumes where it stopped, and one that meets a busy platform waits. Returns the accounts, and
- * whether they are new.
+ * Seeds the demo of console.md 13 once: its people, then its catalog and operations, all through the public API. An
+ * interrupted seed resumes where it stopped, and waits while the platform is busy. Returns the accounts and whether
+ * they are new.
  */
 export const seedDemo = async (context: SeedContext): Promise<{ users: Account[]; fresh: boolean }> => {
   const { run, signalbox_dir, log } = context

@@ -20,7 +20,7 @@ const people = async ({ gateway_url, accounts }: Story) => {
   return { admin, operator, approver }
 }
 
-/** Places the hosts of one story in a segment of their own. Returns the segment's id. */
+/** Creates a separate segment for the hosts of one story. Returns the segment's id. */
 const addPlace = async (admin: Person, name: string): Promise<string> => {
   await register(admin, placeOf('region', 'demo', { code: 'demo' }))
   await register(admin, placeOf('datacenter', 'demo-a', { code: 'demo-a' }, 'demo'))
@@ -62,7 +62,7 @@ const addHost = async (
 
 /**
  * `npm run demo -- --from <manifest>`: the Deployments of a Kubernetes manifest become hosts that really listen, and
- * its `*_ADDR` values become dependencies. The release that most of them name is rolled out in dependency order.
+ * their `*_ADDR` values become dependencies. The release that most of them name is rolled out in dependency order.
  */
 export const runManifestStory = async (story: Story, file: string): Promise<string> => {
   const { print } = story
@@ -131,7 +131,7 @@ const commonRelease = ({ workloads }: Manifest): string => {
   return [...counts].sort(([, a], [, b]) => b.length - a.length)[0]?.[0] ?? 'latest'
 }
 
-/** `npm run demo`: four hosts of their own get the next release, step by step, while you look at the console. */
+/** `npm run demo`: four extra hosts get the next release, step by step, while you look at the console. */
 export const runSmallStory = async (story: Story): Promise<string> => {
   const { admin, operator, approver } = await people(story)
   const fleet = createFleetClient(story.fleet_url)

@@ -1,7 +1,7 @@
 import { webcrypto } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import 'reflect-metadata' // tsyringe, below x509, asks for it
+import 'reflect-metadata' // needed by tsyringe, below x509
 import * as x509 from '@peculiar/x509'
 
 const EC = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
@@ -10,12 +10,12 @@ const APP_DAYS = 90
 const DAY_MS = 86_400_000
 
 type Pair = { cert: x509.X509Certificate; key: webcrypto.CryptoKey }
-/** The PEM files of an authority: our own, or the one that a person names. */
+/** The PEM files of an authority: our own, or one that a person names. */
 export type AuthorityFiles = { cert_file: string; key_file: string }
 
 /**
- * A certificate (RFC 5280) for each app and server, by its name and its host if that is known, for calling and for being
- * called. A certificate stays if it has these names and a third of its life left.
+ * Creates a certificate (RFC 5280) for each app and server, by its name and, if known, its host, for both client and
+ * server use. Keeps a certificate that has these names and a third of its life left.
  */
 export const ensureCertificates = async (
   dir: string,
@@ -78,7 +78,7 @@ const issue = async (files: AuthorityFiles, authority: Pair, names: readonly str
   await writePair(files, cert, keys.privateKey)
 }
 
-/** Clocks of hosts differ a little: it begins an hour ago. */
+/** It begins an hour ago, because the clocks of hosts differ a little. */
 const lifeOf = (days: number) => ({
   notBefore: new Date(Date.now() - 3_600_000),
   notAfter: new Date(Date.now() + days * DAY_MS),

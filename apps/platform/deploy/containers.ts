@@ -2,7 +2,7 @@ import { type AppContext, tablePorts } from '../run/apps.ts'
 import type { Keys } from '../run/keys.ts'
 import type { Servers } from '../servers/up.ts'
 
-/** How the apps of docker-compose.yml are wired: each listens on its port of the table and is reached by its name. */
+/** The wiring of the apps in docker-compose.yml: each listens on its port of the table and is reached by its name. */
 export const containerContext = (dir: string, keys: Keys, servers: Servers, roles: boolean): AppContext => ({
   dir,
   keys,

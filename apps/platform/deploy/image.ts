@@ -10,10 +10,11 @@ import { locate, onPath, run } from '../servers/sources.ts'
 import { billOfImage } from './sbom.ts'
 
 /**
- * `npm run image [-- --base debian] [--tag NAME] [--prove]`: the image of the commit at hand, by deploy/Dockerfile and
- * buildah. The time in it is that of the commit, so two builds of a commit have one digest. `--base debian` fetches no image: the base is made of
- * Debian's packages, for machines that reach no registry of images. `--prove` builds twice, compares the digests, and
- * runs a production installation from the files of the image. `dist/signalbox-image.cdx.json` is its bill of materials.
+ * `npm run image [-- --base debian] [--tag NAME] [--prove]`: builds the image of the current commit with
+ * deploy/Dockerfile and buildah. Times in it are those of the commit, so two builds of a commit have one digest.
+ * `--base debian` fetches no image: the base is made of Debian's packages, for machines that cannot reach an image
+ * registry. `--prove` builds twice, compares the digests, and runs a production installation from the files of the
+ * image. `dist/signalbox-image.cdx.json` is its bill of materials.
  */
 const DOCKERFILE = 'apps/platform/deploy/Dockerfile'
 const BILL = 'dist/signalbox-image.cdx.json'
@@ -30,13 +31,13 @@ const { values } = parseArgs({
   },
 })
 
-/** Works without a daemon, and without the rights that a container of its own asks for. */
+/** Works without a daemon, and without the rights that a separate container needs. */
 const STORAGE = { STORAGE_DRIVER: process.env.STORAGE_DRIVER ?? 'vfs', BUILDAH_ISOLATION: 'chroot' }
 const programOf = (name: string, version: string) =>
   locate(name, [onPath([name], version), systemPackage({ apt: name }, [name])], `install ${name}.`, screen)
 const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
 
-/** An image of one more layer. */
+/** Adds one layer to an image. */
 const layer = async (buildah: (...args: string[]) => Promise<string>, from: string, tree: string, name: string) => {
   const container = await buildah('from', from)
   await buildah('add', '--quiet', container, tree, '/')
@@ -45,7 +46,7 @@ const layer = async (buildah: (...args: string[]) => Promise<string>, from: stri
 }
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt'
 
-/** The base from Debian's packages; for the stages that build, with this Node and this machine's npm and authorities. */
+/** Makes the base from Debian's packages; build stages also get this Node and this machine's npm and authorities. */
 const makeBases = async (buildah: (...args: string[]) => Promise<string>, scratch: string): Promise<string[]> => {
   const tar = join(scratch, 'debian.tar')
   const mmdebstrap = await programOf('mmdebstrap', '1.3.0')
@@ -75,7 +76,7 @@ const build = async (scratch: string) => {
   const bases = values.base === 'debian' ? await makeBases(buildah, scratch) : []
   if (values.base && bases.length === 0) bases.push('--build-arg', `BASE=${values.base}`)
   const revision = git('rev-parse', '--short=12', 'HEAD')
-  if (git('status', '--porcelain')) screen.line('image', 'what is not committed is not in it', 'yellow')
+  if (git('status', '--porcelain')) screen.line('image', 'uncommitted changes are left out', 'yellow')
   const tree = join(scratch, 'tree')
   mkdirSync(tree)
   execFileSync('sh', ['-c', `git archive HEAD | tar -x -C ${tree}`], { cwd: ROOT })

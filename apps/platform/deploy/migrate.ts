@@ -5,8 +5,8 @@ import { prepareDatabase } from '../base/database.ts'
 import { passwordsIn } from './production.ts'
 
 /**
- * `npm run migrate -- --config DIR --owner-url URL`: makes the database of a production installation, brings its tables
- * up to date, and gives each app's role the rights on its own schema. May run again at any time.
+ * `npm run migrate -- --config DIR --owner-url URL`: creates the database of a production installation, brings its
+ * tables up to date, and gives each app's role the rights on its own schema. May run again at any time.
  */
 const { values } = parseArgs({
   options: {

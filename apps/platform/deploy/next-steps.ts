@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { SEARCH_ATTRIBUTES } from '../servers/temporal.ts'
 
-/** What a person does with the files of an installation, and the settings of the servers. */
+/** The steps that a person takes with the files of an installation, and the settings of the servers. */
 export const DATABASE = 'signalbox'
 type Asked = { at: string; postgres: string; temporal: string; namespace: string }
 
@@ -12,7 +12,7 @@ export const withAccount = (url: string, user: string, password: string): string
   return made.href
 }
 
-/** The settings without which the servers serve plain text or lose data (reliability.md 4.11), to be included. */
+/** The settings without which the servers use plain text or lose data (reliability.md 4.11), as files to include. */
 export const serverFiles = (at: string): Record<string, string> => ({
   'postgres/postgresql.conf': `ssl = on
 ssl_cert_file = '${at}/tls/postgres.pem'

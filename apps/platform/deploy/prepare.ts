@@ -8,8 +8,8 @@ import { startServers } from '../servers/up.ts'
 import { containerContext } from './containers.ts'
 
 /**
- * The first container of docker-compose.yml: makes the development keys, brings the database up to date and writes each
- * app's environment, then ends. The servers are those that the environment names; apps reach one another by name.
+ * The first container of docker-compose.yml: creates the development keys, brings the database up to date, writes each
+ * app's environment, and ends. The environment names the servers; apps reach one another by name.
  */
 const dir = process.env.SIGNALBOX_DIR ?? '/data'
 const keys = ensureKeys(dir)

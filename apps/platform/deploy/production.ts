@@ -13,16 +13,16 @@ import { DATABASE, nextSteps, serverFiles, withAccount } from './next-steps.ts'
 import { EVERY_APP, SCHEMAS } from './reference.ts'
 import { kubernetesSecrets } from './secrets.ts'
 
-/** What the files are made for. URLs of servers carry no account: each app gets its own. */
+/** The parameters of the files. URLs of servers contain no account, because each app gets its own. */
 export type Production = {
   out: string
   /** Where the folder will be on the hosts. */
   at: string
-  /** Where apps keep files of their own, on a volume. */
+  /** Where apps keep their own files, on a volume. */
   data: string
-  /** The address that people open. */
+  /** The address that people open in the browser. */
   origin: string
-  /** Where an app is reached by the others; `{app}` is its name. */
+  /** The host name of an app for the others; `{app}` is its name. */
   hosts: string
   listen: string
   postgres: string
@@ -33,17 +33,17 @@ export type Production = {
   /** A new one; undefined keeps the one that the folder has. */
   temporal_api_key?: string | undefined
   authority: AuthorityFiles | undefined
-  /** Whether to write Secrets for the chart too. */
+  /** Whether to write Secrets for the chart as well. */
   kubernetes: boolean
 }
 
 export const SERVERS = ['postgres', 'redis', 'nats', 'temporal'] as const
-/** Where a server is; undefined if only a person knows. */
+/** The host of a server; `undefined` if only a person knows it. */
 const hostOf = (address: string): string | undefined => {
   const { hostname } = new URL(address)
   return hostname === TO_FILL ? undefined : hostname
 }
-/** What only a person knows. */
+/** A value that only a person knows. */
 export const TO_FILL = 'TO_FILL'
 const API_KEY = 'keys/temporal.key'
 /** The demo fleet has no place in production. */
@@ -51,9 +51,9 @@ export const PRODUCTION_APPS = APPS.filter(({ name }) => name !== 'fleet')
 
 /**
  * Writes the configuration of a production installation below `out`: an environment file for each app, keys,
- * certificates, the accounts of the servers and the steps that are left. All files have mode 0600. What exists stays, and
- * so does what a person changed in the environment files: a second run adds what is missing. Answers the settings that
- * would be otherwise now, by app.
+ * certificates, the accounts of the servers and the remaining steps. All files have mode 0600. Existing files stay, and
+ * so do a person's changes in the environment files: a second run only adds what is missing. Returns, by app, the
+ * settings that would have a different value now.
  */
 export const writeProduction = async (asked: Production): Promise<string[]> => {
   const { out, hosts } = asked
@@ -63,7 +63,7 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
     new Map([
       ...PRODUCTION_APPS.map(({ name }): [string, string] => [name, hosts.replaceAll('{app}', name)]),
       ...SERVERS.map((name): [string, string | undefined] => [name, hostOf(asked[name])]),
-      // Which reads /metrics of every app.
+      // Reads /metrics of every app.
       ['prometheus', undefined],
     ]),
     asked.authority,
@@ -95,7 +95,7 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   return kept
 }
 
-/** Lines are added, and those that still say TO_FILL are filled. Answers the names of those that stay and differ. */
+/** Adds lines and fills those that still say TO_FILL. Returns the names of lines that were kept but differ. */
 const writeEnv = (file: string, lines: readonly Line[]): string[] => {
   const before = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
   const given = new Map(lines.map(({ name, value }) => [name, `${name}=${quoted(value)}`]))
@@ -111,7 +111,7 @@ const write = (file: string, text: string): void => {
   writeFileSync(file, text, { mode: 0o600 })
 }
 
-/** A Postgres URL that believes only a server with its name and a certificate of our authority, unless it says another. */
+/** A Postgres URL that trusts only a server with its name and our authority's certificate, unless it says otherwise. */
 const verified = (url: string, out: string): string => {
   const made = new URL(url)
   if (!made.searchParams.has('sslmode')) made.searchParams.set('sslmode', 'verify-full')
@@ -120,7 +120,7 @@ const verified = (url: string, out: string): string => {
   return decodeURIComponent(made.href)
 }
 
-/** The wiring of `npm start`, with other addresses. */
+/** The wiring of `npm start`, with different addresses. */
 const contextOf = (asked: Production, keys: Keys): AppContext => {
   const { users } = keys.servers
   const account = (url: string) => (app?: string) => (app ? withAccount(url, app, users[app] ?? '') : url)
@@ -157,7 +157,7 @@ const ownOf = ({ name: app, uses }: App, { origin, out }: Production): Record<st
   AUTH__TOKENS__ISSUER: origin,
   GATEWAY__CONSOLE__ENVIRONMENT: new URL(origin).hostname,
   GATEWAY__CONSOLE__TIER: 'prod',
-  // That of the image, or what `npm run console` has built.
+  // The console of the image, or the one that `npm run console` has built.
   GATEWAY__CONSOLE__DIR: '/signalbox/console',
   AUTH__TLS__CERT_FILE: join(out, 'tls', `${app}.pem`),
   AUTH__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),
@@ -175,7 +175,7 @@ const payloadFile = ({ payload_keys }: Keys): string => {
 
 type Line = { name: string; value: string; means: string; secret: boolean }
 
-/** The settings that this app reads and that are set or must be. */
+/** The settings that this app reads and that are set or required. */
 const linesFor = ({ name: app }: App, values: Record<string, string>, { out, at }: Production): Line[] => {
   const { properties, required = [] } = SCHEMAS[app as keyof typeof SCHEMAS] as Schema
   const read = Object.entries({ ...properties, ...EVERY_APP }).flatMap(([name, setting]): Line[] => {
@@ -190,10 +190,10 @@ const linesFor = ({ name: app }: App, values: Record<string, string>, { out, at 
 type Schema = { properties: Record<string, Setting>; required?: readonly string[] }
 
 const hasPassword = (value: string): boolean => /^[a-z]+:\/\/[^/]*@/.test(value)
-/** As systemd, Docker Compose and `node --env-file` read it. */
+/** Quotes a value as systemd, Docker Compose and `node --env-file` read it. */
 const quoted = (value: string): string => (/^[\w./:@-]+$/.test(value) ? value : `'${value}'`)
 
-/** Accounts of the database, by app: those of the files that `writeProduction` made. */
+/** The passwords of the database accounts by app, from the files of `writeProduction`. */
 export const passwordsIn = (dir: string): ((app: string) => string) => {
   const kept = JSON.parse(readFileSync(join(dir, 'keys/secrets.json'), 'utf8')) as { servers: ServerSecrets }
   return (app) => {

@@ -17,7 +17,7 @@ import { schema as token } from '../../token/config.ts'
 import { schema as worker } from '../../worker/config.ts'
 import { ROOT } from '../base/paths.ts'
 
-/** The reference of all settings, generated from the schemas by which the apps read them. */
+/** The reference of all settings, generated from the schemas with which the apps read them. */
 const FILE = 'apps/platform/deploy/SETTINGS.md'
 export const SCHEMAS = { gateway, session, identity, credential, token, catalog, operations, worker, relay, fleet }
 export const EVERY_APP = {
@@ -42,7 +42,7 @@ const rowsOf = (): Row[] => {
 }
 
 const cell = (text: string) => text.replaceAll('|', '\\|')
-/** What depends on the machine that generates the reference is said in words. */
+/** Describes in words the defaults that depend on the generating machine. */
 const COMPUTED: Record<string, string> = {
   CREDENTIAL__HASH__CONCURRENCY: 'the number of cores, at least 2 and at most 10',
   GATEWAY__LOGIN__AT_ONCE: '12 for each core, at least 16',
@@ -55,7 +55,7 @@ const defaultOf = (name: string, setting: Setting): string => {
   return production ? `${text}; production must set it` : text
 }
 
-/** The words of a start's refusal, without the word that only a refusal needs. */
+/** The text of a startup refusal, without the word that only a refusal needs. */
 const wordsOf = (setting: Setting): string => {
   const text = allowed(setting).replace(/^Allowed: /, '')
   return text.charAt(0).toUpperCase() + text.slice(1)

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../base/paths.ts'
 
-/** A package that is shipped, as it names itself. */
+/** A shipped package, as it names itself. */
 export type Shipped = { name: string; version: string; license?: string }
 type License = { license?: { id?: string; name?: string }; expression?: string }
 type Component = { 'bom-ref': string; type: string; name: string; version: string; licenses?: License[] }
@@ -15,10 +15,10 @@ type Bill = {
   dependencies: { ref: string; dependsOn: string[] }[]
 }
 
-/** Licenses under which we may pass a package on. One that is not here wants a person's look first. */
+/** Licenses under which we may redistribute a package. A person must review any other license first. */
 const LICENSES =
   /^(MIT|ISC|0BSD|Unlicense|Apache-2\.0|BSD-[23]-Clause|BlueOak-1\.0\.0|CC-BY-4\.0|CC0-1\.0|EPL-2\.0|MPL[- ]2\.0|MIT-0)$/
-/** Packages that say their license in a file alone. */
+/** Packages that state their license only in a file. */
 const IN_A_FILE: Record<string, string> = { unionfs: 'Unlicense' }
 const wordsOf = ({ licenses = [] }: Component): string =>
   licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name).join(' AND ')
@@ -29,8 +29,9 @@ const isFree = (words: string): boolean =>
     .some((one) => one.split(' AND ').every((license) => LICENSES.test(license)))
 
 /**
- * The bill of materials of shipped packages, in CycloneDX, as npm makes it of the lock file: with checksums and licenses.
- * Two of one commit are equal. Throws if a package is not in the lock file, or its license is not known to be free.
+ * The bill of materials of shipped packages, in CycloneDX, as npm makes it from the lock file: with checksums and
+ * licenses. Two bills of one commit are equal. Throws if a package is not in the lock file, or its license is not known
+ * to be free.
  */
 export const billOf = (what: string, shipped: Shipped[], ...others: Component[]): string => {
   const npm = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--include', 'dev']
@@ -61,7 +62,7 @@ export const billOf = (what: string, shipped: Shipped[], ...others: Component[])
   return `${JSON.stringify(bill, null, 2)}\n`
 }
 
-/** The bill of an image, by its files: its packages, those within the console's scripts, and Node. */
+/** The bill of an image, from its files: its packages, those within the console's scripts, and Node. */
 export const billOfImage = (root: string): string => {
   const node = { type: 'application', name: 'node', version: process.versions.node }
   const ref = `pkg:generic/node@${node.version}`
@@ -72,11 +73,11 @@ export const billOfImage = (root: string): string => {
   })
 }
 
-/** As Vite lists what it put into a bundle. */
+/** A package in Vite's list of a bundle's contents. */
 export type Bundled = { name: string; version: string; identifier: string }
 const asShipped = ({ name, version, identifier }: Bundled): Shipped => ({ name, version, license: identifier })
 
-/** Each package in a folder of packages, and in theirs. */
+/** Each package in a folder of packages, including nested ones. */
 export const packagesBelow = (folder: string): Shipped[] => {
   if (!existsSync(folder)) return []
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {

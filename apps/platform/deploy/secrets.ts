@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import { stringify } from 'yaml'
 import { withAccount } from './next-steps.ts'
 
-/** Where a pod finds its files. A Secret has no folders, so their names have a dot for each slash. */
+/** Where a pod finds its files. A Secret has no folders, so the names use a dot for each slash. */
 export const MOUNTED = '/etc/signalbox'
 /** Where the worker finds the Secret with the credentials of its executors. */
 const EXECUTORS = '/run/signalbox/executors'
@@ -17,8 +17,8 @@ const secret = (name: string, stringData: Record<string, string>) => ({
 })
 
 /**
- * The Secrets that the chart takes, from the folder that the set-up wrote for `MOUNTED`. An app gets its own settings and
- * the files that they name; the migration gets the accounts of the database alone, and a place for the owner's.
+ * The Secrets that the chart takes, from the folder that the setup wrote for `MOUNTED`. An app gets its own settings
+ * and the files that they name. The migration gets only the accounts of the database, and a place for the owner's.
  */
 export const kubernetesSecrets = (out: string, apps: readonly string[], postgres: string): string => {
   const text = (file: string) => readFileSync(join(out, file), 'utf8')

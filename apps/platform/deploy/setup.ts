@@ -5,8 +5,8 @@ import { type Production, TO_FILL, writeProduction } from './production.ts'
 import { MOUNTED } from './secrets.ts'
 
 /**
- * `npm run setup -- production --out DIR --origin URL`: writes all that a production installation needs before its first
- * start. Works offline; a second run changes no byte and adds what is missing.
+ * `npm run setup -- production --out DIR --origin URL`: writes everything that a production installation needs before
+ * its first start. Works offline; a second run changes no byte and adds what is missing.
  */
 const USAGE = `usage: npm run setup -- production --out DIR --origin https://signalbox.example.com [options]
 
@@ -58,7 +58,7 @@ const read = () => {
 const { positionals, values } = read()
 const { out, origin = '', ca, at, format, hosts, 'temporal-api-key': api_key_file, ...rest } = values
 const kubernetes = format === 'kubernetes'
-if (positionals.join(' ') !== 'production') refuse('What to set up is missing: production.')
+if (positionals.join(' ') !== 'production') refuse('The target of the set-up is missing: production.')
 if (!out) refuse('--out is missing: the folder to write.')
 if (!/^https:\/\/[^/]+$/.test(origin))
   refuse('--origin must be an https origin, such as https://signalbox.example.com.')

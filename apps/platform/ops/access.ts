@@ -13,26 +13,26 @@ import { signalboxDir } from '../base/paths.ts'
 import { loadAppEnv } from '../run/app-env.ts'
 import { APP_NAMES } from '../run/apps.ts'
 
-/** Something that a person can mend by reading it: printed as one line. */
+/** A problem that a person can fix from its message, which is printed as one line. */
 export class OpsError extends Error {}
 
-/** The settings of an app in the folder that the set-up of production wrote; undefined if it has none of that app. */
+/** The settings of an app in the folder that the production setup wrote; `undefined` if it has none for that app. */
 export const productionEnv = (dir: string, app: string): Record<string, string> | undefined => {
   const files = ['env', 'secret.env'].map((kind) => join(dir, `env/${app}.${kind}`)).filter(existsSync)
   const text = files.map((file) => readFileSync(file, 'utf8')).join('\n')
   return files.length > 0 ? (parseEnv(text) as Record<string, string>) : undefined
 }
 
-/** Works with the settings of that folder; the environment is above them. */
+/** Uses the settings of that folder; the environment takes precedence. */
 export const takeProduction = (dir: string): void => {
   const found = APP_NAMES.flatMap((app) => Object.entries(productionEnv(dir, app) ?? {}))
   if (found.length === 0) throw new OpsError(`${dir} has no settings. Name the folder of the set-up with --env.`)
   for (const [name, value] of found) process.env[name] ??= value
-  // The internal listeners of apps ask for a certificate; any of ours will do.
+  // The internal listeners of apps require a certificate; any of ours will do.
   mtlsOfProcess()
 }
 
-/** A setting of an app: from the environment, or as the running platform of this folder wrote it down. */
+/** A setting of an app: from the environment, or as recorded by the running platform of this folder. */
 export const settingOf = (app: string, name: string): string => {
   const variable = `${app.toUpperCase()}__${name}`
   if (!process.env[variable]) loadAppEnv(signalboxDir(), app)
@@ -43,7 +43,7 @@ export const settingOf = (app: string, name: string): string => {
 
 export const LONG_MS = 60_000
 
-/** Works on the database as an app does: with its own role and rights. */
+/** Works on the database as an app does, with that app's role and rights. */
 export const withDb = async <T>(app: string, work: (db: Db) => Promise<T>): Promise<T> => {
   const { db, close } = createDb(settingOf(app, 'DATABASE__URL'), { app: 'ops', max: 4, statement_timeout_ms: LONG_MS })
   try {
@@ -61,7 +61,7 @@ const isAway = (error: unknown): boolean => {
   return code === 'ECONNREFUSED' || code === '57P03' || (cause !== undefined && isAway(cause))
 }
 
-/** Signs the calls that are made in the name of an app. */
+/** Signs calls in the name of an app. */
 export const signerOf = (app: string): ServiceSigner =>
   createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
 
@@ -75,7 +75,7 @@ export const projectionOf = (
   return createCatalogProjection({ db, catalog, log, createIntent })
 }
 
-/** What catalog asks operations with. */
+/** The dependencies with which the catalog calls operations. */
 export const indexDeps = (db: Db) => ({
   db,
   config: { operations_url: settingOf('catalog', 'OPERATIONS__URL') },

@@ -5,7 +5,7 @@ import { readStream } from '../../shared/events/read.ts'
 import { readKeyFile } from '../../shared/service/keys.ts'
 import { settingOf } from './access.ts'
 
-/** Anchors of one place, and its entries without the signature of the relay. */
+/** Anchors of one place, and its entries that lack the relay's signature. */
 export type Anchors = { place: string; lines: string[]; anchors: Anchor[]; forged?: string }
 
 const read = (place: string, lines: string[], nameOf: (n: number) => string): Anchors => {
@@ -26,7 +26,7 @@ export const anchorsOfFile = (): Anchors => {
   return read(file, text === '' ? [] : text.split('\n'), (n) => `${file}, line ${n}`)
 }
 
-/** Their copies in stream AUDIT, which no one but the relay may publish to. Throws when NATS does not answer. */
+/** Copies of the anchors in stream AUDIT, to which only the relay may publish. Throws if NATS does not answer. */
 export const anchorsOfStream = async (): Promise<Anchors> => {
   const nc = await connectNats(settingOf('relay', 'NATS__URL'), 'ops')
   try {

@@ -12,12 +12,12 @@ import { deriveKey } from '../../shared/data/digest.ts'
 import { indexDeps, OpsError, operator, printTable, projectionOf, settingOf, withDb } from './access.ts'
 
 /**
- * Events that nobody can get past: set aside by a consumer, or parked by the relay because NATS refuses them. And messages
- * to people that were given up.
+ * Events that block their successors: set aside by a consumer, or parked by the relay because NATS refuses them. Also
+ * messages to people that were given up.
  */
 type Letter = { app: string; place: string; event_id: string; about: string; at: string; error: string }
 
-/** How a consumer resumes an aggregate that was released. */
+/** How a consumer resumes a released aggregate. */
 type Consumer = {
   tables: InboxTables
   audit: AuditTable
@@ -64,7 +64,7 @@ const listAll = async (): Promise<Letter[]> => {
       app: 'operations',
       place: MESSAGE,
       event_id: delivery_id,
-      about: `${purpose} for ${owner} by ${kind ? `${kind} ${shown}` : 'a destination that is gone'}`,
+      about: `${purpose} for ${owner} by ${kind ? `${kind} ${shown}` : 'a deleted destination'}`,
       at: String(ended_at),
       error: String(last_error),
     })
@@ -97,7 +97,7 @@ const find = async (event_id: string | undefined): Promise<Letter> => {
   return found
 }
 
-/** Lets a consumer's aggregate resume, and says how far it came. */
+/** Lets a consumer's aggregate resume, and reports how far it got. */
 const release = (app: string, event_id: string, drop?: { reason: string }): ReturnType<Consumer['follow']> =>
   withDb(app, async (db) => {
     const { tables, audit, follow } = CONSUMERS[app] as Consumer
@@ -118,7 +118,7 @@ const release = (app: string, event_id: string, drop?: { reason: string }): Retu
 
 const auditKeyOf = (app: string) => deriveKey(secretKeysOf(JSON.parse(settingOf(app, 'SECRET__KEYS')))[0], 'audit')
 
-/** A message is sent again, or listed no longer. One transaction; of two people one decides. */
+/** Sends a message again, or drops it from the list. It is one transaction, so of two people only one decides. */
 const settleMessage = (delivery_id: string, state: 'queued' | 'obsolete', reason: string | null): Promise<number> =>
   withDb('operations', (db) =>
     db.transaction(async (tx) => {
@@ -156,7 +156,7 @@ const requeue = async (event_id: string | undefined): Promise<number> => {
 }
 
 const drop = async (event_id: string | undefined, reason: string | undefined): Promise<number> => {
-  if (!reason?.trim()) throw new OpsError('Dropping an event needs --reason "…": it stands in the audit log.')
+  if (!reason?.trim()) throw new OpsError('Dropping an event needs --reason "…": it is written to the audit log.')
   const { app, place } = await find(event_id)
   if (place === MESSAGE) return settleMessage(String(event_id), 'obsolete', reason)
   if (place.endsWith('not published')) {
@@ -172,7 +172,7 @@ const drop = async (event_id: string | undefined, reason: string | undefined): P
   }
   const outcome = await release(app, String(event_id), { reason })
   console.log(
-    `${event_id}: dropped${outcome === 'followed' ? ', and what came after it is applied.' : '; an event after it is set aside now.'}`,
+    `${event_id}: dropped${outcome === 'followed' ? ', and the events after it are applied.' : '; an event after it is set aside now.'}`,
   )
   return outcome === 'followed' ? 0 : 3
 }

@@ -12,8 +12,8 @@ const FIRST = '00000000-0000-0000-0000-000000000000'
 
 /**
  * `rebuild operations [--apply]`: folds the events of every operation and compares the read models with them. With
- * --apply timeline rows that are missing or otherwise are written again from the outbox. What else differs is a row of
- * record that was edited by hand: it is told and never guessed at. Exits 3 when something differs.
+ * --apply, timeline rows that are missing or differ are written again from the outbox. Any other difference is a row of
+ * record that was edited by hand: it is reported, but never guessed at. Exits 3 if anything differs.
  */
 export const rebuildOperations = (apply: boolean): Promise<number> => {
   return withDb('operations', async (db) => {
@@ -22,7 +22,7 @@ export const rebuildOperations = (apply: boolean): Promise<number> => {
     for (let ids = await listOperationIds(db, FIRST, PAGE); ids.length > 0; ) {
       for (const id of ids) {
         if (apply) await db.transaction((tx) => repairTimeline(tx, id))
-        // One moment for all of it: commands continue meanwhile.
+        // One snapshot for all of it, because commands continue meanwhile.
         const snapshot = { isolationLevel: 'repeatable read', accessMode: 'read only' } as const
         found.push(...(await db.transaction((tx) => findDifferences(tx, id), snapshot)))
         count += 1
@@ -34,7 +34,7 @@ export const rebuildOperations = (apply: boolean): Promise<number> => {
     if (found.length > SHOWN) console.log(`… and ${found.length - SHOWN} more`)
     if (found.length === 0) console.log(`The read models of ${count} operations are what their events say.`)
     else if (!apply)
-      console.log('With --apply the timeline is written again from the outbox; all else is for a person.')
+      console.log('With --apply the timeline is rewritten from the outbox; other differences need a person.')
     return found.length === 0 ? 0 : 3
   })
 }

@@ -11,7 +11,7 @@ import { signalboxDir } from '../base/paths.ts'
 import { readIfThere } from '../base/record.ts'
 import { LONG_MS, OpsError, printTable, projectionOf, settingOf } from './access.ts'
 
-/** The tables of the projection: what of a row must be equal, and which rows count. */
+/** The tables of the projection: which columns of a row must be equal, and which rows count. */
 type Projected = { name: string; key: string; columns: string[]; where?: string; keeps_more?: true; on_copy?: string }
 const TABLES: Projected[] = [
   {
@@ -30,7 +30,7 @@ const TABLES: Projected[] = [
     where: 'open',
   },
   { name: 'catalog_health', key: 'resource_id', columns: ['status'] },
-  // A type that the catalog no longer has stays: resources of it may still be there.
+  // A type that the catalog no longer has stays, because resources of it may still exist.
   { name: 'catalog_types', key: 'type_key', columns: ['version', 'document'], keeps_more: true },
   { name: 'catalog_relationship_types', key: 'type_key', columns: ['inverse_key'], keeps_more: true },
 ]
@@ -66,7 +66,7 @@ const compare = async (live: pg.Client, rebuilt: pg.Pool): Promise<Compared[]> =
 
 const TRIES = 6
 const PAUSE_MS = 500
-/** Both sides follow the catalog while they are compared: only what stays different is a difference. */
+/** Both sides follow the catalog during the comparison, so only lasting differences count. */
 const settled = async (live: pg.Client, rebuilt: pg.Pool, projection: CatalogProjection): Promise<Compared[]> => {
   for (let n = 1; ; n++) {
     await projection.catchUp()
@@ -76,7 +76,7 @@ const settled = async (live: pg.Client, rebuilt: pg.Pool, projection: CatalogPro
   }
 }
 
-/** Puts the rebuilt rows in the place of those that differ, while the projection's writers wait; readers continue. */
+/** Replaces the rows that differ with the rebuilt ones, while the projection's writers wait; readers continue. */
 const replace = async (live: pg.Client, rebuilt: pg.Pool, projection: CatalogProjection): Promise<Compared[]> => {
   await live.query('begin')
   await live.query(
@@ -117,11 +117,11 @@ const copy = async (live: pg.Client, rebuilt: pg.Pool, name: string, where: stri
     )
 }
 
-/** An account that may create the database in which the projection is built beside the one that is read. */
+/** An account that may create the database in which the projection is rebuilt beside the current one. */
 const adminUrl = (): string => {
   const url = process.env.DATABASE_URL ?? readIfThere<{ postgres: string }>(join(signalboxDir(), 'run.json'))?.postgres
   if (url) return url
-  throw new OpsError('The platform does not run; elsewhere set DATABASE_URL to an account that may create databases.')
+  throw new OpsError('The platform is not running; set DATABASE_URL to an account that may create databases.')
 }
 
 const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
@@ -139,9 +139,9 @@ const print = (found: Compared[]) => {
 }
 
 /**
- * `rebuild catalog [--apply]`: rebuilds operations' projection of the catalog in a database of its own, with the code
- * that follows the catalog every day. Compares it with the current one. --apply replaces the differences in one
- * transaction, and only if both are equal after it. Exits 3 if they differ.
+ * `rebuild catalog [--apply]`: rebuilds operations' projection of the catalog in a separate database, with the code
+ * that follows the catalog in normal operation. Compares it with the current one. --apply replaces the differences in
+ * one transaction, and only if both are equal afterwards. Exits 3 if they differ.
  */
 export const rebuild = async (name: string | undefined, apply: boolean): Promise<number> => {
   if (name !== 'catalog')

@@ -17,14 +17,14 @@ type Open = Record<string, unknown> & {
   sent_seq: number
   record_seq: number
 }
-/** What is not the same here and there; `runs`: the engine carries a workflow of it. */
+/** A difference between row and engine; `runs`: the engine has a running workflow for it. */
 type Difference = { operation_id: string; title: string; status: string; found: string; runs: boolean; row: boolean }
 
 /**
- * `reconcile [--apply]`: compares the open operations with the workflows that the engine runs, both ways, as after a
- * restore of Postgres or Temporal: rows whose workflow is gone, workflows without a row, and workflows that know more
- * than their row. With --apply what the engine still runs of them is saved and terminated, and operations pauses the rows
- * as engine_lost. Exits 3 when there is a difference.
+ * `reconcile [--apply]`: compares the open operations with the workflows that the engine runs, in both directions, as
+ * after a restore of Postgres or Temporal. Finds rows whose workflow is gone, workflows without a row, and workflows
+ * that are ahead of their row. With --apply, those that the engine still runs are saved and terminated, and operations
+ * pauses the rows as engine_lost. Exits 3 if anything differs.
  */
 export const reconcile = async (apply: boolean): Promise<number> => {
   settingOf('relay', 'DATABASE__URL')
@@ -51,7 +51,7 @@ export const reconcile = async (apply: boolean): Promise<number> => {
 }
 
 const compare = async (db: Db, engine: Engine, inspection: Inspection) => {
-  // The engine first: what begins meanwhile has its row already.
+  // Reads the engine first, so anything that begins meanwhile already has its row.
   const running = await inspection.listRunning()
   const open = await openOperations(db)
   const found: Difference[] = []
@@ -70,7 +70,7 @@ const compare = async (db: Db, engine: Engine, inspection: Inspection) => {
   return { open: open.size, found }
 }
 
-/** Operations that were started, have not ended and are not given up, with the last command and fact that their rows know. */
+/** Operations that were started, have not ended and are not given up, with the last command and fact in their rows. */
 const openOperations = async (db: Db, id: string | null = null): Promise<Map<string, Open>> => {
   const { rows } = await db.execute<Open>(
     sql`select o.operation_id, o.title, o.engine_status, o.record_seq::int as record_seq,
@@ -85,7 +85,7 @@ const openOperations = async (db: Db, id: string | null = null): Promise<Map<str
   return new Map(rows.map((row) => [row.operation_id, row]))
 }
 
-/** It is about to begin or to end: its row exists. */
+/** Its row exists, so it is about to begin or to end. */
 const isKnown = async (db: Db, operation_id: string): Promise<boolean> => {
   const { rows } = await db.execute(sql`select 1 from operations.operations where operation_id = ${operation_id}`)
   return rows.length > 0
@@ -94,7 +94,7 @@ const isKnown = async (db: Db, operation_id: string): Promise<boolean> => {
 const TRIES = 6
 const PAUSE_MS = 500
 
-/** What stays different between a workflow and its row: a fact that is being recorded, or a signal in flight, does not. */
+/** A lasting difference between a workflow and its row: not a fact that is being recorded, nor a signal in flight. */
 const standing = async (db: Db, inspection: Inspection, operation_id: string): Promise<string | undefined> => {
   for (let n = 1; ; n++) {
     const state = await inspection.progressOf(operation_id)

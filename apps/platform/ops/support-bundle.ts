@@ -15,9 +15,9 @@ import { APPS } from '../run/apps.ts'
 import { OpsError, productionEnv, settingOf, withDb } from './access.ts'
 
 export type BundleOptions = {
-  /** The folder of the set-up of production; without it, the platform of this folder. */
+  /** The folder of the production setup; by default, the platform of this folder. */
   env?: string | undefined
-  /** Where an app is reached; `{app}` is its name. */
+  /** The host name of an app; `{app}` is its name. */
   hosts: string
   logs?: string | undefined
   operation?: string | undefined
@@ -31,8 +31,8 @@ const ASK_MS = 5000
 const MOST_LOG = 5_000_000
 
 /**
- * `support-bundle [--operation ID]`: one archive for those who help: versions, settings, health, metrics, logs, and the
- * states of one operation. No secret of any app is in it, wherever it turned up.
+ * `support-bundle [--operation ID]`: one archive for supporters: versions, settings, health, metrics, logs, and the
+ * states of one operation. It contains no app's secret, wherever that appeared.
  */
 export const supportBundle = async (options: BundleOptions): Promise<number> => {
   const hours = Number(options.hours)
@@ -80,7 +80,7 @@ const schemaOf = (app: string): Record<string, Setting & SettingOptions> => ({
 const textsIn = (value: unknown): string[] =>
   typeof value === 'string' ? [value] : value && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : []
 
-/** Values and files that are secret, and the passwords in addresses. */
+/** Secret values and files, and the passwords in addresses. */
 const secretsOf = (app: string, env: Env): string[] =>
   Object.entries(env).flatMap(([name, value]) => {
     if (/(KEY|TOKEN|PASSWORD|SECRET)S?(_FILE)?$/.test(name) && existsSync(value))
@@ -90,7 +90,7 @@ const secretsOf = (app: string, env: Env): string[] =>
     return password ? [password, decodeURIComponent(password)] : []
   })
 
-/** What no app here was given is a secret too: accounts of others, and of the servers' owners. */
+/** Keys that no app here was given are secrets too: accounts of others, and of the servers' owners. */
 const keysBelow = (folder: string): string[] =>
   readdirSync(folder)
     .filter((file) => file.endsWith('.json') && file !== 'services.json')
@@ -119,7 +119,7 @@ const versions = () => {
   return { signalbox: version, build, node, v8, openssl, system: `${process.platform} ${process.arch}`, at: new Date() }
 }
 
-/** What an app says on its internal listener; why it says nothing is an answer too. */
+/** An app's answer on its internal listener; the reason why it does not answer is useful too. */
 const ask = async (app: string, env: Env, hosts: string, path: string): Promise<string> => {
   const [variable = '', port] = APPS.find(({ name }) => name === app)?.internal ?? []
   const { AUTH__TLS__CERT_FILE: cert, AUTH__TLS__KEY_FILE: key, AUTH__TLS__CA_FILE: ca } = env
@@ -136,7 +136,7 @@ const ask = async (app: string, env: Env, hosts: string, path: string): Promise<
   }
 }
 
-/** The lines of a log from then on; a line without a time belongs to the one before. */
+/** The lines of a log from that time on; a line without a time belongs to the one before. */
 const since = (text: string, from: number): string => {
   let recent = false
   const kept = text.split('\n').filter((line) => {
@@ -147,7 +147,7 @@ const since = (text: string, from: number): string => {
   return kept.join('\n').slice(-MOST_LOG)
 }
 
-/** States and times of an operation: neither its inputs nor its outputs, nor the payloads of its history. */
+/** States and times of an operation, without its inputs, its outputs, or the payloads of its history. */
 const putOperation = async (id: string, put: (file: string, content: unknown) => void): Promise<void> => {
   const parts = {
     operation: sql`select operation_id, kind, engine_status, end_reason, blocked_on, total, done, running, failed, waiting, plan_revision, record_seq, created_at, started_at, ended_at, updated_at from operations.operations where operation_id = ${id}`,

@@ -8,14 +8,14 @@ import { printTable, settingOf, withDb } from './access.ts'
 import { type Anchors, anchorsOfFile, anchorsOfStream, distinct } from './audit-anchors.ts'
 import { bearsId, breakOf, faultOf, isWhole, type Row, type Sealed } from './audit-rows.ts'
 
-/** What was found in one log: `fault` names the first bad row. */
+/** The result for one log: `fault` names the first bad row. */
 export type Verdict = { log: string; rows: number; sealed: number; version_1: number; fault?: string }
 
 const BATCH = 1000
 
 /**
- * Reads an audit log to its end: each row's MAC, all its columns against its signed body, and that no row is a copy.
- * Checks the chain of sealed rows, and that every row that an anchor names is in its place.
+ * Reads an audit log to its end. Checks each row's MAC, all its columns against its signed body, and that no row is a
+ * copy. Also checks the chain of sealed rows, and that every row that an anchor names is in its place.
  */
 export const verifyLog = async (
   db: Db,
@@ -55,7 +55,7 @@ const readRows = async (
   }
 }
 
-/** Every body bears an id of its own (but those of version 1 in the catalog), so that a MAC stands in a log once. */
+/** Every body has a unique id (except those of version 1 in the catalog), so a MAC occurs in a log only once. */
 const findCopy = async (db: Db, log: string): Promise<string | undefined> => {
   const { rows } = await db.execute<{ first: string; second: string }>(
     sql`select min(id)::text as first, max(id)::text as second from ${sql.raw(log)}
@@ -95,11 +95,11 @@ const readChain = async (
   return missing && `the log ends before row number ${missing[0]}, which was anchored at ${missing[1].at}`
 }
 
-/** The keys under which an app signs its audit rows: the newest and those before it. */
+/** The keys with which an app signs its audit rows, newest first. */
 export const auditKeysOf = (app: string): Buffer[] =>
   secretKeysOf(JSON.parse(settingOf(app, 'SECRET__KEYS'))).map((key) => deriveKey(key, 'audit'))
 
-/** `verify-audit`: all audit logs. Exits 3 when a row or an anchor is not as it was written. */
+/** `verify-audit`: checks all audit logs. Exits 3 if a row or an anchor is not as it was written. */
 export const verifyAudit = async (): Promise<number> => {
   const file = anchorsOfFile()
   const stream = await anchorsOfStream().catch((error: Error) => error)

@@ -13,12 +13,12 @@ import { SHIPPED } from './shipped.ts'
 
 const shape = { test: compileSchema(PackTestFile), agent: compileSchema(AgentFile) }
 
-/** What the folder of a pack's author holds: packs, `gates`, `types`, `tests` and `agent`. */
+/** The contents of a pack author's folder: packs, `gates`, `types`, `tests` and `agent`. */
 export type PackFolder = {
   dir: string
-  /** The packs of the folder alone. */
+  /** Only the packs of this folder. */
   packs: Pack[]
-  /** With the shipped packs and policies: what its tests are planned with. */
+  /** Includes the shipped packs and policies; its tests are planned with this. */
   library: Library
   model: TypeModel
   tests: Source<PackTestFile>[]
@@ -56,7 +56,7 @@ export const openFolder = (given: string): PackFolder & { faults: string[] } => 
   return { dir, packs, library, model, tests, faults: [...new Set([...typeFaults, ...found.map(lineOf)])] }
 }
 
-/** A procedure for a type that no pack of types defines would never match. */
+/** A procedure for a type that no type pack defines would never match. */
 const refuseTypes = (dir: string, { types }: TypeModel, found: PackFault[]): void => {
   const known = new Map(types.map((type) => [type.type_key, type]))
   for (const file of yamlOf(dir)) {

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { Closed } from '../../shared/contracts/closed.ts'
 import { IntentBody } from '../../shared/contracts/operations/intents.ts'
 
-/** The form of a pack's tests: what is given to the planner, and what is expected of it. */
+/** The form of a pack's tests: the planner's input and its expected output. */
 const Json = Type.Record(Type.String(), Type.Unknown())
 const Texts = Type.Record(Type.String(), Type.String())
 const { kind, change, action, runbook, graph, labels, constraints } = IntentBody.properties
@@ -23,7 +23,7 @@ const Resource = Closed({
 const Case = Closed({
   name: Type.String({ minLength: 1, maxLength: 200 }),
   given: Closed({
-    /** When it is planned: windows and freezes look at it. */
+    /** The time of planning, which windows and freezes depend on. */
     at: Type.Optional(Type.String({ format: 'date-time' })),
     resources: Type.Array(Resource, { maxItems: 1000 }),
     relationships: Type.Optional(
@@ -43,7 +43,7 @@ const Case = Closed({
       gates: Type.Optional(Type.Array(Closed({ policy: Type.String(), guards: Type.Array(Type.String()) }))),
       /** Members of `with`, by node. */
       with: Type.Optional(Type.Record(Type.String(), Json)),
-      /** The code of the refusal, or words of it. */
+      /** The code of the refusal, or part of its text. */
       refused: Type.Optional(Type.String({ minLength: 1 })),
     },
     { additionalProperties: false, minProperties: 1 },

@@ -5,7 +5,7 @@ import { SHIPPED } from './shipped.ts'
 
 const NAME = /^[a-z][a-z0-9-]{0,30}$/
 
-/** Why no pack can be begun in this folder; undefined if it can. */
+/** Why a pack cannot be created in this folder; `undefined` if it can. */
 export const refuseFolder = (given: string): string | undefined => {
   const dir = resolve(given)
   if (!NAME.test(basename(dir)))
@@ -14,14 +14,14 @@ export const refuseFolder = (given: string): string | undefined => {
   return undefined
 }
 
-/** The text of a template, which is a pack of the name my-pack, for this folder. */
+/** Adapts the text of a template, which is a pack named my-pack, to this folder. */
 const named = (text: string, dir: string): string =>
   text
     .replaceAll('/srv/my-pack', () => JSON.stringify(dir).slice(1, -1))
     .replaceAll('my-pack', basename(dir))
     .replaceAll('my_pack', basename(dir).replaceAll('-', '_'))
 
-/** Writes a pack of this kind with a test, a source that runs, and the schemas for an editor. Answers the files. */
+/** Writes a pack of this kind with a test, a runnable source, and the schemas for an editor. Returns the files. */
 export const initPack = (given: string, kind: string): string[] => {
   const dir = resolve(given)
   const from = join(SHIPPED.templates, kind)

@@ -11,7 +11,7 @@ import { makePlan } from '../../operations/planner/plan.ts'
 import type { PackFolder } from './folder.ts'
 import type { PackTest } from './format.ts'
 
-/** What a test gives, as the server would give it to the planner. */
+/** The input of a test, as the server would give it to the planner. */
 
 /** The limits of an installation that sets none. */
 const LIMITS = { nodes: 5000, edges: 20_000, graph_nodes: 2000 }
@@ -29,7 +29,7 @@ export type Planned =
   | { input: PlannerInput; made: Made }
   | { input?: PlannerInput; refused: { code: string; message: string } }
 
-/** Plans a test by the planner of the server. */
+/** Plans a test with the server's planner. */
 export const planTest = ({ library, model }: PackFolder, { given }: PackTest): Planned => {
   const named = new Set((given.intent.targets ?? []).map(({ resource_id }) => resource_id))
   for (const node of given.intent.graph?.nodes ?? []) if (node.target_id !== undefined) named.add(node.target_id)

@@ -8,7 +8,7 @@ import { planTest } from './plan.ts'
 
 export type Rehearsed = { name: string; rehearsal: Rehearsal } | { name: string; fault: string }
 
-/** Carries the plan of each test out on a virtual clock; of one test if it is named. Tests that expect a refusal have no plan. */
+/** Rehearses the plan of each test, or the named one, on a virtual clock. A test expecting a refusal has no plan. */
 export const rehearseTests = (folder: PackFolder, assumed: Assumptions, only?: string): Rehearsed[] =>
   folder.tests
     .flatMap(({ value }) => value.tests)

@@ -15,8 +15,8 @@ type Outputs = Record<string, { outputs: Record<string, unknown> }>
 const RUN_S = 600
 
 /**
- * Carries the plan of each test out on this machine: its nodes in their order, by the agent itself with the tools and
- * sources of the agent's file. Gates are passed; no server, no catalog. A test ends at the first node that fails.
+ * Runs the plan of each test on this machine: the agent itself runs its nodes in order, with the tools and sources of
+ * the agent's file. Gates are passed; no server or catalog is used. A test ends at the first node that fails.
  */
 export const runSandbox = async (
   folder: PackFolder,
@@ -31,7 +31,7 @@ export const runSandbox = async (
       if (only !== undefined && test.name !== only) continue
       const planned = planTest(folder, test)
       if ('refused' in planned) continue
-      // One ground for all nodes of a plan: what one of them keeps, another one fetches.
+      // One ground for all nodes of a plan, so that one node can fetch what another keeps.
       const ground = await openGround('sandbox')
       const outputs: Outputs = {}
       try {
@@ -48,7 +48,7 @@ export const runSandbox = async (
   return ran
 }
 
-/** Each node after those that it depends on. */
+/** Orders each node after its dependencies. */
 const inOrder = (nodes: readonly PlanNode[]): PlanNode[] => {
   const byId = new Map(nodes.map((node) => [node.node_id, node]))
   const order = new Set<PlanNode>()

@@ -7,7 +7,7 @@ import { type Planned, planTest } from './plan.ts'
 
 export type TestResult = { file: string; name: string; faults: string[] }
 
-/** Runs the tests of a folder by the planner. `faults` are lines that name the place of the expectation. */
+/** Runs the tests of a folder through the planner. `faults` are lines that name the place of the expectation. */
 export const runTests = (folder: PackFolder): TestResult[] =>
   folder.tests.flatMap((source) =>
     source.value.tests.map((test, i) => {
@@ -56,7 +56,7 @@ const judge = (folder: PackFolder, test: PackTest, at: string, say: Say): undefi
   }
 }
 
-/** A resource that the catalog would not take proves little. */
+/** A resource that the catalog would refuse proves little. */
 const refuseResource = (
   { model }: PackFolder,
   resource: PackTest['given']['resources'][number],
@@ -87,7 +87,7 @@ const differ = (expected: readonly string[], found: readonly string[], at: strin
     say(at, `the plan has ${found.length}, not ${expected.length}`)
 }
 
-/** Members of `expected` that are other in `found`; what is not expected may be anything. */
+/** Members of `expected` that differ in `found`; members that are not expected may have any value. */
 const partsThatDiffer = (expected: unknown, found: unknown, path = ''): { path: string; is: unknown }[] =>
   isObject(expected) && isObject(found)
     ? Object.entries(expected).flatMap(([key, value]) => partsThatDiffer(value, found[key], `${path}${pointerOf(key)}`))

@@ -4,12 +4,12 @@ import type { Door } from './doors.ts'
 import { Broken, type Lab } from './lab.ts'
 import { type Answer, type Attempt, effectsOf, endOf, startedOf, TERMINAL } from './rules.ts'
 
-/** One guarantee of the protocol (operations.md 7.4). `prove` throws what the agent broke. */
+/** One guarantee of the protocol (operations.md 7.4). `prove` throws the violation. */
 export type Check = {
   id: string
-  /** What a good agent does. */
+  /** The behavior of a good agent. */
   says: string
-  /** The agent is stopped or started anew within it. */
+  /** The check stops or restarts the agent, so no other check runs beside it. */
   alone?: boolean
   via?: readonly Door['via'][]
   prove: (lab: Lab, note: (attempt: Attempt) => Attempt) => Promise<void>
@@ -24,11 +24,11 @@ const onceOnly = (attempt: Attempt, how: string) => {
   const { length } = effectsOf(attempt)
   if (length !== 1) throw new Broken(`${how} had ${length} effects instead of 1`)
 }
-/** Answers each message in its own way at first, and its repeat as usual. */
+/** Loses the first answer to each message except heartbeats, and answers its repeat as usual. */
 const loses: Attempt['answer'] = ({ message, repeat }) =>
   repeat || message.phase === 'heartbeat' ? 'as usual' : 'lost'
 
-/** Long work that is answered in another way from its first effect on. */
+/** Long work whose answers change after its first effect. */
 const changed = async (lab: Lab, name: string, later: 'cancel' | 'closed' | 'away', heartbeat_s: number) => {
   let now: 'as usual' | typeof later = 'as usual'
   const attempt = await lab.hand(name, lab.jobs.ticks, { heartbeat_s, answer: () => now })

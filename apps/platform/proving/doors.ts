@@ -9,13 +9,13 @@ import {
 } from '../../shared/events/execution-stream.ts'
 import type { Ground } from './ground.ts'
 
-/** How work and stops reach the agent under test: it asks, it listens, or it reads the stream. */
+/** How work and stops reach the agent under test: it polls, it listens, or it reads the stream. */
 export type Door = {
   via: 'pull' | 'push' | 'nats'
   give: (work: Work) => Promise<void>
-  /** Tells it to stop; undefined where only the answers to its reports say so. */
+  /** Tells the agent to stop; `undefined` if only the answers to its reports do. */
   stop?: (work: Work) => Promise<void>
-  /** What the agent must know of the door, in its environment. */
+  /** The environment with which the agent finds the door. */
   env: Record<string, string>
   close: () => Promise<void>
 }
@@ -47,7 +47,7 @@ export const pushDoor = (endpoint: string): Door => {
   }
 }
 
-/** A stream and a subject of their own, beside those of an installation, which are gone afterwards. */
+/** A stream and a subject separate from those of an installation, removed afterwards. */
 export const natsDoor = async (url: string, pool: string): Promise<Door> => {
   const prefix = `proving_${randomBytes(6).toString('hex')}_`
   const nc: NatsConnection = await connect({ servers: url, name: 'signalbox agent conformance', timeout: PUSH_MS })
@@ -56,7 +56,7 @@ export const natsDoor = async (url: string, pool: string): Promise<Door> => {
   const told = `${prefix}.${cancelSubject(pool)}`
   return {
     via: 'nats',
-    // No message id: an agent may meet the same work twice.
+    // No message id, so that an agent may receive the same work twice.
     give: async (work) => void (await nc.jetstream().publish(subject, JSON.stringify(work))),
     stop: async (work) => {
       nc.publish(told, stopOf(work))

@@ -16,8 +16,9 @@ const RUN_S = 600
 const LONGEST_WAIT_S = 8
 
 /**
- * The side of the control plane that agents see, for one machine and no longer than a test: it hands out work, takes
- * reports and artifacts by the rules of operations.md 7.4 and 9.1, and can be away, slow or of another opinion.
+ * The side of the control plane that agents see, for one machine and the time of a test. It hands out work and takes
+ * reports and artifacts by the rules of operations.md 7.4 and 9.1. It can also be unavailable, slow, or of another
+ * opinion.
  */
 export const openGround = async (pool: string) => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-proving-'))
@@ -97,7 +98,7 @@ export const openGround = async (pool: string) => {
 
   return {
     ...{ url, token, folder, pool, state },
-    /** A new attempt, which no agent has yet. `$FILE` in its inputs is the file of its effects. */
+    /** A new attempt that no agent has yet. `$FILE` in its inputs is the file of its effects. */
     attempt: (name: string, { job, inputs }: Job, { heartbeat_s = 5, run_s = RUN_S }: Times = {}): Attempt => {
       const fence = attempts.size + 1
       const file = join(folder, `${fence}-${name}`)
@@ -118,13 +119,13 @@ export const openGround = async (pool: string) => {
       attempts.set(execution_token, made)
       return made
     },
-    /** Gives work to whoever asks next. */
+    /** Gives work to the next agent that asks. */
     offer: (work: Work) => {
       const take = waiting[0]
       if (take) take(work)
       else queue.push(work)
     },
-    /** Ends the waits of agents that ask, without work. */
+    /** Ends the waits of polling agents, without work. */
     hush: () => {
       for (const take of [...waiting]) take(undefined)
     },

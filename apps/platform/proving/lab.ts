@@ -8,18 +8,18 @@ import { type Attempt, effectsOf, endOf, startedOf } from './rules.ts'
 /** The jobs of the agent under test. */
 export type Jobs = { effect: Job; ticks: Job; loud: Job }
 
-/** An agent broke what it must hold; the message is a sentence without a subject. */
+/** An agent violated a rule; the message is a sentence without a subject. */
 export class Broken extends Error {}
 
 const isThere = () => true
 const isAway = () => false
 const UP_MS = 60_000
-/** As long as work waits for its "started". */
+/** How long work waits for its "started". */
 const TAKEN_MS = 60_000
 const ENDED_MS = 30_000
 const KEPT = 2000
 
-/** The agent under test as a process, and the ways to give it work and to look at it. */
+/** The agent under test as a process, with functions that give it work and observe it. */
 export const openLab = (ground: Ground, door: Door, jobs: Jobs, command: string) => {
   let child: ChildProcess | undefined
   let said = ''
@@ -34,7 +34,7 @@ export const openLab = (ground: Ground, door: Door, jobs: Jobs, command: string)
     child.stdout?.on('data', keep)
     child.stderr?.on('data', keep)
   }
-  /** Starts it; one that listens takes work only when it is up. */
+  /** Starts the agent; an agent that listens takes work only once it is up. */
   const start = async () => {
     spawnIt()
     const url = door.env.SIGNALBOX_ENDPOINT
@@ -44,7 +44,7 @@ export const openLab = (ground: Ground, door: Door, jobs: Jobs, command: string)
   }
   const hasExited = () => child !== undefined && (child.exitCode !== null || child.signalCode !== null)
 
-  /** Waits for a state of the agent; otherwise it broke what `otherwise` says. */
+  /** Waits for a state of the agent; after the timeout, throws that it broke `otherwise`. */
   const until = async <T>(probe: () => T, ms: number, otherwise: string): Promise<NonNullable<T>> => {
     for (const end = Date.now() + ms; ; await delay(25)) {
       const value = probe()
@@ -82,7 +82,7 @@ export const openLab = (ground: Ground, door: Door, jobs: Jobs, command: string)
       ),
     ended: (attempt: Attempt, ms = ENDED_MS, otherwise = `did not say how it ended within ${ms / 1000} s`) =>
       until(() => endOf(attempt), ms, otherwise),
-    /** The work of an attempt has come to rest: its file does not grow for longer than a tick takes. */
+    /** Waits until the work of an attempt is at rest: its file does not grow for longer than one tick. */
     rests: async (attempt: Attempt, ms: number, otherwise: string) => {
       const end = Date.now() + ms
       for (let before = -1; ; ) {
@@ -94,7 +94,7 @@ export const openLab = (ground: Ground, door: Door, jobs: Jobs, command: string)
       }
     },
     signal: (name: 'SIGTERM' | 'SIGKILL') => child?.kill(name),
-    /** The exit code within a time; undefined if it still runs. */
+    /** The exit code within this time; `undefined` if the agent still runs. */
     exit: async (ms: number): Promise<number | null | undefined> => {
       if (!child) return undefined
       if (!hasExited()) await Promise.race([once(child, 'exit'), delay(ms)])

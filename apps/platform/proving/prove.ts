@@ -8,10 +8,10 @@ import type { Attempt } from './rules.ts'
 
 const Job = Closed({ job: Type.String({ minLength: 1 }), inputs: Type.Record(Type.String(), Type.Unknown()) })
 
-/** The jobs that an agent is proved by. `$FILE` in their inputs is the path of a file. */
+/** The jobs that prove an agent. `$FILE` in their inputs is the path of a file. */
 export const ConformanceFile = Closed({
   format: Type.Literal('signalbox/agent-conformance@1'),
-  /** The pool that the agent asks, if it cannot read SIGNALBOX_POOL. */
+  /** The pool that the agent polls, if it cannot read SIGNALBOX_POOL. */
   pool: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })),
   jobs: Closed({
     /** Adds one line to $FILE and succeeds within ten seconds. */
@@ -27,19 +27,19 @@ export type ConformanceFile = Static<typeof ConformanceFile>
 export type Proof = { id: string; says: string /** What it broke; none if it holds. */; broken: string[] }
 export type Asked = {
   file: ConformanceFile
-  /** Starts the agent; a shell reads it. */
+  /** Starts the agent; a shell interprets it. */
   command: string
-  /** Where it listens for work, or the server whose stream it reads; otherwise it asks. */
+  /** Where the agent listens for work, or the server whose stream it reads; otherwise it polls. */
   endpoint?: string | undefined
   nats?: string | undefined
   only?: readonly string[] | undefined
-  /** How many pieces of work it does at once. */
+  /** How many pieces of work the agent does at once. */
   concurrency: number
   told?: (proof: Proof) => void
 }
 const POOL = 'conformance'
 
-/** Proves a running agent against the protocol, check by check; its process is started and ended here. */
+/** Proves an agent against the protocol, check by check; starts and ends its process. */
 export const proveAgent = async (asked: Asked): Promise<Proof[]> => {
   const { file, concurrency } = asked
   const ground = await openGround(file.pool ?? POOL)

@@ -3,21 +3,21 @@ import { Value } from 'typebox/value'
 import { ExecutionResult, type Work } from '../../shared/contracts/engine/executions.ts'
 import { digest } from '../../shared/data/digest.ts'
 
-/** How one message is answered: by the rules, or in a way that agents must bear. */
+/** How one message is answered: by the rules, or in a way that agents must tolerate. */
 export type Answer = 'as usual' | 'lost' | 'away' | 'closed' | 'cancel'
 export type Heard = { at: number; message: ExecutionResult; repeat: boolean }
 
-/** One attempt as it was handed to the agent under test, and all that it has said of it. */
+/** One attempt as it was handed to the agent under test, and all of the agent's messages about it. */
 export type Attempt = {
   work: Work
-  /** Its job adds a line to it for each effect. */
+  /** Its job adds a line to this file for each effect. */
   file: string
   answer: (heard: Heard) => Answer | Promise<Answer>
   heard: Heard[]
-  /** What it broke, as sentences without a subject. */
+  /** The rules it broke, as sentences without a subject. */
   faults: Set<string>
   lines: Map<number, string>
-  /** Closed for a reason of ours: what the agent says afterwards is refused, and no fault. */
+  /** Closed for a reason of ours: later messages of the agent are refused, which is no fault. */
   closed: boolean
 }
 export type Reply = { status: number; body: Record<string, unknown> }
@@ -42,7 +42,7 @@ const refusal = (code: string, detail: string, status = 409): Reply => ({
   body: { category: 'execution_result_rejected', code, detail, status },
 })
 
-/** Takes a message as operations does (operations.md 9.1), and writes down what an agent must not do. */
+/** Takes a message as operations does (operations.md 9.1), and records violations by the agent. */
 export const takeMessage = (attempt: Attempt, body: unknown, size: number, cancel: boolean): Reply => {
   const { work, heard, faults, lines } = attempt
   if (size > MAX_BODY) {
@@ -58,7 +58,7 @@ export const takeMessage = (attempt: Attempt, body: unknown, size: number, cance
   const known = heard.find((one) => one.message.result_id === message.result_id)
   if (known && digest(known.message) !== digest(message)) {
     faults.add('used one result_id for two messages')
-    return refusal('result_conflict', 'This result_id came with another content before.')
+    return refusal('result_conflict', 'This result_id was sent before with different content.')
   }
   heard.push({ at: Date.now(), message, repeat: known !== undefined })
   if (known) return accepted(cancel, true)
@@ -81,7 +81,7 @@ export const takeMessage = (attempt: Attempt, body: unknown, size: number, cance
   if (message.phase === 'started' && begun) return refusal('not_dispatched', 'Another agent has begun it.')
   if (message.phase !== 'started' && !begun) {
     faults.add(`said "${message.phase}" before "started"`)
-    return refusal('not_dispatched', 'Say "started" first, and continue when that is accepted.')
+    return refusal('not_dispatched', 'Report "started" first, and continue once it is accepted.')
   }
   if (earlier.some(({ sequence }) => sequence === message.sequence))
     faults.add(`used the sequence ${message.sequence} for two messages`)

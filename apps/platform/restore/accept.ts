@@ -21,9 +21,9 @@ import { refillProjections } from './refill.ts'
 const SHOWN = 50
 
 /**
- * `accept-restore [--dry-run] [--keep-access]`: after Postgres was restored to an earlier state no event goes out and
- * no node starts, for NATS knows a future that the database lost. This reports that future, and makes the database's state
- * the only one: the steps may be repeated, and the last of them lets every app resume (reliability.md 4.13).
+ * `accept-restore [--dry-run] [--keep-access]`: after Postgres was restored to an earlier state, no event goes out and
+ * no node starts, because NATS knows a future that the database lost. This reports that future, and makes the
+ * database's state the only one. The steps may be repeated; the last one lets every app resume (reliability.md 4.13).
  */
 export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Promise<number> => {
   settingOf('relay', 'NATS__URL')
@@ -39,7 +39,7 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
         await Promise.all(Object.keys(TOLD).map((schema) => findLost(place.pool, nc, prefix, schema as Teller)))
       ).flat()
       if (lost.length === 0 && !(await isRestoreHeld(place))) {
-        console.log('The relay holds no events back: no restore of the database was found.')
+        console.log('The relay holds back no events: no restore of the database was found.')
         return 0
       }
       print(lost)
@@ -86,7 +86,7 @@ const print = (lost: readonly LostEvent[]) => {
 const aboutOf = ({ agg_type = '', agg_id = '', agg_version = 0, user_ids }: LostEvent): string =>
   Array.isArray(user_ids) ? `users ${user_ids.join(', ')}` : `${agg_type} ${agg_id} v${agg_version}`
 
-/** A message of operations bears several events of one operation. */
+/** A message of operations contains several events of one operation. */
 const whatOf = ({ type, to, events }: LostEvent): string => {
   if (Array.isArray(events)) return [...new Set(events.map((event: { type?: string }) => event.type ?? ''))].join(', ')
   return typeof to === 'string' ? `${type} to ${to}` : type
@@ -99,7 +99,7 @@ const epochOf = async (db: Db): Promise<number> => {
   return rows[0]?.epoch ?? 0
 }
 
-/** On the disk before anything is thrown away. */
+/** Written to disk before anything is discarded. */
 const keep = (epoch: number, lost: readonly LostEvent[]): string => {
   const file = join(signalboxDir(), `lost-${epoch}.jsonl`)
   const handle = openSync(file, 'a', 0o600)
@@ -112,7 +112,7 @@ const keep = (epoch: number, lost: readonly LostEvent[]): string => {
   return file
 }
 
-/** What is anchored and not in the logs: the verifier would miss it for ever. */
+/** Heads that are anchored but not in the logs; the verifier would miss them forever. */
 const lostHeads = async (db: Db, anchors: readonly Anchor[]): Promise<SealedHead[]> => {
   const gone = new Set(anchors.flatMap(({ restored }) => restored?.lost ?? []).map(nameOf))
   const said = new Map(anchors.flatMap(({ heads }) => heads.map((head) => [nameOf(head), head])))

@@ -7,8 +7,8 @@ import { operator, settingOf, withDb } from '../ops/access.ts'
 import { auditKeysOf } from '../ops/verify-audit.ts'
 
 /**
- * Who was shut out in the lost future stays out, and a key that was killed there is killed again. What rights were given
- * or taken no event says: those people are named, for a person to look at.
+ * People who were shut out in the lost future stay out, and a key that was killed there is killed again. No event says
+ * which rights were granted or revoked, so those people are listed for review.
  */
 export const closeAccessAgain = async (lost: readonly LostEvent[]): Promise<void> => {
   const last = new Map<string, 'DISABLED' | 'DELETED' | 'ACTIVE'>()

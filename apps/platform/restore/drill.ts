@@ -21,9 +21,9 @@ const LOST = ['lost-1', 'lost-2', 'lost-3', 'lost-4', 'lost-5']
 const SOON_MS = 60_000
 
 /**
- * `restore-drill [--into DIR]`: the whole of a restore, on a platform of its own: saves the database, changes what can be
- * changed, puts the old one back, accepts it, reconciles and verifies. A running platform is not touched. Exits 3
- * when something of the lost future is still believed.
+ * `restore-drill [--into DIR]`: a complete restore on a separate platform: saves the database, changes everything that
+ * can change, restores the old one, accepts it, reconciles and verifies. A running platform is not touched. Exits 3 if
+ * anything of the lost future is still believed.
  */
 export const restoreDrill = async (into: string | undefined): Promise<number> => {
   const dir = into ?? join(mkdtempSync(join(tmpdir(), 'signalbox-drill-')), 'platform')
@@ -105,7 +105,7 @@ type Told = {
   check: Check
 }
 
-/** The lost future is not believed, before a person accepts the restore and after. */
+/** Checks that the lost future is not believed, before and after a person accepts the restore. */
 const acceptance = async ({ world, people, paused, lost, step, check }: Told, before: Belief): Promise<void> => {
   await check('everyone sees it: health says restored', () =>
     soonIs(
@@ -134,7 +134,7 @@ const acceptance = async ({ world, people, paused, lost, step, check }: Told, be
   })
 }
 
-/** Engine, events and relay agree with the restored rows again. */
+/** Checks that engine, events and relay agree with the restored rows again. */
 const reconciliation = async ({ world, people, paused, ended, lost, check }: Told): Promise<void> => {
   await check(
     'reconcile names the workflow without a row, the one ahead of its row, and the row without a workflow',
@@ -212,7 +212,7 @@ const prepare = async (world: World, dir: string) => {
   return { people: { ada, olga, eva, accounts }, paused, ended }
 }
 
-/** The future that will be lost. Operations is away at its end: what it has not read yet waits in the stream. */
+/** The future that will be lost. Operations is down at its end, so its unread events wait in the stream. */
 const goOn = async (world: World, { ada, olga, eva }: People, paused: string, ended: string) => {
   const eu1 = hostNames('eu1', HOSTS)
   const host = eu1[0] ?? ''
@@ -256,7 +256,7 @@ const goOn = async (world: World, { ada, olga, eva }: People, paused: string, en
 
 type Belief = Map<string, string>
 
-/** What operations believes of the catalog: resources with their versions. */
+/** Operations' view of the catalog: resources with their versions. */
 const beliefOf = async (world: World): Promise<Belief> => {
   const rows = await world.query<{ resource_id: string; version: string }>(
     'select resource_id, version from operations.catalog_resources',
@@ -264,7 +264,7 @@ const beliefOf = async (world: World): Promise<Belief> => {
   return new Map(rows.map(({ resource_id, version }) => [resource_id, version]))
 }
 
-/** The consumers have had the lost events before them for some time; what they believe is as it was. */
+/** Checks that operations' view is unchanged although the consumers have had the lost events for some time. */
 const believes = async (world: World, before: Belief) => {
   await soonIs(
     'dead letters',

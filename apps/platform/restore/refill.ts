@@ -3,7 +3,7 @@ import type { Truth } from '../../../db/operations/projection/refill.ts'
 import { refillIndex } from '../../catalog/operations/compare.ts'
 import { indexDeps, projectionOf, withDb } from '../ops/access.ts'
 
-/** Aggregates of which operations believes a later version than the catalog has told. */
+/** Aggregates for which operations believes a later version than the catalog has published. */
 const AHEAD = `
   select v.agg_type, v.agg_id, coalesce(max(o.agg_version), 0)::int as ver
   from operations.projection_version v
@@ -11,7 +11,7 @@ const AHEAD = `
   where v.consumer = 'catalog' and v.agg_type not in ('resource', 'health')
   group by v.agg_type, v.agg_id, v.ver having v.ver > coalesce(max(o.agg_version), 0)`
 
-/** Clears and refills the copy that each app has of the other, from the current state. `relay`: reads both. */
+/** Clears and refills the copy that each app has of the other, from the current state. `relay` reads both. */
 export const refillProjections = async (relay: Db): Promise<void> => {
   const { rows } = await relay.$client.query<Truth>(AHEAD)
   const resources = await withDb('operations', (db) => projectionOf(db).refill(rows))

@@ -14,7 +14,7 @@ import { runOf, startPlatform, writeRun } from '../run/supervisor.ts'
 import { dataFolder } from '../servers/postgres.ts'
 import { ensureServers } from '../servers/up.ts'
 
-/** Quick hashes, patience on a busy machine, and an anchor each second: only the restore is measured. */
+/** Fast hashes, patience on a busy machine, and an anchor each second: only the restore is measured. */
 const SETTINGS = {
   CREDENTIAL__HASH__MEMORY_KIB: '1024',
   CREDENTIAL__HASH__TIME: '2',
@@ -24,10 +24,10 @@ const SETTINGS = {
   GATEWAY__PRESSURE__DELAY_MS: '60000',
   RELAY__AUDIT__ANCHOR_S: '1',
 }
-/** Servers that other variables name would not be ours to restore. */
+/** Servers named by these variables would not be ours to restore. */
 const GIVEN = ['DATABASE_URL', 'REDIS_URL', 'NATS_URL', 'TEMPORAL_ADDRESS']
 
-/** A whole platform in a folder of its own, whose database can be saved and put back. */
+/** A whole platform in a separate folder, whose database can be saved and restored. */
 export const openWorld = async (dir: string) => {
   if (existsSync(dir) && readdirSync(dir).length > 0)
     throw new OpsError(`${dir} is not empty: a drill begins with an empty folder.`)
@@ -66,14 +66,14 @@ export const openWorld = async (dir: string) => {
     app,
     query: <T extends pg.QueryResultRow>(text: string): Promise<T[]> =>
       withClient(database_url, async (client) => (await client.query<T>(text)).rows),
-    /** Lets a consumer read its stream from the start, as after a loss of NATS: what it had is offered to it again. */
+    /** Lets a consumer read its stream from the start, as after a loss of NATS: it gets its earlier events again. */
     forgetConsumer: async (stream: string, durable: string): Promise<void> => {
       const nc = await connectNats(servers.nats.url('relay'), 'drill')
       await (await nc.jetstreamManager()).consumers.delete(stream, durable).finally(() => nc.close())
     },
-    /** A base backup of the running server, with the log that makes it whole. */
+    /** A base backup of the running server, with the log that makes it complete. */
     backup: () => baseBackup(admin_url, dataFolder(dir), saved),
-    /** The database as it was saved; all else is as it is. */
+    /** Restores the saved database and changes no other data. */
     restore: async (): Promise<void> => {
       await Promise.all(APPS.map(({ name }) => apps.get(name)?.stop()))
       await app('postgres').stop()
@@ -114,7 +114,7 @@ const run = (command: string, args: string[]) => {
 const baseBackup = (url: string, from: string, to: string): Promise<void> =>
   withClient(url, async (client) => {
     await client.query(`select pg_backup_start('drill', true)`)
-    // Files that come and go meanwhile are made good by the log.
+    // The log compensates for files that change during the copy.
     spawnSync('cp', ['-a', from, to])
     const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
     rmSync(join(to, 'pg_wal'), { recursive: true })

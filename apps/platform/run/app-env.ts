@@ -5,7 +5,7 @@ import { type App, type AppContext, envFor } from './apps.ts'
 
 const fileOf = (dir: string, app: string) => join(dir, 'keys/env', `${app}.json`)
 
-/** Keeps the environment of each app (mode 0600), so that `npm run admin` can act with an app's own keys and database. */
+/** Keeps the environment of each app (mode 0600), so that `npm run admin` can act with an app's keys and database. */
 export const writeAppEnv = (apps: readonly App[], context: AppContext): void => {
   mkdirSync(join(context.dir, 'keys/env'), { recursive: true, mode: 0o700 })
   for (const app of apps) {
@@ -14,13 +14,13 @@ export const writeAppEnv = (apps: readonly App[], context: AppContext): void => 
   }
 }
 
-/** Lays the kept environment of an app under this process's own, which wins. Answers false where there is none. */
+/** Loads an app's kept environment; this process's own takes precedence. Returns false if none is kept. */
 export const loadAppEnv = (dir: string, app: string): boolean => {
   const kept = readAppEnv(dir, app)
   for (const [name, value] of Object.entries(kept ?? {})) process.env[name] ??= value
   return kept !== undefined
 }
 
-/** The kept environment of an app, if there is one. */
+/** The kept environment of an app; `undefined` if there is none. */
 export const readAppEnv = (dir: string, app: string): Record<string, string> | undefined =>
   readIfThere(fileOf(dir, app))

@@ -5,25 +5,25 @@ import type { Servers } from '../servers/up.ts'
 import { compileCacheDir } from './compile-cache.ts'
 import type { Keys } from './keys.ts'
 
-/** A listener of an app: the variable that sets its port, and the port of platform.md 3. */
+/** A listener of an app: the variable that sets its port, and the port from platform.md 3. */
 type Listener = readonly [variable: string, port: number]
 type Server = 'postgres' | 'redis' | 'nats' | 'temporal'
 
-/** One app of the platform: a process of its own, in development as in production. */
+/** One app of the platform: a separate process, in development as in production. */
 export type App = {
   name: string
-  /** Behind the gateway, or the gateway's own. */
+  /** The listener behind the gateway, or that of the gateway. */
   http?: Listener
   /** RPC, /internal, health and metrics. */
   internal: Listener
-  /** The servers that it is connected with. */
+  /** The servers that the app connects to. */
   uses: readonly Server[]
 }
 
 const STORES = ['postgres', 'redis'] as const
 const STORES_AND_EVENTS = [...STORES, 'nats'] as const
 
-/** An app behind the gateway: the ports of its public and its internal listener, and how the latter is called. */
+/** An app behind the gateway: the ports of its public and internal listeners, and how the latter is named. */
 const behind = (name: string, http: number, inside: 'RPC' | 'INTERNAL', internal: number, uses: App['uses']): App => ({
   ...inner(name, inside, internal, uses),
   http: [`${name.toUpperCase()}__HTTP__PORT`, http],
@@ -33,7 +33,7 @@ const inner = (name: string, inside: 'RPC' | 'INTERNAL' | 'HTTP', internal: numb
   internal: [`${name.toUpperCase()}__${inside}__PORT`, internal],
 })
 
-/** Every app in the order in which they are shown; they start side by side. */
+/** Every app in display order; they all start at once. */
 export const APPS: readonly App[] = [
   behind('token', 7131, 'RPC', 7132, STORES),
   inner('credential', 'RPC', 7122, STORES),
@@ -50,24 +50,24 @@ export const APP_NAMES = APPS.map(({ name }) => name)
 
 export type AppPorts = { http: number | undefined; internal: number }
 
-/** Everything from which an app's environment follows. */
+/** Everything that determines an app's environment. */
 export type AppContext = {
   dir: string
   keys: Keys
   servers: Servers
   database: string
-  /** Whether each app has a database role of its own. */
+  /** Whether each app has a separate database role. */
   roles: boolean
   ports: Record<string, AppPorts>
   fleet_port_base: number
-  /** Where an app is reached by the others, and the address it listens on; loopback unless said. */
+  /** The host name of an app for the others, and the address it listens on; loopback by default. */
   network?: { host: (app: string) => string; listen: string; scheme?: 'https' }
   /** Prefixes that keep several platforms on the same servers apart; empty for `npm start`. */
   prefix: { nats: string; redis: string; queue: string }
   overrides?: NodeJS.ProcessEnv
 }
 
-/** Each app's ports of the table. */
+/** Each app's ports in the table. */
 export const tablePorts = (): AppContext['ports'] =>
   Object.fromEntries(APPS.map(({ name, http, internal }) => [name, { http: http?.[1], internal: internal[1] }]))
 
@@ -85,7 +85,7 @@ export const takePorts = async (apps: readonly App[], ports: Ports, any = false)
   return taken
 }
 
-/** The ports of one app again: those that are free after all stay, another's is left to it. */
+/** Checks one app's ports again: keeps those that are still free, and replaces those that another process has taken. */
 export const keepPorts = async (app: App, ports: Ports, taken: AppContext['ports']): Promise<AppPorts> => {
   const { http, internal } = taken[app.name] as AppPorts
   return {
@@ -96,14 +96,14 @@ export const keepPorts = async (app: App, ports: Ports, taken: AppContext['ports
 
 export const entryOf = (name: string): string => join(ROOT, 'apps', name, 'main.ts')
 
-/** Where an app says whether it is ready. */
+/** The address at which an app reports whether it is ready. */
 export const readyUrl = (name: string, ports: AppContext['ports']): string =>
   `http://127.0.0.1:${ports[name]?.internal}/health/ready`
 
-/** The address a person opens. */
+/** The address that a person opens. */
 export const gatewayUrl = (ports: AppContext['ports']): string => `http://localhost:${ports.gateway?.http}`
 
-/** What of our own environment every process inherits: the system's variables, and no setting of another app. */
+/** The part of our environment that every process inherits: the system's variables, but no setting of another app. */
 const inherited = (app: string): NodeJS.ProcessEnv => {
   const others: Record<string, string> = {
     session: 'TOKEN|GATEWAY',
@@ -116,8 +116,8 @@ const inherited = (app: string): NodeJS.ProcessEnv => {
 }
 
 /**
- * The environment of one app: its own settings and keys and those that all share, never those of another. What the
- * environment of `npm start` itself says, such as SESSION__LIMITS__REFRESH, stands above the defaults made here.
+ * The environment of one app: its own settings and keys and the shared ones, never those of another. Settings in the
+ * environment of `npm start`, such as SESSION__LIMITS__REFRESH, override the defaults made here.
  */
 export const envFor = (app: App, context: AppContext): NodeJS.ProcessEnv => ({
   ...settingsFor(app, context),
@@ -126,7 +126,7 @@ export const envFor = (app: App, context: AppContext): NodeJS.ProcessEnv => ({
   ...context.overrides,
 })
 
-/** What follows from the context alone, whatever environment this process has. */
+/** The settings that follow from the context alone, whatever environment this process has. */
 export const settingsFor = (app: App, context: AppContext): Record<string, string> => {
   const { ports, servers, keys, prefix } = context
   const upper = app.name.toUpperCase()
@@ -152,7 +152,7 @@ export const settingsFor = (app: App, context: AppContext): Record<string, strin
   return { ...Object.fromEntries(set), ...portsOf(app, ports) }
 }
 
-/** The ports that were taken stand even above the environment, whose wish may not have been free. */
+/** The taken ports override even the environment, whose wanted port may not have been free. */
 const portsOf = (app: App, ports: AppContext['ports']): Record<string, string> => ({
   [app.internal[0]]: String(ports[app.name]?.internal),
   ...(app.http && { [app.http[0]]: String(ports[app.name]?.http) }),
@@ -173,7 +173,7 @@ const sharedAuth = (context: AppContext): Record<string, string> => {
   const { http, internal } = addresses(context)
   return {
     GATEWAY__HTTP__PUBLIC_ORIGIN: gatewayUrl(context.ports),
-    // Not the origin: its port may be another one at the next start, and sessions should outlive that.
+    // Not the origin, because its port may differ at the next start, and sessions should survive that.
     AUTH__TOKENS__ISSUER: 'signalbox',
     AUTH__JWKS__URL: http('token', '/jwks'),
     AUTH__SERVICES__FILE: context.keys.services_file,
@@ -184,7 +184,7 @@ const sharedAuth = (context: AppContext): Record<string, string> => {
   }
 }
 
-/** What one app alone reads. */
+/** Settings that only one app reads. */
 const special = (name: string, context: AppContext): Record<string, string | undefined> => {
   const { dir, keys, servers } = context
   const { http, internal } = addresses(context)
@@ -203,7 +203,7 @@ const special = (name: string, context: AppContext): Record<string, string | und
       GATEWAY__UPSTREAM__TOKEN_URL: http('token'),
     },
     session: { AUTH__SECRET__KEYS: keys.auth_secret_keys },
-    // Hashing takes a thread each; with the default of four, ten hashes would wait for one another.
+    // Each hash takes a thread; with the default of four threads, ten hashes would wait for one another.
     credential: {
       UV_THREADPOOL_SIZE: '14',
       CREDENTIAL__ENROLMENT__KEY: keys.enrolment_key,
@@ -217,7 +217,7 @@ const special = (name: string, context: AppContext): Record<string, string | und
       OPERATIONS__EVIDENCE__KEY_FILE: keys.evidence_key_file,
       OPERATIONS__ARTIFACTS__DIR: join(dir, 'artifacts'),
       NOTIFY__PUSH__KEY_FILE: keys.push_key_file,
-      // On a network of its own the deployer decides whether anything calls out.
+      // On a separate network, the deployer decides whether anything calls out.
       NOTIFY__ENABLED: context.network ? undefined : 'true',
     },
     worker: {

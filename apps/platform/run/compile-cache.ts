@@ -12,7 +12,7 @@ const LOAD_MS = 120_000
 
 /**
  * Fills the cache in one process before ten start. A process that finds it empty writes all of its modules when it
- * ends, and ten of them at once held a Ctrl-C up for 20 s. Not fatal: without a cache everything works, slower.
+ * ends, and ten of them at once delayed a Ctrl-C by 20 s. Not fatal: without a cache everything works, only slower.
  */
 export const fillCompileCache = async (screen: Screen): Promise<void> => {
   const dir = compileCacheDir()

@@ -7,7 +7,7 @@ import { run } from '../servers/sources.ts'
 
 const SOURCES = ['apps/console', 'apps/shared/contracts', 'package-lock.json']
 const BUILD_MS = 300_000
-/** English is the one that the sources are written in. */
+/** `undefined` is English, the language of the sources. */
 const LANGUAGES = [undefined, 'de']
 
 /** Builds the console into `out` unless it was built there from the same sources. */
@@ -18,7 +18,7 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   const started = performance.now()
   screen.line('console', 'building with Vite …')
   const config = join(ROOT, 'apps/console/vite.config.ts')
-  // Beside the one that is served, which stays if this build fails.
+  // Built beside the served build, which stays if this one fails.
   const made = `${out}.new`
   rmSync(made, { recursive: true, force: true })
   const build = (language: string | undefined) =>
@@ -40,7 +40,7 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   screen.line('console', `built in ${elapsed(performance.now() - started)}`)
 }
 
-/** What the sources of the console are: a build of others is stale. */
+/** The hash of the console's sources; a build of different ones is stale. */
 export const sourceHash = (): string => {
   const hash = createHash('sha256')
   for (const path of SOURCES.flatMap((source) => filesOf(join(ROOT, source)))) {

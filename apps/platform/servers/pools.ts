@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { ROOT } from '../base/paths.ts'
 
-/** The pools whose agents take work from NATS, as the executor policy says. A file that cannot be read is the worker's to refuse. */
+/** The pools whose agents take work from NATS, by the executor policy. The worker refuses an unreadable file. */
 export const streamedPools = (): string[] => {
   const file = process.env.WORKER__EXECUTORS__POLICY_FILE ?? join(ROOT, 'activities/executors/policy.yaml')
   try {

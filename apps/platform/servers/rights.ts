@@ -1,4 +1,4 @@
-/** What each app may touch in the stores that all share: its own keys in Redis, its own subjects on NATS. */
+/** What each app may access in the shared stores: its own keys in Redis, its own subjects on NATS. */
 
 const COMMANDS =
   '-@all +@read +@write +@connection +@transaction +@scripting +@stream +@blocking +@pubsub +info +config|get +time'
@@ -14,13 +14,13 @@ export const redisRules = (app: string): string => {
   return `${keys[app] ?? HEALTH_PART} ${COMMANDS}`
 }
 
-/** Permissions of a NATS user, as the server's configuration spells them. */
+/** Permissions of a NATS user, in the form of the server's configuration. */
 export type NatsRights = {
   publish: { allow?: string[]; deny?: string[] }
   subscribe?: { allow?: string[]; deny?: string[] }
 }
 
-/** Every way to work of agents, whose messages carry the tokens with which its results are reported. */
+/** All subjects that lead to agents' work, whose messages carry the tokens with which its results are reported. */
 const EXECUTION = {
   publish: [
     'execution.>',
@@ -36,14 +36,14 @@ const EXECUTION = {
   subscribe: ['execution.>', '_INBOX_AGENT.>'],
 }
 
-/** Operations gives work to agents that ask over the API (operations.md 7.4): it takes messages, and shapes no consumer. */
+/** Operations gives work to agents that poll over the API (operations.md 7.4): it takes messages, makes no consumer. */
 const TAKES = new Set(['$JS.API.CONSUMER.*.EXECUTION.>', '$JS.API.CONSUMER.*.*.EXECUTION.>', '$JS.ACK.EXECUTION.>'])
 const TAKER = [
   ...EXECUTION.publish.filter((subject) => !TAKES.has(subject)),
   ...['CREATE', 'DURABLE.CREATE', 'DELETE', 'PAUSE'].map((verb) => `$JS.API.CONSUMER.${verb}.EXECUTION.>`),
 ]
 
-/** What an app may not do: outboxes are published by the relay alone, and only the worker hands out work to agents. */
+/** The rights of an app: only the relay publishes outboxes, and only the worker hands out work to agents. */
 export const natsRights = (app: string): NatsRights => {
   const outboxes = [
     'auth.>',
@@ -61,10 +61,10 @@ export const natsRights = (app: string): NatsRights => {
   }
 }
 
-/** Where an agent gets its answers: the inbox prefix of its connection. */
+/** Where an agent receives its answers: the inbox prefix of its connection. */
 export const agentInbox = (pool: string): string => `_INBOX_AGENT.${pool}`
 
-/** All that an agent outside may do: take the work of its pool from the stream, and hear what is to be stopped. */
+/** The rights of an external agent: take the work of its pool from the stream, and receive stop requests. */
 export const agentRights = (pool: string): NatsRights => ({
   publish: {
     allow: [

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Screen } from '../base/screen.ts'
 
-/** One way to come by a program. `run` answers its path or throws the reason why this way is closed. */
+/** One way to obtain a program. `run` returns its path, or throws the reason why this way fails. */
 export type Source = { what: string; run: (say: (text: string) => void) => Promise<string> }
 
 /** No source had the program: names it, every try with its reason, and what a person can do. */
@@ -14,7 +14,7 @@ export class MissingProgram extends Error {
   }
 }
 
-/** Tries the sources in their order and answers the first path. */
+/** Tries the sources in order and returns the first path. */
 export const locate = async (name: string, sources: Source[], manual: string, screen: Screen): Promise<string> => {
   const tries: { what: string; why: string }[] = []
   for (const source of sources) {
@@ -46,19 +46,19 @@ type RunOptions = {
   timeout_ms: number
   env?: NodeJS.ProcessEnv
   cwd?: string
-  /** How many of its last lines an error carries. */
+  /** How many of the last lines an error contains. */
   lines?: number
   uid?: number
   gid?: number
 }
 
-/** What runs now: it ends with this process. */
+/** The programs that run now; they end with this process. */
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** Runs a program to its end and answers its output; throws with the last of its words when it fails or is too slow. */
+/** Runs a program to its end and returns its output; throws with the last lines if it fails or is too slow. */
 export const run = (
   command: string,
   args: string[],
@@ -99,7 +99,7 @@ export const run = (
     })
   })
 
-/** A dotted version is at least another. */
+/** Whether a dotted version is at least another. */
 export const atLeast = (version: string, wanted: string): boolean => {
   const [a, b] = [version, wanted].map((text) => text.split('.').map(Number))
   for (let i = 0; i < 3; i++) {
@@ -109,7 +109,7 @@ export const atLeast = (version: string, wanted: string): boolean => {
   return true
 }
 
-/** What `program --version` says, as x.y.z. */
+/** The version that `program --version` prints, as x.y.z. */
 export const versionOf = async (program: string, args = ['--version']): Promise<string> => {
   const text = await run(program, args, { timeout_ms: 15_000 })
   const found = /\d+\.\d+\.\d+/.exec(text)?.[0]

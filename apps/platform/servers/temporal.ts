@@ -23,7 +23,7 @@ const WHEEL = {
   ],
 }
 
-/** Finds or fetches the Temporal command line tool, whose `server start-dev` is the development server. */
+/** Finds or fetches the Temporal command-line tool, whose `server start-dev` is the development server. */
 export const locateTemporal = (screen: Screen): Promise<string> => {
   const target = cachePath('temporal', VERSION)
   const asset = `temporal_cli_${VERSION}_${PLATFORM.replace('-', '_').replace('x64', 'amd64')}.tar.gz`
@@ -46,7 +46,7 @@ export const locateTemporal = (screen: Screen): Promise<string> => {
   )
 }
 
-/** What an operation's workflow is found by in the Temporal UI. */
+/** The attributes by which the Temporal UI finds an operation's workflow. */
 export const SEARCH_ATTRIBUTES = {
   OpStatus: 'Keyword',
   OpKind: 'Keyword',
@@ -56,7 +56,7 @@ export const SEARCH_ATTRIBUTES = {
   FailedNodes: 'Int',
 } as const
 
-/** The poll limits of 20 a second and shard would make each task of the one-shard server wait 40 ms. */
+/** With the default poll limits of 20 per second and shard, each task of the one-shard server would wait 40 ms. */
 const DYNAMIC: Record<string, number | boolean> = {
   'history.transferProcessorMaxPollRPS': 1000,
   'history.timerProcessorMaxPollRPS': 1000,
@@ -68,7 +68,7 @@ const DYNAMIC: Record<string, number | boolean> = {
   'system.enableActivityEagerExecution': true,
 }
 
-/** The arguments of the development server: loopback, a database file, search attributes, no UI where none is wanted. */
+/** The arguments of the development server: loopback, a database file, search attributes, and a UI only if wanted. */
 export const temporalArgs = (
   dir: string,
   { port, ui_port, namespaces }: { port: number; ui_port: number | undefined; namespaces: readonly string[] },

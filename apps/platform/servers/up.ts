@@ -22,7 +22,7 @@ import { locateRedis, writeRedisConfig } from './redis.ts'
 import { agentRights, natsRights, redisRules } from './rights.ts'
 import { locateTemporal, temporalArgs } from './temporal.ts'
 
-/** The program of each server; undefined if an environment variable names a server that already runs. */
+/** The program of each server; `undefined` if an environment variable names a running server. */
 export type Programs = {
   postgres: string | undefined
   redis: string | undefined
@@ -30,7 +30,7 @@ export type Programs = {
   temporal: string | undefined
 }
 
-/** Finds or fetches all servers side by side, in the order of preference of platform.md 5. Throws one error naming all that fail. */
+/** Finds or fetches all servers at once, in the order of platform.md 5. Throws one error that names all failures. */
 export const ensureServers = async (screen: Screen): Promise<Programs> => {
   const env = process.env
   const found = await Promise.allSettled([
@@ -47,7 +47,7 @@ export const ensureServers = async (screen: Screen): Promise<Programs> => {
   return { postgres, redis, nats, temporal }
 }
 
-/** The secrets of the servers we start ourselves, kept beside their data. */
+/** The secrets of the servers that we start, kept beside their data. */
 export type ServerSecrets = { postgres: string; redis: string; users: Record<string, string> }
 
 export const createServerSecrets = (users: readonly string[]): ServerSecrets => {
@@ -63,27 +63,30 @@ export type ServerOptions = {
   dir: string
   programs: Programs
   secrets: ServerSecrets
-  /** Whose data these servers serve. */
+  /** The installation whose data these servers hold. */
   installation: Installation
   screen?: Screen
   ports?: Ports
   /** 0 takes any free port. */
   prefer_ports?: Partial<ServerPorts>
-  /** No user interface of Temporal, fewer rules about users: one account for everything. */
+  /** No Temporal UI, and fewer rules about users: one account for everything. */
   plain?: boolean
   postgres_settings?: Record<string, string>
-  /** PEM files of Postgres, Redis and NATS, which then serve by TLS; Temporal's development server cannot. */
+  /** PEM files of Postgres, Redis and NATS, which then use TLS; Temporal's development server cannot. */
   tls?: { ca_file: string; of: (server: 'postgres' | 'redis' | 'nats') => CertificateFiles }
   events?: (name: string) => Partial<UnitEvents>
-  /** Hears of each server as it begins, so that a start can be ended half-way. */
+  /** Called for each server as it begins, so that a start can be aborted. */
   begun?: (child: Managed) => void
-  /** Hears of each server that serves at another port from now on. */
+  /** Called for each server that has moved to another port. */
   moved?: (name: string) => void
 }
 
 export type CertificateFiles = { cert_file: string; key_file: string }
 
-/** The running servers; each address is the one of this moment, for a port may be lost. The functions answer the address for one app, with its own account where we run the server. */
+/**
+ * The running servers. Each address is the current one, because a port may change. The functions return the address for
+ * one app, with its own account if we run the server.
+ */
 export type Servers = {
   postgres: {
     admin_url: string
@@ -97,11 +100,11 @@ export type Servers = {
   nats: { url: (user?: string) => string; agents: Record<string, string>; own: boolean }
   temporal: { address: string; ui_url: string | undefined; namespace: string; own: boolean }
   managed: Managed[]
-  /** Temporal, NATS, Redis, Postgres: who writes goes before what is written to. */
+  /** Temporal, NATS, Redis, Postgres: each server stops before those that it writes to. */
   stop: () => Promise<void>
 }
 
-/** Starts what no environment variable names, side by side, and waits until each answers. */
+/** Starts the servers that no environment variable names, all at once, and waits until each answers. */
 export const startServers = async (options: ServerOptions): Promise<Servers> => {
   const { dir, screen = silentScreen } = options
   mkdirSync(dir, { recursive: true })
@@ -170,16 +173,16 @@ type Begun = {
   options: ServerOptions
 }
 
-/** Failures in a row, 5 s and up to 5 s of waiting each, after which a server that runs is taken for dead. */
+/** How many failures in a row, each after 5 s and up to 5 s of waiting, make a running server count as dead. */
 const MISSES = 6
-/** A server that recovers after each kill, and may be slow for long when the disk is. */
+/** Postgres recovers after each kill, and may be slow for long while the disk is. */
 const POSTGRES_MISSES = 18
 
 const startPostgres = async ({ start, seat, wish, options }: Begun): Promise<Servers['postgres']> => {
   const given = process.env.DATABASE_URL
   if (given) {
     await query(given)
-    // Whoever else uses that server derives the same, so that two platforms do not lock each other out.
+    // Another platform on that server derives the same password, so that the two do not lock each other out.
     const password = (app: string) => createHmac('sha256', given).update(app).digest('base64url')
     return { admin_url: given, url: (app, database) => urlFrom(given, password, app, database), password, own: false }
   }
@@ -192,7 +195,7 @@ const startPostgres = async ({ start, seat, wish, options }: Begun): Promise<Ser
   ])
   const { tls } = options
   const mode = tls ? `?sslmode=verify-full&sslrootcert=${tls.ca_file}` : ''
-  // A certificate is believed by its name: pg checks no IP address.
+  // The certificate is checked by name: pg checks no IP address.
   const adminUrl = () =>
     `postgres://postgres:${secrets.postgres}@${tls ? 'localhost' : '127.0.0.1'}:${at.port}/postgres${mode}`
   const settings = { ...options.postgres_settings, ...(tls && postgresTls(folder, tls.of('postgres'))) }
@@ -204,7 +207,7 @@ const startPostgres = async ({ start, seat, wish, options }: Begun): Promise<Ser
     },
     move: at.keep,
     misses: POSTGRES_MISSES,
-    // Fast shutdown: sessions end, everything is on disk.
+    // Fast shutdown: sessions end, and everything is on disk.
     stop_signal: 'SIGINT',
     stop_timeout_ms: 20_000,
   }
@@ -314,7 +317,7 @@ const startTemporal = async ({ start, seat, wish, options }: Begun): Promise<Ser
   const at = await seat('temporal', 'temporal', wish.temporal)
   const ui = plain ? undefined : await seat('temporal', 'Temporal UI', wish.temporal_ui)
   const address = () => `127.0.0.1:${at.port}`
-  // No other engine knows this one, whatever the namespace in which the operations are.
+  // Another engine never has this namespace, whichever namespace the operations use.
   const own = shortName(installation)
   const namespaces = [...new Set([own, installation.namespace])]
   const unit: Omit<Unit, 'name'> = {

@@ -16,8 +16,8 @@ export type AnchorDeps = {
 }
 
 /**
- * Writes the signed heads of all audit logs to an append-only file outside the database and to stream AUDIT, once in an
- * interval: who owns the database can cut off the tail of a log, and cannot take it back from there.
+ * Writes the signed heads of all audit logs to an append-only file outside the database and to stream AUDIT, once per
+ * interval. The database's owner can cut off the tail of a log, but cannot take it back from there.
  */
 export const createAnchors = ({ pool, nats, prefix, key, file, interval_ms }: AnchorDeps) => {
   const begun_ms = Date.now()
@@ -46,12 +46,12 @@ export const createAnchors = ({ pool, nats, prefix, key, file, interval_ms }: An
       await send()
       return false
     },
-    /** Seconds since the last anchor; while there is none, since the start. */
+    /** Seconds since the last anchor, or since the start if there is none. */
     age_s: () => (Date.now() - (last_ms || begun_ms)) / 1000,
   }
 }
 
-/** The last sealed row of each log. */
+/** Reads the last sealed row of each log. */
 export const readHeads = async (pool: pg.Pool): Promise<SealedHead[]> => {
   const logs = AUDIT_LOGS.map(
     ({ table }) =>
@@ -62,7 +62,7 @@ export const readHeads = async (pool: pg.Pool): Promise<SealedHead[]> => {
   return rows
 }
 
-/** On the disk before it counts as said. */
+/** The line must be on disk before it is published. */
 export const appendAnchor = (file: string, line: string): void => {
   const handle = openSync(file, 'a', 0o600)
   try {

@@ -5,9 +5,9 @@ import { keyedLock } from '../../../db/locks.ts'
 const BATCH = 500
 
 /**
- * Chains the audit rows that were written since (reliability.md 5.4): apart from writing them, for a chain head that
- * every transaction locks would make them wait for one another. One turn at a time, by a lock of the transaction.
- * Answers whether there may be more.
+ * Chains newly written audit rows (reliability.md 5.4). This is separate from writing them, because a chain head that
+ * every transaction locks would make them wait for one another. One turn runs at a time, by a lock of the transaction.
+ * Returns whether there may be more.
  */
 export const sealAudit = async (pool: pg.Pool): Promise<boolean> => {
   const waits = AUDIT_LOGS.map(({ table }) => `exists (select 1 from ${table} where seal_seq is null) as "${table}"`)

@@ -6,7 +6,7 @@ type Told = { user_id: string; fact: SecurityFact }
 
 const BATCH = 200
 
-/** Actions of identity whose object is the account that they are about. */
+/** Identity's actions whose object is the affected account. */
 const ACCOUNT: Record<string, SecurityFact['event']> = {
   'user.enrolled': 'password.changed',
   'user.enrolment_created': 'account.reset',
@@ -18,7 +18,7 @@ const ACCOUNT: Record<string, SecurityFact['event']> = {
   'machine.credential_ending': 'key.ending',
 }
 
-/** Actions of a session on its own account. */
+/** A session's actions on its own account. */
 const OWN: Record<string, SecurityFact['event']> = {
   change_password: 'password.changed',
   set_totp: 'totp.added',
@@ -51,7 +51,7 @@ const ofInstallation = ({ action, body }: Row): Pick<SecurityFact, 'event' | 'ab
   return action === 'spray_suspected' && network ? [{ event: 'spray.suspected', about: network }] : []
 }
 
-/** An audit row has no members of a group and no subject of a grant; the event of the change has. */
+/** An audit row has neither the members of a group nor the subject of a grant; the event of the change has them. */
 const ofRights = ({ at, action, body }: Row): Told[] =>
   action === 'auth.user.roles_changed.v1' && Array.isArray(body.user_ids)
     ? body.user_ids.map((user_id) => ({ user_id, fact: { event: 'rights.changed', at: at.toISOString() } }))
@@ -69,9 +69,10 @@ const SOURCES = [
 ] as const
 
 /**
- * Hands what people must hear of their accounts to the notifier, out of the logs in which their apps state it, in the
- * order of each. The place moves in the transaction that adds the facts: each is added once. It begins at the end of the
- * logs: an upgrade tells of no past. One turn; true when there may be more.
+ * Passes facts that people must hear about their accounts to the notifier, from the logs in which their apps record
+ * them, in each log's order. The position moves in the transaction that adds the facts, so each is added once. It
+ * begins at the end of the logs, so that an upgrade reports no past facts. Runs one turn; returns true if there may be
+ * more.
  */
 export const followSecurity = async (pool: pg.Pool): Promise<boolean> => {
   let more = false

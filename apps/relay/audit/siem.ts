@@ -9,22 +9,22 @@ export type SiemDeps = {
   pool: pg.Pool
   /** `https://…`: JSON lines by POST; `syslog+tls://host:port`: RFC 5424 messages over TLS (RFC 5425). */
   url: string
-  /** The bearer token of https. */
+  /** The bearer token for https. */
   token: string | undefined
-  /** PEM of the receiver's authority; undefined: those of the system. */
+  /** PEM of the receiver's certificate authority; undefined: the system's authorities. */
   ca: string | undefined
 }
 
-/** A sealed row as it leaves: its signed body, and its place in the chain, by which receivers drop repeats. */
+/** A sealed row as sent: its signed body, and its place in the chain, by which receivers drop repeats. */
 type Line = { log: string; seal_seq: string; denied: boolean; at: string; json: string }
 
 const BATCH = 200
 const TIMEOUT_MS = 10_000
 
 /**
- * Sends the rows of all audit logs to the company's own log system, from the first row on. Each log goes in the order of
- * its chain. A place moves on when the receiver has taken the rows: after a crash or an outage they come again, and none
- * is lost. One turn; true when there may be more.
+ * Sends the rows of all audit logs to the company's own log system, from the first row on. Each log is sent in the
+ * order of its chain. A position moves when the receiver has taken the rows: after a crash or an outage they are sent
+ * again, and none is lost. Runs one turn; returns true if there may be more.
  */
 export const createSiem = ({ pool, url, token, ca }: SiemDeps) => {
   const { protocol, hostname: host, port } = new URL(url)
@@ -49,7 +49,7 @@ export const createSiem = ({ pool, url, token, ca }: SiemDeps) => {
   }
 }
 
-/** Where the place of a log is kept: among what the relay knows of operations. */
+/** The name under which a log's position is stored, in the relay's state in the schema of operations. */
 const placeOf = (table: string) => `siem ${table}`
 
 const nextLines = async (pool: pg.Pool, table: string): Promise<Line[]> => {
@@ -72,7 +72,7 @@ const nextLines = async (pool: pg.Pool, table: string): Promise<Line[]> => {
   })
 }
 
-/** Another relay may have moved on meanwhile: a place never goes back. */
+/** Another relay may have moved the position meanwhile; it never goes back. */
 const moveOn = async (pool: pg.Pool, table: string, lines: readonly Line[]): Promise<void> => {
   const next = BigInt(lines.at(-1)?.seal_seq ?? 0) + 1n
   await pool.query(

@@ -5,17 +5,17 @@ import { connectEngine } from './temporal.ts'
 
 const DEADLINE_MS = 10_000
 
-/** How far a workflow is: the last command that it has taken, and the last facts that it has told. */
+/** A workflow's progress: the last command that it has taken, and the last facts that it has recorded. */
 export type Progress = { last_seq: number; record_seq: number }
 
-/** What a person asks of the engine beside its daily work, and does to a workflow that nobody owns. */
+/** A person's inspections of the engine beyond daily work, and actions on a workflow that nobody owns. */
 export const createInspection = (config: RelayConfig) => {
   const { connection, client } = connectEngine(config)
   const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + DEADLINE_MS, run)
   const handleOf = (operation_id: string) => client.workflow.getHandle(operation_id)
 
   return {
-    /** Workflows of operations of this environment that are open, with their titles. */
+    /** Returns the open workflows of this environment's operations, with their titles. */
     listRunning: async (): Promise<Map<string, string>> => {
       const queue = operationQueue(config.RELAY__TEMPORAL__QUEUE_PREFIX)
       const query = `WorkflowType = '${WORKFLOW_TYPE}' and TaskQueue = '${queue}' and ExecutionStatus = 'Running'`
@@ -25,11 +25,11 @@ export const createInspection = (config: RelayConfig) => {
       return running
     },
 
-    /** Undefined when no worker answers for it. */
+    /** `undefined` if no worker answers for it. */
     progressOf: (operation_id: string): Promise<Progress | undefined> =>
       withDeadline(() => handleOf(operation_id).query<Progress>(STATE_QUERY)).catch(() => undefined),
 
-    /** The history as the engine's own tools read it; its payloads as they are stored. */
+    /** Returns the history in the format of the engine's own tools; its payloads stay as stored. */
     historyOf: async (operation_id: string): Promise<string> =>
       historyToJSON(await withDeadline(() => handleOf(operation_id).fetchHistory())),
 

@@ -19,15 +19,15 @@ type CommandRow = {
   request_id: string | null
   trace: string | null
   not_after: Date | null
-  /** Before this one. */
+  /** Attempts before this one. */
   attempts: number
   created_at: Date
 }
 
 /**
- * Takes the next unsent command of each operation: strictly by seq, one in flight each, marked `sending` as it is taken.
- * A start that was never sent and is past its deadline belongs to the sweeper; it still holds back what follows it.
- * After a restore of the database only stops go out until a person has accepted it.
+ * Takes the next unsent command of each operation: strictly by seq, one in flight each, marked `sending` as it is
+ * taken. A start that was never sent and is past its deadline belongs to the sweeper; it still holds back later
+ * commands. After a restore of the database only stops are sent until a person has accepted the restore.
  */
 const TAKE = `
   with head as (
@@ -55,8 +55,8 @@ export type CommandsDeps = {
 }
 
 /**
- * Carries accepted commands to Temporal (reliability.md 4.4). The doubt is on record before it exists: `sending` is
- * committed before each send. Commands of different operations go side by side, those of one strictly in order.
+ * Carries accepted commands to Temporal (reliability.md 4.4). The doubt is recorded before it exists: `sending` is
+ * committed before each send. Commands of different operations are sent in parallel, those of one strictly in order.
  */
 export const createCommandSender = ({ pool, engine, config, log, notify, observe }: CommandsDeps) => {
   const busy = new Map<string, Promise<void>>()
@@ -84,11 +84,11 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
   }
 
   return {
-    /** One turn: takes the free operations' next commands and sends them; true when something was taken. */
+    /** Runs one turn: takes the next commands of free operations and begins to send them. */
     turn: async (): Promise<boolean> => {
       const free = config.RELAY__COMMANDS__IN_FLIGHT - busy.size
       if (free <= 0) return false
-      // While the engine is away no more commands are put in doubt: an unsent one can still be withdrawn.
+      // While the engine is away no more commands are put in doubt, because an unsent one can still be withdrawn.
       if (away)
         await engine.health().then(() => {
           away = false
@@ -114,7 +114,10 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
   }
 }
 
-/** A start in doubt that is past its deadline: unknown to the engine means it never happened, so the sweeper may withdraw it. */
+/**
+ * Whether a start in doubt is past its deadline and unknown to the engine: it never happened, so the sweeper may
+ * withdraw it.
+ */
 const startIsTooLate = async (pool: pg.Pool, engine: Engine, row: CommandRow): Promise<boolean> => {
   if (!row.not_after || row.not_after.getTime() > Date.now()) return false
   if ((await engine.describe(row.operation_id)) !== 'gone') return false
@@ -189,7 +192,7 @@ const settle = async (pool: pg.Pool, row: CommandRow, sent: Sent, log: Logger): 
 }
 
 /**
- * Looks after operations that the engine has not moved for a minute: one that is gone or closed there goes to
+ * Checks operations that the engine has not moved for a minute: one that is gone or closed there is added to
  * engine_findings, on which the sweeper of operations acts.
  */
 export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> => {

@@ -17,11 +17,11 @@ import { dataConverterOf, loadPayloadCodec } from '../../shared/codec/payload.ts
 import { temporalOptions } from '../../shared/links.ts'
 import type { RelayConfig } from '../config.ts'
 
-/** Milliseconds a call to the engine may take. */
+/** Milliseconds that a call to the engine may take. */
 const DEADLINE_MS = 10_000
 const HEALTH_MS = 1500
 
-/** The outcome of a send: carried out, to be retried, no such workflow, or refused for its content. */
+/** The result of a send: carried out, to be retried, no such workflow, or refused for its content. */
 export type Sent =
   | { kind: 'sent' }
   | { kind: 'again'; error: string }
@@ -29,7 +29,7 @@ export type Sent =
   | { kind: 'invalid'; error: string }
 export type Described = 'running' | 'closed' | 'gone'
 
-/** A client of the engine that connects when it is first used. */
+/** A client of the engine that connects on first use. */
 export const connectEngine = (config: RelayConfig) => {
   const connection = Connection.lazy(temporalOptions(config.RELAY__TEMPORAL__ADDRESS))
   const namespace = config.RELAY__TEMPORAL__NAMESPACE
@@ -45,7 +45,7 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
   const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + deadline_ms, run)
 
   return {
-    /** Starts the workflow of an operation; one that is there already is success (operations.md 1.3). */
+    /** Starts the workflow of an operation; an existing one counts as success (operations.md 1.3). */
     start: (input: OperationInput): Promise<Sent> =>
       attempt(async () => {
         await withDeadline(() =>
@@ -63,11 +63,14 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
         )
       }),
 
-    /** Delivers a command. The server drops a repeated request id within one run; the reducer knows the rest by seq. */
+    /**
+     * Delivers a command. The server drops a repeated request id within one run; the reducer recognizes other repeats
+     * by seq.
+     */
     signal: (operation_id: string, message: CommandMessage): Promise<Sent> =>
       attempt(async () => {
         const plain = toPayloads(defaultPayloadConverter, message) ?? []
-        // The raw call names the request id, and goes round the client's codec.
+        // The raw call sets the request id, and bypasses the client's codec.
         const payloads = (await codec?.encode(plain, contextOf(namespace, operation_id))) ?? plain
         await withDeadline(() =>
           client.workflowService.signalWorkflowExecution({
@@ -102,7 +105,7 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
 }
 export type Engine = ReturnType<typeof createEngine>
 
-/** What an engineer needs to continue on the engine's own pages. */
+/** The details that an engineer needs to continue on the engine's own pages. */
 const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>
   [
     `Operation \`${operation_id}\` of kind ${kind}, asked for by \`${requester}\`.`,

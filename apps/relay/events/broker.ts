@@ -4,8 +4,9 @@ import { ensureStreams, type StreamName, streamName } from '../../shared/events/
 import type { Logger } from '../../shared/telemetry.ts'
 
 /**
- * Finds out whether the broker still has what was published (reliability.md 4.8): a stream made anew or rolled back
- * gets the missing part of the hot outbox again. Runs at each connect and each minute. Answers whether messages were lost.
+ * Checks whether the broker still has the published events (reliability.md 4.8). A stream that was recreated or rolled
+ * back gets the missing part of the hot outbox again. Runs at each connect and each minute. Returns whether messages
+ * were lost.
  */
 export const checkBroker = async (
   pool: pg.Pool,
@@ -16,7 +17,7 @@ export const checkBroker = async (
   log: Logger,
 ): Promise<boolean> => {
   const jsm = await ensureStreams(nc, prefix, [stream])
-  // In this order: what is marked as published by now must be in the stream a moment later.
+  // In this order: anything already marked as published must be in the stream a moment later.
   const { rows } = await pool.query<{ stream_created: string | null; js_last_seq: string | null }>(
     `select stream_created, (select js_seq from ${schema}.outbox where js_seq is not null order by pub_seq desc limit 1) as js_last_seq
      from ${schema}.relay_state where name = 'relay'`,
@@ -27,7 +28,7 @@ export const checkBroker = async (
   const known = rows[0]
   let lost = true
   if (known?.stream_created && known.stream_created !== created) {
-    log.error({ schema, stream }, 'the stream was made anew; publishing the outbox again')
+    log.error({ schema, stream }, 'the stream was recreated; publishing the outbox again')
     await pool.query(`update ${schema}.outbox set published_at = null where published_at is not null`)
   } else if (known?.js_last_seq && last < Number(known.js_last_seq)) {
     log.error(

@@ -4,7 +4,7 @@ import { type Envelope, ensureStreams, epochOf, type StreamName, streamName } fr
 import { readStream } from '../../shared/events/read.ts'
 import { isUuid } from '../../shared/ids.ts'
 
-/** The events of a schema that the broker holds. Those of sessions come from Redis and do not concern the database. */
+/** The events of each schema that the broker holds. Session events come from Redis and do not concern the database. */
 export const TOLD = {
   identity: { stream: 'AUTH', subject: 'auth.user.>' },
   token: { stream: 'AUTH', subject: 'auth.key.>' },
@@ -13,16 +13,16 @@ export const TOLD = {
 } as const satisfies Record<string, { stream: StreamName; subject: string }>
 export type Teller = keyof typeof TOLD
 
-/** An event that the broker knows and the database does not; `seq`: its place in the stream. */
+/** An event that the broker has and the database lacks; `seq`: its place in the stream. */
 export type LostEvent = Envelope & { schema: Teller; seq: number; epoch: number }
 
 const BATCH = 500
-/** Events of many aggregates go out side by side: the newest of the stream need not be the newest of the log. */
+/** Events of many aggregates are sent in parallel, so the newest in the stream need not be the newest in the log. */
 const NEWEST = 200
 
 /**
- * Events of this schema that the broker holds and the outbox does not: the future that a restore of the database lost.
- * `newest`: only the last of the stream are looked at, which is enough to know whether there is one.
+ * Returns events of this schema that the broker holds and the outbox lacks: the future that a restore of the database
+ * lost. `newest`: reads only the end of the stream, which suffices to know whether there is such an event.
  */
 export const findLost = async (
   pool: pg.Pool,
@@ -34,7 +34,7 @@ export const findLost = async (
   const { stream, subject } = TOLD[schema]
   const jsm = await ensureStreams(nc, prefix, [stream])
   const { last_seq } = (await jsm.streams.info(streamName(prefix, stream))).state
-  // AUTH is small and holds other things too: all of it.
+  // AUTH is small and also holds other events, so all of it is read.
   const from = newest && stream !== 'AUTH' ? last_seq - NEWEST + 1 : 1
   const lost: LostEvent[] = []
   let told: LostEvent[] = []

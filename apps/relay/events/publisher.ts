@@ -27,20 +27,21 @@ export type PublisherDeps = {
   prefix: string
   nats: () => NatsConnection | undefined
   log: Logger
-  /** Acts that must come before the event goes out, such as ending a user's sessions. */
+  /** Acts that must happen before the event goes out, such as ending a user's sessions. */
   before?: (row: OutboxRow) => Promise<void>
-  /** How many restores of the database were accepted; consumers believe no other epoch than theirs. */
+  /** How many restores of the database were accepted; consumers accept only their own epoch. */
   epoch?: () => number
-  /** Whether this row has a subject at all; credential's have none. */
+  /** Whether this row has a subject at all; credential's rows have none. */
   published: (row: OutboxRow) => boolean
 }
 
-/** What NATS has taken in this turn; the sequence is null for a row without a subject. */
+/** The events that NATS has accepted in this turn; the sequence is null for a row without a subject. */
 type Acknowledged = { event_ids: string[]; js_seqs: (number | null)[] }
 
 /**
- * Publishes numbered rows in order, at most one unacknowledged per aggregate, and marks all of a turn after their
- * acknowledgements: marking before would lose, after can only double, which the message id and the inbox absorb.
+ * Publishes numbered rows in order, at most one unacknowledged per aggregate, and marks all rows of a turn after their
+ * acknowledgements. Marking earlier could lose events; marking later can only duplicate them, which the message id and
+ * the inbox absorb.
  */
 export const createPublisher = (deps: PublisherDeps) => {
   const tries = new Map<string, number>()
@@ -48,7 +49,7 @@ export const createPublisher = (deps: PublisherDeps) => {
   const publishOne = async (row: OutboxRow, js: JetStreamClient | undefined): Promise<{ js_seq: number | null }> => {
     await deps.before?.(row)
     if (!deps.published(row)) return { js_seq: null }
-    if (!js) throw new Error('NATS is away')
+    if (!js) throw new Error('NATS is unavailable')
     const { payload, occurred_at, trace, ...envelope } = row
     const h = headers()
     h.set('Sb-Pub-Seq', row.pub_seq)
@@ -71,7 +72,7 @@ export const createPublisher = (deps: PublisherDeps) => {
       [event_ids, js_seqs],
     )
 
-  /** Rows of one aggregate, one after the other; the first failure stops this aggregate for this turn. */
+  /** Publishes rows of one aggregate one after the other; the first failure stops this aggregate for this turn. */
   const publishAggregate = async (rows: OutboxRow[], js: JetStreamClient | undefined, acknowledged: Acknowledged) => {
     for (const row of rows) {
       try {
@@ -98,7 +99,10 @@ export const createPublisher = (deps: PublisherDeps) => {
   }
 
   return {
-    /** One turn; true if more may be waiting. Throws if the broker cannot be reached, so that the loop backs off. */
+    /**
+     * Runs one turn; returns true if more may be waiting. Throws if the broker cannot be reached, so that the loop
+     * backs off.
+     */
     turn: async (): Promise<boolean> => {
       const { rows } = await deps.pool.query<OutboxRow>(
         `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq
@@ -124,28 +128,31 @@ const subject = ({ schema, prefix }: PublisherDeps, row: OutboxRow): string =>
     ? subjectOf(prefix, schema, row.agg_type, row.agg_id)
     : prefixed(prefix, row.type)
 
-/** What goes out one after the other: an aggregate, and parts of a resource's relationships with that resource. */
+/**
+ * Rows with the same key go out one after the other: an aggregate, and parts of a resource's relationships with that
+ * resource.
+ */
 const orderedWith = ({ agg_type, agg_id, payload }: OutboxRow): string =>
   agg_type === 'relationships' ? `resource/${payload.resource_id}` : `${agg_type}/${agg_id}`
 
 const MAX_PAYLOAD = 1_048_576
-/** What headers and the protocol may take of a message. */
+/** The part of a message that headers and the protocol may take. */
 const ROOM_BYTES = 4096
 
-/** Rows from before payloads had a bound may be larger than NATS takes. The catalog alone gives events out by HTTP. */
+/** Rows from before payloads were bounded may exceed the limit of NATS. Only the catalog serves events by HTTP. */
 const fits = ({ schema, nats }: PublisherDeps, body: string): boolean =>
   schema !== 'catalog' || Buffer.byteLength(body) <= (nats()?.info?.max_payload ?? MAX_PAYLOAD) - ROOM_BYTES
 
 const isShort = (value: unknown): boolean =>
   typeof value === 'string' ? value.length <= 1000 : typeof value !== 'object' || value === null
 
-/** The short members of a payload that is too large, and where the event can be read. */
+/** Returns the short members of a payload that is too large, and where the event can be read. */
 const referenceTo = ({ payload, agg_type, agg_id, agg_version }: OutboxRow): Record<string, unknown> => ({
   ...Object.fromEntries(Object.entries(payload).filter(([, value]) => isShort(value))),
   evidence_refs: [],
   event_href: `/internal/v1/events?agg_type=${encodeURIComponent(agg_type)}&agg_id=${encodeURIComponent(agg_id)}&after_version=${Number(agg_version) - 1}&limit=1`,
 })
 
-/** Refused by the server for its content (too large, no such subject), not for its time. */
+/** Whether the server refused it for its content (too large, no such subject), not temporarily. */
 const isUnpublishable = (error: unknown): boolean =>
   /MAX_PAYLOAD|maximum payload|BAD_SUBJECT|invalid subject/i.test((error as Error).message)

@@ -7,7 +7,7 @@ import { findLost, type LostEvent, type Teller, TOLD } from './lost.ts'
 
 type Place = { pool: pg.Pool; prefix: string }
 
-/** Of the two schemas that follow one another, those that are in this database. */
+/** Returns which of the two fenced schemas this database holds. */
 const fencedOf = async (pool: pg.Pool): Promise<Fenced[]> => {
   const { rows } = await pool.query<{ schema: Fenced }>(
     `select s as schema from unnest($1::text[]) s where to_regclass(s || '.relay_state') is not null`,
@@ -32,13 +32,13 @@ const readState = async (pool: pg.Pool, schema: Teller, fenced: readonly Fenced[
   return rows[0] as State
 }
 
-/** What the guard knows may be so old: a restore takes the database away for longer. */
+/** How old the guard's knowledge may be; a restore makes the database unavailable for longer. */
 const TRUSTED_MS = 1000
 
 /**
- * Notices that the database was restored to an earlier state: the broker then holds events that the database does not
- * have (reliability.md 4.13). Asked by each leader before its first event goes out, and anew for each run of the database;
- * the finding is in a row of each schema, for all who must not continue.
+ * Notices that the database was restored to an earlier state: the broker then holds events that the database lacks
+ * (reliability.md 4.13). Each leader asks before its first event goes out, and again for each run of the database. The
+ * finding is stored in a row of each schema, for everyone who must not continue.
  */
 export const createRestoreGuard = async (
   place: Place & { schema: Teller; log: Logger; found: (held: boolean) => void },
@@ -68,11 +68,11 @@ export const createRestoreGuard = async (
   }
 
   return {
-    /** Events get no numbers and do not go out until a person accepts. */
+    /** Events get no numbers and are not sent until a person accepts the restore. */
     isHeld: () => state.held,
-    /** How many restores were accepted: what goes out bears it. */
+    /** How many restores were accepted; each event sent carries this number. */
     epoch: () => state.epoch,
-    /** Asks the broker, or whether a person has accepted meanwhile. Answers whether events may go out. */
+    /** Asks the broker, or whether a person has accepted in the meantime. Returns whether events may go out. */
     clear: async (nc: NatsConnection | undefined): Promise<boolean> => {
       if (asked && state.checked && !state.held && performance.now() - read_at < TRUSTED_MS) return true
       const before = state.held
@@ -109,8 +109,8 @@ export const isRestoreHeld = async ({ pool }: Pick<Place, 'pool'>): Promise<bool
   (await readState(pool, 'catalog', await fencedOf(pool))).held
 
 /**
- * The streams of events that a restore lost, made anew, and with them their consumers; what is lost of accounts leaves its
- * stream. Emptied they would still drop as repeated what they have heard of in the last minutes.
+ * Recreates the streams of the events that a restore lost, and with them their consumers. Lost events about accounts
+ * are deleted from their stream. An emptied stream would still drop as repeats the events of the last minutes.
  */
 export const renewStreams = async ({ pool, prefix }: Place, nc: NatsConnection, lost: readonly LostEvent[]) => {
   const jsm = await nc.jetstreamManager()
@@ -127,8 +127,8 @@ export const renewStreams = async ({ pool, prefix }: Place, nc: NatsConnection, 
 const NO_STREAM = 10_059
 
 /**
- * Lets every app resume under the next epoch, in one transaction: the events of the database go out again, and numbers
- * that the lost future has used are never given again.
+ * Lets every app resume under the next epoch, in one transaction: the database's events are sent again, and numbers
+ * used in the lost future are never assigned again.
  */
 export const raiseEpoch = async ({ pool }: Pick<Place, 'pool'>, epoch: number, lost: readonly LostEvent[]) => {
   const fenced = await fencedOf(pool)

@@ -5,11 +5,12 @@ export const BATCH = 500
 
 /**
  * Gives committed outbox rows their `pub_seq`: gap-free, in the order they became visible, the only order anyone may
- * tail (reliability.md 4.3, 4.12). The epoch fences a relay that lost its lock. Returns how many; a full batch may have left some.
+ * tail (reliability.md 4.3, 4.12). The epoch fences a relay that lost its lock. Returns how many rows it numbered; a
+ * full batch may have left some.
  */
 export const sequenceOnce = async (pool: pg.Pool, schema: string, epoch: number): Promise<number> => {
   const waiting = `select id from ${schema}.outbox where pub_seq is null order by id limit ${BATCH}`
-  // Most turns find no rows: one statement then. Who leads the schema is the only one to number its rows.
+  // Most turns find no rows, and then take one statement. Only the schema's leader numbers its rows.
   const { rows } = await pool.query<{ id: string }>({ name: `waiting_${schema}`, text: waiting })
   if (rows.length === 0) return 0
   const client = await pool.connect()

@@ -2,11 +2,11 @@ import type { Client } from '@connectrpc/connect'
 import type { Session } from '../../shared/contracts/gen/auth_pb.ts'
 import type { OutboxRow } from './publisher.ts'
 
-/** Events after which a user's sessions must be gone before anybody hears of them (auth.md 1, 4). */
+/** Events after which a user's sessions must be gone before anyone hears of them (auth.md 1, 4). */
 const REASONS: Record<string, string> = { DISABLED: 'user_disabled', DELETED: 'user_deleted' }
 
 /**
- * Calls session for rows that end sessions; other rows pass. Revoking is idempotent, so a repeat is harmless; a late
+ * Calls session for rows that end sessions; other rows pass. Revoking is idempotent, so a repeat is harmless. A late
  * message about a password ends only sessions that proved an older one.
  */
 export const endSessions = async (session: Client<typeof Session>, schema: string, row: OutboxRow): Promise<void> => {
@@ -23,12 +23,12 @@ export const endSessions = async (session: Client<typeof Session>, schema: strin
     const reason = row.type === 'auth.user.status_changed.v1' ? REASONS[payload.to ?? ''] : undefined
     if (reason) await session.revokeUserSessions({ ...common, reason })
     if (row.type === 'auth.user.recovery_started.v1') await session.revokeUserSessions({ ...common, reason: 'admin' })
-    // The session of a machine's credential bears its id.
+    // The session of a machine's credential has the credential's id.
     if (payload.credential_id !== undefined)
       await session.revokeSession({ ...common, sessionId: payload.credential_id, reason: 'credential_revoked' })
     return
   }
-  // The aggregate is the user's credential: its version is that of the password.
+  // The aggregate is the user's credential, so its version is the password's version.
   const changed = { ...common, reason: 'password_changed', passwordVersion: Number(row.agg_version) }
   if (row.type === 'password_set') await session.revokeUserSessions({ ...changed, clearLockout: true })
   if (row.type === 'password_changed')

@@ -18,7 +18,7 @@ import { hasPassword, lastWayIn } from './ways-in.ts'
 
 const UserParams = Type.Object({ user_id: text('0195f0c2-0000-7000-8000-000000000003', { maxLength: 64 }) })
 
-/** Who people are at identity providers. They are here and not in identity, because unlinking ends sessions. */
+/** People's identities at providers. They are here and not in identity because unlinking ends sessions. */
 export const identitiesRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/users/me/identities', {
     preHandler: allow('self', { kind: 'R' }),
@@ -26,7 +26,7 @@ export const identitiesRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'listIdentities',
       summary: 'List your identities at providers',
       tags: ['sso'],
-      description: 'By which identities of providers the caller may sign in.',
+      description: 'Lists the provider identities by which the caller may sign in.',
       response: { 200: ExternalIdentityList, ...errorReplies },
     },
     handler: (req) => listOf(deps, req, req.caller.user_id),
@@ -61,7 +61,7 @@ const adminRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'listUserIdentities',
       summary: 'List the identities of a user',
       tags: ['administration'],
-      description: 'By which identities of providers a user may sign in.',
+      description: 'Lists the provider identities by which a user may sign in.',
       params: UserParams,
       response: { 200: ExternalIdentityList, ...errorReplies },
     },
@@ -99,7 +99,7 @@ const listOf = async (deps: SessionDeps, req: FastifyRequest, user_id: string): 
   }
 }
 
-/** Sessions end after the identity is gone: a sign-in that was found before asks again before it has its tokens. */
+/** Sessions end after the identity is removed: a sign-in that found it earlier checks again before it gets tokens. */
 const unlink = (
   deps: SessionDeps,
   req: FastifyRequest,

@@ -25,7 +25,7 @@ const EXAMPLE = {
   },
 }
 
-/** Passkeys of the caller, and the challenge that any passkey answers (federation.md 8). */
+/** The caller's passkeys, and the challenge that any passkey answers (federation.md 8). */
 export const passkeyRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/v1/token/passkey-options', {
     preHandler: allow('none', { kind: 'R' }),
@@ -33,7 +33,7 @@ export const passkeyRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'createPasskeyChallenge',
       summary: 'Get a challenge for a passkey',
       tags,
-      description: 'A challenge that one passkey answers once: to sign in, to confirm, or to be added.',
+      description: 'Returns a challenge that one passkey may answer once: to sign in, to confirm, or to be added.',
       response: { 200: PasskeyChallenge, ...errorReplies },
     },
     handler: () => newChallenge(deps),
@@ -123,7 +123,7 @@ const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
 const refusalOf = (code: string) => {
   if (code === 'passkey_known')
-    return new AppError('version_conflict', code, 'This passkey is registered already.', { hint: 'Use it.' })
+    return new AppError('version_conflict', code, 'This passkey is already registered.', { hint: 'Use it.' })
   if (code === 'too_many_passkeys')
     return new AppError('version_conflict', code, 'You have 10 passkeys.', { hint: 'Remove one first.' })
   return assertionInvalid()

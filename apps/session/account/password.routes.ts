@@ -17,7 +17,7 @@ const PasswordBody = Type.Object(
   },
 )
 
-/** The password of the caller. It is here and not in identity, because a change ends sessions. */
+/** The caller's password. It is here and not in identity because a change ends sessions. */
 export const passwordRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/v1/users/me/password', {
     preHandler: allow('self', { kind: 'W' }),

@@ -15,7 +15,7 @@ import { BY_CODE, orCredentialProblem, totpInvalid } from '../token/totp.ts'
 
 const tags = ['passkeys']
 
-/** The authenticator app of the caller. Its secret is shown once, and lies in credential alone (federation.md 8). */
+/** The caller's authenticator app. Its secret is shown once and stored only in credential (federation.md 8). */
 export const totpRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/users/me/totp', {
     preHandler: allow('self', { kind: 'R', enrols: true }),
@@ -23,7 +23,7 @@ export const totpRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'getTotp',
       summary: 'Read whether you have an authenticator app',
       tags,
-      description: 'Whether the caller has an authenticator app, since when, and when it was used last.',
+      description: 'Returns whether the caller has an authenticator app, since when, and when it was last used.',
       response: { 200: TotpView, ...errorReplies },
     },
     handler: async (req) => {

@@ -15,6 +15,6 @@ export const hasPassword = async (
   (await orCredentialProblem(deps.credential.getTotp({ userId }, withRequestId(request_id)))).hasPassword
 
 export const lastWayIn = () =>
-  new AppError('version_conflict', 'last_way_in', 'No other way in is left.', {
+  new AppError('version_conflict', 'last_way_in', "This is the account's only way in.", {
     hint: 'Add a passkey or link another provider first.',
   })

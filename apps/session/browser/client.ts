@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { groupsOf } from '../../shared/web/addresses.ts'
 
-/** What is known of the client of a request: a hint, never a proof. */
+/** Data about the client of a request: a hint, never a proof. */
 export type Client = {
   user_agent: string | undefined
   ip_address: string | undefined
@@ -13,14 +13,14 @@ export type Client = {
 
 const MAX_AGENT = 512
 
-/** The client as the gateway describes it: one address in x-forwarded-for. */
+/** The client as the gateway describes it, with one address in x-forwarded-for. */
 export const clientOf = (req: FastifyRequest): Client => {
   const forwarded = req.headers['x-forwarded-for']
   return describeClient(req.headers['user-agent'], typeof forwarded === 'string' ? forwarded : undefined)
 }
 
 export const describeClient = (user_agent: string | undefined, ip_address: string | undefined): Client => ({
-  // The cut may go through a character.
+  // The cut may split a character.
   user_agent: user_agent?.slice(0, MAX_AGENT).toWellFormed(),
   ip_address,
   ua_hash: sha256Hex(user_agent ?? ''),
@@ -28,10 +28,10 @@ export const describeClient = (user_agent: string | undefined, ip_address: strin
   ip_prefix: ip_address && prefixOf(ip_address),
 })
 
-// In this order: the later names also stand in the agents of the earlier ones.
+// In this order, because agents of the earlier ones also contain later names.
 const FAMILIES = ['Edg', 'OPR', 'SamsungBrowser', 'Firefox', 'Chrome', 'Safari', 'curl', 'signalbox']
 
-/** The family of a browser or client: it stays the same over updates. */
+/** The family of a browser or client, which stays the same across updates. */
 const familyOf = (agent: string): string =>
   FAMILIES.find((family) => agent.includes(`${family}/`)) ?? (agent.split('/')[0] || 'none').slice(0, 32)
 

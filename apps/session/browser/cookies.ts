@@ -58,15 +58,15 @@ export const createCookies = (config: SessionConfig) => {
         secure,
         http_only: true,
       }),
-    /** Binds a sign-in through a provider to this browser. Lax: the provider's page leads back here. */
+    /** Binds a sign-in through a provider to this browser. Lax, because the provider's page leads back here. */
     flow: (value: string, max_age_s: number) =>
       serialize({ name: flowName, value, max_age_s, path: '/', same_site: 'Lax', secure, http_only: true }),
     readFlow: (header: string | undefined): string | undefined => onlyCookie(header, flowName),
-    /** The refresh token of a request, if it has one. More than one is 400: parsers disagree on which counts. */
+    /** The refresh token of a request, if any. More than one is 400, because parsers disagree on which one counts. */
     readRefresh: (header: string | undefined): string | undefined => {
       const values = parseCookies(header).get(config.TOKEN__TOKENS__COOKIE_NAME) ?? []
       if (values.length > 1) {
-        throw new AppError('validation_error', 'duplicate_cookie', 'The refresh cookie came more than once.')
+        throw new AppError('validation_error', 'duplicate_cookie', 'The refresh cookie was sent more than once.')
       }
       return values[0] || undefined
     },

@@ -7,12 +7,12 @@ import type { Client } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
 import { DEVICE_S, type DeviceDecision, type DeviceRequest, INTERVAL_S } from '../store/device-grants.ts'
 
-/** RFC 8628 6.1: no vowels, so no words, and no digits to take for letters. 34 bits. */
+/** RFC 8628 6.1: no vowels, so no words, and no digits that look like letters. 34 bits. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const USER_CODE = new RegExp(`^[${LETTERS}]{8}$`)
-/** How long ago a person who approves a device may have signed in. */
+/** How recently a person who approves a device must have signed in. */
 const FRESH_S = 300
-/** Looks at user codes: enough for a person who mistypes, too few for one who guesses among 20^8. */
+/** Lookups of user codes: enough for someone who mistypes, too few for someone who guesses among 20^8. */
 const LOOKS = { count: 10, seconds: 600, burst: 10 }
 const LOOKS_OF_ADDRESS = { count: 100, seconds: 600, burst: 100 }
 
@@ -22,10 +22,10 @@ type ByPerson = Context & { caller: Caller; user_code: string }
 /** Throws unless this installation offers the grant. */
 const refuseIfOff = ({ config }: Uses<'config'>): void => {
   if (config.AUTH__DEVICE_GRANT === 'off')
-    throw new AppError('policy_denied', 'device_grant_off', 'This installation signs no device in by a code.')
+    throw new AppError('policy_denied', 'device_grant_off', 'Sign-in by device code is turned off in this installation.')
 }
 
-/** Begins a sign-in of a device without a browser: the answer of RFC 8628 3.2. */
+/** Starts a sign-in of a device without a browser: the response of RFC 8628 3.2. */
 export const beginDevice = async (deps: SessionDeps, asked: { client_id: string; host: string }, client: Client) => {
   refuseIfOff(deps)
   const asked_at = deps.clock.now().getTime()
@@ -47,7 +47,7 @@ export const beginDevice = async (deps: SessionDeps, asked: { client_id: string;
   }
 }
 
-/** The request that waits for this code, for the person who typed it. */
+/** The pending request for this code, for the person who typed it. */
 export const findDevice = async (deps: SessionDeps, request: ByPerson) => {
   const user_code = await typedCode(deps, request)
   const found = await deps.deviceGrants.find(user_code)
@@ -55,14 +55,14 @@ export const findDevice = async (deps: SessionDeps, request: ByPerson) => {
   return viewOf(found, user_code, request.client)
 }
 
-/** Approves or refuses it: the first decision counts, a repeat by the same session has no effect. */
+/** Approves or refuses the request: the first decision counts, a repeat by the same session has no effect. */
 export const decideDevice = async (
   deps: SessionDeps,
   request: ByPerson,
   decision: DeviceDecision['decision'],
 ): Promise<void> => {
   const { caller } = request
-  if (caller.mode === 'machine') throw new AppError('policy_denied', 'person_required', 'A machine approves no device.')
+  if (caller.mode === 'machine') throw new AppError('policy_denied', 'person_required', 'A machine cannot approve a device.')
   const stale = decision === 'approved' ? refuseStaleAuth(caller, FRESH_S, deps.clock.now()) : undefined
   if (stale) throw stale
   const user_code = await typedCode(deps, request)
@@ -74,7 +74,7 @@ export const decideDevice = async (
   if (outcome === 'ok') await note(deps, request, 'done', decision)
 }
 
-/** Hands an approval to one poll: who approved it, and in which session. Throws the refusals of RFC 8628 3.5. */
+/** Gives an approval to one poll: who approved it, and in which session. Throws the refusals of RFC 8628 3.5. */
 export const claimDevice = async (deps: SessionDeps, device_code: string) => {
   if (deps.config.AUTH__DEVICE_GRANT === 'off') throw pollRefused('unsupported_grant_type')
   const claimed = await deps.deviceGrants.claim(device_code)
@@ -90,14 +90,14 @@ const POLL = {
   expired: 'expired_token',
 } as const
 const DETAIL: Partial<Record<CodeOf<'validation_error'>, string>> = {
-  authorization_pending: 'Nobody has approved the sign-in yet.',
+  authorization_pending: 'No one has approved the sign-in yet.',
   slow_down: 'The device polls too often.',
   access_denied: 'The sign-in was refused.',
-  expired_token: 'Nobody approved the sign-in in time.',
-  unsupported_grant_type: 'This installation signs no device in by a code.',
+  expired_token: 'No one approved the sign-in in time.',
+  unsupported_grant_type: 'Sign-in by device code is turned off in this installation.',
 }
 
-/** A refusal of a poll, also in the words of RFC 6749 5.2. */
+/** A refusal of a poll, also in the terms of RFC 6749 5.2. */
 export const pollRefused = (code: CodeOf<'validation_error'>) => {
   const detail = DETAIL[code] ?? ''
   return new AppError('validation_error', code, detail, {
@@ -114,7 +114,10 @@ const deviceCodeRefused = () =>
 
 const spelled = (user_code: string): string => `${user_code.slice(0, 4)}-${user_code.slice(4)}`
 
-/** The typed code without dash, blanks and case. Each look is charged before it is made: guesses cannot outrun it. */
+/**
+ * The typed code without dashes or blanks, in one case. Each lookup is charged before it runs, so that guesses cannot
+ * outrun the limit.
+ */
 const typedCode = async (deps: SessionDeps, request: ByPerson): Promise<string> => {
   refuseIfOff(deps)
   const { caller, client } = request

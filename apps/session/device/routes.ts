@@ -13,13 +13,13 @@ const tags = ['devices']
 const DeviceBody = Type.Object(
   {
     client_id: Type.Enum(['signalbox-cli']),
-    // The person reads it before they approve: no room for a sentence that persuades.
+    // The person reads it before approving, so it must not hold a persuasive sentence.
     host: text('ci-7', { minLength: 1, pattern: '^[A-Za-z0-9._-]{1,64}$', description: 'The name of the machine.' }),
   },
   { additionalProperties: false, examples: [{ client_id: 'signalbox-cli', host: 'ci-7' }] },
 )
 
-/** Sign-in of a device without a browser, approved by its person in another one (RFC 8628; federation.md 4). */
+/** Sign-in of a device without a browser, which its person approves in another one (RFC 8628; federation.md 4). */
 export const deviceRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/v1/device', {
     preHandler: allow('none', { kind: 'R' }),
@@ -43,7 +43,7 @@ export const deviceRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       summary: 'Look up the code of a device',
       tags,
       'x-errors': [403, 404],
-      description: 'Which machine asks, from where and since when.',
+      description: 'Returns which device asks, from where and since when.',
       body: DeviceCode,
       response: { 200: DeviceRequestView, ...errorReplies },
     },

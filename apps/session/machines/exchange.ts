@@ -8,7 +8,7 @@ import { rateLimited } from '../../shared/web/rates.ts'
 import type { Client } from '../browser/client.ts'
 import type { Uses } from '../deps.ts'
 
-/** What a machine sends: one credential of the three, and how much of its rights it asks for. */
+/** A machine's request: one of the three credentials, and the share of its rights that it asks for. */
 export type Exchange = {
   proof: { apiKey: string } | { clientAssertion: string } | { subjectToken: string; machine: string }
   scope: readonly string[] | undefined
@@ -20,8 +20,8 @@ type Deps = Uses<'identity' | 'issuer' | 'store' | 'audit' | 'clock' | 'config' 
 const LIFETIME_S = TOKEN_KINDS.access.lifetime_s
 
 /**
- * Swaps a credential of a machine for a short access token. Its session bears the credential's id, so that whatever
- * ends sessions ends the tokens of a credential. A refusal says nothing of its cause; the audit log does.
+ * Exchanges a machine's credential for a short-lived access token. Its session carries the credential's id, so ending
+ * the session also ends the credential's tokens. A refusal does not state its cause; the audit log does.
  */
 export const exchange = async (deps: Deps, { proof, scope, client, request_id }: Exchange) => {
   const trace = withRequestId(request_id)
@@ -48,7 +48,7 @@ export const exchange = async (deps: Deps, { proof, scope, client, request_id }:
     user_agent,
   })
   if (!opened) throw await refuse('revoked')
-  // The account may have been disabled since: whoever does that later finds the session.
+  // The account may have been disabled meanwhile; a later disable finds the session.
   const now = await deps.identity.getUser({ id: user.id }, trace).catch((error: unknown) => {
     throw fromRpc('identity', error)
   })
@@ -87,7 +87,7 @@ const note = (
     ...event,
   })
 
-/** One answer for every cause. Addresses that are refused too often are told to wait. */
+/** One answer for every cause. Addresses with too many refusals are told to wait. */
 const refused = async (
   deps: Deps,
   { cause, ci, details, ...about }: About & { cause: string; ci: boolean; details: Record<string, string> },
@@ -100,12 +100,12 @@ const refused = async (
   const detail = 'The credential of the machine is not valid.'
   return new AppError('invalid_token', code, detail, {
     headers: { 'www-authenticate': 'Bearer' },
-    hint: 'The owners of the machine find the cause in the audit log.',
+    hint: "The machine's owners can find the cause in the audit log.",
     extra: { error: code, error_description: detail },
   })
 }
 
-/** The credential is right, and its holder learns what is wrong: the place. */
+/** The credential is valid, so its holder learns the fault: the network. */
 const elsewhere = async (deps: Deps, about: About, details: Record<string, string>): Promise<AppError> => {
   await note(deps, about, { outcome: 'denied', reason: 'network', details })
   const error_description = 'The credential may not be used from this address.'

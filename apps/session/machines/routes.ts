@@ -43,7 +43,7 @@ export const machineRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       tags: ['tokens'],
       'x-errors': [401],
       consumes: ['application/json', 'application/x-www-form-urlencoded'],
-      description: 'Swaps an API key, a signed assertion or a trusted CI token for a short access token.',
+      description: 'Exchanges an API key, a signed assertion or a trusted CI token for a short-lived access token.',
       body: MachineGrant,
       response: { 200: MachineToken, ...errorReplies },
     },
@@ -59,14 +59,14 @@ const refusedForm = (detail: string, code: 'schema_violation' | 'unsupported_gra
     extra: { error: code === 'schema_violation' ? 'invalid_request' : code, error_description: detail },
   })
 
-/** The fault of a request, also as RFC 6749 (5.2) names it. */
+/** The fault of a request, also with its RFC 6749 (5.2) name. */
 const inWordsOfOAuth = (error: AppError): AppError => {
   if (error.category === 'validation_error')
     error.options.extra ??= { error: 'invalid_request', error_description: error.message }
   return error
 }
 
-/** The one credential of a request. */
+/** The single credential of a request. */
 const proofOf = (body: Type.Static<typeof MachineGrant>): Exchange['proof'] => {
   const { grant_type, client_id, client_secret, client_assertion, subject_token } = body
   if (grant_type !== 'client_credentials' && grant_type !== EXCHANGE)
@@ -74,7 +74,7 @@ const proofOf = (body: Type.Static<typeof MachineGrant>): Exchange['proof'] => {
   const given = [client_secret, client_assertion, subject_token].filter((one) => one !== undefined)
   if (given.length !== 1) throw refusedForm('Send client_secret, client_assertion or subject_token: one of them.')
   if ((grant_type === EXCHANGE) !== (subject_token !== undefined))
-    throw refusedForm('A subject_token and the grant of token exchange belong together.')
+    throw refusedForm('A subject_token needs the token-exchange grant, and that grant needs a subject_token.')
   if (client_secret !== undefined) return { apiKey: client_secret }
   if (client_assertion !== undefined) return { clientAssertion: client_assertion }
   if (client_id === undefined) throw refusedForm('A CI token needs client_id: the name of the machine.')

@@ -20,7 +20,7 @@ const UserSessionParams = Type.Object({
 })
 const none = { 204: Type.Null(), ...errorReplies }
 
-/** What administrators do to the sessions of others. */
+/** Administrators' actions on other people's sessions. */
 export const adminRoutes: Routes<SessionDeps> = async (app, options) => {
   await unlockRoutes(app, options)
   await sessionRoutes(app, options)
@@ -33,7 +33,7 @@ const unlockRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'unlockUser',
       summary: 'Unlock a user',
       tags: ['administration'],
-      description: 'Forgets the failed logins of a user.',
+      description: 'Clears the failed logins of a user.',
       params: UserParams,
       headers: CommandHeaders,
       response: none,
@@ -84,7 +84,7 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
     handler: async (req, reply) => {
       const { user_id } = req.params
       await findUser(deps, user_id, String(req.id)).catch((error: unknown) => {
-        // Sessions can be ended while identity cannot say whether there is such a user.
+        // Sessions can be ended even while identity cannot say whether the user exists.
         if (!isUuid(user_id) || (error as AppError).status !== 503) throw error
       })
       const answer = await runOnce(deps, commandOf(req), async () => {
@@ -117,16 +117,16 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   })
 }
 
-/** Nobody unlocks their own account. */
+/** No one unlocks their own account. */
 export const refuseUnlock = ({ user_id }: Pick<Caller, 'user_id'>, target: string): AppError | undefined =>
   user_id === target ? new AppError('policy_denied', 'self_action', 'You cannot unlock your own account.') : undefined
 
-/** Whether such a user exists is asked last, and an outage of identity does not keep sessions alive. */
+/** Whether the user exists is checked last, and an outage of identity must not keep sessions alive. */
 const unlessAway = (error: unknown): void => {
   if (!(error instanceof AppError) || error.status !== 503) throw error
 }
 
-/** A 404 if there is no such user. */
+/** The user; 404 if there is none. */
 export const findUser = async (deps: SessionDeps, user_id: string, request_id: string) => {
   const { user } = isUuid(user_id)
     ? await deps.identity.getUser({ id: user_id }, withRequestId(request_id)).catch((error: unknown) => {
@@ -137,7 +137,7 @@ export const findUser = async (deps: SessionDeps, user_id: string, request_id: s
   return user
 }
 
-/** Opens the name of a user for logins again. */
+/** Unlocks a user's name for logins. */
 export const unlockUser = async (deps: SessionDeps, user_id: string, by: By): Promise<void> => {
   const { username } = await findUser(deps, user_id, by.request_id)
   await deps.store.unlock(deps.nameOf(foldUsername(username)))

@@ -12,7 +12,7 @@ const EventsQuery = Type.Object(
   {
     page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
     page_token: Type.Optional(Type.String({ maxLength: 1024 })),
-    user_id: Type.Optional(Type.String({ format: 'uuid', description: 'The user whom it is about.' })),
+    user_id: Type.Optional(Type.String({ format: 'uuid', description: 'The user the event is about.' })),
     type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as login or revoke_session.' })),
     from: Type.Optional(Type.String({ format: 'date-time' })),
     to: Type.Optional(Type.String({ format: 'date-time' })),
@@ -42,7 +42,7 @@ export const authEventsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'listAuthEvents',
       summary: 'List sign-ins, lockouts and ended sessions',
       tags: ['audit'],
-      description: 'Who signed in, was locked out, was refused or lost a session; newest first.',
+      description: 'Lists sign-ins, lockouts, refusals and ended sessions, newest first.',
       querystring: EventsQuery,
       response: { 200: EventList, ...errorReplies },
     },

@@ -10,7 +10,7 @@ import type { SessionDeps } from '../deps.ts'
 
 export type Command = Omit<IdempotentRequest, 'fingerprint'> & { parts: unknown }
 
-/** A public mutation as its Idempotency-Key sees it. */
+/** A public mutation as its Idempotency-Key identifies it. */
 export const commandOf = (req: FastifyRequest): Command => ({
   caller: `user:${req.caller.user_id}`,
   route: `${req.method} ${req.routeOptions.url}`,
@@ -19,8 +19,8 @@ export const commandOf = (req: FastifyRequest): Command => ({
 })
 
 /**
- * Runs a mutation once per key. Its effect lies in Redis and may be repeated, so a stopping act continues without the
- * key's row while Postgres is away: ending a session must not wait for a database that does not hold it.
+ * Runs a mutation once per key. Its effect is in Redis and may be repeated. So while Postgres is unavailable, an action
+ * that ends sessions runs without the key's row: it must not wait for a database that does not hold sessions.
  */
 export const runOnce = async (
   deps: SessionDeps,

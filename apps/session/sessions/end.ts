@@ -4,13 +4,13 @@ import { isUuid } from '../../shared/ids.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { Kept, RevokeReason, SessionRecord } from '../store/store.ts'
 
-/** Who ends sessions, and for which request. */
+/** Who ends sessions, and in which request. */
 export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string; request_id: string }
 
 export const actorOf = ({ actor_type, actor_id }: By) =>
   actor_id ? `${actor_type === 'service' ? 'svc' : actor_type}:${actor_id}` : actor_type
 
-/** Ends one session. A repeat has no effect and emits no event. True if this call ended it. */
+/** Ends one session. A repeat has no effect and emits no event. Returns true if this call ended it. */
 export const endSession = async (
   deps: SessionDeps,
   session: { session_id: string; user_id?: string },
@@ -32,7 +32,7 @@ export const endSession = async (
   return true
 }
 
-/** Ends all sessions of a user but those that stay, and says how many there were. */
+/** Ends all sessions of a user except those to keep, and returns how many it ended. */
 export const endUserSessions = async (deps: SessionDeps, user: Kept, reason: RevokeReason, by: By): Promise<number> => {
   const rows = await deps.store.revokeUser({ ...user, ...by, reason })
   await deps.revocations.record(rows)
@@ -48,7 +48,7 @@ export const endUserSessions = async (deps: SessionDeps, user: Kept, reason: Rev
   return rows.length
 }
 
-/** Ends a session of this user; one that is not theirs, or is no more, is not found. */
+/** Ends a session of this user; someone else's or an ended one is not found. */
 export const endOwnSession = async (
   deps: SessionDeps,
   session: { session_id: string; user_id: string },

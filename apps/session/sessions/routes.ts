@@ -24,13 +24,16 @@ export const listOf = async (deps: SessionDeps, user_id: string, current?: strin
   as_of: deps.clock.now().toISOString(),
 })
 
-/** Whoever ends others of their sessions has signed in lately (ASVS 7.5.2). An administrator ends them at any time. */
+/**
+ * A person must have signed in recently to end their other sessions (ASVS 7.5.2). An administrator may end them at any
+ * time.
+ */
 const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRequest): void => {
   const stale = refuseStaleAuth(caller, config.AUTH__REAUTH__MAX_AGE_S, clock.now())
   if (stale) throw stale
 }
 
-/** One's own sessions. */
+/** The caller's own sessions. */
 export const sessionsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/sessions', {
     preHandler: allow('self', { kind: 'R' }),

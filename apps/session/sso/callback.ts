@@ -15,18 +15,18 @@ import { callbackUrl, findProvider } from './start.ts'
 
 export type Callback = {
   provider_id: string
-  /** As it came: `code`, `state`, `iss`, `error` of the provider. */
+  /** As received: the provider's `code`, `state`, `iss`, `error`. */
   query: Record<string, string>
   cookie: string | undefined
   client: Client
   request_id: string
 }
-/** Where the browser goes; with tokens when it has signed in. */
+/** Where the browser goes next; with tokens if it has signed in. */
 export type Finished = { location: string; pair?: TokenPair & { session_id: string } }
 
 /**
- * Ends a sign-in that `startFlow` began. The row of the state is taken out first: whatever is wrong with the answer, it
- * counts once. A refusal creates and links none, and leaves one row in the audit log.
+ * Completes a sign-in that `startFlow` began. It first removes the state's row, so an answer counts once, whatever its
+ * faults. A refusal creates and links no account, and writes one audit row.
  */
 export const finishFlow = async (deps: SessionDeps, callback: Callback): Promise<Finished> => {
   const flow = await deps.flows.take(callback.query.state ?? '')
@@ -63,7 +63,7 @@ const claimsOf = async (deps: SessionDeps, provider: Provider, flow: Flow, { que
 
 const refused = (code: CodeOf<'policy_denied'>, detail: string) => new AppError('policy_denied', code, detail)
 
-/** An address counts only if the provider has verified it; it never finds an account. */
+/** An email address counts only if the provider has verified it; it never finds an account. */
 const refuseEmail = (provider: Provider, claims: Claims): void => {
   const { allowed_domains, username_claim } = provider
   if (allowed_domains.length === 0 && username_claim !== 'email') return
@@ -75,7 +75,7 @@ const refuseEmail = (provider: Provider, claims: Claims): void => {
     throw refused('domain_not_allowed', `Addresses of ${domain.slice(0, 64)} may not sign in here.`)
 }
 
-/** Where a second factor is the provider's to ask for, its word must say that it did. */
+/** If the provider is responsible for the second factor, its claims must confirm it. */
 const refuseMethods = ({ title, require_amr }: Provider, { amr }: Claims): void => {
   const methods: unknown[] = Array.isArray(amr) ? amr : []
   if (require_amr.length > 0 && !require_amr.some((method) => methods.includes(method)))
@@ -90,7 +90,7 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
     username: user.username,
     provider_id: provider.id,
     max_s: provider.session_max_s,
-    // A provider that does not say when proves no fresh sign-in.
+    // A provider that omits the time proves no fresh sign-in.
     auth_time: typeof claims.auth_time === 'number' ? Math.min(Math.floor(claims.auth_time), nowOf(deps)) : 0,
     indexes: [...sid, indexOf(provider.id, 'sub', claims.sub)],
   }
@@ -118,12 +118,12 @@ const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
 const REFUSED: Record<string, string> = {
   no_account: 'You have no account here yet.',
   account_disabled: 'The account is disabled.',
-  username_taken: 'Your name is taken by another account here.',
-  subject_changed: 'The provider names another person than before.',
+  username_taken: 'Your username is taken by another account here.',
+  subject_changed: 'The provider names a different person than before.',
   identity_linked: 'This identity belongs to another account.',
 }
 
-/** The user of the answer; throws its refusal. */
+/** The user in the response; throws its refusal. */
 const userOf = ({ user, refused: code }: ResolveExternalResponse): User => {
   if (user) return user
   const detail = REFUSED[code] ?? 'The sign-in is refused.'
@@ -132,7 +132,7 @@ const userOf = ({ user, refused: code }: ResolveExternalResponse): User => {
     : refused(code as CodeOf<'policy_denied'>, detail)
 }
 
-/** The account of these claims; with `make` a new one, if the provider makes accounts. */
+/** The account of these claims; with `make`, a new one if the provider creates accounts. */
 const resolve = async (
   deps: SessionDeps,
   provider: Provider,
@@ -152,7 +152,7 @@ const resolve = async (
           subject: claims.sub,
           username: make && typeof username === 'string' ? username : '',
           groups: [named].flat().filter((name) => typeof name === 'string'),
-          // Entra sends a reference instead of a long list: that is not "no groups".
+          // For a long list Entra sends a reference instead: that does not mean "no groups".
           groupsKnown: elsewhere?.[claim] === undefined,
           externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
         },
@@ -164,7 +164,7 @@ const resolve = async (
   )
 }
 
-/** Confirms or links for the session in which the flow began. */
+/** Confirms or links in the session in which the flow began. */
 const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, claims: Claims, callback: Callback) => {
   const { user_id, session_id } = flow.session ?? { user_id: '', session_id: '' }
   if (!(await deps.store.get(user_id, session_id))) throw refusedToken('sign_in_expired')

@@ -7,19 +7,19 @@ import { AppError } from '../../shared/errors.ts'
 
 const TIMEOUT_S = 3
 const MAX_BYTES = 65_536
-/** Discovery is read again after an hour; while the provider is away the old one counts for a day. */
+/** Discovery is read again after an hour; while the provider is unavailable, the old one is valid for a day. */
 const FRESH_MS = 3_600_000
 const STALE_MS = 86_400_000
-/** After a failure no one waits for the provider for a while. */
+/** After a failure, no one waits for the provider for this long. */
 const PAUSE_MS = 5000
 const KEYS = { cooldownDuration: 30_000, cacheMaxAge: 600_000, timeoutDuration: TIMEOUT_S * 1000 }
 export const SKEW_S = 5
 
-/** A provider that answered: its endpoints, and its keys. */
+/** A provider that answered, with its endpoints and keys. */
 export type Connection = { client: client.Configuration; keys: ReturnType<typeof createRemoteJWKSet> }
 type Entry = { made_of: string; at: number; failed_at: number; connection?: Connection; reading?: Promise<Connection> }
 
-/** The connections to providers: discovery is kept and refreshed, one read at a time for each. */
+/** The connections to providers: discovery is cached and refreshed, one read at a time per provider. */
 export const createConnections = (log: Logger) => {
   const entries = new Map<string, Entry>()
   const entryOf = (provider: Provider): Entry => {
@@ -31,7 +31,7 @@ export const createConnections = (log: Logger) => {
     return entry
   }
   return {
-    /** Throws 503 `provider_unavailable` while the provider is away. */
+    /** Throws 503 `provider_unavailable` while the provider is unavailable. */
     get: async (provider: Provider): Promise<Connection> => {
       const entry = entryOf(provider)
       const now = performance.now()
@@ -88,14 +88,14 @@ const discover = async (provider: Provider): Promise<Connection> => {
   return { client: found, keys }
 }
 
-/** In the body if the provider takes it there: not every one undoes the escapes that RFC 6749 asks for in the header. */
+/** In the body if the provider accepts it there: some do not undo the escapes that RFC 6749 requires in the header. */
 const authOf = (secret: string): client.ClientAuth => {
   const [post, basic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
   return (server, ...more) =>
     (server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ? post : basic)(server, ...more)
 }
 
-/** One request of at most 3 s and 64 KiB that follows no redirect. */
+/** One request of at most 3 s and 64 KiB, without redirects. */
 const boundedFetch = async (url: string, options: object): Promise<Response> => {
   const signal = AbortSignal.timeout(TIMEOUT_S * 1000)
   const reply = await fetch(url, { ...options, redirect: 'manual', signal })

@@ -6,7 +6,7 @@ import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { pointerToUnstorable } from '../../shared/http/json-body.ts'
 import { type Connection, providerAway, SKEW_S } from './connections.ts'
 
-/** The claims of a verified token of a provider. */
+/** The claims of a provider's verified token. */
 export type Claims = JWTPayload & { sub: string }
 type Refusal = CodeOf<'invalid_token'>
 
@@ -24,12 +24,12 @@ const WORDS: Partial<Record<Refusal, string>> = {
   sign_in_expired: 'This sign-in expired or was opened twice. Start again.',
 }
 export const refusedToken = (code: Refusal, cause?: unknown) =>
-  new AppError('invalid_token', code, WORDS[code] ?? 'The answer of the provider is refused.', {
+  new AppError('invalid_token', code, WORDS[code] ?? "The provider's answer is refused.", {
     hint: 'Start again at the sign-in page.',
     cause,
   })
 
-/** Every signature, issuer, audience, time and algorithm of a foreign token is checked here, by jose. */
+/** Checks every signature, issuer, audience, time and algorithm of a foreign token, using jose. */
 const verifyForeign = async (
   connection: Connection,
   provider: Provider,
@@ -48,12 +48,12 @@ const verifyForeign = async (
   const several = Array.isArray(payload.aud) && payload.aud.length > 1
   if (payload.azp === undefined ? several : payload.azp !== provider.client_id)
     throw new errors.JWTClaimValidationFailed('azp names another client', payload, 'azp')
-  // Two subjects with halves of surrogate pairs would be stored as one.
+  // Two subjects with unpaired surrogates would be stored as the same text.
   if (pointerToUnstorable(payload) !== undefined) throw new errors.JWTInvalid('a claim cannot be stored')
   return payload
 }
 
-/** Exchanges the code of a callback and verifies the ID token. Throws one code for each way in which it can be wrong. */
+/** Exchanges the code of a callback and verifies the ID token. Throws a distinct code for each fault. */
 export const exchangeCode = async (
   connection: Connection,
   provider: Provider,
@@ -98,7 +98,7 @@ const BY_CLAIM: Record<string, Refusal> = {
   iat: 'id_token_time',
 }
 
-/** What both libraries say, in our codes. An outage is none of the token's faults. */
+/** Both libraries' errors as our codes. An outage is not a fault of the token. */
 const refusalOf = (provider: Provider, error: unknown): AppError => {
   if (error instanceof client.AuthorizationResponseError)
     return error.error === 'access_denied'
@@ -112,7 +112,7 @@ const refusalOf = (provider: Provider, error: unknown): AppError => {
   return refusedToken('id_token_invalid', error)
 }
 
-/** The claim that either library refused. */
+/** The claim that either library rejected. */
 const claimOf = (error: unknown): string | undefined => {
   if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired) return error.claim
   const { code, cause } = error as { code?: string; cause?: { cause?: { claim?: string } } }
@@ -121,7 +121,7 @@ const claimOf = (error: unknown): string | undefined => {
     : undefined
 }
 
-/** Codes of the libraries for answers that cannot be read; those of `jose` are about the key set alone. */
+/** Library codes for unreadable answers; those of `jose` concern only the key set. */
 const AWAY = new Set([
   ...['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'],
   ...['ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID', 'ERR_JOSE_GENERIC'],
@@ -132,7 +132,7 @@ const isOutage = (error: unknown): boolean => {
   return AWAY.has(code ?? '') || inner instanceof TypeError || inner instanceof DOMException
 }
 
-/** Verifies a logout token (OpenID Connect Back-Channel Logout 2.6) but for its `jti`, which counts once. */
+/** Verifies a logout token (OpenID Connect Back-Channel Logout 2.6) except for its `jti`, which counts once. */
 export const verifyLogout = async (connection: Connection, provider: Provider, token: string) => {
   const wanted = { max_age_s: MAX_LOGOUT_AGE_S, typ: 'logout+jwt' }
   const claims = await verifyForeign(connection, provider, token, wanted).catch((error: unknown) => {

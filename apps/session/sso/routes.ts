@@ -20,19 +20,19 @@ const ReturnTo = Type.Optional(Type.String({ maxLength: 2048, description: 'A pa
 const StartQuery = Type.Object(
   {
     return_to: ReturnTo,
-    redirect_uri: Type.Optional(Type.String({ maxLength: 255, description: 'Of an app outside the browser.' })),
+    redirect_uri: Type.Optional(Type.String({ maxLength: 255, description: 'Of a native app.' })),
     code_challenge: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'PKCE, S256.' })),
     state: Type.Optional(Type.String({ minLength: 22, maxLength: 128 })),
   },
   closed,
 )
 const Text = Type.Optional(Type.String({ maxLength: 8192 }))
-/** Providers add members of their own (Keycloak `session_state`): RFC 6749 4.1.2 has them ignored. */
+/** Providers add their own members (Keycloak `session_state`); RFC 6749 4.1.2 requires ignoring them. */
 const CallbackQuery = Type.Object(
   { code: Text, state: Text, iss: Text, error: Text, error_description: Text },
   { additionalProperties: Type.Unknown() },
 )
-/** How long ago a person who links an identity may have signed in. */
+/** How recently a person who links an identity must have signed in. */
 const LINK_AGE_S = 300
 
 /** Sign-in through an identity provider (federation.md 4). */
@@ -61,7 +61,7 @@ export const ssoRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       summary: 'Confirm or link through a provider',
       tags,
       'x-errors': [403, 404],
-      description: 'Begins a confirmation, or the linking of an identity, for the signed-in person.',
+      description: 'Begins a confirmation, or links an identity, for the signed-in person.',
       params: ProviderParams,
       body: Type.Object(
         { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
@@ -88,7 +88,7 @@ export const ssoRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.register(logoutRoute, { deps })
 }
 
-/** The two pages' worth of redirects around the provider's own. A browser is told of a refusal at the sign-in page. */
+/** The two redirects around the provider's own pages. The sign-in page shows a refusal to the browser. */
 const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.get('/v1/sso/:provider/start', {
     ...open,
@@ -98,7 +98,7 @@ const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       tags,
       'x-errors': [404],
       'x-reply-headers': ['location'],
-      description: 'Leads the browser to the provider. An app outside the browser names where its code goes.',
+      description: 'Redirects the browser to the provider. A native app names its redirect URI.',
       params: ProviderParams,
       querystring: StartQuery,
       response: { 303: Type.Null(), ...errorReplies },
@@ -129,7 +129,7 @@ const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       tags,
       'x-errors': [401, 403, 404, 409],
       'x-reply-headers': ['location'],
-      description: 'Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.',
+      description: 'Completes a sign-in: sets the refresh cookie and redirects to the console or the app.',
       params: ProviderParams,
       querystring: CallbackQuery,
       response: { 303: Type.Null(), ...errorReplies },
@@ -150,7 +150,10 @@ const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   })
 }
 
-/** A page of another site led the browser here: its person presses the button themselves, and signs in of their own will. */
+/**
+ * A page of another site led the browser here: the person must press the button, so that the sign-in is their own
+ * choice.
+ */
 const isFromElsewhere = ({ headers }: FastifyRequest): boolean =>
   headers['sec-fetch-site'] === 'cross-site' || headers['sec-fetch-site'] === 'same-site'
 
@@ -160,7 +163,7 @@ const nativeOf = ({
   state,
 }: { redirect_uri?: string } & Record<string, unknown>) => {
   if (typeof code_challenge === 'string' && typeof state === 'string') return { redirect_uri, code_challenge, state }
-  throw new AppError('validation_error', 'schema_violation', 'An app sends code_challenge and state.', {
+  throw new AppError('validation_error', 'schema_violation', 'An app must send code_challenge and state.', {
     hint: 'Add the S256 challenge of a new verifier, and a new random state.',
   })
 }
@@ -176,7 +179,7 @@ const orSignInPage = async (req: FastifyRequest, answer: () => Promise<string>):
   }
 }
 
-/** The one endpoint that takes a form (OpenID Connect Back-Channel Logout 2.5). */
+/** The only endpoint that accepts a form (OpenID Connect Back-Channel Logout 2.5). */
 const logoutRoute: Routes<SessionDeps> = async (app, { deps }) => {
   acceptForms(app, AUTH_CODES, (detail) => new AppError('validation_error', 'schema_violation', detail))
   app.post('/v1/sso/:provider/backchannel-logout', {
@@ -187,7 +190,7 @@ const logoutRoute: Routes<SessionDeps> = async (app, { deps }) => {
       tags,
       'x-errors': [404],
       consumes: ['application/json', 'application/x-www-form-urlencoded'],
-      description: 'For the provider: ends the sessions that the logout token names.',
+      description: 'Called by the provider: ends the sessions that the logout token names.',
       params: ProviderParams,
       body: Type.Object(
         { logout_token: Type.String({ minLength: 1 }) },

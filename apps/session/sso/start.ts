@@ -27,14 +27,14 @@ export const findProvider = ({ providers }: Uses<'providers'>, id: string): Prov
   return provider
 }
 
-/** Where the provider sends the browser back to. */
+/** The URL to which the provider returns the browser. */
 export const callbackUrl = ({ config }: Uses<'config'>, provider_id: string): string =>
   `${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/v1/sso/${provider_id}/callback`
 
 /**
- * Begins a sign-in: keeps state, nonce and verifier under the hash of the state, bound to this browser by a cookie.
- * Returns the address of the provider's page. Whoever confirms or links, or waits outside the browser, must type their
- * credentials there: no session that lies open at the provider is taken for a person's will.
+ * Begins a sign-in: stores state, nonce and verifier under the hash of the state, bound to this browser by a cookie.
+ * Returns the URL of the provider's page. To confirm, to link, or to sign in for an app outside the browser, a person
+ * must type their credentials there. An open session at the provider does not prove intent.
  */
 export const startFlow = async (deps: StartDeps, start: Start): Promise<{ location: string; set_cookie: string }> => {
   const provider = findProvider(deps, start.provider_id)
@@ -69,7 +69,7 @@ export const startFlow = async (deps: StartDeps, start: Start): Promise<{ locati
   return { location: location.href, set_cookie: deps.cookies.flow(browser, FLOW_S) }
 }
 
-/** RFC 8252: an app on this machine, by its address and not its name, or an address that our apps claim. */
+/** RFC 8252: an app on this machine, by address and not by name, or a URL that our apps claim. */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/callback$/
 
 const refuseRedirect = ({ config }: Uses<'config'>, redirect_uri: string): void => {
@@ -78,7 +78,7 @@ const refuseRedirect = ({ config }: Uses<'config'>, redirect_uri: string): void 
     config.SESSION__SSO__REDIRECT_URIS.includes(redirect_uri)
   )
     return
-  throw new AppError('validation_error', 'schema_violation', 'The redirect_uri is not one of an app of ours.', {
+  throw new AppError('validation_error', 'schema_violation', 'The redirect_uri does not belong to a registered app.', {
     hint: 'Use http://127.0.0.1:PORT/callback, or an address of SESSION__SSO__REDIRECT_URIS.',
   })
 }

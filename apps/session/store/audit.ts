@@ -28,7 +28,7 @@ export type AuthEvent = {
     | 'data_loss'
   outcome: 'done' | 'denied' | 'noted'
   reason?: string
-  /** The user it is about, when that is known. */
+  /** The user whom it concerns, if known. */
   user_id?: string | undefined
   session_id?: string | undefined
   actor: string
@@ -39,8 +39,8 @@ export type AuthEvent = {
 }
 
 /**
- * Writes security events to the stream `auth:audit`, from which the relay fills `session.auth_events`. A failed write is
- * logged and does not fail the request: the event log of sessions themselves is the revocation stream.
+ * Writes security events to the stream `auth:audit`, from which the relay fills `session.auth_events`. A failed write
+ * is logged and does not fail the request: the authoritative event log of sessions is the revocation stream.
  */
 export const createAudit = ({
   store,

@@ -4,15 +4,15 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import type { KeyNames } from '../../shared/web/rates.ts'
 import { guarded } from './store.ts'
 
-/** How long a person has to approve a device, and how long it waits between two polls. */
+/** How long a person has to approve a device, and how long the device waits between polls. */
 export const DEVICE_S = 600
 export const INTERVAL_S = 5
-/** An ended grant stays this long, so that its device hears why. */
+/** How long an ended grant is kept, so that its device learns why it ended. */
 const REMEMBERED_S = 2 * DEVICE_S
-/** A poll may be this much early: networks do not deliver evenly. */
+/** A poll may be this much early, because network delays vary. */
 const SLACK_MS = 500
 
-/** A device that asks to be signed in, as its person sees it. Times are milliseconds since 1970. */
+/** A device that asks to be signed in, as shown to its person. Times are milliseconds since 1970. */
 export type DeviceRequest = {
   client_id: string
   host: string
@@ -28,8 +28,8 @@ export type Claimed =
   | { outcome: 'pending' | 'slow_down' | 'denied' | 'expired' | 'gone' }
 
 /**
- * Sign-ins that wait for their person (RFC 8628). A device code has 256 bits and is kept as its hash; a user code has
- * too few for that and is kept as its HMAC. Decision and claim are one script each: both have one winner.
+ * Sign-ins that wait for a person's approval (RFC 8628). A device code has 256 bits and is stored as its hash; a user
+ * code has too few for that and is stored as its HMAC. Decision and claim are one script each, so each has one winner.
  */
 export const createDeviceGrants = (
   redis: Redis,
@@ -41,7 +41,7 @@ export const createDeviceGrants = (
   const codeKey = (user_code: string) => `${prefix}dcode:${codeName(user_code)}`
   const grantKey = (device_code: string) => `${prefix}dgrant:${sha256Hex(device_code)}`
   return guarded({
-    /** Keeps a new request. False: another one has this user code. */
+    /** Stores a new request. Returns false if another one has this user code. */
     begin: async (codes: { device_code: string; user_code: string }, request: DeviceRequest): Promise<boolean> => {
       const id = sha256Hex(codes.device_code)
       if ((await redis.set(codeKey(codes.user_code), id, 'EX', DEVICE_S, 'NX')) === null) return false
@@ -51,7 +51,7 @@ export const createDeviceGrants = (
       await redis.multi().hset(key, row).expire(key, REMEMBERED_S).exec()
       return true
     },
-    /** The request behind a user code, as long as it waits. */
+    /** The pending request of a user code. */
     find: async (user_code: string): Promise<DeviceRequest | undefined> => {
       const id = await redis.get(codeKey(user_code))
       if (id === null) return undefined
@@ -62,7 +62,7 @@ export const createDeviceGrants = (
       const input = { user_code: codeName(user_code), ...decision }
       return (await scripts.decide([], [prefix, JSON.stringify(input)])) as Decided
     },
-    /** What a poll comes to; an approval is given to one poll. */
+    /** The result of a poll; only one poll receives an approval. */
     claim: async (device_code: string): Promise<Claimed> => {
       const input = { id: sha256Hex(device_code), slack_ms: SLACK_MS }
       const reply = (await scripts.claim([], [prefix, JSON.stringify(input)])) as [Claimed['outcome'], ...string[]]
@@ -70,7 +70,7 @@ export const createDeviceGrants = (
       if (outcome !== 'approved') return { outcome }
       return { outcome, user_id, session_id, host: (JSON.parse(request) as DeviceRequest).host }
     },
-    /** Takes a claim back: no session came of it, and the next poll may try again. */
+    /** Undoes a claim because no session came of it, so that the next poll may try again. */
     release: (device_code: string) => redis.hset(grantKey(device_code), 'status', 'approved'),
   })
 }

@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { type Charge, type Federated, guarded } from './store.ts'
 
-/** An app outside the browser that waits for a code: where, for which proof (PKCE), and its own state. */
+/** An app outside the browser that waits for a code: its redirect URI, its PKCE challenge and its own state. */
 export type Native = { redirect_uri: string; code_challenge: string; state: string }
 
-/** A sign-in that waits for the provider. `browser`: the hash of the cookie that must come back with it. */
+/** A sign-in that waits for the provider. `browser`: the hash of the cookie that must be returned with it. */
 export type Flow = {
   provider_id: string
   purpose: 'sign_in' | 'reauth' | 'link'
@@ -15,20 +15,20 @@ export type Flow = {
   started_s: number
   return_to: string
   native?: Native
-  /** Who confirms or links, and the session in which it began. */
+  /** The person who confirms or links, and the session in which it began. */
   session?: { user_id: string; session_id: string }
 }
 
-/** A person whom a provider has signed in, and what the session needs to know of it. */
+/** A person signed in by a provider, and the provider's data for the session. */
 export type SignedIn = { user_id: string; username: string; provider_id: string } & Required<Federated>
 
-/** A sign-in that an app finishes with the verifier of its code. */
+/** A sign-in that an app completes with its code's verifier. */
 export type Offer = SignedIn & Pick<Native, 'redirect_uri' | 'code_challenge'>
 
-/** How long a passkey may take to answer. */
+/** How long a passkey may take to answer a challenge. */
 export const CHALLENGE_S = 300
 
-/** A person whose password was right, and who still has to prove a second factor. `tries`: the wrong codes so far. */
+/** A person whose password was right and who still has to prove a second factor. `tries`: wrong codes so far. */
 export type HalfSignedIn = {
   user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number }
   folded_name: string
@@ -40,7 +40,7 @@ export type HalfSignedIn = {
 export const FLOW_S = 600
 const CODE_S = 60
 
-/** What a sign-in through a provider leaves in Redis between two requests: found by the hash of a secret, used once. */
+/** What a sign-in through a provider stores in Redis between two requests: found by the hash of a secret, used once. */
 export const createFlows = (redis: Redis, prefix: string) => {
   const keyOf = (kind: string, secret: string) => `${prefix}${kind}:${sha256Hex(secret)}`
   const put = (key: string, row: object, seconds: number) => redis.set(key, JSON.stringify(row), 'EX', seconds)
@@ -53,20 +53,20 @@ export const createFlows = (redis: Redis, prefix: string) => {
     take: (state: string) => take<Flow>(keyOf('oidc', state)),
     offer: (code: string, offer: Offer) => put(keyOf('ocode', code), offer, CODE_S),
     redeem: (code: string) => take<Offer>(keyOf('ocode', code)),
-    /** Remembers which session a code made: the same code again ends it. */
+    /** Remembers the session that a code created, so that a second use of the code ends it. */
     spend: (code: string, session: { user_id: string; session_id: string }) =>
       put(keyOf('ospent', code), session, FLOW_S),
     spent: (code: string) => take<{ user_id: string; session_id: string }>(keyOf('ospent', code)),
     ask: (challenge: string) => put(keyOf('passkey', challenge), {}, CHALLENGE_S),
-    /** Whether the challenge is one of ours that was not answered yet. */
+    /** Whether the challenge is one of ours and still unanswered. */
     answer: async (challenge: string) => (await redis.del(keyOf('passkey', challenge))) === 1,
     halve: (factor_token: string, row: HalfSignedIn) => put(keyOf('factor', factor_token), row, CHALLENGE_S),
     complete: (factor_token: string) => take<HalfSignedIn>(keyOf('factor', factor_token)),
-    /** True the first time within these seconds. */
+    /** Returns true the first time within these seconds. */
     once: async (name: string, seconds: number) =>
       (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',
     forget: (name: string) => redis.del(keyOf('ojti', name)),
-    /** The sessions that this provider's session or person has here. */
+    /** Our sessions that belong to this provider's session or person. */
     sessionsOf: async (index: string) => {
       const members = await redis.smembers(`${prefix}osid:${index}`)
       return members.map((member) => {

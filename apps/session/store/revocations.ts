@@ -17,19 +17,19 @@ const RETRY_MS = 1000
 type RevocationDeps = { db: Db; redis: Redis; store: Store; audit: Audit; telemetry: Telemetry }
 
 /**
- * Keeps revocations in Postgres beside Redis, and brings them back when Redis is not the one that session knew: after a
- * reconnect to another run, or without `auth:epoch`, no request is served until all unexpired rows are applied.
+ * Stores revocations in Postgres as well as Redis, and reapplies them if Redis is not the instance that session knew.
+ * After a reconnect to another run, or without `auth:epoch`, no request is served until all unexpired rows are applied.
  */
 export const createRevocations = (deps: RevocationDeps) => {
   const { db, telemetry } = deps
   const failures = telemetry.counter(
     'signalbox_revocation_inserts_failed_total',
-    'Revocations that only the relay stored.',
+    'Revocations that only the relay has stored.',
   )
   const revoked = telemetry.counter('signalbox_sessions_revoked_total', 'Sessions revoked.', ['reason'])
   return {
     ...applyAgain(deps),
-    /** Stores what a script has revoked, within 300 ms; the relay repeats it from the stream. */
+    /** Stores the revocations of a script, within 300 ms; the relay repeats this from the stream. */
     record: async (rows: readonly Revocation[]): Promise<void> => {
       if (rows.length === 0) return
       for (const { reason } of rows) revoked.inc({ reason })
@@ -49,14 +49,14 @@ export const createRevocations = (deps: RevocationDeps) => {
 }
 export type Revocations = ReturnType<typeof createRevocations>
 
-/** Applies the stored revocations to each Redis that session does not know yet. */
+/** Reapplies the stored revocations to each Redis that session does not know yet. */
 const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationDeps) => {
   let known_run: string | undefined
   let applied = false
   let stopped = false
   let running: Promise<void> | undefined
 
-  /** Applies what is stored if this Redis is not the known one. */
+  /** Applies the stored revocations if this Redis is not the known one. */
   const check = async (): Promise<void> => {
     const run = runIdOf(await redis.info('server'))
     if (applied && run === known_run && (await store.hasEpoch())) return
@@ -101,18 +101,21 @@ const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationD
     isApplied: () => applied,
     /** Refuses to work on a Redis that may still hold revoked sessions. */
     assertApplied: () => {
-      if (!applied) throw unavailable('The session store is coming back.', undefined, 'unavailable')
+      if (!applied) throw unavailable('The session store is recovering.', undefined, 'unavailable')
     },
   }
 }
 
-/** Forgets revocations of which no copy of Redis can hold the session any more. */
+/** Deletes revocations whose session no copy of Redis can still hold. */
 export const pruneRevocations = (db: Db): Promise<number> =>
   pruneRows(db, revocations, sql`expires_at < now()`)
 
 const runIdOf = (info: string): string => /^run_id:(\S+)/m.exec(info)?.[1] ?? 'unknown'
 
-/** Ends every stored session again, in batches by session id. Returns how many there are, and how many had come back to life. */
+/**
+ * Ends every stored session again, in batches by session id. Returns the number of rows, and how many sessions had come
+ * back to life.
+ */
 const applyAll = async (db: Db, store: Store): Promise<{ rows: number; revived: number }> => {
   let revived = 0
   let count = 0
@@ -139,8 +142,8 @@ const applyAll = async (db: Db, store: Store): Promise<{ rows: number; revived: 
 const WANTED = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' } as const
 
 /**
- * Checks the settings without which Redis forgets or evicts sessions (reliability.md 4.11). Production stops;
- * development gets one loud line. A server that hides its settings is taken as told.
+ * Checks the settings without which Redis loses or evicts sessions (reliability.md 4.11). Production refuses to start;
+ * development logs one warning. A server that hides its settings passes.
  */
 export const checkRedisSettings = async (
   redis: Redis,

@@ -26,7 +26,7 @@ const NAMES = [
   'reapply',
 ] as const
 
-/** Why a session ended before its time (auth.md 10). */
+/** Why a session ended early (auth.md 10). */
 export type RevokeReason =
   | 'logout'
   | 'replay'
@@ -42,7 +42,7 @@ export type RevokeReason =
 /** Who ends a session, for the event and the audit log. */
 export type Cause = { actor_type: 'user' | 'service' | 'system'; actor_id?: string | undefined; request_id: string }
 
-/** How the person of a session was proved (RFC 8176); `fed`: by a provider. */
+/** How the session's person was authenticated (RFC 8176); `fed`: by a provider. */
 export type Method = 'pwd' | 'otp' | 'hwk' | 'swk' | 'mfa' | 'fed'
 
 /** A session record. Times are microseconds since the epoch. */
@@ -63,9 +63,9 @@ export type SessionRecord = {
   metadata: Record<string, unknown> | null
   ua_family: string | null
   ip_prefix: string | null
-  /** Keys of `osid:`, of a session that began at a provider. */
+  /** Keys of `osid:`, for a session that began at a provider. */
   indexes: string[] | null
-  /** Of the password that it proved, if it began with one. */
+  /** The version of the password that it proved, if it began with one. */
   password_version: number | null
 }
 
@@ -78,18 +78,21 @@ export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'usernam
   ua_hash?: string | undefined
   ua_family?: string | undefined
   ip_prefix?: string | undefined
-  /** Of the password that the login proved; absent for a session that a service made. */
+  /** The version of the password that the login proved; absent for a session created by a service. */
   password_version?: number | undefined
 } & Federated
 
-/** What a sign-in through a provider adds: the end of the session, its proof, and the keys by which a logout finds it. */
+/**
+ * What a sign-in through a provider adds: the session's end, when the person was authenticated, and the keys by which a
+ * logout finds it.
+ */
 export type Federated = { max_s?: number; auth_time?: number; indexes?: string[] }
 
 export type MachineSession = Pick<NewSession, 'session_id' | 'user_id' | 'username' | 'user_agent' | 'ip_address'>
-/** Longer than any of its tokens. */
+/** Longer than the lifetime of its tokens. */
 const MACHINE_S = 960
 
-/** A refresh token as the store knows it: its hash, and what repeats it byte for byte. */
+/** A refresh token as stored: its hash, and the values that reproduce it byte for byte. */
 export type Successor = { hash: string; succ_jti: string; succ_iat: string; succ_kid: string }
 export type RepeatToken = { jti: string; iat: string; kid: string }
 export type Rotation =
@@ -97,7 +100,7 @@ export type Rotation =
   | { outcome: 'retry'; repeat: RepeatToken }
   | { outcome: 'replay'; revoked: Revocation }
 
-/** A user whose sessions end, and what stays. */
+/** A user whose sessions end, and the ones to keep. */
 export type Kept = { user_id: string; keep_session_id?: string; password_version?: number }
 
 export type Attempt = { name: string; device?: string | undefined }
@@ -112,7 +115,7 @@ type RotateInput = {
   window_s: number
 }
 
-/** The session records in Redis. Each write is one script; durations and TTLs run on Redis' clock. */
+/** The session records in Redis. Each write is one script; durations and TTLs use Redis' clock. */
 export const createStore = (
   redis: Redis,
   { prefix, wait_replicas, observe }: { prefix: string; wait_replicas: number; observe?: ScriptObserver },
@@ -122,7 +125,7 @@ export const createStore = (
   const run: Run = async <T>(name: Name, input: object) =>
     (await scripts[name]([], [prefix, JSON.stringify(input)])) as T
 
-  /** Waits until so many replicas have the change, if the set-up asks for it. */
+  /** Waits until this many replicas have the change, if the deployment requires it. */
   const replicated = async <T>(answer: T): Promise<T> => {
     if (wait_replicas > 0 && (await redis.wait(wait_replicas, 300)) < wait_replicas) {
       throw new Error(`fewer than ${wait_replicas} replicas of Redis have the change`)
@@ -146,7 +149,7 @@ type Run = <T>(name: Name, input: object) => Promise<T>
 type Place = { redis: Redis; prefix: string; run: Run; replicated: <T>(answer: T) => Promise<T> }
 
 const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
-  /** Makes a pending session; the oldest above `cap` are revoked as `evicted`. */
+  /** Creates a pending session; the oldest ones above `cap` are revoked as `evicted`. */
   create: async (session: NewSession, cap: number, cause: Cause) => {
     const [created_at, expires_at, ...evicted] = await run<[string, string, ...string[][]]>('create_session', {
       ...session,
@@ -155,10 +158,10 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
     })
     return { created_at: Number(created_at), expires_at: Number(expires_at), evicted: evicted.map(revocationOf) }
   },
-  /** The session of a machine's credential, for as long as its tokens live. False: it was revoked a moment ago. */
+  /** The session of a machine's credential, for as long as its tokens live. Returns false if it was just revoked. */
   openMachine: async (session: MachineSession) =>
     replicated((await run<string>('machine_session', { ...session, ttl_s: MACHINE_S })) === 'ok'),
-  /** Gives a pending session its first refresh token. False: it was ended meanwhile. */
+  /** Gives a pending session its first refresh token. Returns false if it was ended meanwhile. */
   activate: async (key: { user_id: string; session_id: string }, successor: Successor) =>
     (await run<string>('activate_session', { ...key, ...successor })) === 'ok',
   get: async (user_id: string, session_id: string): Promise<SessionRecord | undefined> =>
@@ -180,27 +183,30 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
     replicated(rotationOf(await run('rotate', input))),
   rotateCurrent: async (input: RotateInput & Partial<Successor> & { password_version?: number }) =>
     replicated(rotationOf(await run('rotate_current', input))),
-  /** Ends a session. Returns undefined if it had ended before. */
+  /** Ends a session. Returns `undefined` if it had already ended. */
   revoke: async (input: { session_id: string; user_id?: string; reason: RevokeReason } & Cause) => {
     const [outcome, event] = await run<[string, string[]?]>('revoke_session', input)
     return replicated(outcome === 'revoked' && event ? revocationOf(event) : undefined)
   },
-  /** Ends all sessions of a user but the kept one and those that proved this password version or a newer one. */
+  /** Ends all sessions of a user except the kept one and those that proved this password version or a newer one. */
   revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
     replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
-  /** Notes when the person was proved again, and how. Answers all methods of the session; undefined if it has ended. */
+  /**
+   * Records when and how the person was authenticated again. Returns all methods of the session; `undefined` if it has
+   * ended.
+   */
   touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number, amr: Method[] = []) => {
     const methods = await run<string>('touch_auth_time', { ...key, auth_time, amr })
     return methods === 'gone' ? undefined : methodsOf(methods)
   },
-  /** Ends this access token, and those of the session whose person was proved before this time (seconds). */
+  /** Ends this access token, and all of the session whose authentication is older than this time (seconds). */
   endOlder: async (input: { user_id: string; session_id: string; before: number; jti?: string }) =>
     replicated(await run('end_older', input)),
 })
 
-/** Logins, and the limits that a login and others charge. */
+/** Logins, and the limits charged by logins and other calls. */
 const loginCalls = ({ redis, prefix, run }: Place, limits: Record<'limit', Script>) => ({
-  /** Charges a login attempt; a locked name gives the milliseconds to wait. */
+  /** Charges a login attempt; for a locked name, returns the milliseconds to wait. */
   beginLogin: async (
     attempt: Attempt,
     settings: LockoutSettings,
@@ -230,7 +236,7 @@ const loginCalls = ({ redis, prefix, run }: Place, limits: Record<'limit', Scrip
   },
 })
 
-/** Turns an outage of Redis into 503, whichever call meets it. */
+/** Turns an outage of Redis into a 503 in every call. */
 export const guarded = <O extends Record<string, (...args: never[]) => Promise<unknown>>>(calls: O): O => {
   const wrap =
     (call: (...args: never[]) => Promise<unknown>) =>
@@ -266,7 +272,7 @@ const rotationOf = (reply: unknown): Rotation => {
   return { outcome }
 }
 
-/** A session of an older release has none: it began by password. */
+/** A session of an older release has no methods: it began with a password. */
 const methodsOf = (text = 'pwd') => text.split(' ') as Method[]
 
 const recordOf = (fields: Record<string, string>): SessionRecord | undefined => {

@@ -13,7 +13,7 @@ type Request = { client: Client; request_id: string }
 export type CodeGrant = { code: string; code_verifier: string; redirect_uri: string }
 type Opened = TokenPair & { session_id: string }
 
-/** Opens the session of a person whom a provider has signed in; undefined if the account stopped being active. */
+/** Opens the session of a person signed in by a provider; `undefined` if the account is no longer active. */
 export const openFederated = async (
   deps: SessionDeps,
   { provider_id, ...signed_in }: SignedIn,
@@ -41,8 +41,8 @@ export const openFederated = async (
 }
 
 /**
- * Gives an app its tokens for the code that the browser brought it (RFC 6749 4.1.3, RFC 7636). A code that comes twice
- * was stolen by one of the two: the session that it made ends.
+ * Exchanges the code that the browser brought to an app for tokens (RFC 6749 4.1.3, RFC 7636). If a code arrives twice,
+ * one of the two senders stole it, so the session that it created ends.
  */
 export const redeemCode = async (deps: SessionDeps, grant: CodeGrant, request: Request): Promise<Opened> => {
   const offer = await deps.flows.redeem(grant.code)
@@ -61,8 +61,8 @@ export const redeemCode = async (deps: SessionDeps, grant: CodeGrant, request: R
 }
 
 /**
- * Signs in a device that its person has approved (RFC 8628). Its session takes over what the approving one has: the
- * provider and its logout, the proof of the person, and the end. If that session is gone, so is the approval.
+ * Signs in a device that its person has approved (RFC 8628). Its session inherits from the approving one: the provider
+ * and its logout, the person's authentication, and the end. If that session has ended, the approval is void.
  */
 export const redeemDevice = async (
   deps: SessionDeps,
@@ -117,6 +117,6 @@ const openApproved = async (
 }
 
 const codeRefused = () =>
-  new AppError('invalid_token', 'invalid_grant', 'The code is not valid, was used, or has ended.', {
+  new AppError('invalid_token', 'invalid_grant', 'The code is invalid, used or expired.', {
     headers: { 'www-authenticate': 'Bearer' },
   })

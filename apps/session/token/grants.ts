@@ -8,7 +8,7 @@ import type { SessionDeps } from '../deps.ts'
 import type { CodeGrant } from './code.ts'
 import type { SecondFactor } from './second-factor.ts'
 
-/** Bytes of a body of the auth endpoints. */
+/** Maximum body size of the auth endpoints, in bytes. */
 export const BODY_LIMIT = 16_384
 /** Shorter keys could be guessed. */
 export const RETRY_KEY_MIN = 22
@@ -27,7 +27,7 @@ const Device = {
   remember_device: Type.Optional(Type.Boolean({ description: 'Ask for a device token in the reply (JSON mode).' })),
 }
 
-/** Of an app outside the browser: what its sign-in through a provider brought it. */
+/** For an app outside the browser: the code that its sign-in through a provider returned. */
 const Code = {
   code: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   code_verifier: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._~-]{43,128}$' })),
@@ -59,7 +59,7 @@ export const RefreshBody = Type.Object(
   { refresh_token: RefreshToken },
   closed({ refresh_token: 'eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…' }),
 )
-/** One of the three. */
+/** Exactly one of the three. */
 export const ReauthBody = Type.Object(
   { password: Type.Optional(Password), assertion: Type.Optional(Assertion), totp: Type.Optional(TotpCode) },
   closed({ password: SIGN_IN.password }),
@@ -70,7 +70,7 @@ type Grant = Type.Static<typeof TokenBody>
 const invalid = (code: CodeOf<'validation_error'>, detail: string, hint: string) =>
   new AppError('validation_error', code, detail, { hint })
 
-/** The mode of `response_mode`; JSON when it is not given, which keeps older clients working. */
+/** The mode of `response_mode`; JSON if absent, so that older clients keep working. */
 export const modeFrom = (text: string | undefined): Mode => {
   if (text === undefined || text === 'json' || text === 'cookie') return text ?? 'json'
   throw invalid(
@@ -80,7 +80,7 @@ export const modeFrom = (text: string | undefined): Mode => {
   )
 }
 
-/** Which grant a body is. Both or none is refused; in cookie mode a refresh token in the body does not count. */
+/** The kind of grant in a body. Both or none is refused; in cookie mode a refresh token in the body does not count. */
 export const grantKind = (body: Grant, mode: Mode): 'password' | 'refresh_token' => {
   const password = body.username !== undefined || body.password !== undefined
   const refreshing = mode === 'cookie' ? !password : body.refresh_token !== undefined
@@ -101,35 +101,38 @@ export const grantKind = (body: Grant, mode: Mode): 'password' | 'refresh_token'
   return kind
 }
 
-/** The grant of an app, which keeps its own tokens: JSON mode only, and by itself. Undefined for the other grants. */
+/**
+ * The grant of an app, which stores its own tokens: JSON mode only, and without other grants. `undefined` for the other
+ * grants.
+ */
 export const codeGrantOf = (body: Grant, mode: Mode): CodeGrant | undefined => {
   const { grant_type, code, code_verifier, redirect_uri, username, refresh_token } = body
   if (grant_type !== 'authorization_code') return undefined
   const alone = username === undefined && refresh_token === undefined && mode === 'json'
-  if (!alone) throw invalid('ambiguous_grant', 'A code is redeemed by itself, in JSON mode.', 'Send the code alone.')
+  if (!alone) throw invalid('ambiguous_grant', 'A code must be redeemed alone, in JSON mode.', 'Send the code alone.')
   if (code === undefined || code_verifier === undefined || redirect_uri === undefined)
     throw invalid('missing_grant', 'code, code_verifier and redirect_uri belong together.', 'Send all three.')
   return { code, code_verifier, redirect_uri }
 }
 
-/** The poll of a device without a browser, which keeps its own tokens as an app does; undefined for the other grants. */
+/** The poll of a device without a browser, which stores its own tokens like an app; `undefined` for other grants. */
 export const deviceCodeOf = (body: Grant, mode: Mode): string | undefined => {
   if (body.grant_type !== DEVICE_GRANT) return undefined
   if (body.username !== undefined || body.refresh_token !== undefined || mode === 'cookie')
-    throw invalid('ambiguous_grant', 'A device code is sent by itself, in JSON mode.', 'Send the device code alone.')
+    throw invalid('ambiguous_grant', 'A device code must be sent alone, in JSON mode.', 'Send the device code alone.')
   if (body.device_code === undefined) throw invalid('missing_grant', 'device_code is missing.', 'Send it.')
   return body.device_code
 }
 
-/** A passkey by itself, or a second factor after a password. */
+/** A passkey alone, or a second factor after a password. */
 export type FactorGrant = { assertion: Assertion } | { factor_token: string; factor: SecondFactor }
 
-/** The grant of a passkey or of a second factor; undefined for the other grants. */
+/** The grant of a passkey or of a second factor; `undefined` for the other grants. */
 export const factorGrantOf = (body: Grant): FactorGrant | undefined => {
   const { grant_type, assertion, totp, factor_token } = body
   if (grant_type !== 'passkey' && grant_type !== 'second_factor') return undefined
   if (body.username !== undefined || body.refresh_token !== undefined)
-    throw invalid('ambiguous_grant', 'A factor is sent by itself.', 'Leave out password and refresh token.')
+    throw invalid('ambiguous_grant', 'A factor must be sent alone.', 'Leave out password and refresh token.')
   if (assertion !== undefined && totp !== undefined)
     throw invalid('ambiguous_grant', 'The request holds two factors.', 'Send assertion or totp.')
   if (grant_type === 'passkey' && assertion && factor_token === undefined) return { assertion }
@@ -137,12 +140,15 @@ export const factorGrantOf = (body: Grant): FactorGrant | undefined => {
   if (grant_type === 'second_factor' && factor && factor_token !== undefined) return { factor_token, factor }
   throw invalid(
     'missing_grant',
-    'The request lacks a member of its grant.',
+    'The request lacks a field of its grant.',
     'Send assertion; with grant_type second_factor send factor_token, and assertion or totp.',
   )
 }
 
-/** Each mode reads its own place only. In cookie mode, without `grant_type`, a missing cookie means that no grant was sent. */
+/**
+ * Each mode reads only its own place. In cookie mode, without `grant_type`, a missing cookie means that no grant was
+ * sent.
+ */
 export const tokenFrom = (deps: SessionDeps, req: FastifyRequest, body: Grant, mode: Mode): string => {
   if (mode === 'json') return body.refresh_token ?? ''
   const token = deps.cookies.readRefresh(req.headers.cookie)
@@ -157,7 +163,7 @@ export const refuseLongPassword = (password: string): void => {
     throw invalid('schema_violation', 'A password has at most 512 bytes.', 'Send a shorter password.')
 }
 
-/** The Idempotency-Key as proof that a refresh is the same request again: it must be too long to guess. */
+/** The Idempotency-Key, which proves that a refresh repeats a request: it must be too long to guess. */
 export const retryKeyOf = (req: FastifyRequest): string | undefined => {
   const key = req.headers['idempotency-key']
   if (typeof key !== 'string') return undefined

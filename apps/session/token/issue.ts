@@ -17,17 +17,17 @@ export type TokenPair = { access_token: string; refresh_token: string }
 export type Issued = TokenPair & { successor: Successor }
 export type Owner = Pick<SessionRecord, 'user_id' | 'session_id' | 'username' | 'mode' | 'amr'> & { auth_time: number }
 
-/** The stored form of a refresh token. Its entropy is above 112 bits, so a slow hash would add no strength. */
+/** The stored form of a refresh token. Its entropy exceeds 112 bits, so a slow hash would add no strength. */
 export const hashOf = (token: string): string => sha256Hex(token)
 
-/** When the person of this access token, which token has just made, was proved. */
+/** When the person of this access token, which token has just created, was authenticated. */
 export const authTimeIn = (access_token: string): number =>
   (JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString()) as AccessClaims).auth_time
 
 export const modeOf = (mode: SessionRecord['mode']): ResponseMode =>
   ({ json: ResponseMode.JSON, cookie: ResponseMode.COOKIE, machine: ResponseMode.MACHINE })[mode]
 
-/** Asks token for signatures. An outage is 503 and has no effect. */
+/** Asks token for signatures. An outage is a 503 without any effect. */
 export const createIssuer = (
   client: Client<typeof Token>,
   { identity, roles, always }: { identity: Client<typeof Identity>; roles: readonly string[]; always: boolean },
@@ -71,7 +71,7 @@ export const createIssuer = (
     /** The same in exchange for a token of this key; undefined if the key was killed. */
     renew: async (owner: Owner, presented_kid: string, request_id: string): Promise<Issued | undefined> =>
       unlessRefused(call(owner, { presentedKid: presented_kid }, request_id).then(issuedOf)),
-    /** Whether token itself, which knows of a killed key first, believes this refresh token. */
+    /** Whether token itself, which learns of a killed key first, accepts this refresh token. */
     believes: async (refresh_token: string, request_id: string): Promise<boolean> => {
       try {
         await client.parseToken({ refreshToken: refresh_token }, withRequestId(request_id))
@@ -82,8 +82,8 @@ export const createIssuer = (
       }
     },
     /**
-     * The same refresh token once more, byte for byte, with a new access token; undefined if its key signs no more
-     * (killed, or replaced and token has restarted since).
+     * The same refresh token again, byte for byte, with a new access token. Returns `undefined` if its key no longer
+     * signs (killed, or replaced and token has restarted since).
      */
     repeat: async (
       owner: Owner,
@@ -98,7 +98,7 @@ export const createIssuer = (
         })),
       )
     },
-    /** A machine's access token: what its credential permits, and no longer than that lives. */
+    /** A machine's access token: limited to what its credential permits, and to its credential's lifetime. */
     machine: async (
       { user, credentialId, method, permissions, scope, expiresAt }: AuthenticateMachineResponse,
       auth_time: number,
@@ -120,14 +120,14 @@ export const createIssuer = (
         throw fromRpc('token', error)
       }
     },
-    /** An access token alone, after the password was proved again. */
+    /** Only an access token, after the password was proved again. */
     access: async (owner: Owner, request_id: string): Promise<string> =>
       (await call(owner, { accessOnly: true }, request_id)).accessToken,
   }
 }
 export type Issuer = ReturnType<typeof createIssuer>
 
-/** Whether this person holds one of the roles, as a person or by a group. */
+/** Whether this person holds one of the roles, directly or through a group. */
 export const holdsRole = (principal: Principal | undefined, roles: readonly string[]): boolean =>
   (principal?.grants ?? []).some(({ role }) => roles.includes(role))
 
@@ -142,7 +142,7 @@ const issuedOf = (reply: GenerateTokensResponse): Issued => ({
   },
 })
 
-/** The answer; undefined if token refuses to sign for this key. */
+/** The result; `undefined` if token refuses to sign for this key. */
 const unlessRefused = async <T>(answer: Promise<T>): Promise<T | undefined> => {
   try {
     return await answer

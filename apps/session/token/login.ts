@@ -26,11 +26,11 @@ export type Login = TokenPair & {
   session_id: string
   user_id: string
   folded_name: string
-  /** The id of the device, when the request came from a known one. */
+  /** Whether the request came from a known device. */
   known_device: boolean
 }
 
-/** Names that nobody has get ids too: credential must not take two of them for one. */
+/** Unknown names get ids too, so that credential never takes two of them for one. */
 const GHOSTS = 'f2b5a0d4-51c3-5f0e-9f0b-6a3c1d7e8b92'
 const TICK_MS = 50
 const BLOCK_S = 3600
@@ -39,8 +39,9 @@ const SPRAY_NAMES = 50
 const SPRAY_S = 600
 
 /**
- * Signs a user in, in the order of the specification. Whatever is wrong with name, status or password, the answer is
- * the same 401 after the same work: the charge comes first, the hash always runs, the reply waits for the next tick.
+ * Signs a user in, in the order of the specification. Whether the name, the status or the password is wrong, the answer
+ * is the same 401 after the same work. The charge comes first, the hash always runs, and the reply waits for the next
+ * tick.
  */
 export const login = async (deps: SessionDeps, request: LoginRequest): Promise<Login> => {
   const started = performance.now()
@@ -66,10 +67,10 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   return done
 }
 
-/** How the audit row of a sign-in names the device: people are told of new ones. */
+/** How the audit row of a sign-in describes the device: people are notified of new ones. */
 export const deviceWord = (known: string | undefined): 'known' | 'new' => (known === undefined ? 'new' : 'known')
 
-/** Opens the session of a person who has proved all that is asked for; undefined if the account changed meanwhile. */
+/** Opens the session of a person who has proved everything required; `undefined` if the account changed meanwhile. */
 export const finishLogin = async (
   deps: SessionDeps,
   { user, folded_name, charge }: HalfSignedIn,
@@ -118,7 +119,7 @@ type Factor = 'passkey' | 'totp'
 const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn, factors: Factor[]) => {
   const factor_token = randomBytes(32).toString('base64url')
   await deps.flows.halve(factor_token, half)
-  return new AppError('policy_denied', 'second_factor_required', 'The password is right. Prove a second factor too.', {
+  return new AppError('policy_denied', 'second_factor_required', 'The password is right. Now prove a second factor.', {
     extra: { factor_token, factors },
   })
 }
@@ -135,7 +136,7 @@ const lockoutOf = ({ config }: SessionDeps) => ({
   close_at: config.SESSION__LOCKOUT__CLOSE_AT,
 })
 
-/** Charges the attempt before anything is looked up, so that parallel guesses cannot outrun the lock. */
+/** Charges the attempt before any lookup, so that parallel guesses cannot outrun the lock. */
 const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_name: string): Promise<Charge> => {
   const attempt = { name: deps.nameOf(folded_name), device: deps.devices.knownFor(request.device_token, folded_name) }
   const begun = await deps.store.beginLogin(attempt, lockoutOf(deps))
@@ -148,7 +149,10 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
   })
 }
 
-/** Looks the user up and always checks the password, against nobody's if need be. An outage takes the charge back. */
+/**
+ * Looks the user up and always checks the password, against a nonexistent user's if necessary. An outage refunds the
+ * charge.
+ */
 const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: Charge) => {
   let asked = 'identity'
   try {
@@ -175,11 +179,11 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
   }
 }
 
-/** Whose share of the hash queue this is: that of the known device, else of the address. */
+/** Whose share of the hash queue this uses: the known device's, else the address's. */
 export const queueKeyOf = (deps: SessionDeps, { ip_address }: Client, device?: string): string =>
   device === undefined ? deps.nameOf(`address:${addressKey(ip_address ?? '')}`) : `device:${device}`
 
-/** The one refusal of a login, on the next tick after the request's start; the true cause stays with us. */
+/** The single refusal of a login, sent on the next tick after the request's start; the true cause is not disclosed. */
 const refuseLogin = async (
   deps: SessionDeps,
   request: LoginRequest,
@@ -221,7 +225,7 @@ const countFailure = async (deps: SessionDeps, { client, request_id }: LoginRequ
   await deps.audit({ action: 'spray_suspected', outcome: 'noted', actor: 'system', request_id, ip_address, details })
 }
 
-/** For whom a session is opened: by a password of this version, or through a provider. */
+/** The owner of a new session: by a password of this version, or through a provider. */
 export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & (
     | { password_version: number }
     | (Federated & { metadata: string; provider_id?: string; refresh_only?: boolean })
@@ -267,7 +271,7 @@ export const openSession = async (
   return undefined
 }
 
-/** Stores and audits the sessions that had to go for a new one. */
+/** Stores and audits the sessions evicted by a new one. */
 export const noteEvicted = async (deps: SessionDeps, evicted: Revocation[], request_id: string) => {
   await deps.revocations.record(evicted)
   for (const { user_id, session_id } of evicted) {

@@ -16,7 +16,7 @@ import { freshAccess, type PasswordRequest } from './password.ts'
 type Request = { client: Client; request_id: string; mode: 'json' | 'cookie'; device_token?: string | undefined }
 type Context = Omit<Request, 'mode' | 'device_token'>
 
-/** Throws its problem for a call of identity that failed. */
+/** Throws the problem of a failed call to identity. */
 export const orProblem = <T>(call: Promise<T>): Promise<T> =>
   call.catch((error: unknown) => {
     throw fromRpc('identity', error)
@@ -29,14 +29,14 @@ export const newChallenge = async (deps: SessionDeps) => {
   return { challenge, rp_id: rpIdOf(deps.config), expires_in: CHALLENGE_S }
 }
 
-/** Spends the challenge that the browser says it was asked; whatever is wrong with the rest, it counts once. */
+/** Spends the challenge in the browser's client data; it counts once, even if the rest is invalid. */
 export const spendChallenge = async (deps: SessionDeps, client_data: string): Promise<string> => {
   const challenge = clientDataOf(client_data)?.challenge
   if (typeof challenge === 'string' && (await deps.flows.answer(challenge))) return challenge
   throw new AppError('version_conflict', 'challenge_expired', 'The request for a passkey has expired or was used.')
 }
 
-/** Who signed with a passkey, and how that counts, with the refusals of `action` audited. */
+/** The person who signed with a passkey, and the methods that it proves; audits the refusals of `action`. */
 export const provePasskey = async (
   deps: SessionDeps,
   assertion: Assertion,
@@ -65,13 +65,13 @@ export const provePasskey = async (
   return { user, passkey, amr: methodsOf(passkey) }
 }
 
-/** The passkey has verified its person: it is two factors by itself. */
+/** The passkey has verified its person, so it counts as two factors. */
 export const methodsOf = ({ backedUp }: Passkey): Method[] => [backedUp ? 'swk' : 'hwk', 'mfa']
 
 export const assertionInvalid = () =>
-  new AppError('policy_denied', 'assertion_invalid', 'The answer of the passkey is refused.')
+  new AppError('policy_denied', 'assertion_invalid', "The passkey's answer is refused.")
 
-/** Signs in by a passkey alone, which says whose it is: no password, no lockout of a name. */
+/** Signs in by a passkey alone, which identifies its person: no password, no lockout of a name. */
 export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, request: Request): Promise<Login> => {
   const { client, request_id, mode } = request
   const { user, passkey, amr } = await provePasskey(deps, assertion, request, 'login')
@@ -95,7 +95,7 @@ export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, r
   return { ...opened, user_id: user.id, folded_name, known_device: device === 'known' }
 }
 
-/** Proves a passkey of the caller again: a new access token with a fresh auth_time. */
+/** Proves one of the caller's passkeys again: a new access token with a fresh auth_time. */
 export const reauthenticateByPasskey = async (deps: SessionDeps, request: PasswordRequest, assertion: Assertion) => {
   const { amr } = await provePasskey(deps, assertion, request, 'reauth', request.caller.user_id)
   return freshAccess(deps, request, amr)

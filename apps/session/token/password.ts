@@ -12,10 +12,10 @@ import { endSession, endUserSessions } from '../sessions/end.ts'
 import type { Method } from '../store/store.ts'
 import { authTimeIn, type TokenPair } from './issue.ts'
 
-/** `jti`: of the access token that came. */
+/** `jti`: of the access token in the request. */
 export type PasswordRequest = { caller: Caller; client: Client; request_id: string; jti?: string | undefined }
 
-/** 20 wrong current passwords on one session within a day end it: the last of them finds the bucket empty. */
+/** 20 wrong current passwords in one session within a day end it: the last one finds the bucket empty. */
 const WRONG_PASSWORDS = { count: 19, seconds: 86_400, burst: 19 }
 
 /** Whether this person's password is taken; with AUTH__LOCAL__LOGIN=break_glass only those of emergency accounts are. */
@@ -46,7 +46,7 @@ export const chargePassword = async (deps: SessionDeps, { caller }: PasswordRequ
 
 /**
  * Changes the password and ends all other sessions. `change_id` makes a repeat harmless in credential; the outbox row
- * there repeats the revocation should session die in between.
+ * there repeats the revocation if session dies in between.
  */
 export const changePassword = async (
   deps: SessionDeps,
@@ -94,8 +94,8 @@ const weakPassword = (violations: { code: string; message: string }[]) =>
   )
 
 /**
- * New tokens for the session that changed its password. The same key again (without a version: no change by
- * this request) within the retry window gives the same refresh token; later none, because a stored answer holds no
+ * New tokens for the session that changed its password. The same key again (no version: this request changed nothing)
+ * returns the same refresh token within the retry window. Later it returns none, because a stored answer contains no
  * secret.
  */
 export const tokensAfterChange = async (
@@ -143,7 +143,10 @@ export const reauthenticate = async (
   return freshAccess(deps, request, ['pwd'])
 }
 
-/** A new access token for the caller's session, whose person has just been proved again by these methods. The older ones end. */
+/**
+ * A new access token for the caller's session, whose person was just authenticated again by these methods. Older access
+ * tokens end.
+ */
 export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, by: Method[]): Promise<string> => {
   const { caller, request_id } = request
   const mode = modeOfPerson(caller)
@@ -157,7 +160,7 @@ export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, b
   return fresh
 }
 
-/** What an added factor proves for a session that could only add one: the next refresh gives all rights. */
+/** Counts a newly added factor for a session that could only add one: the next refresh gives all rights. */
 export const liftLimits = async (
   deps: SessionDeps,
   { caller, claims }: Pick<FastifyRequest, 'caller' | 'claims'>,
@@ -168,7 +171,7 @@ export const liftLimits = async (
   await deps.store.touchAuthTime({ user_id, session_id }, auth_time, by)
 }
 
-/** How long ago a person who changes a way to sign in may have been proved. */
+/** How recently a person who changes a way to sign in must have been authenticated. */
 const FRESH_S = 300
 
 export const refuseStale = ({ clock }: Uses<'clock'>, caller: Caller): void => {
@@ -177,7 +180,7 @@ export const refuseStale = ({ clock }: Uses<'clock'>, caller: Caller): void => {
   if (stale) throw stale
 }
 
-/** The mode of the session. Throws for a machine: it has no password. */
+/** The mode of the session. Throws for a machine, which has no password. */
 export const modeOfPerson = (caller: Caller): 'json' | 'cookie' => {
   if (caller.mode !== 'machine') return caller.mode
   throw personRequired('A machine has no password.')

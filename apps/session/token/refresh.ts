@@ -17,7 +17,7 @@ export type RefreshRequest = {
   mode: 'json' | 'cookie'
   /** Checked in cookie mode. */
   csrf_token: string | undefined
-  /** The Idempotency-Key: proves that a request is the same one again. */
+  /** The Idempotency-Key, which proves that a request is a repeat. */
   retry_key: string | undefined
   client: Client
   request_id: string
@@ -25,8 +25,8 @@ export type RefreshRequest = {
 export type Refreshed = TokenPair & { session_id: string }
 
 /**
- * Rotates a refresh token. A token that does not verify never reaches Redis, so garbage cannot end a session; one that
- * verifies and is neither current nor a proven retry ends its whole family, at any age (auth.md 4, 7).
+ * Rotates a refresh token. A token that does not verify never reaches Redis, so garbage cannot end a session. One that
+ * verifies but is neither current nor a proven retry ends its whole family, at any age (auth.md 4, 7).
  */
 export const refresh = async (deps: SessionDeps, request: RefreshRequest): Promise<Refreshed> => {
   deps.counts.refresh_attempts.inc()
@@ -41,7 +41,7 @@ export const refresh = async (deps: SessionDeps, request: RefreshRequest): Promi
   }
 }
 
-/** Every request has one outcome: what its refusal was for, or the code of the error. */
+/** The outcome label of a request: the reason of its refusal, or the error's code. */
 const outcomeOf = (error: unknown): string =>
   error instanceof GrantRefused ? error.outcome : error instanceof AppError ? error.code : 'unexpected'
 
@@ -53,7 +53,7 @@ const decide = async (deps: SessionDeps, request: RefreshRequest): Promise<Decid
     deps.counts.csrf_errors.inc()
     throw csrfFailed()
   }
-  // Reading has no effect, so it need not wait for the charge.
+  // The read has no effect, so it need not wait for the charge.
   const [record] = await Promise.all([
     deps.store.get(claims.sub, claims.session_id),
     chargeSession(deps, claims.session_id),
@@ -62,7 +62,7 @@ const decide = async (deps: SessionDeps, request: RefreshRequest): Promise<Decid
   if (record.mode !== request.mode) throw await refuseMode(deps, record, request)
   await checkUser(deps, record, request)
   const owner = await checkBinding(deps, record, request)
-  // Whatever is not current ends the session or repeats an answer: both on token's word alone.
+  // A token that is not current ends the session or repeats an answer; both require token's confirmation.
   if (record.refresh_token_hash !== hashOf(request.refresh_token)) await confirm(deps, request)
   return rotate(deps, owner, request)
 }
@@ -78,8 +78,8 @@ const verify = async (deps: SessionDeps, request: RefreshRequest): Promise<Refre
 }
 
 /**
- * Asks token whether it still believes the presented token, before anything ends because of it: a key may have been
- * killed a moment ago, and whoever stole it must not end sessions with it.
+ * Asks token whether it still accepts the presented token before that token ends anything. A key may just have been
+ * killed, and its thief must not be able to end sessions.
  */
 const confirm = async (deps: SessionDeps, request: RefreshRequest): Promise<void> => {
   if (await deps.issuer.believes(request.refresh_token, request.request_id)) return
@@ -94,7 +94,7 @@ const chargeSession = async (deps: SessionDeps, session_id: string) => {
   throw rateLimited(wait)
 }
 
-/** One body for every cause. */
+/** The same body for every cause. */
 class GrantRefused extends AppError {
   readonly outcome: string
   constructor(outcome: string, set_cookie?: string) {
@@ -108,20 +108,20 @@ class GrantRefused extends AppError {
 
 const ALIVE = new Set(['not_valid', 'not_repeatable'])
 
-/** The cookie is expired only where its session is really gone. */
+/** The cookie is cleared only if its session has really ended. */
 const refuseGrant = (deps: SessionDeps, request: RefreshRequest, outcome: string): AppError => {
   const expire = request.mode === 'cookie' && !ALIVE.has(outcome)
   return new GrantRefused(outcome, expire ? deps.cookies.expired() : undefined)
 }
 
-/** Whether a session has come to its end by itself: past its time, or idle for too long. */
+/** Whether a session has ended by time: expired, or idle for too long. */
 export const isOver = ({ clock, config }: SessionDeps, { expires_at, last_used_at }: SessionRecord): boolean => {
   const now_us = clock.now().getTime() * 1000
   const idle_us = config.SESSION__IDLE__LIMIT_S * 1_000_000
   return expires_at <= now_us || (idle_us > 0 && now_us - last_used_at > idle_us)
 }
 
-/** A session that is over is deleted and refused as such in any mode; by Redis' clock, so the script decides. */
+/** An ended session is deleted and refused as such in any mode; Redis' clock decides, so the script checks it. */
 const refuseMode = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<AppError> => {
   if (!isOver(deps, record)) return modeMismatch(record.mode)
   const { outcome } = await deps.store.rotate({
@@ -185,7 +185,7 @@ const checkUser = async (deps: SessionDeps, record: SessionRecord, request: Refr
   throw refuseGrant(deps, request, 'not_active')
 }
 
-/** Compares the client with the one that signed in, and does what SESSION__BINDING__ACTION says when it changed. */
+/** Compares the client with the one that signed in, and applies SESSION__BINDING__ACTION if it changed. */
 const checkBinding = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest) => {
   const { SESSION__BINDING__MODE: mode, SESSION__BINDING__ACTION: action } = deps.config
   const { client } = request
@@ -204,7 +204,7 @@ const checkBinding = async (deps: SessionDeps, record: SessionRecord, request: R
   return { ...record, auth_time: 0 }
 }
 
-/** New tokens are signed before the swap and answered only when it was won. */
+/** Signs new tokens before the swap, and returns them only if the swap succeeded. */
 const rotate = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<Decided> => {
   const { session_id, user_id } = record
   const presented = hashOf(request.refresh_token)
@@ -236,8 +236,8 @@ const rotate = async (deps: SessionDeps, record: SessionRecord, request: Refresh
     await deps.revocations.record([rotation.revoked])
     await note(deps, record, request, 'replay')
   }
-  // Current now, though it was not a moment ago: an older Redis was restored meanwhile.
+  // Current now but not a moment ago: an older Redis was restored meanwhile.
   if (rotation.outcome === 'current')
-    throw unavailable('The session changed under this request.', undefined, 'unavailable')
+    throw unavailable('The session changed during this request.', undefined, 'unavailable')
   throw refuseGrant(deps, request, rotation.outcome)
 }

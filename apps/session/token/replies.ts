@@ -4,10 +4,10 @@ import type { SessionDeps } from '../deps.ts'
 import type { Mode } from './grants.ts'
 import type { TokenPair } from './issue.ts'
 
-/** Life of an access token in seconds. */
+/** Lifetime of an access token in seconds. */
 export const EXPIRES_IN = TOKEN_KINDS.access.lifetime_s
 
-/** The reply of the mode: the refresh token in the body, or in the cookie beside a CSRF token. */
+/** The reply in the session's mode: the refresh token in the body, or in the cookie along with a CSRF token. */
 export const tokensOf = (
   deps: SessionDeps,
   reply: FastifyReply,
@@ -22,7 +22,7 @@ export const tokensOf = (
   return { ...bearer, csrf_token }
 }
 
-/** The reply of a login or refresh; a device token goes where the mode keeps it. */
+/** Sends the reply of a login or refresh; a device token goes where the mode stores it. */
 export const sendTokens = (
   deps: SessionDeps,
   reply: FastifyReply,

@@ -34,7 +34,7 @@ import { EXPIRES_IN, sendTokens } from './replies.ts'
 import { completeLogin } from './second-factor.ts'
 import { reauthenticateByCode } from './totp.ts'
 
-/** Where clients get, renew and end their tokens (auth.md 3.1). */
+/** Where clients obtain, renew and end their tokens (auth.md 3.1). */
 export const tokenRoutes: Routes<SessionDeps> = async (app, options) => {
   await grantRoutes(app, options)
   await sessionRoutes(app, options)
@@ -42,7 +42,7 @@ export const tokenRoutes: Routes<SessionDeps> = async (app, options) => {
 
 const open = allow('none', { kind: 'R' })
 
-/** Sign in and renew: there is no session yet, or only its refresh token. */
+/** Sign in and renew: no session exists yet, or only its refresh token proves it. */
 const grantRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   const common = { preHandler: open, preValidation: emptyBody }
 
@@ -102,7 +102,7 @@ const grantRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   })
 }
 
-/** What a session does about itself. */
+/** A session's actions on itself. */
 const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   app.post('/auth/logout', {
     preHandler: allow('bearer', { kind: 'S' }),
@@ -110,14 +110,14 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       operationId: 'endSession',
       summary: 'Sign out',
       tags: ['tokens'],
-      description: 'Ends the session of the token. May be repeated while the token verifies.',
+      description: "Ends the token's session. It may be repeated while the token is valid.",
       response: { 204: Type.Null(), ...errorReplies },
     },
     handler: async (req, reply) => {
       const { claims } = req
       if (!claims) throw new Error('userAuth did not run')
-      // Its session is its credential, which is not signed out: revoking that is for administrators.
-      if (claims.cm === 'machine') throw personRequired('The token of a machine ends by itself.')
+      // A machine's session is its credential, which cannot sign out; administrators revoke it.
+      if (claims.cm === 'machine') throw personRequired("A machine's token expires by itself.")
       const by = { actor_type: 'user', actor_id: claims.sub, request_id: String(req.id) } as const
       await endSession(deps, { session_id: claims.session_id, user_id: claims.sub }, 'logout', by)
       if (claims.cm === 'cookie') reply.header('set-cookie', deps.cookies.expired())
@@ -132,7 +132,7 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       summary: 'Read the CSRF token',
       tags: ['tokens'],
       'x-errors': [401, 403],
-      description: 'The CSRF token of the cookie session, for a new tab.',
+      description: 'Returns the CSRF token of the cookie session, for a new tab.',
       response: { 200: CsrfReply, ...errorReplies },
     },
     handler: async (req, reply) => {
@@ -150,7 +150,7 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       summary: 'Confirm who you are',
       tags: ['tokens'],
       'x-errors': [422],
-      description: 'Proves a password, a passkey or a code again: an access token with a fresh auth_time.',
+      description: 'Proves a password, a passkey or a code again and returns an access token with a fresh auth_time.',
       body: ReauthBody,
       response: { 200: AccessReply, ...errorReplies },
     },
@@ -171,8 +171,8 @@ const proveAgain = (
   request: PasswordRequest,
 ): Promise<string> => {
   if ([password, assertion, totp].filter((proof) => proof !== undefined).length !== 1)
-    throw new AppError('validation_error', 'schema_violation', 'The request proves no one.', {
-      hint: 'Send one of password, assertion and totp.',
+    throw new AppError('validation_error', 'schema_violation', 'The request contains no proof.', {
+      hint: 'Send one of password, assertion or totp.',
     })
   if (assertion) return reauthenticateByPasskey(deps, request, assertion)
   if (totp !== undefined) return reauthenticateByCode(deps, request, totp)
@@ -197,7 +197,7 @@ const refuseForeign = (deps: SessionDeps, req: FastifyRequest) => {
 
 const sameOriginOnly = () =>
   new AppError('policy_denied', 'origin_not_allowed', 'Only pages of this origin may read the CSRF token.', {
-    hint: 'Ask from a page of the console.',
+    hint: 'Send the request from a page of the console.',
   })
 
 const signIn = async (
@@ -269,7 +269,7 @@ const renew = async (
   return sendTokens(deps, reply, done, mode)
 }
 
-/** The session whose current refresh token is in the cookie; read only. */
+/** The session whose current refresh token is in the cookie; read-only. */
 const cookieSession = async (deps: SessionDeps, req: FastifyRequest): Promise<string> => {
   const token = deps.cookies.readRefresh(req.headers.cookie)
   try {

@@ -116,7 +116,7 @@ const refreshTokens = async (
     client: describeClient(userAgent, ipAddress),
     request_id: rpcContext(context).request_id,
   }).catch((error: unknown) => {
-    // The token is the message here: the caller's own identity is its service token.
+    // Here the token is the payload; the caller's own identity is its service token.
     throw error instanceof AppError && error.category === 'invalid_token'
       ? new ConnectError(error.message, Code.InvalidArgument)
       : error
@@ -168,11 +168,11 @@ type Shown = Pick<
   'session_id' | 'user_id' | 'created_at' | 'expires_at' | 'last_used_at' | 'user_agent' | 'ip_address'
 > & { metadata: JsonObject | null }
 
-/** Of microseconds since the epoch. */
+/** From microseconds since the epoch. */
 const timestampOf = (us: number) =>
   create(TimestampSchema, { seconds: BigInt(Math.floor(us / 1_000_000)), nanos: (us % 1_000_000) * 1000 })
 
-/** The record as a message: the hash of the refresh token never leaves the store. */
+/** The record as a message, without the hash of the refresh token, which never leaves the store. */
 const messageOf = (record: Shown, mode: ResponseMode) =>
   create(SessionRecordSchema, {
     id: record.session_id,

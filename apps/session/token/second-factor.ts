@@ -8,14 +8,14 @@ import { finishLogin, type Login } from './login.ts'
 import { assertionInvalid, provePasskey } from './passkeys.ts'
 import { BY_CODE, proveCode } from './totp.ts'
 
-/** One of both. */
+/** One of the two. */
 export type SecondFactor = { assertion: Assertion } | { totp: string }
 type Request = { client: Client; request_id: string; mode: 'json' | 'cookie' }
 
-/** How many codes may be wrong before the password is asked again. */
+/** How many wrong codes are allowed before the password is required again. */
 const MOST_TRIES = 5
 
-/** Completes a sign-in whose password was right. */
+/** Completes a sign-in after a correct password. */
 export const completeLogin = async (
   deps: SessionDeps,
   factor_token: string,
@@ -35,7 +35,7 @@ export const completeLogin = async (
 
 type Proved = { amr: Method[]; details: Record<string, string> }
 
-/** A refused passkey means: start again with the password. A mistyped code may be typed again. */
+/** After a refused passkey, the person must start again with the password. A mistyped code may be retried. */
 const prove = async (
   deps: SessionDeps,
   factor_token: string,

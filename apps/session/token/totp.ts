@@ -5,10 +5,10 @@ import type { SessionDeps } from '../deps.ts'
 import { chargePassword, freshAccess, modeOfPerson, type PasswordRequest } from './password.ts'
 
 type Context = { client: Client; request_id: string }
-/** What a code of an authenticator app adds to how its person was proved. */
+/** The methods that an authenticator app's code adds. */
 export const BY_CODE = ['otp' as const, 'mfa' as const]
 
-/** Throws the problem of a call of credential that failed. */
+/** Throws the problem of a failed call to credential. */
 export const orCredentialProblem = <T>(call: Promise<T>): Promise<T> =>
   call.catch((error: unknown) => {
     throw fromRpc('credential', error)
@@ -16,7 +16,7 @@ export const orCredentialProblem = <T>(call: Promise<T>): Promise<T> =>
 
 /**
  * Proves a code of this person's authenticator app, which counts once. Refusals of `action` are audited with their
- * cause; the person is told when wrong codes close the app for an hour, which leaves passkeys as they are.
+ * cause. The person is notified if wrong codes block the app for an hour; passkeys keep working.
  */
 export const proveCode = async (
   deps: SessionDeps,
@@ -44,7 +44,7 @@ export const proveCode = async (
 }
 
 export const totpInvalid = () =>
-  new AppError('policy_denied', 'totp_invalid', 'The code is wrong, or was used already.')
+  new AppError('policy_denied', 'totp_invalid', 'The code is wrong or was already used.')
 
 /** Proves the caller by a code: a new access token with a fresh auth_time. */
 export const reauthenticateByCode = async (deps: SessionDeps, request: PasswordRequest, code: string) => {

@@ -4,14 +4,14 @@ import type { Permission } from './permissions.ts'
 import type { Principal } from './principals.ts'
 import { type Grant, narrowed, permissionsIn } from './scope.ts'
 
-/** Who sends a request of the public API, from the verified token and the current principal. */
+/** The sender of a request to the public API, from the verified token and the current principal. */
 export type Caller = {
   user_id: string
   username: string
   session_id: string
   kind: Principal['user']['kind']
   mode: AccessClaims['cm']
-  /** Seconds since the epoch of the last proof of the password. */
+  /** When the password was last proved, in seconds since the epoch. */
   auth_time: number
   roles: string[]
   groups: string[]
@@ -38,7 +38,7 @@ export const callerOf = (
   behind,
 })
 
-/** A person as of now, who sends no request: work is done in their name, with the rights that they have then. */
+/** Returns a person who sends no request, with current rights: work is done in their name. */
 export const callerBy = ({ user, group_keys, ...rights }: Principal): Caller => ({
   user_id: user.id,
   username: user.username,
@@ -50,14 +50,14 @@ export const callerBy = ({ user, group_keys, ...rights }: Principal): Caller => 
   ...rights,
 })
 
-/** Those of the account, and by a machine's credential no more than it permits. */
+/** Returns the account's rights, limited for a machine to what its credential permits. */
 const rightsOf = ({ cm, scope = [], place }: AccessClaims, held: Grant[], permissions: ReadonlySet<Permission>) => {
   if (cm !== 'machine') return { grants: held, permissions }
   const grants = narrowed(held, scope, place)
   return { grants, permissions: permissionsIn(grants) }
 }
 
-/** The caller as commands, timeline and evidence name them. */
+/** Returns the caller as commands, timeline and evidence name them. */
 export const actorOfCaller = ({ user_id, username, roles, behind }: Caller) => ({
   kind: 'user' as const,
   id: user_id,
@@ -66,15 +66,15 @@ export const actorOfCaller = ({ user_id, username, roles, behind }: Caller) => (
   ...(behind.length > 0 && { behind }),
 })
 
-/** The refusal of an act that only people may do; undefined for a person. */
+/** Returns the refusal of an act that only people may do; `undefined` for a person. */
 export const refuseMachine = ({ kind }: Pick<Caller, 'kind'>): AppError | undefined =>
   kind === 'person' ? undefined : new AppError('policy_denied', 'person_required', 'Only a person can do this.')
 
-/** Whether the caller proved the password no longer than `max_age_s` ago. */
+/** Whether the caller proved the password at most `max_age_s` ago. */
 export const isFresh = ({ auth_time }: Pick<Caller, 'auth_time'>, max_age_s: number, now: Date): boolean =>
   now.getTime() / 1000 - auth_time <= max_age_s
 
-/** The refusal of an act that needs a fresh proof of the password; undefined if it is fresh. */
+/** Returns the refusal of an act that needs a fresh proof of the password; `undefined` if it is fresh. */
 export const refuseStaleAuth = (
   caller: Pick<Caller, 'auth_time'>,
   max_age_s: number,
@@ -92,14 +92,14 @@ export const refuseStaleAuth = (
         },
       )
 
-/** The scope of a session whose person must prove a second factor first: to set one up, and no more. */
+/** The scope of a session whose person must first set up a second factor, and may do only that. */
 export const ENROLMENT = 'enrolment'
 
-/** Whether a person's token is of such a session. */
+/** Whether a person's token belongs to such a session. */
 export const isEnrolling = ({ cm, scope }: Pick<AccessClaims, 'cm' | 'scope'>): boolean =>
   cm !== 'machine' && scope !== undefined
 
-/** Of a request that such a session may not make. */
+/** The error for a request that such a session must not make. */
 export const factorRequired = () =>
   new AppError(
     'policy_denied',

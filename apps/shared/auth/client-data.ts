@@ -1,5 +1,8 @@
 import { objectIn } from '../data/pointer.ts'
 
-/** What a browser says that a passkey answered (WebAuthn, client data): a claim until its signature is verified. Undefined if it is no JSON object. */
+/**
+ * Parses the browser's statement of what a passkey answered (WebAuthn, client data): only a claim until its signature
+ * is verified. `undefined` if it is not a JSON object.
+ */
 export const clientDataOf = (client_data: string): { challenge?: unknown } | undefined =>
   objectIn(Buffer.from(client_data, 'base64url').toString('utf8'))

@@ -17,7 +17,10 @@ import { missingWords, type Permission } from './permissions.ts'
 import type { Principals } from './principals.ts'
 import type { AccessVerifier } from './user-tokens.ts'
 
-/** What a route asks of its caller: a permission, any of several, `self` (any active user), `bearer` (a token that verifies, whoever's) or `none`. */
+/**
+ * What a route requires of its caller: a permission, any of several, `self` (any active user), `bearer` (any token that
+ * verifies) or `none`.
+ */
 export type RoutePermission = Permission | 'self' | 'bearer' | 'none'
 /** `enrols`: open to a session that may only set up a second factor. */
 export type Authorization = { permissions: readonly RoutePermission[]; kind: ActionKind; enrols?: true }
@@ -53,15 +56,15 @@ type Guarded = FastifyInstance & { [CONTEXT]?: Context; [ROUTES]?: AuthorizedRou
 export type UserAuthOptions = {
   verifier: AccessVerifier
   principals: Pick<Principals, 'get'>
-  /** How the area spells outages and refused tokens; those of the auth apps unless said. */
+  /** The area's codes for outages and refused tokens; by default those of the auth apps. */
   codes?: EdgeCodes
-  /** Told of each refused permission, for the audit log. */
+  /** Called for each refused permission, for the audit log. */
   onDenied?: (req: FastifyRequest, error: AppError) => Promise<void>
-  /** Told of each refused token, for the metric. */
+  /** Called for each refused token, for the metric. */
   onRejected?: (cause: string) => void
 }
 
-/** Runs the plugin in the context that registers it, so that its hooks reach the routes beside it. */
+/** Runs the plugin in the context that registers it, so that its hooks apply to the sibling routes. */
 const shared = <O extends object>(plugin: FastifyPluginCallback<O>): FastifyPluginCallback<O> =>
   Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: plugin.name })
 
@@ -83,7 +86,7 @@ export const userAuth = shared<UserAuthOptions>(function userAuth(app, options, 
   app.addHook('onRoute', (route) => recordAuthorization(route, routes))
   app.addHook('onRequest', async (req) => {
     const asked = req.routeOptions.config?.authorization
-    // A route that was added before this plugin ran is not in the table: nobody passes.
+    // A route added before this plugin ran is not in the table, so nobody passes.
     if (!asked && !req.is404) throw new Error(`${req.method} ${req.routeOptions.url} states no permission`)
     if (!asked || asked.permissions.includes('none')) return
     try {
@@ -99,7 +102,7 @@ export const userAuth = shared<UserAuthOptions>(function userAuth(app, options, 
   done()
 })
 
-/** For an app without signed-in users: each of its routes must say so by `allow('none', ...)`. */
+/** For an app without signed-in users: each of its routes must declare that with `allow('none', ...)`. */
 export const withoutUsers = shared<object>(function withoutUsers(app, _options, done) {
   const routes: AuthorizedRoute[] = []
   ;(app as unknown as Guarded)[ROUTES] = routes
@@ -116,7 +119,7 @@ const recordAuthorization = (route: RouteOptions, routes: AuthorizedRoute[]): vo
   if (!authorization)
     throw new Error(`${methods.join(',')} ${route.url} states no permission: give it preHandler: allow(...)`)
   route.config = { ...route.config, authorization }
-  // A new object: routes may share one schema and still differ in kind.
+  // A new object, because routes may share one schema and still differ in kind.
   route.schema = Object.assign({}, route.schema, {
     'x-action-kind': authorization.kind,
     'x-permissions': authorization.permissions,
@@ -126,7 +129,7 @@ const recordAuthorization = (route: RouteOptions, routes: AuthorizedRoute[]): vo
 
 const guardsOf = (route: RouteOptions): Guard[] => [route.preHandler ?? []].flat() as Guard[]
 
-/** Every route behind `userAuth` with the permission it asks for. Call it after `app.ready()`. */
+/** Returns every route behind `userAuth` with its permission. Call it after `app.ready()`. */
 export const authorizedRoutes = (app: HttpApp): readonly AuthorizedRoute[] => (app as unknown as Guarded)[ROUTES] ?? []
 
 /** Throws unless `userAuth` guards this app and each of its routes states its permission. */
@@ -136,8 +139,9 @@ export const assertRoutesAuthorized = (app: HttpApp): void => {
 }
 
 /**
- * The guard of one route: loads the caller's principal (a stopping act, kind S, may use an older one while identity is
- * away) and refuses who lacks all of the permissions. Scopes are the service's to check, where the object is known.
+ * The guard of one route: loads the caller's principal and refuses a caller who lacks all of the permissions. A
+ * stopping act (kind S) may use an older principal while identity is away. The service checks scopes, where the object
+ * is known.
  */
 export const allow = (
   permission: RoutePermission | readonly RoutePermission[],
@@ -185,7 +189,7 @@ const DECIDING: ReadonlySet<RoutePermission> = new Set([
   'session:admin',
 ])
 
-/** Once two administrators check each other, no one decides by a credential that an administrator may know. */
+/** Once two administrators check each other, no one may decide with a credential that an administrator may know. */
 const refuseUnrenewed = (caller: Caller, { permissions, kind }: Authorization): AppError | undefined =>
   caller.renewal_required &&
   kind === 'A' &&
@@ -195,7 +199,7 @@ const refuseUnrenewed = (caller: Caller, { permissions, kind }: Authorization): 
       })
     : undefined
 
-/** 403 that names what is missing. */
+/** Returns a 403 that names the missing permission. */
 export const permissionMissing = (permissions: readonly RoutePermission[]): AppError =>
   new AppError('policy_denied', 'permission_missing', missingWords(permissions), {
     extra: { permission: permissions[0] },
@@ -204,11 +208,11 @@ export const permissionMissing = (permissions: readonly RoutePermission[]): AppE
 
 class TokenMissing extends Error {}
 
-/** The token of the one Authorization header; its scheme's case does not matter (RFC 9110). */
+/** Returns the token of the one Authorization header; its scheme's case does not matter (RFC 9110). */
 const bearerOf = (req: FastifyRequest): string => {
   const value = req.headers.authorization
   if (value === undefined) throw new TokenMissing()
-  // Node keeps the first of two; a caller with two identities has none.
+  // Node keeps the first of two headers; a caller with two identities has none.
   const once =
     req.raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization').length === 1
   const match = once ? /^bearer ([^ ]+)$/i.exec(value) : null
@@ -259,7 +263,10 @@ export const serviceAuth = shared<{ registry: Registry; audience: string; codes?
   done()
 })
 
-/** A refused token where `invalid_token` is no category of the API (catalog.md 7.6, operations.md 5.1). */
+/**
+ * Returns a refused token's error in the API's categories, if they lack `invalid_token` (catalog.md 7.6, operations.md
+ * 5.1).
+ */
 const inWordsOf = ({ categories }: EdgeCodes, error: AppError): AppError =>
   categories.includes(error.category)
     ? error

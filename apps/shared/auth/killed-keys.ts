@@ -5,12 +5,12 @@ import type { JwksClient } from '../jwt/jwks.ts'
 import type { Logger } from '../telemetry.ts'
 
 const RETRY_MS = 1000
-/** How often the keys are read while nobody would tell of a killed one. */
+/** How often the keys are read while no event would report a killed one. */
 const DEAF_MS = 1000
 
 type Keys = Pick<JwksClient, 'drop' | 'reload'>
 
-/** Reads the keys of token each second while `isLive` says that no event would arrive. Returns what ends it. */
+/** Reloads token's keys each second while `isLive` says that no event would arrive. Returns a function that ends it. */
 export const readKeysWhileDeaf = (keys: Keys, isLive: () => boolean): (() => void) => {
   const timer = setInterval(() => {
     if (!isLive()) void keys.reload()
@@ -19,8 +19,8 @@ export const readKeysWhileDeaf = (keys: Keys, isLive: () => boolean): (() => voi
 }
 
 /**
- * Drops each killed key as soon as this connection tells of it. What was told while it was away is in the key set, which
- * is read again at once. Returns what ends it and whether it hears.
+ * Drops each killed key as soon as this connection reports it. Keys killed while it was away are missing from the key
+ * set, which is reloaded at once. Returns how to stop it and whether it is live.
  */
 export const hearKilledKeys = (nc: NatsConnection, prefix: string, keys: Keys) => {
   let live = !nc.isClosed()
@@ -64,7 +64,7 @@ export const followKilledKeys = (options: {
       try {
         connection = await connectNats(url, name)
       } catch (error) {
-        log.debug({ err: error }, 'nats is away')
+        log.debug({ err: error }, 'NATS is unavailable')
         await delay(RETRY_MS, undefined, { ref: false })
       }
     }

@@ -1,8 +1,8 @@
-/** The role table of the authorization model (auth.md 9): the one source of the rights of a role. */
+/** The role table of the authorization model (auth.md 9): the only source of a role's rights. */
 
 /** The roles of people. */
 export const ROLES = ['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'] as const
-/** With those that machines alone hold: a controller is a control plane. */
+/** Including roles that only machines hold: a controller is a control plane. */
 export const ALL_ROLES = [...ROLES, 'controller'] as const
 export type Role = (typeof ALL_ROLES)[number]
 
@@ -26,17 +26,17 @@ const HOLDERS = {
   'session:admin': ['admin'],
   'identity:read': ['admin', 'auditor'],
   'audit:read': ['admin', 'auditor'],
-  /** Held by no role: the file of providers names the machine, and its key permits it. */
+  /** Held by no role: the providers file names the machine, and its key permits it. */
   'scim:write': [],
 } as const satisfies Record<string, readonly Role[]>
 
 export type Permission = keyof typeof HOLDERS
 export const PERMISSIONS = Object.keys(HOLDERS) as Permission[]
 
-/** Roles that reach over everything: a grant of them takes no scope. */
+/** Roles that cover everything: a grant of them takes no scope. */
 export const UNSCOPED_ROLES: ReadonlySet<Role> = new Set(['admin', 'auditor'])
 
-/** Roles that an account of each kind may hold. Of a machine none that decides, confirms or administers. */
+/** Roles that an account of each kind may hold. Machines hold none that decides, confirms or administers. */
 export const ROLES_OF: Record<'person' | 'machine', ReadonlySet<string>> = {
   person: new Set<Role>(ROLES),
   machine: new Set<Role>(['viewer', 'planner', 'operator', 'auditor', 'controller']),
@@ -48,7 +48,7 @@ const BY_ROLE = new Map<string, ReadonlySet<Permission>>(
   ALL_ROLES.map((role) => [role, new Set(PERMISSIONS.filter((p) => (HOLDERS[p] as readonly Role[]).includes(role)))]),
 )
 
-/** Everything that any of these roles may do, somewhere. Unknown roles may do nothing. */
+/** Returns everything that any of these roles may do, somewhere. Unknown roles may do nothing. */
 export const permissionsOf = (roles: Iterable<string>): ReadonlySet<Permission> => {
   const granted = new Set<Permission>()
   for (const role of roles) for (const permission of BY_ROLE.get(role) ?? []) granted.add(permission)
@@ -57,7 +57,7 @@ export const permissionsOf = (roles: Iterable<string>): ReadonlySet<Permission> 
 
 export const roleHas = (role: string, permission: Permission): boolean => BY_ROLE.get(role)?.has(permission) ?? false
 
-/** The hint for a person who lacks these: each by name, and the roles that have one of them. */
+/** Returns the hint for a person who lacks these permissions: each by name, and the roles that have one of them. */
 export const missingWords = (permissions: readonly string[]): string => {
   const roles = ALL_ROLES.filter((role) =>
     permissions.some((permission) => BY_ROLE.get(role)?.has(permission as Permission)),

@@ -14,19 +14,22 @@ export type Principal = {
   user: { id: string; username: string; status: 'ACTIVE' | 'DISABLED' | 'DELETED'; kind: 'person' | 'machine' }
   grants: Grant[]
   group_keys: string[]
-  /** When and by whom the person was put into each group, and their credential last made or reset. */
+  /**
+   * When and by whom the person was added to each group, and when and by whom their credential was last created or
+   * reset.
+   */
   memberships: { group_key: string; since: string | null; by: readonly string[] }[]
   reset: { at: string; by: readonly string[] } | null
-  /** An administrator may know the credential: it may not decide or administer. */
+  /** An administrator may know the credential, so the account must not decide or administer. */
   renewal_required: boolean
-  /** Of a machine: the people who answer for it. What it does is theirs where four eyes are asked for. */
+  /** For a machine: the people who answer for it. Where four eyes are required, its acts count as theirs. */
   behind: readonly string[]
   roles: string[]
   permissions: ReadonlySet<Permission>
   version: number
 }
 
-/** What is needed of identity's client (rpc.ts). */
+/** The calls of identity's client that are needed (rpc.ts). */
 export type PrincipalSource = {
   getPrincipal: (
     request: { userId: string },
@@ -40,8 +43,8 @@ const MAX_ENTRIES = 10_000
 type Entry = { principal: Principal | undefined; at: number }
 
 /**
- * Principals of the callers, at most `ttl_ms` old, so that a removed right is gone within that time, or at once by
- * `drop`. With identity away: stopping acts (kind S) use a principal of up to 15 min, all else is 503.
+ * Principals of the callers, at most `ttl_ms` old, so that a removed right is gone within that time, or at once through
+ * `drop`. While identity is away, stopping acts (kind S) use a principal of up to 15 min; all else is 503.
  */
 export const createPrincipals = (options: {
   identityClient: PrincipalSource
@@ -66,7 +69,7 @@ export const createPrincipals = (options: {
     const at = monotonic()
     const { principal } = await identityClient.getPrincipal({ userId: user_id }, kind === 'S' ? insisting() : {})
     const read = principal && principalOf(principal)
-    // An answer that a drop has overtaken may already be wrong: it serves this request, the next one asks again.
+    // An answer overtaken by a drop may already be wrong: it serves only this request, and the next one asks again.
     if (drops === before) {
       entries.delete(user_id)
       if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value as string)
@@ -86,7 +89,7 @@ export const createPrincipals = (options: {
   }
 
   return {
-    /** The principal of a user; undefined if there is no such user. Throws 503 if identity cannot say. */
+    /** Returns the principal of a user; `undefined` if there is no such user. Throws 503 if identity cannot answer. */
     get: async (user_id: string, kind: ActionKind = 'R'): Promise<Principal | undefined> => {
       const entry = entries.get(user_id)
       if (entry && monotonic() - entry.at <= ttl_ms) return current(entry.principal, clock.now())
@@ -99,7 +102,7 @@ export const createPrincipals = (options: {
         throw outageOf(error, outage)
       }
     },
-    /** As identity has it now, whatever is known here; no stale answer. Throws 503 if identity cannot say. */
+    /** Returns identity's current principal, bypassing the cache. Throws 503 if identity cannot answer. */
     ask: async (user_id: string): Promise<Principal | undefined> => {
       try {
         return current(await load(user_id, 'A'), clock.now())
@@ -107,7 +110,7 @@ export const createPrincipals = (options: {
         throw outageOf(error, outage)
       }
     },
-    /** Forgets these users, or all: the next request asks identity. */
+    /** Removes these users, or all, from the cache; the next request asks identity. */
     drop: (user_ids: readonly string[] | 'all'): void => {
       drops += 1
       if (user_ids === 'all') {
@@ -140,7 +143,7 @@ const current = (principal: Principal | undefined, now: Date): Principal | undef
 
 const hasEnded = ({ expires_at }: Grant, now: Date) => expires_at !== null && Date.parse(expires_at) <= now.getTime()
 
-/** No account holds a role that its kind may not, whatever its groups were given. */
+/** No account holds a role that its kind must not have, whatever its groups were granted. */
 const withGrants = (principal: Omit<Principal, 'grants' | 'roles' | 'permissions'>, held: Grant[]): Principal => {
   const grants = held.filter(({ role }) => ROLES_OF[principal.user.kind].has(role))
   const roles = [...new Set(grants.map((grant) => grant.role))].sort()
@@ -153,7 +156,7 @@ const STATUS = {
   [UserStatus.DELETED]: 'DELETED',
 } as const
 
-/** Reads identity's message. A status that is not stated counts as not ACTIVE. */
+/** Reads identity's message. A missing status counts as not ACTIVE. */
 export const principalOf = ({
   user,
   grants,
@@ -196,7 +199,7 @@ export const principalOf = ({
 
 const textOf = (time: Timestamp) => timestampDate(time).toISOString()
 
-/** Where rights hold, from its message. */
+/** Reads where rights hold from identity's message. */
 export const scopeOf = (scope: PrincipalMessage['grants'][number]['scope']): Scope => ({
   ...(scope?.regionId !== undefined && { region_id: scope.regionId }),
   ...(scope?.datacenterId !== undefined && { datacenter_id: scope.datacenterId }),

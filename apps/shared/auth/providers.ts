@@ -7,7 +7,7 @@ import { ConfigError } from '../config.ts'
 import { Closed } from '../contracts/closed.ts'
 import { ROLES, type Role } from './permissions.ts'
 
-/** The file of providers as a deployer writes it (federation.md 4). Members that are not named here stop the start. */
+/** The providers file as a deployer writes it (federation.md 4). Unknown members stop the start. */
 const Key = Type.String({ pattern: '^[a-z][a-z0-9-]{0,31}$' })
 const Algorithm = Type.Enum(['RS256', 'PS256', 'ES256', 'EdDSA'])
 const RoleName = Type.Enum([...ROLES])
@@ -23,46 +23,46 @@ const Provider = Closed({
   scopes: Type.Array(Type.String({ pattern: '^[\\x21-\\x7e]+$' }), { default: ['openid', 'profile', 'email'] }),
   algorithms: Type.Array(Algorithm, { default: ['RS256'], minItems: 1 }),
   username_claim: Type.String({ default: 'preferred_username', minLength: 1 }),
-  /** Domains of verified e-mail addresses that may come in; empty: any. */
+  /** Domains of verified e-mail addresses that may sign in; empty: any. */
   allowed_domains: Type.Array(Type.String({ pattern: '^[a-z0-9.-]+$' }), { default: [] }),
   groups: Type.Optional(
     Closed({ claim: Type.String({ default: 'groups', minLength: 1 }), map: Type.Record(Type.String(), Given) }),
   ),
-  /** The highest role that the mapping may give, directly or by a group. */
+  /** The highest role that the mapping may grant, directly or through a group. */
   max_role: Type.Enum([...ROLES], { default: 'planner' }),
   jit: Closed(
     { enabled: Type.Boolean({ default: false }), require_group: Type.Optional(Texts) },
     { default: { enabled: false } },
   ),
-  /** The machine that keeps people and groups by SCIM, and the claim of a sign-in that equals their externalId. */
+  /** The machine that maintains people and groups by SCIM, and the sign-in claim that equals their externalId. */
   scim: Type.Optional(
     Closed({
       machine: Type.String({ pattern: '^machine:[a-z][a-z0-9-]{0,49}$' }),
       match: Type.Enum(['sub', 'oid'], { default: 'sub' }),
     }),
   ),
-  /** Methods of sign-in (RFC 8176) of which the provider must name one, such as mfa; empty: any. */
+  /** Methods of sign-in (RFC 8176), such as mfa, of which the provider must name at least one; empty: any. */
   require_amr: Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { default: [] }),
-  /** How long a session lasts at most, in seconds. */
+  /** Maximum lifetime of a session, in seconds. */
   session_max_s: Type.Integer({ default: 43_200, minimum: 300, maximum: 2_592_000 }),
 })
 const File = Closed({ format: Type.Literal('signalbox/providers@1'), providers: Type.Array(Provider) })
 export type Provider = Static<typeof Provider> & { secret_file: string }
 
-/** From the least to the most: a ceiling allows all roles up to it. */
+/** From lowest to highest: a ceiling allows all roles up to it. */
 const LADDER: readonly Role[] = ['viewer', 'auditor', 'engineer', 'planner', 'operator', 'approver', 'admin']
-/** Whether a role is above what this provider may give. */
+/** Whether a role is above what this provider may grant. */
 export const isAbove = ({ max_role }: Pick<Provider, 'max_role'>, role: string): boolean =>
   LADDER.indexOf(role as Role) > LADDER.indexOf(max_role)
 
-/** How a right that a provider gave names its giver. */
+/** Returns how a right granted by a provider names its giver. */
 export const giverOf = (provider_id: string): string => `provider:${provider_id}`
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
-/** Issuers that sign for the tenants of everybody. */
+/** Issuers that sign for the tenants of all customers. */
 const EVERYBODY = /^\/(common|organizations|consumers)(\/|$)/
 
-/** Says why this provider cannot be used; undefined if it can. */
+/** Returns why this provider cannot be used; `undefined` if it can. */
 const refuseProvider = (provider: Static<typeof Provider>, production: boolean): string | undefined => {
   const url = URL.canParse(provider.issuer) ? new URL(provider.issuer) : undefined
   if (!url || url.search || url.hash || url.username) return 'issuer: is no plain URL; copy it from the provider.'
@@ -116,8 +116,8 @@ export const loadProviders = (file: string, production: boolean): Provider[] => 
 const REREAD_MS = 30_000
 
 /**
- * The providers of this installation, from the file or none. The file is read again when it has changed; one that cannot
- * be used leaves those known before, and is told to `onError` each time.
+ * The providers of this installation, from the file; none without a file. A changed file is read again. An unusable one
+ * leaves the known providers in place, and is reported to `onError` each time.
  */
 export const watchProviders = (
   file: string | undefined,
@@ -138,9 +138,9 @@ export const watchProviders = (
   }
   const timer = setInterval(reread, REREAD_MS).unref()
   return {
-    /** Those that are enabled. */
+    /** Returns the enabled providers. */
     list: (): Provider[] => providers.filter(({ enabled }) => enabled),
-    /** One of them by its id. */
+    /** Returns an enabled provider by its id. */
     get: (id: string): Provider | undefined => providers.find((one) => one.id === id && one.enabled),
     reread,
     stop: () => clearInterval(timer),

@@ -10,29 +10,32 @@ export type Scope = {
 }
 export const SCOPE_FIELDS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id', 'type_key'] as const
 
-/** A role that a subject holds. `expires_at` is RFC 3339; null never ends. `via_group_key` names the group it comes through. */
+/**
+ * A role that a subject holds. `expires_at` is RFC 3339; null never ends. `via_group_key` names the group that grants
+ * it.
+ */
 export type Grant = {
   id: string
   role: string
   scope: Scope
   expires_at: string | null
   via_group_key?: string
-  /** When it was given, and by whom: ids of users. Unknown to a caller of an older build. */
+  /** When it was granted, and by whom: ids of users. Unknown to a caller of an older build. */
   since?: string | null
   by?: readonly string[]
-  /** Of the permissions of the role only these: those of a machine's credential. */
+  /** Limits the role to these permissions: those of a machine's credential. */
   only?: ReadonlySet<string>
 }
 
-/** Whether this grant gives the permission, at some place. */
+/** Whether this grant gives the permission anywhere. */
 export const givesPermission = ({ role, only }: Pick<Grant, 'role' | 'only'>, permission: Permission): boolean =>
   roleHas(role, permission) && (only === undefined || only.has(permission))
 
-/** Every permission that any of these grants gives, somewhere. */
+/** Returns every permission that any of these grants gives anywhere. */
 export const permissionsIn = (grants: readonly Grant[]): ReadonlySet<Permission> =>
   new Set(grants.flatMap((grant) => [...permissionsOf([grant.role])].filter((one) => givesPermission(grant, one))))
 
-/** The place where both scopes hold; undefined if there is none. */
+/** Returns the place where both scopes hold; `undefined` if there is none. */
 const meet = (a: Scope, b: Scope): Scope | undefined => {
   const both: Scope = { ...a }
   for (const field of SCOPE_FIELDS) {
@@ -46,7 +49,7 @@ const meet = (a: Scope, b: Scope): Scope | undefined => {
 const isWithin = (type_key: string, pattern: string): boolean =>
   pattern.endsWith('.*') && type_key.startsWith(pattern.slice(0, -1))
 
-/** What a credential leaves of the grants of its machine: never more than either. */
+/** Returns a machine's grants as limited by a credential: never more than either. */
 export const narrowed = (grants: readonly Grant[], permissions: readonly string[], place: Scope = {}): Grant[] => {
   const only = new Set(permissions)
   return grants.flatMap((grant) => {
@@ -55,7 +58,7 @@ export const narrowed = (grants: readonly Grant[], permissions: readonly string[
   })
 }
 
-/** The place of an object: what its scope fields are. A field that the object lacks matches no scope that names it. */
+/** The place of an object: the values of its scope fields. A missing field matches no scope that names it. */
 export type Place = { [F in keyof Scope]?: string | null }
 
 /** Whether every field that the scope names matches the place; `type_key` may end in `.*` for all types below. */

@@ -9,7 +9,7 @@ import { createAccessVerifier } from './user-tokens.ts'
 
 type Settings<T extends TObject['properties']> = Static<TObject<T>>
 
-/** The public keys of token, as an app keeps them; read from `start` on. */
+/** An app's cache of token's public keys, read from `start` on. */
 export const jwksOf = (config: Settings<typeof authSettings.jwks>, telemetry: Telemetry) =>
   createJwksClient({
     telemetry,
@@ -21,7 +21,7 @@ export const jwksOf = (config: Settings<typeof authSettings.jwks>, telemetry: Te
   })
 type Jwks = ReturnType<typeof jwksOf>
 
-/** Who believes which access tokens. */
+/** The verifier of access tokens for an app. */
 export const accessVerifierOf = (
   config: Settings<typeof authSettings.tokens>,
   jwks: Jwks,

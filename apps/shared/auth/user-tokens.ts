@@ -12,8 +12,8 @@ export type UserTokenSettings = {
 }
 
 /**
- * Verifies user tokens against token's published keys. Throws TokenRejected when the token is bad, and 503 when its
- * key is unknown and nobody can say whether it exists: an outage must not log anybody out.
+ * Verifies user tokens against token's published keys. Throws TokenRejected if the token is bad. Throws 503 if its key
+ * is unknown and no one can say whether it exists: an outage must not log anyone out.
  */
 const createUserTokens = <T extends 'access' | 'refresh'>(
   type: T,
@@ -41,7 +41,7 @@ const createUserTokens = <T extends 'access' | 'refresh'>(
 const MAX_VERIFIED = 5000
 
 export type AccessVerifier = (token: string) => Promise<AccessClaims>
-/** `remembers`: whether this token verified here before. */
+/** `remembers`: whether this token was verified here before. */
 export type RememberingVerifier = AccessVerifier & { remembers: (token: string) => boolean }
 export type RefreshVerifier = (token: string) => Promise<RefreshClaims>
 

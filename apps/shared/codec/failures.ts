@@ -1,4 +1,4 @@
 import { DefaultFailureConverter } from '@temporalio/common'
 
-/** Named by its path in `dataConverterOf`: messages and stacks of failures go through the codec like everything else. */
+/** Loaded by its path in `dataConverterOf`: messages and stacks of failures pass through the codec like all else. */
 export const failureConverter = new DefaultFailureConverter({ encodeCommonAttributes: true })

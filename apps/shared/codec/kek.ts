@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { ConfigError, secretKeysOf } from '../config.ts'
 import { unseal } from './seal.ts'
 
-/** A key that seals secrets at rest. Its id is kept beside each of them. */
+/** A key that seals secrets at rest. Its id is stored beside each of them. */
 export type Kek = { kek_id: string; key: Buffer }
 
-/** The key encryption keys of a setting: one in base64, or a JSON array of at most two, the sealing one first. */
+/** Reads a setting's key encryption keys: one in base64, or a JSON array of at most two, the sealing one first. */
 export const keksOf = (text: string, variable: string): [Kek, ...Kek[]] => {
   const list = text.startsWith('[') ? parseList(text, variable) : [text]
   const [first, ...more] = secretKeysOf(list, variable).map((key) => ({
@@ -24,7 +24,7 @@ const parseList = (text: string, variable: string): string[] => {
   }
 }
 
-/** Opens what was sealed for `about`. Throws if none of the keys sealed it, and for changed bytes. */
+/** Opens bytes that were sealed for `about`. Throws if none of the keys sealed them, or if the bytes were changed. */
 export const unsealBy = (keks: readonly Kek[], kek_id: string | null, about: string, sealed: Buffer): Buffer => {
   const kek = keks.find((one) => one.kek_id === kek_id)
   if (!kek) throw new Error(`${about} is sealed under ${kek_id}, and no setting holds that key`)

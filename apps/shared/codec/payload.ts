@@ -7,7 +7,7 @@ import { seal, unseal } from './seal.ts'
 
 export type { Payload }
 
-/** The keys of payloads: `current` writes, all read. A key is 32 bytes in base64url. */
+/** The keys of payloads: `current` encrypts, all decrypt. A key is 32 bytes in base64url. */
 const KeyFile = Type.Object(
   {
     current: Type.String({ minLength: 1 }),
@@ -23,14 +23,14 @@ const ENCODING = 'binary/encrypted'
 
 const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes ?? []).toString('utf8')
 
-/** Which workflow an encrypted payload belongs to; undefined for a plain one. */
+/** Returns which workflow an encrypted payload belongs to; `undefined` for a plain one. */
 export const workflowOf = ({ metadata }: Payload): string | undefined =>
   text(metadata?.encoding) === ENCODING ? text(metadata?.['workflow-id']) : undefined
 
 /**
- * Encrypts what the engine stores (reliability.md 5.6): AES-256-GCM with a random IV; key id and workflow id stand in the
- * metadata and are authenticated, so a payload that is moved to another workflow does not decode. Plain payloads are read
- * as they are: operations that began before there were keys continue.
+ * Encrypts the payloads that the engine stores (reliability.md 5.6): AES-256-GCM with a random IV. Key id and workflow
+ * id are in the metadata and are authenticated, so a payload moved to another workflow does not decode. Plain payloads
+ * are read unchanged, so that operations that began before there were keys continue.
  */
 export class EncryptingCodec implements PayloadCodec {
   readonly #current: string
@@ -79,7 +79,7 @@ export class EncryptingCodec implements PayloadCodec {
 
 const bound = (key_id: string, workflow_id: string) => JSON.stringify([key_id, workflow_id])
 
-/** The metadata of the plain payload, as one line before its data. */
+/** Returns the metadata of the plain payload, as one line before its data. */
 const header = (metadata: Payload['metadata']): Buffer =>
   Buffer.from(
     `${JSON.stringify(Object.entries(metadata ?? {}).map(([name, value]) => [name, Buffer.from(value).toString('base64')]))}\n`,
@@ -102,7 +102,7 @@ export const payloadKeys = () =>
     }),
   )
 
-/** Reads the keys of payloads from the file that `variable` names; undefined without a file. */
+/** Reads the payload keys from the file that `variable` names; `undefined` without a file. */
 export const loadPayloadCodec = (variable: string, file: string | undefined): EncryptingCodec | undefined => {
   if (file === undefined) return undefined
   const found = readJsonFile<unknown>(variable, file)
@@ -113,9 +113,9 @@ export const loadPayloadCodec = (variable: string, file: string | undefined): En
   return new EncryptingCodec(found)
 }
 
-/** How client and worker convert: with keys, also messages and stacks of failures are hidden. */
+/** The data converter of client and worker: with keys, messages and stacks of failures are also hidden. */
 export const dataConverterOf = (codec: EncryptingCodec | undefined): DataConverter | undefined =>
   codec && { payloadCodecs: [codec], failureConverterPath: FAILURES }
 
-/** For the bundle of the workflows, which brings its own. */
+/** A path, because the bundle of the workflows loads its own copy. */
 export const FAILURES = fileURLToPath(new URL('./failures.ts', import.meta.url))

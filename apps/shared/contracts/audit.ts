@@ -8,9 +8,9 @@ const Words = (description: string) => Type.Optional(Type.String({ maxLength: 51
 
 export const AuditQuery = Closed({
   page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-  page_token: Type.Optional(Type.String({ maxLength: 1024, description: 'From the reply before.' })),
+  page_token: Type.Optional(Type.String({ maxLength: 1024, description: 'From the previous reply.' })),
   actor: Words('Who: `user:<uuid>` or `svc:<name>`.'),
-  action: Words('What was done, as it stands in the rows.'),
+  action: Words('The action, as spelled in the rows.'),
   object: Words('To what: `<kind>:<id>`, such as resource:eu1-web-01.'),
   from: Type.Optional(Type.String({ format: 'date-time', description: 'Not before this time.' })),
   to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this time.' })),

@@ -1,10 +1,10 @@
 import { type Category, CODES, type CodeOf, type Entry } from './codes.ts'
 
-const HINT = 'Read the object again to see what is possible now.'
+const HINT = 'Read the object again to see which actions are possible now.'
 
 /**
- * The closed set of error categories, each with its status, title and hint. A category says what kind of refusal it is
- * (spec/catalog-and-operations.md, "Errors", plus the four that the conventions add); a code says which one exactly.
+ * The closed set of error categories, each with its status, title and hint. A category names the kind of refusal
+ * (spec/catalog-and-operations.md, "Errors", plus the four that the conventions add); a code names the exact one.
  */
 const MEANING: Record<Category, readonly [status: number, title: string, hint?: string]> = {
   validation_error: [400, 'The request is not valid', 'Correct the named fields and send the request again.'],
@@ -37,13 +37,13 @@ const MEANING: Record<Category, readonly [status: number, title: string, hint?: 
 
 export const CATEGORIES = Object.keys(MEANING) as Category[]
 
-/** What a category means, for the reference. */
+/** Returns the meaning of a category, for the reference. */
 export const describeCategory = (category: Category): { status: number; title: string; hint: string } => {
   const [status, title, hint = HINT] = MEANING[category]
   return { status, title, hint }
 }
 
-/** What the caller does next, and the statuses that a code refuses with. */
+/** Returns what the caller does next, and the statuses with which a code refuses. */
 export const entryOf = <C extends Category>(category: C, code: CodeOf<C>) => {
   const [, remedy, ...statuses] = (CODES[category] as Record<string, Entry>)[code] as Entry
   return { remedy, statuses: statuses.length ? statuses : [MEANING[category][0]] }

@@ -1,5 +1,8 @@
 import Type, { type TObjectOptions, type TProperties } from 'typebox'
 
-/** An object with these properties and no others: any other one is refused, so that a misspelled name is no silent default. */
+/**
+ * Returns an object schema with these properties and no others, so that a misspelled name is refused instead of
+ * silently defaulting.
+ */
 export const Closed = <Properties extends TProperties>(properties: Properties, options: TObjectOptions = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })

@@ -1,6 +1,6 @@
 type Figure = number | null
 type Check = { samples: number; failed: number; last: Figure; min: Figure; max: Figure; baseline?: Figure }
-/** What a watch found, as its outputs hold it (operations.md 7.2). */
+/** The findings of a watch, as its outputs hold them (operations.md 7.2). */
 export type Watch = { passed: boolean; samples: number; checks: Record<string, Check> }
 
 export const isWatch = (value: unknown): value is Watch => {
@@ -9,5 +9,5 @@ export const isWatch = (value: unknown): value is Watch => {
   return Object.values(checks).every((check) => typeof check?.samples === 'number' && typeof check.failed === 'number')
 }
 
-/** One row a check: how many samples were bad, and the numbers. */
+/** Returns one row per check: how many samples were bad, and the numbers. */
 export const watchRows = ({ checks }: Watch) => Object.entries(checks).map(([name, check]) => ({ name, ...check }))

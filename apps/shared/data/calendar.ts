@@ -1,8 +1,8 @@
 import type { Closure } from '../contracts/operations/graph.ts'
 
 /**
- * Windows and freezes (operations.md 3.5): when something may start. Pure; times are milliseconds since 1970. Several
- * windows: one open is enough; none: always open. A freeze closes every window.
+ * Windows and freezes (operations.md 3.5): when nodes may start. Pure; times are milliseconds since 1970. With several
+ * windows, one open is enough; without windows it is always open. A freeze closes every window.
  */
 export type WindowHours = {
   timezone: string
@@ -14,28 +14,28 @@ export type WindowHours = {
 }
 export type FrozenSpan = { from: string; to: string }
 
-/** What binds the starts of one operation: windows and freezes by id, and which of them cover a target. */
+/** The limits on an operation's starts: windows and freezes by id, and which of them cover a target. */
 export type OperationCalendar = {
   windows: Record<string, WindowHours>
-  /** With the groups of which one may override it; none: whoever may intervene. */
+  /** Any of the listed groups may override a freeze; if there are none, anyone who may intervene. */
   freezes: Record<string, FrozenSpan & { approvers: string[] }>
-  /** The window that was asked for: it binds every node. */
+  /** The requested window, which applies to every node. */
   asked: string | null
   targets: Record<string, { windows: string[]; freezes: string[] }>
 }
 
 const DAY_MS = 86_400_000
-/** A window that does not open again is looked at once a week: people may change the calendar. */
+/** A window that does not open again is checked once a week, because people may change the calendar. */
 const LOOK_AGAIN_MS = 7 * DAY_MS
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
-/** A window opens at least once a week; a day more on each side for time zones and windows over midnight. */
+/** A window opens at least once a week; one more day on each side covers time zones and windows over midnight. */
 const DAYS_AHEAD = 9
 
-/** `at` itself while one of the windows is open, else the next opening. */
+/** Returns `at` itself while one of the windows is open, else the next opening. */
 export const nextOpening = (windows: readonly WindowHours[], at: number): number =>
   windows.length === 0 ? at : Math.min(...windows.map((window) => openingOf(window, at).opens_at))
 
-/** The span of a window that holds `at`, or the next one. */
+/** Returns the span of a window that contains `at`, or the next one. */
 export const openingOf = (window: WindowHours, at: number): { opens_at: number; closes_at: number } => {
   const today = Math.floor((at + offsetAt(window.timezone, at)) / DAY_MS)
   const overnight = window.to <= window.from ? 1 : 0
@@ -43,20 +43,20 @@ export const openingOf = (window: WindowHours, at: number): { opens_at: number; 
     if (!window.days.includes(DAYS[(((day + 4) % 7) + 7) % 7] ?? '')) continue
     const opens = instantOf(window.timezone, day * DAY_MS + clock(window.from), 'first')
     const closes_at = instantOf(window.timezone, (day + overnight) * DAY_MS + clock(window.to), 'last')
-    // In a night whose clocks go forward, a window that lies in the gap has no minute.
+    // In a night when clocks go forward, a window inside the gap has no minute.
     if (closes_at > Math.max(opens, at)) return { opens_at: Math.max(opens, at), closes_at }
   }
   return { opens_at: Number.POSITIVE_INFINITY, closes_at: Number.POSITIVE_INFINITY }
 }
 
-/** When the last of the freezes that hold `at` is over; `at` when none does. */
+/** Returns when the last of the freezes in force at `at` ends; `at` if none is in force. */
 export const thawOf = (freezes: readonly FrozenSpan[], at: number): number =>
   freezes.reduce(
     (until, { from, to }) => (Date.parse(from) <= at && at < Date.parse(to) ? Math.max(until, Date.parse(to)) : until),
     at,
   )
 
-/** What keeps a node of this target from starting at `at`, if anything; freezes that were `passed` at a gate do not. */
+/** Returns what keeps a node of this target from starting at `at`, if anything; freezes `passed` at a gate do not. */
 export const closureOf = (
   calendar: OperationCalendar,
   target_id: string | null,
@@ -78,7 +78,7 @@ export const closureOf = (
   return window && { ...window, until: Math.min(window.until, at + LOOK_AGAIN_MS) }
 }
 
-/** Whether a freeze holds at `at`. */
+/** Whether a freeze is in force at `at`. */
 export const isFrozen = (freeze: FrozenSpan, at: number): boolean => thawOf([freeze], at) > at
 
 const until = (kind: Closure['kind'], id: string, time: number): Closure => ({ kind, id, until: time })
@@ -90,8 +90,9 @@ const clock = (time: string): number => {
 }
 
 /**
- * The instant of a local time. One that does not exist (clocks go forward) means the end of the gap; one that exists
- * twice is the first as an opening and the last as a closing, so that no window is shorter than it says.
+ * Returns the instant of a local time. A time that does not exist (clocks go forward) gives the end of the gap. A time
+ * that exists twice gives the first for an opening and the last for a closing, so that no window is shorter than
+ * stated.
  */
 const instantOf = (timezone: string, local: number, which: 'first' | 'last'): number => {
   const before = offsetAt(timezone, local - DAY_MS)
@@ -101,7 +102,7 @@ const instantOf = (timezone: string, local: number, which: 'first' | 'last'): nu
   return changeBetween(timezone, local - Math.max(before, after), local - Math.min(before, after))
 }
 
-/** The moment in (low, high] at which the clocks of a time zone change, to the minute. */
+/** Returns the moment in (low, high] at which the clocks of a time zone change, to the minute. */
 const changeBetween = (timezone: string, low: number, high: number): number => {
   const old = offsetAt(timezone, low)
   let [early, late] = [Math.floor(low / 60_000), Math.ceil(high / 60_000)]
@@ -114,7 +115,7 @@ const changeBetween = (timezone: string, low: number, high: number): number => {
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()
-/** Milliseconds that local time is ahead of UTC at an instant. */
+/** Returns by how many milliseconds local time is ahead of UTC at an instant. */
 const offsetAt = (timezone: string, instant: number): number => {
   let format = formats.get(timezone)
   if (!format) {
@@ -135,7 +136,7 @@ const offsetAt = (timezone: string, instant: number): number => {
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / 1000) * 1000
 }
 
-/** Whether this name is one of an IANA time zone. */
+/** Whether this is the name of an IANA time zone. */
 export const isTimezone = (timeZone: string): boolean => {
   try {
     return Boolean(new Intl.DateTimeFormat('en', { timeZone }))

@@ -11,7 +11,7 @@ export const digest = (value: unknown): string => `sha256:${sha256Hex(canonicalJ
 export const hmacSha256 = (key: Uint8Array, text: string | Uint8Array): Buffer =>
   createHmac('sha256', keyOf(key)).update(text).digest()
 
-/** Bytes as a key of the library, made once: making one costs more than most texts do. */
+/** Returns bytes as a key of the library, created once: creating one costs more than hashing most texts. */
 const keyOf = (bytes: Uint8Array): KeyObject => {
   const known = keys.get(bytes)
   if (known) return known
@@ -21,6 +21,6 @@ const keyOf = (bytes: Uint8Array): KeyObject => {
 }
 const keys = new WeakMap<Uint8Array, KeyObject>()
 
-/** One key per purpose: HKDF-SHA-256 of a configured secret under a label such as `page` or `fingerprint`. */
+/** Derives one key per purpose: HKDF-SHA-256 of a configured secret under a label such as `page` or `fingerprint`. */
 export const deriveKey = (secret: Uint8Array, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, new Uint8Array(0), `signalbox:${label}`, 32))

@@ -6,9 +6,9 @@ const plugin = formats as unknown as typeof formats.default
 const dateTime = plugin.get('date-time') as { validate: (text: string) => boolean }
 
 /**
- * The formats of input, narrower than the general ones where a part of us could not read the value or would
- * read it otherwise. An id has one spelling, lower case: it is covered by digests. A time is one that both this process
- * and Postgres take: no year 0, no leap second, an offset below 16 hours.
+ * The formats of input. They are narrower than the general ones if one of our parts could not read the value or would
+ * read it differently. An id has one spelling, lower case, because digests cover it. A time must be one that both this
+ * process and Postgres accept: no year 0, no leap second, an offset below 16 hours.
  */
 export const addFormats = (ajv: Ajv): void => {
   plugin(ajv)
@@ -18,7 +18,7 @@ export const addFormats = (ajv: Ajv): void => {
 
 const OFFSET = /[+-](\d\d):?(?:\d\d)?$/
 
-/** Whether a text is an RFC 3339 time that exists. */
+/** Whether a text is an existing RFC 3339 time. */
 export const isTime = (text: string): boolean =>
   dateTime.validate(text) &&
   !text.startsWith('0000') &&

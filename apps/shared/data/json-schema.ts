@@ -9,21 +9,21 @@ import { readPointer } from './pointer.ts'
 
 const OURS: readonly string[] = [NAME, LINE]
 
-/** Patterns of schemas that come from files or callers run in linear time (RE2), whatever their text; ours do anyway. */
+/** Patterns of schemas from files or callers run in linear time (RE2), whatever their text; ours do anyway. */
 const regExp = Object.assign(
   (pattern: string) => {
     if (OURS.includes(pattern)) return new RegExp(pattern, 'u')
     const compiled = RE2JS.compile(pattern)
-    // Ajv keeps one matcher per text, so each must say which it is.
+    // Ajv keeps one matcher per text, so each must state its pattern.
     return { test: (text: string) => compiled.matcher(text).find(), toString: () => `/${pattern}/` }
   },
   { code: 'new RegExp' },
 )
 
 /**
- * A validator of JSON Schema 2020-12 whose time is bounded by the size of the value: patterns in RE2, unique items by
- * their text. A member that every object inherits (`constructor`) is not there, and a schema that names an $id never
- * meets another one of that name.
+ * Returns a validator of JSON Schema 2020-12 whose time is bounded by the size of the value: patterns in RE2, unique
+ * items by their text. Members that every object inherits (`constructor`) count as missing, and a schema that names an
+ * $id never meets another one with that $id.
  */
 export const createAjv = (options: Options): Ajv2020 => {
   const ajv = new Ajv2020({
@@ -52,12 +52,12 @@ const plain = create(false)
 const filling = create(true)
 
 const RENAMES: ReadonlySet<string> = new Set(['$id', '$anchor', '$dynamicAnchor', '$dynamicRef', '$recursiveRef'])
-/** Parts of a schema, counted again for each reference to them: what a check of one value may come to. */
+/** Parts of a schema, counted again for each reference to them: the cost that checking one value may reach. */
 const MAX_PARTS = 2000
 
 /**
- * Why a schema must not be used on what others send; undefined if it may be: it does not compile, it refers to itself, or its
- * references multiply. Those of one that passes are checked in time bounded by the size of the value.
+ * Returns why a schema must not be used on others' input; `undefined` if it may. Faults: it does not compile, it refers
+ * to itself, or its references multiply. A schema that passes is checked in time bounded by the size of the value.
  */
 export const schemaFault = (schema: unknown): string | undefined => {
   const counted = new Map<unknown, number>()
@@ -66,7 +66,7 @@ export const schemaFault = (schema: unknown): string | undefined => {
     if (typeof part !== 'object' || part === null) return 1
     const known = counted.get(part)
     if (known !== undefined) return known
-    // Until it is counted it stands for "without end": whoever comes back here refers to itself.
+    // Infinite until it is counted: a part reached again while counting refers to itself.
     counted.set(part, Number.POSITIVE_INFINITY)
     let sum = 1
     for (const [key, member] of Object.entries(part)) {
@@ -93,7 +93,7 @@ export const schemaFault = (schema: unknown): string | undefined => {
   }
 }
 
-/** A compiled JSON Schema 2020-12: gives the violations of a value, empty when it fits. */
+/** A compiled JSON Schema 2020-12: returns the violations of a value, empty if it fits. */
 export type SchemaCheck = (value: unknown) => Violation[]
 
 /** The newest compiled schemas by their text: the nodes of a plan share a few, and compiling costs a thousand checks. */
@@ -101,8 +101,8 @@ const compiled = new Map<string, SchemaCheck>()
 const MAX_COMPILED = 100
 
 /**
- * Compiles a JSON Schema 2020-12. Throws an Error with one clear line when the schema itself is wrong. With `defaults`,
- * missing members are filled in from it, in the value that is checked.
+ * Compiles a JSON Schema 2020-12. Throws an Error with one clear line if the schema itself is invalid. With `defaults`,
+ * it fills in missing members in the checked value.
  */
 export const compileSchema = (schema: unknown, { defaults = false } = {}): SchemaCheck => {
   const text = `${defaults} ${JSON.stringify(schema)}`
@@ -126,7 +126,7 @@ export const violationOf = (error: ErrorObject): Violation => {
   return { pointer: `${error.instancePath}${token}`, code: error.keyword, message: messageOf(error) }
 }
 
-const SEEN = 'must be one line that shows, without characters that control or that cannot be seen'
+const SEEN = 'must be one visible line, without control or invisible characters'
 const messageOf = ({ keyword, params, message = 'is not valid' }: ErrorObject): string => {
   if (keyword === 'additionalProperties') return 'is not a known member'
   if (keyword === 'enum') return `${message}: ${(params.allowedValues as unknown[]).join(', ')}`

@@ -1,13 +1,13 @@
 import { AppError, type CodeOf } from '../errors.ts'
 import { pointerOf } from './pointer.ts'
 
-/** Bounds of a JSON document that comes from outside (reliability.md 5.1). Texts count as they are spelled in it. */
+/** Bounds of a JSON document from outside (reliability.md 5.1). Texts count in their escaped form. */
 export type JsonLimits = {
   depth: number
   keys: number
   items: number
   string_bytes: number
-  /** A document that is a list of documents (`{items: […]}`): how many. The other bounds then hold for each of them. */
+  /** For a document that is a list of documents (`{items: […]}`): how many. The other bounds then apply to each one. */
   each?: number
 }
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
@@ -16,8 +16,8 @@ const refuse = (code: CodeOf<'validation_error'>, detail: string, status = 400) 
   new AppError('validation_error', code, detail, { status, hint: 'Correct the document as the detail says.' })
 
 /**
- * One linear pass over JSON text before it is parsed: refuses what is too deep, too many, too long, or names a member
- * twice (JSON.parse would keep the last one silently). Malformed text is left to the parser.
+ * Scans JSON text once, in linear time, before it is parsed. Refuses text that is too deep, too long or has too many
+ * parts, and repeated members (JSON.parse would silently keep the last one). Malformed text is left to the parser.
  */
 export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void => {
   const members: (Set<string> | null)[] = []
@@ -61,7 +61,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
   }
 }
 
-/** Says which text is too long, as far as the document can be read. */
+/** Returns an error that names the text that is too long, as far as the document can be read. */
 const tooLong = (text: string, most: number): AppError => {
   const pointer = longestIn(text) ?? ''
   const message = `is longer than ${most} characters, as it is spelled in JSON`
@@ -71,7 +71,7 @@ const tooLong = (text: string, most: number): AppError => {
   })
 }
 
-/** The pointer to the longest text of a document; none where it is no JSON or a name is the longest. */
+/** Returns the pointer to the longest text of a document; `undefined` if it is not JSON or a name is the longest. */
 const longestIn = (text: string): string | undefined => {
   const longest = { length: 0, pointer: undefined as string | undefined }
   const visit = (value: unknown, pointer: string): void => {
@@ -88,7 +88,7 @@ const longestIn = (text: string): string | undefined => {
   return longest.pointer
 }
 
-/** A name in its one spelling: "\\u0061" and "a" are the same member. Malformed text is left to the parser. */
+/** Returns a name in its only spelling: "\\u0061" and "a" are the same member. Malformed text is left to the parser. */
 const spelledOnce = (name: string): string => {
   if (!name.includes('\\')) return name
   try {
@@ -107,7 +107,7 @@ const endOfString = (text: string, start: number): number => {
   return text.length
 }
 
-/** Whether a value is nested deeper than so many levels; looks no further. */
+/** Whether a value is nested deeper than `levels`; looks no further. */
 export const isDeeper = (value: unknown, levels: number): boolean => {
   let layer: unknown[] = [value]
   for (let level = 0; level <= levels; level++) {

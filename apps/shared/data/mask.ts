@@ -1,13 +1,13 @@
 export const MASK = '•••'
 
-/** Logs are lines: of a key of many lines each is known by itself. */
+/** Logs are lines, so each line of a multi-line key is recognized separately. */
 const SHORT_LINE = 8
 const linesOf = (value: string): string[] =>
   value.includes('\n') ? value.split(/\r?\n/).filter((line) => line.length >= SHORT_LINE) : []
 
 /**
- * Replaces these secret values wherever they turn up: as they are, without a scheme such as "Bearer", line by line, in
- * base64, and as URLs and JSON spell them.
+ * Replaces these secret values wherever they appear: verbatim, without a scheme such as "Bearer", line by line, in
+ * base64, and as URLs and JSON escape them.
  */
 export const maskerOf = (secrets: readonly string[]): ((text: string) => string) => {
   const forms = secrets

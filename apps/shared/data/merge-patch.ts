@@ -1,7 +1,7 @@
 import { equalJson, isObject } from './pointer.ts'
 
 /** Merge patches (RFC 7396) over plain JSON. A member named `__proto__` stays an ordinary member. */
-/** A copy of the target with the patch: null removes a member, an object is merged, anything else replaces. */
+/** Returns a copy of the target with the patch: null removes a member, an object is merged, anything else replaces. */
 export const mergePatch = (target: unknown, patch: unknown): unknown => {
   if (!isObject(patch)) return patch
   const result = new Map<string, unknown>(isObject(target) ? Object.entries(target) : [])
@@ -12,7 +12,10 @@ export const mergePatch = (target: unknown, patch: unknown): unknown => {
   return Object.fromEntries(result)
 }
 
-/** The smallest merge patch that turns `before` into `after`. A null in `after` cannot be told by a patch: it removes. */
+/**
+ * Returns the smallest merge patch that turns `before` into `after`. A patch cannot express a null in `after`: it
+ * removes.
+ */
 export const mergeDiff = <T>(before: Record<string, T>, after: Record<string, T>): Record<string, T | null> => {
   const patch = new Map<string, T | null>()
   for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)

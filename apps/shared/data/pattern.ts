@@ -1,4 +1,4 @@
-/** A text with `*` for any run of characters, matched in linear time. */
+/** Matches a text in linear time; `*` in the pattern stands for any run of characters. */
 export const matcherOf = (pattern: string) => {
   const parts = pattern.split('*')
   return (text: string): boolean => {

@@ -4,7 +4,7 @@ type Members = Record<string, unknown>
 export const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The JSON object that a text is; undefined if it is none. */
+/** Parses a text as a JSON object; `undefined` if it is none. */
 export const objectIn = (text: string): Members | undefined => {
   try {
     const value: unknown = JSON.parse(text)
@@ -25,7 +25,7 @@ export const tokensOf = (pointer: string): string[] =>
         .split('/')
         .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** The value at the pointer, or `undefined`. Only own members count. */
+/** Returns the value at the pointer, or `undefined`. Only own members count. */
 export const readPointer = (document: unknown, pointer: string): unknown => {
   let at: unknown = document
   for (const token of tokensOf(pointer)) {
@@ -37,7 +37,7 @@ export const readPointer = (document: unknown, pointer: string): unknown => {
 }
 
 type Lines = { linePos: (offset: number) => { line: number; col: number } }
-/** Line and column of a member in the YAML that it was read from; of a missing one, those of the object it is missing in. */
+/** Returns line and column of a member in its YAML source; for a missing member, those of the object that lacks it. */
 export const placeIn = (
   document: { getIn: (path: unknown[], keep: true) => unknown },
   lines: Lines,

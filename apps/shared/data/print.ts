@@ -2,7 +2,7 @@ import { stripVTControlCharacters, styleText } from 'node:util'
 
 type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'magenta' | 'gray'
 
-/** Node 20 styles every text that it is given, so the stream is asked here; it knows NO_COLOR and FORCE_COLOR. */
+/** Node 20 styles every text it is given, so this asks the stream, which knows NO_COLOR and FORCE_COLOR. */
 const styled = (style: Colour | 'bold' | 'dim', text: string): string =>
   process.stdout.isTTY && process.stdout.hasColors() ? styleText(style, text, { validateStream: false }) : text
 
@@ -10,7 +10,7 @@ export const paint = (text: string, colour: Colour): string => styled(colour, te
 export const bold = (text: string): string => styled('bold', text)
 export const dim = (text: string): string => styled('dim', text)
 
-/** The colour of a state word; the word is always there too. */
+/** Returns the color of a state word; the word itself is always shown, too. */
 export const stateColour = (state: string): Colour =>
   /succeeded|compensated|approved/.test(state)
     ? 'green'
@@ -22,7 +22,7 @@ export const stateColour = (state: string): Colour =>
           ? 'gray'
           : 'cyan'
 
-/** Lines of a plain table: as wide as its widest cells. */
+/** Returns the lines of a plain table, as wide as its widest cells. */
 export const table = (head: string[], rows: string[][]): string[] => {
   const widths = head.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => stripVTControlCharacters(row[column] ?? '').length)),

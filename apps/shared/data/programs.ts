@@ -3,18 +3,18 @@ import Type, { type Static } from 'typebox'
 import { Closed } from '../contracts/closed.ts'
 import { compileSchema } from './json-schema.ts'
 
-/** The programs of an executor policy that steps may run, by the name that plans use (operations.md 7.3). */
+/** The programs that an executor policy lets steps run, by the name that plans use (operations.md 7.3). */
 export const Programs = Type.Record(
   Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }),
   Closed({
     path: Type.String({ minLength: 2, maxLength: 1000, pattern: '^/' }),
-    /** Stand before the arguments of a step; options belong here. */
+    /** They precede the arguments of a step; options belong here. */
     options: Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 })),
-    /** False: the program knows no `--`. Then no argument of a step may begin with a dash. */
+    /** False: the program does not know `--`, so no argument of a step may begin with a dash. */
     end_of_options: Type.Optional(Type.Boolean()),
     /** JSON Schema of the list of arguments of a step. */
     args: Type.Unknown(),
-    /** Names of variables that a step may set; one that it leaves out comes from the worker. */
+    /** Names of variables that a step may set; one that it omits comes from the worker. */
     env: Type.Optional(Type.Array(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,99}$' }), { maxItems: 100 })),
     uid: Type.Optional(Type.Integer({ minimum: 1, maximum: 4_294_967_294 })),
     gid: Type.Optional(Type.Integer({ minimum: 1, maximum: 4_294_967_294 })),
@@ -23,11 +23,11 @@ export const Programs = Type.Record(
 )
 
 export type Program = Static<typeof Programs>[string] & {
-  /** Why these arguments cannot be given to it; undefined if they can. */
+  /** Returns why the program cannot take these arguments; `undefined` if it can. */
   refuse: (args: readonly string[]) => string | undefined
 }
 
-/** Programs with their compiled argument schemas. Throws an Error that names the member that is wrong. */
+/** Returns programs with compiled argument schemas. Throws an Error that names the invalid member. */
 export const programsOf = (given: Static<typeof Programs>): ReadonlyMap<string, Program> =>
   new Map(
     Object.entries(given).map(([name, program]) => {

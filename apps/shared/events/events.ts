@@ -18,11 +18,14 @@ import { type Links, linksOfProcess } from '../links.ts'
 import { isOutage } from '../process/outage.ts'
 import { repeatUntilDone } from '../process/repeat.ts'
 
-/** The streams, their subjects, and how long they keep (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
+/**
+ * The streams, their subjects, and how long they keep messages (auth.md 10, reliability.md 4.3). Postgres is the log of
+ * record.
+ */
 export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>', AUDIT: 'audit.>' } as const
 export type StreamName = keyof typeof STREAMS
 
-/** What every domain event carries on the wire; the area's payload stands beside these members. */
+/** The members of every domain event on the wire; the area's payload is beside them. */
 export type Envelope = {
   event_id: string
   type: string
@@ -42,11 +45,11 @@ const DAY = 24 * 60 * MINUTE
 
 /**
  * Connects with endless reconnects; while NATS is away, calls fail fast instead of queueing. The client does not read
- * credentials out of a URL, so they are handed over beside it.
+ * credentials from a URL, so they are passed separately.
  */
 export const connectNats = (url: string, name: string, links: Links = linksOfProcess()): Promise<NatsConnection> => {
   const { protocol, host, hostname, username, password } = new URL(url)
-  // With its host: the client alone would compare the certificate of an IP address with "localhost".
+  // Includes the host: otherwise the client would compare the certificate of an IP address with "localhost".
   const tls = { ...links.tls, host: hostname }
   return connect({
     servers: host,
@@ -59,17 +62,17 @@ export const connectNats = (url: string, name: string, links: Links = linksOfPro
     reconnectJitter: 500,
     waitOnFirstConnect: false,
     timeout: 2_000,
-    // A frozen server closes no connection: after this many pings without an answer it counts as gone.
+    // A frozen server closes no connection, so after this many unanswered pings it counts as gone.
     pingInterval: PING_MS,
     maxPingOut: 2,
   })
 }
 
-/** Names of streams and subjects with the prefix that keeps test runs apart (empty in production). */
+/** Names of streams and subjects with the prefix that separates test runs (empty in production). */
 export const streamName = (prefix: string, stream: StreamName): string => `${prefix}${stream}`
 export const prefixed = (prefix: string, subject: string): string => (prefix ? `${prefix}.${subject}` : subject)
 
-/** Creates the streams that are missing; existing ones keep their settings, and get more replicas if asked to. Returns the manager. */
+/** Creates missing streams. Existing ones keep their settings, but get more replicas if configured. */
 export const ensureStreams = async (
   nc: NatsConnection,
   prefix: string,
@@ -101,7 +104,7 @@ export const ensureStreams = async (
 
 /**
  * `<area>.<agg_type>.pNN.<agg_id>`: NN = first byte of SHA-256(agg_id) mod 16, so that consumers can share the work by
- * part. A dot in an id would split the subject, so it is written `=`; ids are read from the payload only.
+ * part. A dot in an id would split the subject, so it is written `=`; ids are read only from the payload.
  */
 export const subjectOf = (prefix: string, area: 'catalog' | 'operations', agg_type: string, agg_id: string): string => {
   const part = (createHash('sha256').update(agg_id).digest()[0] ?? 0) % 16
@@ -115,15 +118,15 @@ export type ConsumeOptions = {
   nc: NatsConnection
   prefix: string
   stream: StreamName
-  /** Durable name; the same name shares the work between processes. */
+  /** Durable name; processes with the same name share the work. */
   durable: string
-  /** Subjects without the prefix; all of the stream when empty. */
+  /** Subjects without the prefix; the whole stream if empty. */
   filter?: string[]
-  /** Why a message must wait as it is, such as after a restore of the database: it comes again, and is never parked. */
+  /** Returns why a message must wait, such as after a restore of the database: it is redelivered, and never parked. */
   fenced?: (message: JsMsg) => Promise<string | undefined>
-  /** Applies one event; it must be idempotent. A throw gives the message back after a back-off. */
+  /** Applies one event; it must be idempotent. If it throws, the message is given back after a backoff. */
   handle: (event: Envelope, message: JsMsg) => Promise<void>
-  /** After so many faults of the event `park` is called and the message is dropped, so that one never blocks the rest. */
+  /** After this many faults of an event `park` is called and the message dropped, so that it never blocks the rest. */
   max_deliver?: number
   park?: (event: Envelope | undefined, error: Error) => Promise<void>
   onError?: (error: Error) => void
@@ -131,16 +134,16 @@ export type ConsumeOptions = {
 
 const FENCED_MS = 2000
 
-/** The restore epoch under which an event was told (reliability.md 4.13). */
+/** Returns the restore epoch under which an event was published (reliability.md 4.13). */
 export const epochOf = ({ headers }: Pick<JsMsg, 'headers'>): number => Number(headers?.get('Sb-Epoch') || 0)
 
-/** How long a pull waits at the server; also how soon a consumer that is gone is missed. */
+/** How long a pull waits at the server; also how soon a missing consumer is noticed. */
 const PULL_MS = 10_000
 const GONE = new Set<string>([ConsumerEvents.StreamNotFound, ConsumerEvents.ConsumerNotFound])
 
 /**
- * A durable pull consumer with explicit acknowledgement. What keeps it from beginning is tried again until it begins; one
- * that went with its stream is made anew and reads what is there from its start. `stop` ends it between two messages.
+ * A durable pull consumer with explicit acknowledgement. If it cannot begin, it retries until it can. If it was lost
+ * with its stream, it is recreated and reads the stream from its start. `stop` ends it between two messages.
  */
 export const consume = (options: ConsumeOptions): { stop: () => Promise<void> } => {
   const { nc, prefix, durable } = options
@@ -185,7 +188,7 @@ export const consume = (options: ConsumeOptions): { stop: () => Promise<void> } 
   }
 }
 
-/** Applies one message. An outage is no fault of the event; only its own faults are counted. */
+/** Applies one message. An outage is not the event's fault; only its own faults are counted. */
 const applier = ({ handle, park, fenced, onError, max_deliver = 5 }: ConsumeOptions) => {
   const faults = new Map<number, number>()
   return async (message: JsMsg): Promise<void> => {

@@ -12,20 +12,21 @@ import { linksOfProcess } from '../links.ts'
 import { prefixed } from './events.ts'
 
 /**
- * The work queue for agents outside (operations.md 7.4): one message is one hand-over, on `execution.<pool>`, and goes to
- * one agent of the pool, through the durable consumer of the pool's name. It is transport alone: what is not begun in
- * time is given out again as another attempt. `execution.<pool>.cancel` is told to all agents of the pool and not kept.
+ * The work queue for external agents (operations.md 7.4). One message is one handover, on `execution.<pool>`, and goes
+ * to one agent of the pool, through the durable consumer of the pool's name. It is only transport: work that is not
+ * begun in time is given out again as another attempt. `execution.<pool>.cancel` goes to all agents of the pool and is
+ * not stored.
  */
 export const EXECUTION_STREAM = 'EXECUTION'
 export const executionSubject = (pool: string): string => `execution.${pool}`
 export const cancelSubject = (pool: string): string => `execution.${pool}.cancel`
 
 const MINUTE = 60_000
-/** As long as work may wait for its "started" at most. */
+/** The longest time that work may wait for its "started". */
 const DAY = 24 * 60 * MINUTE
 const UNKNOWN = new Set([10_059, 10_014])
 
-/** Creates the stream and the consumer of a pool where they are missing; existing ones keep their settings. */
+/** Creates the stream and the consumer of a pool if they are missing; existing ones keep their settings. */
 export const ensureExecution = async (nc: NatsConnection, prefix: string, pool: string): Promise<void> => {
   const jsm = await nc.jetstreamManager()
   const stream = `${prefix}${EXECUTION_STREAM}`

@@ -4,8 +4,8 @@ import type { Logger } from '../telemetry.ts'
 import { connectNats } from './events.ts'
 
 /**
- * The connection of an app to NATS. It may be away at start and at any later time, and no request waits for it: Postgres
- * is the log of record, messages only make others look sooner.
+ * An app's connection to NATS. NATS may be away at start and at any later time, and no request waits for it: Postgres
+ * is the log of record, and messages only make others look sooner.
  */
 export const holdNats = (url: string, name: string, log: Logger) => {
   const stopping = new AbortController()
@@ -27,7 +27,7 @@ export const holdNats = (url: string, name: string, log: Logger) => {
     void watch(nc)
     for (const listener of first) listener(nc)
   }
-  const connected = repeatUntilDone(connect, stopping.signal, (err) => log.debug({ err }, 'nats is away'))
+  const connected = repeatUntilDone(connect, stopping.signal, (err) => log.debug({ err }, 'NATS is unavailable'))
   const onConnect = (listener: (nc: NatsConnection) => void) => {
     first.push(listener)
     if (connection) listener(connection)
@@ -35,10 +35,10 @@ export const holdNats = (url: string, name: string, log: Logger) => {
 
   return {
     get,
-    /** Called once there is a connection; it reconnects by itself from then on, and its subscriptions with it. */
+    /** Called once there is a connection; it then reconnects automatically, with its subscriptions. */
     onConnect,
     onReconnect: (listener: () => void) => void again.push(listener),
-    /** Makes something ready on the server as soon as it can be, tried until it succeeds. */
+    /** Prepares something on the server as soon as possible, retried until it succeeds. */
     prepare: (what: string, act: (nc: NatsConnection) => Promise<void>) =>
       onConnect((nc) => {
         void repeatUntilDone(
@@ -52,7 +52,7 @@ export const holdNats = (url: string, name: string, log: Logger) => {
       try {
         get()?.publish(subject, data)
       } catch {
-        // a connection that closes at this moment; the pollers will see it
+        // the connection is closing right now; the pollers will see it
       }
     },
     check: async (): Promise<void> => {

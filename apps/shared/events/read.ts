@@ -3,7 +3,7 @@ import { prefixed, type StreamName, streamName } from './events.ts'
 
 const NO_STREAM = 10_059
 
-/** Reads a stream from a place in it to its end as it is now; a stream that is not there is empty. */
+/** Reads a stream from a given place to its current end; a missing stream is empty. */
 export async function* readStream(
   nc: NatsConnection,
   prefix: string,

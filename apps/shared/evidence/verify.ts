@@ -4,7 +4,7 @@ import type { Fields } from '../contracts/client/votes.ts'
 import { canonicalJson, digest } from '../data/digest.ts'
 import { voteFault } from './vote-signature.ts'
 
-/** What the last line of an export says of the chain before it, signed (operations.md 6.3). */
+/** The last line of an export, which states the chain before it, signed (operations.md 6.3). */
 export type ExportHead = {
   type: 'head'
   operation_id: string
@@ -15,7 +15,7 @@ export type ExportHead = {
   kid: string
 }
 export type SigningKey = { kid: string; private_key: KeyObject }
-/** The first thing that does not hold: its line in the file, the record's place in the chain, and why. */
+/** The first fault: its line in the file, the record's place in the chain, and the reason. */
 export type EvidenceFault = { line: number; seq: number; what: 'record' | 'head' | 'file'; why: string }
 /** What an approval was bound to: gates show it, and its digest is the one that the chain states. */
 export type Shown = {
@@ -29,8 +29,8 @@ type Judged = ({ records: number; head: ExportHead; signed: number } & Recounted
 export type Verified = (Exclude<Judged, { fault: unknown }> & { shown: Shown[] }) | { fault: EvidenceFault }
 
 /**
- * An evidence chain as a file: one record a line, then the signed head. Each line is canonical JSON, so one content has
- * one text, and every changed byte is seen.
+ * Returns an evidence chain as a file: one record per line, then the signed head. Each line is canonical JSON, so one
+ * content has one text, and every changed byte is noticed.
  */
 export const exportEvidence = (records: readonly object[], head: Omit<ExportHead, 'kid'>, key: SigningKey): string => {
   const signed: ExportHead = { ...head, kid: key.kid }
@@ -41,9 +41,9 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
 }
 
 /**
- * Checks a file that exportEvidence made, without any server: form, dense numbers, hashes, links from the plan to the
- * head, and the head's signature by one of the keys. Also checks by whose right each gate of a started node was passed
- * (recount.ts). Returns the first line that fails verification, else whether the operation had ended.
+ * Checks a file that exportEvidence made, without any server: form, numbers without gaps, hashes, links from the plan
+ * to the head, and the head's signature by one of the keys. Also checks by whose right each gate of a started node was
+ * passed (recount.ts). Returns the first line that fails verification, else whether the operation had ended.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
   const all = linesOf(file)
@@ -52,19 +52,19 @@ export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): V
   const lines = all.slice(0, last + 1)
   const verified = verifyLines(lines, keys)
   if ('fault' in verified) return verified
-  // Whoever adds what nobody approved has no record that states its digest.
+  // A subject that nobody approved has no record that states its digest.
   const shown: Shown[] = []
   for (const [index, bytes] of all.slice(last + 1).entries()) {
     const line = parsed(bytes)
     if (typeof line === 'string') return fault(last + 2 + index, 'file', line)
     if (!verified.approved.includes(digest(line.approved)))
-      return fault(last + 2 + index, 'file', 'no record approves what it shows')
+      return fault(last + 2 + index, 'file', 'no record approves the content it shows')
     shown.push(line.approved as Shown)
   }
   return { ...verified, shown }
 }
 
-/** How a line begins that shows what was approved. */
+/** The start of a line that shows an approved subject. */
 const BESIDE = '{"approved":'
 
 const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]): Judged => {
@@ -78,11 +78,11 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
     if (typeof record === 'string') return bad(record)
     operation_id ??= record.operation_id
     const { hash, ...rest } = record
-    if (record.type === 'head') return bad('the head stands before the end')
-    if (record.v !== 1) return bad('it is no record of version 1')
+    if (record.type === 'head') return bad('the head comes before the end')
+    if (record.v !== 1) return bad('it is not a record of version 1')
     if (record.seq !== index + 1) return bad(`its number is ${JSON.stringify(record.seq)}: one is missing or moved`)
-    if (record.operation_id !== operation_id) return bad('it is of another operation')
-    if (digest(rest) !== hash) return bad('its content does not have its hash')
+    if (record.operation_id !== operation_id) return bad('it belongs to another operation')
+    if (digest(rest) !== hash) return bad('its content does not match its hash')
     if (index > 0 && record.prev_hash !== prev) return bad('it does not follow the record before it')
     prev = hash
     const unsigned = signedVote(record)
@@ -104,7 +104,7 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
   )
 }
 
-/** Whether a record is a vote with a signature that holds; text: why it does not. */
+/** Whether a record is a vote with a valid signature; a text says why it is not valid. */
 const signedVote = ({ operation_id, actor, subject }: Fields): boolean | string => {
   const vote = subject as Fields | undefined
   if (vote?.signature === undefined) return false
@@ -136,7 +136,7 @@ const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly J
     return fault(1, 'record', 'it does not begin at the plan that the head names')
   if (head.seq !== lines.length - 1)
     return bad(`it names ${JSON.stringify(head.seq)} records and ${lines.length - 1} stand before it`)
-  if (chain.first && head.operation_id !== chain.operation_id) return bad('it is of another operation')
+  if (chain.first && head.operation_id !== chain.operation_id) return bad('it belongs to another operation')
   if (head.hash !== (chain.first ? chain.prev : head.plan_hash)) return bad('it names another last record')
   return { records: lines.length - 1, head: head as ExportHead, ...chain.recounted }
 }
@@ -151,16 +151,16 @@ const signatureFault = (head: Fields, signature: unknown, keys: readonly JsonWeb
   const bytes = Buffer.from(`${header}.${base64url(canonicalJson(head))}`)
   return verify(null, bytes, createPublicKey({ key: jwk, format: 'jwk' }), Buffer.from(value, 'base64url'))
     ? undefined
-    : 'its signature does not hold'
+    : 'its signature is not valid'
 }
 
 const base64url = (text: string): string => Buffer.from(text).toString('base64url')
-/** Base64 has several texts for some bytes; only one of them is taken. */
+/** Some bytes have several base64 texts; only one of them is accepted. */
 const isExact = (text: string): boolean => Buffer.from(text, 'base64url').toString('base64url') === text
 
 const fault = (line: number, what: EvidenceFault['what'], why: string) => ({ fault: { line, seq: line, what, why } })
 
-/** The lines, or the number of the one that does not end. */
+/** Returns the lines, or the number of the line that is not terminated. */
 const linesOf = (file: Uint8Array): Uint8Array[] | number => {
   const lines: Uint8Array[] = []
   let start = 0
@@ -171,13 +171,13 @@ const linesOf = (file: Uint8Array): Uint8Array[] | number => {
   return start === file.length && lines.length > 0 ? lines : lines.length + 1
 }
 
-/** A line of canonical JSON, or what is wrong with it. */
+/** Parses a line of canonical JSON, or returns its fault. */
 const parsed = (bytes: Uint8Array): Fields | string => {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is no object'
-    return canonicalJson(value) === text ? (value as Fields) : 'it is not written in the one canonical way'
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is not an object'
+    return canonicalJson(value) === text ? (value as Fields) : 'it is not canonical JSON'
   } catch {
     return 'it is not JSON'
   }

@@ -2,8 +2,8 @@ import { createContext, Script } from 'node:vm'
 import { type ASTNode, Environment, Optional, type ParseResult } from '@marcbachmann/cel-js'
 
 /**
- * Bounds of one expression (operations.md 4.1 "CEL"), and of what it does with what it is given: `steps` bounds loops by
- * the size of their input, `ms` what no count sees coming (a search in a list, inside a loop), `values` the result.
+ * Bounds of one expression (operations.md 4.1 "CEL"), and of its work on its input. `steps` bounds loops by the size of
+ * their input, `ms` costs that no count predicts (a search in a list, inside a loop), `values` the result.
  */
 export const CEL_LIMITS = {
   bytes: 2048,
@@ -15,7 +15,7 @@ export const CEL_LIMITS = {
   values: 100_000,
 } as const
 
-/** An expression that does not compile, or that cannot be evaluated over what it was given. */
+/** An expression that does not compile, or that cannot be evaluated on its input. */
 export class CelError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -26,9 +26,9 @@ export class CelError extends Error {
 export type CelProgram = {
   source: string
   ast: ASTNode
-  /** The value as plain JSON; integers come back as numbers. Throws CelError. */
+  /** Returns the value as plain JSON; integers become numbers. Throws CelError. */
   evaluate: (context: Record<string, unknown>) => unknown
-  /** The value of a condition. Throws CelError when it is not a boolean: a missing key is an error, never false. */
+  /** Returns the value of a condition. Throws CelError if it is not a boolean: a missing key is an error, not false. */
   test: (context: Record<string, unknown>) => boolean
 }
 
@@ -96,23 +96,23 @@ const programOf = (source: string, parsed: ParseResult, power: number): CelProgr
   return { source, ast: parsed.ast, evaluate, test }
 }
 
-/** Children of a node, whatever its operator. */
+/** Returns the children of a node, whatever its operator. */
 export const childrenOf = (node: ASTNode): ASTNode[] => {
   const args = (Array.isArray(node.args) ? node.args.flat(2) : [node.args]) as unknown[]
   return args.filter((arg): arg is ASTNode => typeof arg === 'object' && arg !== null && 'op' in arg)
 }
 
-/** Names that a macro such as exists(x, …) binds. */
+/** Returns the names that a macro such as exists(x, …) binds. */
 const boundBy = (node: ASTNode): string[] => {
   if (node.op !== 'rcall' || !MACROS.has(node.args[0])) return []
   const names = node.args[2].slice(0, -1).filter((arg) => arg.op === 'id')
   return names.map((arg) => String(arg.args))
 }
 
-/** Up to so many values no loop of these limits takes long. */
+/** With up to this many values, no loop within these limits takes long. */
 const SMALL = 200
 
-/** Values in a context, counted until there are more than `most`. */
+/** Counts the values in a context, until there are more than `most`. */
 const sizeOf = (context: unknown, most: number): number => {
   let size = 0
   const open = [context]
@@ -126,7 +126,7 @@ const sizeOf = (context: unknown, most: number): number => {
 const sandbox = createContext({ run: undefined as unknown })
 const call = new Script('run()')
 
-/** Runs something of ours, and breaks it off when it takes too long: the one way to interrupt a loop. */
+/** Runs a function and interrupts it when it takes too long; this is the only way to interrupt a loop. */
 const inTime = <T>(run: () => T): T => {
   sandbox.run = run
   try {
@@ -141,8 +141,8 @@ const inTime = <T>(run: () => T): T => {
 }
 
 /**
- * Refuses what may not be written; returns to which power of its input the expression works: loops inside each other,
- * and one more where a loop puts lists together.
+ * Refuses forbidden expressions. Returns to which power of its input the expression works: nested loops, plus one if a
+ * loop joins lists.
  */
 const checkShape = (node: ASTNode, variables: ReadonlySet<string>, macros: number): number => {
   if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches')
@@ -177,7 +177,7 @@ const toJson = (value: unknown, budget: { left: number }): unknown => {
   }
   if (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype)
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item, budget)]))
-  throw new CelError('The value has no form in JSON.')
+  throw new CelError('The value cannot be written as JSON.')
 }
 
 const lineOf = (error: unknown): string => String((error as Error | undefined)?.message ?? error).split('\n')[0] ?? ''

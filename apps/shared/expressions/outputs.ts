@@ -2,10 +2,10 @@ import type { NodeError, PlanNode } from '../contracts/operations/graph.ts'
 import { compileSchema } from '../data/json-schema.ts'
 import { isObject, readPointer } from '../data/pointer.ts'
 
-/** Executors whose raw result is the outputs, where the node names none. */
+/** Executors whose raw result is the outputs if the node names none. */
 const WHOLE: ReadonlySet<string> = new Set(['command', 'external', 'noop', 'watch'])
 
-/** The named parts of an executor's raw result, and what is wrong with them. */
+/** Returns the named parts of an executor's raw result, and their fault if there is one. */
 export const takeOutputs = (
   spec: Pick<PlanNode, 'outputs' | 'outputs_schema' | 'executor'>,
   raw: unknown,

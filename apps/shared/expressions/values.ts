@@ -2,13 +2,13 @@ import { equalJson, isObject, pointerOf, readPointer } from '../data/pointer.ts'
 import { CelError, compileCel } from './cel.ts'
 
 /**
- * Values of procedures (operations.md 4.1 "Values"): plain JSON with the forms below, each an object of one member.
- * A plan keeps only what dispatch alone can know: references to outputs, joins of them, secrets, and quoted data.
+ * Values of procedures (operations.md 4.1 "Values"): plain JSON with the forms below, each an object of one member. A
+ * plan keeps only forms that need dispatch: references to outputs, joins of them, secrets, and quoted data.
  */
 const FORMS = new Set(['$from', '$join', '$cel', '$secret', '$$'])
 export const PLAN_ROOTS = ['target', 'after', 'params', 'plan', 'batch'] as const
 
-/** A value that cannot be given: its reference is unknown, or its form is wrong. `pointer` says where it is. */
+/** A value that cannot be computed: its reference is unknown, or its form is invalid. `pointer` says where it is. */
 export class ValueError extends Error {
   readonly code: 'unknown_reference' | 'expression_error' | 'malformed'
   readonly pointer: string
@@ -26,7 +26,7 @@ export type Reference = { root: string; pointer: string; text: string; at: strin
 /** Splits "target/desired_state/release" into its root and the pointer below it. */
 export const parseReference = (text: unknown, at: string): Reference => {
   if (typeof text !== 'string' || text === '')
-    throw new ValueError('malformed', at, '"$from" needs a text such as "target/desired_state/release".')
+    throw new ValueError('malformed', at, '"$from" needs a string such as "target/desired_state/release".')
   const cut = text.indexOf('/')
   return { root: cut < 0 ? text : text.slice(0, cut), pointer: cut < 0 ? '' : text.slice(cut), text, at }
 }
@@ -38,7 +38,7 @@ const formOf = (value: unknown): [string, unknown] | undefined => {
   return entries.length === 1 && first && FORMS.has(first[0]) ? first : undefined
 }
 
-/** Every reference, expression and secret in a value with the place it stands at. Throws ValueError on a broken form. */
+/** Yields every reference, expression and secret in a value with its place. Throws ValueError on an invalid form. */
 export const formsOf = (
   value: unknown,
   at = '',
@@ -70,21 +70,21 @@ const visit = (value: unknown, at: string, found: Found): void => {
 }
 
 const partsOf = (body: unknown, at: string): unknown[] => {
-  if (!Array.isArray(body)) throw new ValueError('malformed', at, '"$join" needs a list of texts and references.')
+  if (!Array.isArray(body)) throw new ValueError('malformed', at, '"$join" needs a list of strings and references.')
   for (const part of body)
     if (typeof part !== 'string' && formOf(part)?.[0] !== '$from')
-      throw new ValueError('malformed', at, 'A part of "$join" is a text or a {"$from": …}.')
+      throw new ValueError('malformed', at, 'A part of "$join" is a string or a {"$from": …}.')
   return body
 }
 
 export type PlanScope = {
-  /** The documents of PLAN_ROOTS; a root that is not there cannot be referred to. */
+  /** The documents of PLAN_ROOTS; a missing root cannot be referred to. */
   roots: Record<string, unknown>
-  /** The node that a step's name stands for; none: no such step here. */
+  /** The node that a step's name refers to; undefined if there is no such step here. */
   nodeOf: (step: string) => string | undefined
 }
 
-/** Gives a value all that is known when the plan is made; references to outputs stay, with the full ids of their nodes. */
+/** Fills in everything known when the plan is made; references to outputs stay, with the full ids of their nodes. */
 export const expandValue = (value: unknown, scope: PlanScope, at = ''): unknown => {
   if (Array.isArray(value)) return value.map((item, i) => expandValue(item, scope, at + pointerOf(i)))
   const form = formOf(value)
@@ -119,7 +119,10 @@ const expandReference = (reference: Reference, scope: PlanScope): unknown => {
   return quoted(found)
 }
 
-/** Resolves what a plan left open. Without `secrets` the form `$secret` stays, so that inputs can be shown and stored. */
+/**
+ * Resolves the forms that a plan left open. Without `secrets` the form `$secret` stays, so that inputs can be shown and
+ * stored.
+ */
 export const resolveValue = (value: unknown, context: DispatchContext, at = ''): unknown => {
   if (Array.isArray(value)) return value.map((item, i) => resolveValue(item, context, at + pointerOf(i)))
   const form = formOf(value)
@@ -166,7 +169,7 @@ const joined = (parts: unknown[], at: string): unknown => {
   for (const part of parts) {
     if (formOf(part)?.[0] === '$from') texts.push(part)
     else if (isObject(part) || Array.isArray(part) || part === null)
-      throw new ValueError('expression_error', at, 'Only texts, numbers and true or false can be joined.')
+      throw new ValueError('expression_error', at, 'Only strings, numbers and booleans can be joined.')
     else if (typeof texts.at(-1) === 'string') texts.push(`${texts.pop()}${part}`)
     else texts.push(String(part))
   }
@@ -183,7 +186,7 @@ const evaluated = (source: string, roots: Record<string, unknown>, at: string): 
   }
 }
 
-/** Data that happens to look like a form is wrapped, so that dispatch takes it as it is. */
+/** Wraps data that happens to look like a form, so that dispatch takes it literally. */
 const quoted = (data: unknown): unknown => {
   if (Array.isArray(data)) return data.map(quoted)
   if (!isObject(data)) return data
@@ -192,8 +195,8 @@ const quoted = (data: unknown): unknown => {
 }
 
 /**
- * The merge patch that takes an expanded one back: each member that it sets gets the value it had before, or goes. None
- * for a patch that is itself an output, because nobody knows its members before dispatch.
+ * Returns the merge patch that reverts an expanded one: each member that it sets gets its earlier value, or is removed.
+ * `undefined` for a patch that is itself an output, because its members are unknown before dispatch.
  */
 export const inverseOf = (patch: unknown, before: unknown): Record<string, unknown> | undefined => {
   const inverse = inverseIn(patch, before, formOf)
@@ -202,7 +205,7 @@ export const inverseOf = (patch: unknown, before: unknown): Record<string, unkno
 
 const inverseIn = (patch: unknown, before: unknown, form: typeof formOf): Record<string, unknown> | undefined => {
   const [name, body] = form(patch) ?? []
-  // What looks like a form within data is data.
+  // Data that looks like a form is still data.
   if (name === '$$') return inverseIn(body, before, () => undefined)
   if (name !== undefined || !isObject(patch)) return undefined
   const inverse = new Map<string, unknown>()

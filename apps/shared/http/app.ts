@@ -45,32 +45,35 @@ export const Problem = Type.Object(
   { $id: 'Problem', additionalProperties: true, description: 'A refusal (RFC 9457).' },
 )
 
-/** The replies that any route may answer besides its own: spread into `response`. */
+/** The replies that any route may give besides its own; spread into `response`. */
 export const errorReplies = { '4xx': Problem, '5xx': Problem } as const
 
 export type HttpOptions = {
   telemetry: Telemetry
   codes: EdgeCodes
-  /** Bytes; 1 MiB unless said. */
+  /** Bytes; 1 MiB by default. */
   body_limit?: number
   /** A listener for our own apps alone; the others serve the public behind the gateway. */
   internal?: true
-  /** That of the process unless said. */
+  /** The process's own by default. */
   mtls?: Mtls | undefined
   json_limits?: JsonLimits
-  /** Milliseconds until a request is answered, with 503 if need be (reliability.md 2.4); 8 s unless said. */
+  /** Milliseconds until a request is answered, if necessary with 503 (reliability.md 2.4); 8 s by default. */
   deadline_ms?: number
-  /** Told of each refusal before it is sent, for audit logs and counters. */
+  /** Called for each refusal before it is sent, for audit logs and counters. */
   onRefused?: (req: FastifyRequest, error: AppError) => Promise<void>
-  /** What the OpenAPI document says of itself; none: routes are not described. */
+  /** The OpenAPI document's description of itself; without it, routes are not described. */
   openapi?: Documented
 }
 
-/** A connection that is silent for so long during a request is cut: longer than any answer or pause of a stream. */
+/** A connection that is silent this long during a request is cut: longer than any answer or pause of a stream. */
 const SILENT_MS = 60_000
 const DEADLINE_MS = 8000
 
-/** A Fastify app with our conventions: TypeBox schemas, strict bodies, problem+json, request ids, request metrics. */
+/**
+ * Creates a Fastify app with our conventions: TypeBox schemas, strict bodies, problem+json, request ids, request
+ * metrics.
+ */
 export const createHttpApp = (options: HttpOptions) => {
   const { telemetry, codes } = options
   const mtls = 'mtls' in options ? options.mtls : mtlsOfProcess()
@@ -96,14 +99,14 @@ export const createHttpApp = (options: HttpOptions) => {
   boundTime(app, telemetry, codes, options.deadline_ms ?? DEADLINE_MS)
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)
-  // After who may not call at all has been told so, and before anything is done with the text.
+  // After unauthorized callers have been refused, and before the text is used.
   app.addHook('preParsing', (req, _reply, _payload, done) => {
     if (!req.url.includes('%00')) return done()
     done(unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring'))
   })
-  // As with the deadline: after the body.
+  // Like the deadline, it is set after the body.
   recordSpans(app)
-  // Ajv turns "1e999" into Infinity and then holds no bound against it.
+  // Ajv turns "1e999" into Infinity, which no bound then rejects.
   app.addHook('preHandler', (req, _reply, done) => {
     const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
     done(endless && unstorable(codes, `/querystring/${endless[0]}`))
@@ -122,7 +125,7 @@ export const createHttpApp = (options: HttpOptions) => {
 }
 export type HttpApp = ReturnType<typeof createHttpApp>
 
-/** Path and query arrive as text and are coerced; bodies are taken as they are. Nothing is ever removed silently. */
+/** Path and query arrive as text and are coerced; bodies are taken unchanged. No member is ever removed silently. */
 const validators = (): FastifySchemaCompiler<TSchema> => {
   const common = {
     allErrors: true,
@@ -141,8 +144,8 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
 const EVERY_APP: ReadonlySet<string> = new Set()
 
 /**
- * Nobody without a certificate that may call gets further than to learn whether the app lives: the probes of an
- * orchestrator have none. Each of our apps reads the keys of user tokens.
+ * A caller without an accepted certificate learns only whether the app is alive, because an orchestrator's probes have
+ * none. Each of our apps may read the keys of user tokens.
  */
 const admitOurs = (app: HttpApp, codes: EdgeCodes, callers: ReadonlySet<string>) => {
   app.addHook('onRequest', async (req) => {
@@ -150,7 +153,7 @@ const admitOurs = (app: HttpApp, codes: EdgeCodes, callers: ReadonlySet<string>)
     if (url?.startsWith('/health/')) return
     if (isAdmitted(req.raw.socket as TLSSocket, url?.endsWith('/jwks') ? EVERY_APP : callers)) return
     const category = codes.categories.includes('invalid_token') ? 'invalid_token' : 'policy_denied'
-    throw new AppError(category, 'certificate_required', 'This listener takes calls of our own apps only.', {
+    throw new AppError(category, 'certificate_required', "This listener accepts calls from the platform's own apps only.", {
       status: 401,
       hint: 'Call with a client certificate of the authority in AUTH__TLS__CA_FILE whose name is in AUTH__TLS__ALLOWED_SANS or, behind the gateway, AUTH__TLS__PUBLIC_SANS.',
     })
@@ -158,10 +161,10 @@ const admitOurs = (app: HttpApp, codes: EdgeCodes, callers: ReadonlySet<string>)
 }
 
 /**
- * Answers 503 when the time of a request is over: that of this app, or less if the caller says in `x-request-deadline`
- * how many milliseconds it will wait (a private listener: the gateway alone sets it). The work of the request ends first,
- * in the database too. A read also ends when its caller goes away. Fastify's own `handlerTimeout` knows one time per
- * route, and makes and ends an abort signal for every request.
+ * Answers 503 when the time of a request is over: this app's limit, or less if the caller states in
+ * `x-request-deadline` how many milliseconds it will wait (a private listener: only the gateway sets it). The work of
+ * the request ends first, including in the database. A read also ends when its caller goes away. Fastify's own
+ * `handlerTimeout` has one time per route, and creates and ends an abort signal for every request.
  */
 const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadline_ms: number) => {
   const exceeded = telemetry.counter('signalbox_deadline_exceeded_total', 'Requests that were not answered in time.')
@@ -190,16 +193,16 @@ const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadlin
       const answered = reply.raw.writableFinished
       if (answered) deadline.answered()
       else if (req.method === 'GET') void deadline.end()
-      // Nobody waits for what a write says, but it must end in its time all the same.
+      // The caller of a write no longer waits for its answer, but the write must still end in its time.
       if (answered || req.method === 'GET') clearTimeout(timer)
     })
     done()
   })
-  // Reading a body begins anew in the context of its connection, so the context is set after it.
+  // Reading a body restarts in the context of its connection, so the context is set after it.
   app.addHook('preValidation', (req, _reply, done) => withinDeadline(req.deadline, done))
 }
 
-/** A span of each request that belongs to a trace. Its calls and its rows belong to that span. */
+/** Records a span for each request that belongs to a trace. Its calls and its rows belong to that span. */
 const recordSpans = (app: HttpApp) => {
   app.decorateRequest('span', undefined)
   app.addHook('onRequest', (req, _reply, done) => {
@@ -252,11 +255,11 @@ declare module 'fastify' {
     edge: Edge
   }
   interface FastifyRequest {
-    /** When its caller is told that it took too long, in the process's `performance.now()`: long work stops by then. */
+    /** When its caller is told that it took too long, in the process's `performance.now()`. Long work stops earlier. */
     ends_at: number
     /** Undefined for a request outside a trace, or if no spans are recorded. */
     span: OpenSpan | undefined
-    /** The same for the work in the database; undefined for a stream. */
+    /** The same for work in the database; undefined for a stream. */
     deadline: Deadline | undefined
   }
   interface FastifyContextConfig {
@@ -265,7 +268,7 @@ declare module 'fastify' {
   }
 }
 
-/** Opens the listener and returns its address; a taken port is a clear error of the operating system. */
+/** Opens the listener and returns its address; a port in use is a clear error of the operating system. */
 export const listen = async (
   target: { listen: (options: { host: string; port: number }) => Promise<string> },
   host: string,
@@ -278,31 +281,34 @@ export const CommandHeaders = Type.Object({
     minLength: 1,
     maxLength: 255,
     pattern: '^[\\x20-\\x7e]+$',
-    description: 'New and random for each new command; the same when it is repeated.',
+    description: 'New and random for each new command; unchanged in a retry.',
   }),
 })
-/** Headers of a command that may depend on the version that was read. */
+/** Headers of a command that may depend on the version that the caller read. */
 export const VersionedHeaders = Type.Object({
   ...CommandHeaders.properties,
   'if-match': Type.Optional(
     Type.String({ maxLength: 200, description: 'The ETag that was read: refused (412) if the version has changed.' }),
   ),
 })
-/** Headers of a read that answers 304 when nothing has changed. */
+/** Headers of a read that answers 304 if nothing has changed. */
 export const ReadHeaders = Type.Object({
-  'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that is known.' })),
+  'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that the caller already has.' })),
 })
 
-/** Whether the caller has what bears this tag already: any of the tags that it names, weak or not, or `*` (RFC 9110, 13.1.2). */
+/**
+ * Whether the caller already has the representation with this tag: any of the tags that it names, weak or not, or `*`
+ * (RFC 9110, 13.1.2).
+ */
 export const isKnown = (req: FastifyRequest, etag: string): boolean =>
   (req.headers['if-none-match']?.split(',') ?? [])
     .map((tag) => tag.trim().replace(/^W\//, ''))
     .some((tag) => tag === etag || tag === '*')
 
-/** 304 without any body: a serialized null would be four bytes that nobody may read, and a proxy refuses such an answer. */
+/** Sends 304 without a body: a serialized null would be four forbidden bytes, and a proxy refuses such an answer. */
 export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()
 
-/** Sends members that were asked for: parts of what the schema of the reply describes whole. */
+/** Sends requested members: parts of what the schema of the reply describes as a whole. */
 export const sendPart = <R>(reply: FastifyReply, part: R): R => {
   reply.type('application/json; charset=utf-8').serializer((value: unknown) => JSON.stringify(value))
   return part
@@ -310,14 +316,14 @@ export const sendPart = <R>(reply: FastifyReply, part: R): R => {
 
 /** The app as a plugin of routes sees it: bodies and replies are typed by their schemas. */
 export type TypedApp = Parameters<FastifyPluginAsyncTypebox>[0]
-/** The routes of a room as a plugin. */
+/** The routes of an area as a plugin. */
 export type Routes<Deps, More = unknown> = FastifyPluginAsyncTypebox<{ deps: Deps } & More>
 
-/** Says whether this is the stored answer of an earlier request with the same key. */
+/** Marks whether this is the stored answer of an earlier request with the same key. */
 export const markReplayed = (reply: FastifyReply, { replayed }: { replayed: boolean }): FastifyReply =>
   replayed ? reply.header('idempotency-replayed', 'true') : reply
 
-/** Sends a stored first answer as the bytes it was, marked when it is a replay. */
+/** Sends a stored first answer byte for byte, marked if it is a replay. */
 export const sendStored = (
   reply: FastifyReply,
   answer: { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean },

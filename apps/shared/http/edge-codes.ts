@@ -1,6 +1,6 @@
 import type { Category, CodeOf } from '../errors.ts'
 
-/** How an area spells the codes that the edge itself produces. */
+/** An area's names for the codes that the edge itself produces. */
 export type EdgeCodes = {
   /** The closed list of this API. */
   categories: readonly Category[]
@@ -10,9 +10,9 @@ export type EdgeCodes = {
   too_large: CodeOf<'validation_error'>
   route: CodeOf<'not_found'>
   malformed: CodeOf<'validation_error'>
-  /** Of a path that cannot be read. */
+  /** For a path that cannot be read. */
   path: CodeOf<'validation_error'>
-  /** Of text that Postgres cannot store. */
+  /** For text that Postgres cannot store. */
   text: { code: CodeOf<'validation_error'>; status: 400 | 422 }
 }
 export const AUTH_CODES: EdgeCodes = {

@@ -1,4 +1,4 @@
-/** A JSON schema as far as examples are made of it. */
+/** The parts of a JSON schema from which examples are made. */
 export type JsonSchema = {
   type?: string | string[]
   examples?: unknown[]
@@ -20,8 +20,8 @@ const FORMATS: Record<string, string> = {
 }
 
 /**
- * The example of a schema: what its own `examples` say, or what those of its members come to. So an example is written
- * once, where the field stands. Text needs one (or a format); `lacks` hears where it is missing.
+ * Returns the example of a schema: its own `examples`, or one built from its members. An example is therefore written
+ * once, at its field. Text needs one (or a format); `lacks` is called where it is missing.
  */
 export const exampleOf = (schema: JsonSchema, lacks: (pointer: string) => void, pointer = ''): unknown => {
   if (schema.examples?.length) return schema.examples[0]
@@ -43,17 +43,17 @@ export const exampleOf = (schema: JsonSchema, lacks: (pointer: string) => void, 
     case 'string':
       if (schema.format && FORMATS[schema.format]) return FORMATS[schema.format]
       break
-    case undefined: // anything, or null alone
+    case undefined: // any value, or only null
       return null
   }
   return lacks(pointer)
 }
 
-/** A list of texts that no example is given for is shown empty. */
+/** A list of texts without an example is shown empty. */
 const isBareText = (items: JsonSchema | undefined) =>
   items?.type === 'string' && !items.examples && !items.format && !items.enum
 
-/** Of alternatives the first that has an example; null only where nothing else has one. */
+/** Of alternatives, takes the first that has an example; null only if no other has one. */
 const exampleOfUnion = (members: JsonSchema[], lacks: (pointer: string) => void, pointer: string): unknown => {
   for (const member of members.filter(({ type }) => type !== 'null')) {
     let whole = true
@@ -65,7 +65,7 @@ const exampleOfUnion = (members: JsonSchema[], lacks: (pointer: string) => void,
   return members.some(({ type }) => type === 'null') ? null : lacks(pointer)
 }
 
-/** Required members, and optional ones that say what they look like. */
+/** Builds required members, and optional ones that have an example. */
 const exampleOfObject = (schema: JsonSchema, lacks: (pointer: string) => void, pointer: string): unknown =>
   Object.fromEntries(
     Object.entries(schema.properties ?? {})

@@ -21,15 +21,16 @@ const Ready = Type.Object({
 export type Readiness = Static<typeof Ready>
 
 const CHECK_MS = 1000
-/** Between "not ready" and the first listener that closes (reliability.md 2.6). */
+/** The time between "not ready" and the closing of the first listener (reliability.md 2.6). */
 const LEAD_MS = 2000
 
-/** What is away for a moment only makes nobody send the traffic elsewhere: elsewhere it would be away too. */
+/** A dependency that is away briefly must not divert traffic: it would be away elsewhere, too. */
 const RED_AFTER_MS = 5000
 
 /**
- * The readiness of one process: runs all checks side by side, each within a second. A critical one that was well makes
- * the app unready after 5 s of failure, at once when it never was; one success makes it ready again (reliability.md 2.3).
+ * The readiness of one process: runs all checks in parallel, each within a second. A critical check that once passed
+ * makes the app unready after 5 s of failure, one that never passed at once. One success makes it ready again
+ * (reliability.md 2.3).
  */
 export const createReadiness = (checks: Checks, monotonic: () => number = () => performance.now()) => {
   const were_well = new Set<string>()
@@ -71,7 +72,7 @@ const outcomeOf = async (check: Check): Promise<{ ok: boolean; detail?: string |
   return Promise.race([run, late])
 }
 
-/** Names the process that answers, so that whoever started one does not take another's answer for its own. */
+/** Names the answering process, so that a starter does not mistake another process's answer for its own. */
 export const INSTANCE_HEADER = 'signalbox-instance'
 
 /** Adds /health/live, /health/startup, /health/ready and /metrics to an app's internal listener (reliability.md 2.3). */
@@ -93,8 +94,8 @@ export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) 
   )
   return {
     /**
-     * From here on the app says that it is not ready. Resolves when whoever sends work here had the time to hear of it:
-     * after 2 s in production, at once where nobody stands in front.
+     * From here on the app reports that it is not ready. Resolves when the senders of work have had time to notice:
+     * after 2 s in production, at once in development.
      */
     drain: async (): Promise<void> => {
       draining = true

@@ -6,29 +6,29 @@ import type { EdgeCodes } from './edge-codes.ts'
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json|scim\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
-/** Spellings of values that cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
+/** Escapes of values that cannot be stored: U+0000, surrogates (a half may be missing), and infinite numbers. */
 const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Bounds of this route's body where they are not those of the app: of a list of documents. */
+    /** Bounds of this route's body if they differ from the app's: for a list of documents. */
     json_limits?: JsonLimits
   }
 }
 
-/** How an area spells the refusals of this parser. */
+/** An area's codes for the refusals of this parser. */
 type Codes = Pick<EdgeCodes, 'media_type' | 'malformed' | 'text'>
 
 /**
- * The one body parser: JSON in UTF-8 of a type that the route takes, within these limits, without doubled members,
- * prototypes or values that cannot be stored. All else is refused.
+ * The only body parser: JSON in UTF-8 with a content type that the route takes, within these limits, without repeated
+ * members, prototypes or values that cannot be stored. Everything else is refused.
  */
 export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Codes): void => {
   const parse = app.getDefaultJsonParser('error', 'error')
   const malformed = (detail: string) =>
     new AppError('validation_error', codes.malformed, detail, {
       status: 400,
-      hint: 'Send one JSON document in UTF-8, and nothing after it.',
+      hint: 'Send exactly one JSON document in UTF-8.',
     })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>(JSON_TYPES, { parseAs: 'buffer' }, (req, body, done) => {
@@ -56,7 +56,10 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
 
 const FORM = 'application/x-www-form-urlencoded'
 
-/** Forms in UTF-8, where a protocol asks for them: each parameter once. `refuse` words a fault as the route does. */
+/**
+ * Accepts forms in UTF-8, for protocols that require them: each parameter once. `refuse` words a fault as the route
+ * does.
+ */
 export const acceptForms = (
   app: FastifyInstance,
   codes: Pick<Codes, 'media_type'>,
@@ -66,12 +69,12 @@ export const acceptForms = (
     if (!UTF8_ONLY.test(req.headers['content-type'] ?? '')) return done(otherMediaType(codes, req))
     const pairs = [...new URLSearchParams(String(body))]
     const once = new Map(pairs)
-    if (once.size < pairs.length) return done(refuse('A parameter came twice.'))
+    if (once.size < pairs.length) return done(refuse('A parameter was sent twice.'))
     const form = Object.fromEntries(once)
-    done(pointerToUnstorable(form) === undefined ? null : refuse('A parameter holds what cannot be stored.'), form)
+    done(pointerToUnstorable(form) === undefined ? null : refuse('A parameter contains characters that cannot be stored.'), form)
   })
 
-/** Why the parser does not take a text; none of it is repeated, for it may hold a secret. */
+/** Returns why the parser refuses a text; never repeats any of it, because it may hold a secret. */
 const faultOf = (text: string): string => {
   try {
     JSON.parse(text)
@@ -101,7 +104,7 @@ export const otherMediaType = ({ media_type }: Pick<Codes, 'media_type'>, req: F
   })
 }
 
-/** Where a value holds text or a number that cannot be stored; undefined if it holds none. */
+/** Returns where a value holds text or a number that cannot be stored; `undefined` if nowhere. */
 export const pointerToUnstorable = (value: unknown, pointer = ''): string | undefined => {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? pointer : undefined
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : pointer

@@ -59,8 +59,8 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     endTracing = await startTracing(name)
     running = await start()
     endMetering = await startMetering(name, running.telemetry.metrics)
-    linksOfProcess() // also of an app that connects later
-    mtlsOfProcess() // also of an app that has no internal listener and no RPC to call
+    linksOfProcess() // also for an app that connects later
+    mtlsOfProcess() // also for an app that has no internal listener and no RPC to call
     if (running.part) report = reportPart(name, running.part, running.telemetry.log)
   } catch (error) {
     const words = wordsFor(name, withAllFaults(error))
@@ -71,19 +71,19 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
   }
 }
 
-/** The settings of one schema are wrong: whoever mends them hears of those of every app at the same time. */
+/** One schema's settings are wrong: also report the faults of every other app, so that they can be fixed together. */
 const withAllFaults = (error: unknown): unknown => {
   if (!(error instanceof ConfigError) || error.faults.length === 0) return error
   return wrongSettings([...new Set([...error.faults, ...faultsOf(loadMtls), ...faultsOf(loadLinks)])])
 }
 
-/** EX_CONFIG of sysexits.h: a restart does not mend it. */
+/** EX_CONFIG of sysexits.h: a restart does not fix it. */
 const CONFIG_WRONG = 78
 
-/** The exit code that tells a supervisor to give another port. */
+/** The exit code that tells a supervisor to assign another port. */
 export const PORT_TAKEN = 98
 
-/** What is wrong around the app is one line; a mistake of the app itself keeps its stack. */
+/** Describes an external fault in one line; a fault of the app itself keeps its stack. */
 const wordsFor = (name: string, error: unknown): string | undefined => {
   if (error instanceof ConfigError) return error.message
   const { code, syscall, message, port } = error as NodeJS.ErrnoException & { port?: number }
@@ -94,9 +94,9 @@ const wordsFor = (name: string, error: unknown): string | undefined => {
 const IDLE_LOOK_MS = 50
 
 /**
- * Lets a closing server end. Node closes idle connections once, so one with an answer in flight at that moment would
- * stay open for its whole keep-alive time. It also takes a connection without a request (browsers and pools open such
- * ahead) for busy. Call it before the server listens, and the returned function as it closes.
+ * Lets a closing server end. Node closes idle connections only once, so one with an answer in flight at that moment
+ * would stay open for its whole keep-alive time. Node also treats a connection without a request as busy (browsers and
+ * pools open such ahead). Call it before the server listens, and the returned function as it closes.
  */
 export const idleConnections = (server: Server): (() => void) => {
   const open = new Set<Socket>()
@@ -115,8 +115,8 @@ export const idleConnections = (server: Server): (() => void) => {
 }
 
 /**
- * An act of the start that may be repeated: tried again, for as long as `waitFor` waits, while the database is away or
- * busy. A replica that begins at the same moment may hold the lock for longer than a statement waits.
+ * Retries a repeatable act of the start, for as long as `waitFor` waits, while the database is away or busy. A replica
+ * that starts at the same moment may hold the lock for longer than a statement waits.
  */
 export const insist = async <T>(act: () => Promise<T>): Promise<T> => {
   const end = performance.now() + START_MS
@@ -130,7 +130,7 @@ export const insist = async <T>(act: () => Promise<T>): Promise<T> => {
   }
 }
 
-/** Waits for a dependency at start; after the time-out throws a ConfigError that names what is missing. */
+/** Waits for a dependency at start; on timeout throws a ConfigError that names what is missing. */
 export const waitFor = async (what: string, probe: () => Promise<unknown>, timeout_ms = START_MS): Promise<void> => {
   const end = performance.now() + timeout_ms
   for (;;) {

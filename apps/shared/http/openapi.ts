@@ -5,7 +5,7 @@ import { Closed } from '../contracts/closed.ts'
 import { exampleOf, type JsonSchema } from './example.ts'
 import { problemSchemas, refusalOf, refusals } from './refusals.ts'
 
-/** Title of a document, and which listener it is about: the public one (behind the gateway) or the internal one. */
+/** A document's title, and the listener it describes: the public one (behind the gateway) or the internal one. */
 export type Documented = {
   title: string
   description: string
@@ -16,9 +16,9 @@ export type Documented = {
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** Headers that successful replies carry, beside those that all have. */
+    /** Headers of successful replies, besides those that all have. */
     'x-reply-headers'?: readonly ('etag' | 'location')[]
-    /** Refusals beside those that follow from the request's parts. */
+    /** Refusals besides those that follow from the request's parts. */
     'x-errors'?: readonly number[]
     /** Content types of the same answer as text, chosen by a query parameter. */
     'x-text-types'?: readonly string[]
@@ -54,14 +54,14 @@ export type Document = {
   paths: Record<string, PathItem>
 }
 
-/** What a route without a body takes: nothing, or an empty object. */
+/** The input of a route without a body: nothing, or an empty object. */
 const NO_BODY = Type.Unsafe<null>({ type: ['object', 'null'], additionalProperties: false, $comment: 'no body' })
 const CLOSED = Closed({})
 const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * Closes what a route leaves open: unknown query parameters are refused everywhere, and so are members of a body where
- * none is taken. Routes without a schema (RPC) are not ours.
+ * Closes what a route leaves open: refuses unknown query parameters everywhere, and body members if a route takes no
+ * body. Routes without a schema (RPC) are not ours.
  */
 export const closeInputs = (route: RouteOptions): void => {
   const { schema } = route
@@ -72,7 +72,7 @@ export const closeInputs = (route: RouteOptions): void => {
   route.schema = { ...schema, querystring: closed, ...(writes && !schema.body && { body: NO_BODY }) }
 }
 
-/** Describes every route of this listener; the document is ready with the app. Fails on a route that is not described. */
+/** Describes every route of this listener; the document is ready with the app. Throws if a route has no description. */
 export const describeRoutes = (app: FastifyInstance, about: Documented, problem: TSchema): void => {
   const openapi = { openapi: '3.1.0', ...headOf(about) } as FastifyDynamicSwaggerOptions['openapi']
   void app.register(swagger, {
@@ -84,7 +84,7 @@ export const describeRoutes = (app: FastifyInstance, about: Documented, problem:
 }
 
 type DocumentedSchema = { body?: unknown; response?: Record<string, unknown> }
-/** Refusals are described once, as components, and not with each route. */
+/** Describes refusals once, as components, instead of with each route. */
 const withoutRefusals = ({ body, response = {}, ...schema }: DocumentedSchema) =>
   spelled({
     ...schema,
@@ -93,7 +93,7 @@ const withoutRefusals = ({ body, response = {}, ...schema }: DocumentedSchema) =
   })
 
 type Patterned = { patternProperties?: Record<string, unknown>; propertyNames?: object }
-/** As plain JSON, and a record by its names and values: generators do not know `patternProperties`. */
+/** Returns a schema as plain JSON, and a record by its names and values: generators do not know `patternProperties`. */
 export const spelled = <T extends object>(schema: T): T =>
   JSON.parse(JSON.stringify(schema), (name, value: Patterned | null) => {
     if (name.startsWith('~')) return undefined
@@ -106,11 +106,11 @@ export const spelled = <T extends object>(schema: T): T =>
 
 const headOf = ({ title, description }: Documented) => ({ info: { title, description, version: '1.0.0' } })
 
-/** A summary is a line of a menu. */
+/** A summary is one line of a menu. */
 const SUMMARY = 60
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
-/** Every operation of a document. */
+/** Returns every operation of a document. */
 export const operationsOf = (document: Document) =>
   Object.entries(document.paths).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
@@ -119,7 +119,7 @@ export const operationsOf = (document: Document) =>
     }),
   )
 
-/** Adds what follows from the routes: servers, security, refusals, reply headers, and the examples. */
+/** Adds the parts derived from the routes: servers, security, refusals, reply headers, and the examples. */
 export const completeDocument = (document: Document, about: Documented, problem: TSchema): Document => {
   const internal = about.listener === 'internal'
   const missing: string[] = []
@@ -184,7 +184,7 @@ const addExamples = (operation: Operation, lacks: (what: string) => void): void 
     if ('content' in reply) for (const media of Object.values(reply.content ?? {})) complete(media, `reply ${status} `)
 }
 
-/** A body with examples for several content types: a JSON patch is a list, all else is not. */
+/** Keeps the examples of a body that fit a content type: a JSON patch is a list, all others are not. */
 const ofType = (type: string, { examples, ...media }: Media): Media => {
   const fits = ({ value }: { value: unknown }) => Array.isArray(value) === type.includes('json-patch')
   return examples ? { ...media, example: Object.values(examples).find(fits)?.value } : media
@@ -210,7 +210,7 @@ const addTextTypes = (operation: Operation): void => {
     for (const type of operation['x-text-types'] ?? [])
       Object.assign(reply.content, { [type]: { schema: { type: 'string' }, example: TEXTS[type] } })
 }
-/** The shortest document of each text form. */
+/** The shortest document of each text format. */
 const TEXTS: Record<string, string> = {
   'application/graphml+xml': '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"/>',
   'text/vnd.graphviz': 'digraph {}',
@@ -238,7 +238,7 @@ const HEADERS = Object.fromEntries(
   ].map(([name = '', description]) => [name, { description, schema: { type: 'string' } }]),
 )
 
-/** Which refusals a route can give, from its parts. */
+/** Returns which refusals a route can give, from its parts. */
 const refusalsOf = (path: string, method: string, operation: Operation, internal: boolean): number[] => {
   const { requestBody, security = [], 'x-errors': more = [] } = operation
   const command = has(operation, 'idempotency-key') || (internal && requestBody !== undefined)
@@ -246,7 +246,7 @@ const refusalsOf = (path: string, method: string, operation: Operation, internal
     400,
     ...(security.length > 0 ? [401, 403] : []),
     ...(path.includes('{') ? [404] : []),
-    // What was there at a time may be past its retention.
+    // The state at an earlier time may be past its retention.
     ...(has(operation, 'at', 'query') ? [410] : []),
     ...(command ? [404, 409, 422] : []),
     ...(has(operation, 'if-match') ? [412] : []),

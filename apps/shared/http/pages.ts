@@ -4,7 +4,7 @@ import { AppError, type CodeOf } from '../errors.ts'
 
 type Key = (string | null)[]
 type Content = { l: string; k: Key; u?: string; b?: 1 }
-/** Where a page starts: after the row with this key, or before it (`back`); without a key at an end of the list. */
+/** Where a page starts: after the row with this key, or before it (`back`); without a key, at an end of the list. */
 export type Place = { key: Key | undefined; back: boolean }
 
 const SIGNATURE_BYTES = 16
@@ -13,7 +13,7 @@ const invalid = (code: CodeOf<'validation_error'>, detail: string) =>
 
 /**
  * Page tokens: the last key, signed, and bound to their list (its route, filters and order) and to the caller, if one
- * is given. No one can build one, and none continues another list. The first key signs, all verify. They never expire.
+ * is given. No one can forge one, and none continues another list. The first key signs, all verify. They never expire.
  */
 export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
   const sign = (key: Buffer, text: string) => hmacSha256(key, text).subarray(0, SIGNATURE_BYTES)
@@ -23,7 +23,7 @@ export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
     return `${text}.${sign(keys[0], text).toString('base64url')}`
   }
 
-  /** Where the page of a token starts; the first page for none. */
+  /** Returns where the page of a token starts; without a token, the first page. */
   const place = (token: string | undefined, list: unknown, caller?: string): Place => {
     if (token === undefined) return { key: undefined, back: false }
     const [text = '', signature = ''] = token.split('.')
@@ -39,14 +39,14 @@ export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
 
   return {
     place,
-    /** Makes tokens of one list and caller that many are made for: what they share is computed once. */
+    /** Creates many tokens for one list and caller; their common part is computed once. */
     writer: (list: unknown, caller: string): ((key: Key) => string) => {
       const name = nameOf(list)
       return (key) => write({ l: name, k: key, u: caller })
     },
-    /** The key after which the page of a list that goes forward only starts; undefined for the first page. */
+    /** Returns the key after which a page starts, for a list that only goes forward; `undefined` for the first page. */
     after: (token: string | undefined, list: unknown): Key | undefined => place(token, list).key,
-    /** Cuts a result of `page_size + 1` rows to the page and makes the token of the next one. */
+    /** Cuts a result of `page_size + 1` rows to the page and creates the token of the next one. */
     cut: <R>(rows: R[], page_size: number, list: unknown, keyOf: (row: R) => Key) => {
       const items = rows.slice(0, page_size)
       const last = items.at(-1)
@@ -54,8 +54,9 @@ export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
       return { items, next_page_token: write({ l: nameOf(list), k: keyOf(last) }) }
     },
     /**
-     * Cuts a result of `page_size + 1` rows, read from a place in its direction (nearest first), to a page in the order
-     * of the list, with tokens both ways. `stopped`: where reading ended before the page was full, to go on from there.
+     * Cuts a result of `page_size + 1` rows, read from a place in its direction (nearest first), to a page in the
+     * list's order, with tokens both ways. `stopped`: where reading ended before the page was full, to continue from
+     * there.
      */
     turn: <R>(
       rows: readonly R[],
@@ -83,7 +84,7 @@ export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
 }
 export type Pages = ReturnType<typeof createPages>
 
-/** The rows of a sorted list that a page is cut from, at most `size + 1`, nearest to its place first. */
+/** Returns the rows of a sorted list from which a page is cut, at most `size + 1`, nearest to its place first. */
 export const rowsFrom = <R>(
   sorted: readonly R[],
   { key, back }: Place,
@@ -96,6 +97,6 @@ export const rowsFrom = <R>(
     .slice(0, size + 1)
 }
 
-/** The size of a page: what was asked for within the deployment's bounds. */
+/** Returns the size of a page: the requested one, within the deployment's bounds. */
 export const pageSizeOf = (asked: number | undefined, config: { page_default: number; page_max: number }): number =>
   !asked ? config.page_default : Math.min(asked, config.page_max)

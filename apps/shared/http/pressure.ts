@@ -8,22 +8,22 @@ import { PRIORITIES, type Priority } from '../process/priority.ts'
 import type { Telemetry } from '../telemetry.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 
-/** What a request is for: to read, to write, to act on what runs, or to stop it. */
+/** The purpose of a request: to read, to write, to act on running work, or to stop it. */
 export type ActionKind = 'R' | 'W' | 'A' | 'S'
 
-/** The header in which the gateway tells the apps the class of a request; no client can send it. */
+/** The header in which the gateway passes the class of a request to the apps; no client can send it. */
 export const PRIORITY_HEADER = 'x-priority'
 
 const OF_KIND: Record<ActionKind, Priority> = { S: 'stop', A: 'decide', W: 'write', R: 'read' }
 
-/** The class that the gateway stated, else the one of the kind of action. */
+/** Returns the class that the gateway stated, else the one of the kind of action. */
 export const priorityOf = (stated: string | string[] | undefined, kind: ActionKind): Priority =>
   PRIORITIES.find((priority) => priority === stated) ?? OF_KIND[kind]
 
 const SAMPLE_MS = 1000
-/** The histogram holds the time between two looks: this much of it is no delay. */
+/** The histogram measures the time between two samples, so this much of it is no delay. */
 const LOOK_MS = 100
-/** Delay and utilisation count once they lasted for so many samples: one slow second is no overload. */
+/** Delay and utilization count only after this many samples in a row: one slow second is no overload. */
 const SAMPLES = 5
 
 export const schema = Type.Object({
@@ -35,7 +35,7 @@ export const schema = Type.Object({
 
 export type Bounds = { in_flight: number; delay_ms: number; utilisation: number; rss_share: number }
 
-/** The bounds of this process from the environment; an app may set its own above them. */
+/** Reads the bounds of this process from the environment; an app may override them. */
 export const loadBounds = (own: Partial<Bounds> = {}): Bounds => {
   const read = loadConfig(schema)
   return {
@@ -47,7 +47,7 @@ export const loadBounds = (own: Partial<Bounds> = {}): Bounds => {
   }
 }
 
-/** How hard this process works: what lasted over the last seconds, and the memory it takes now. */
+/** The load of this process: what persisted over the last seconds, and the memory it uses now. */
 export type Strain = { delay_ms: number; utilisation: number; rss_share: number }
 
 let sampling: (() => Strain) | undefined
@@ -85,8 +85,9 @@ const exceeds = (value: number, bound: number, twice = 2 * bound): 0 | 1 | 2 =>
 type Level = 0 | 1 | 2 | 3
 
 /**
- * How many classes are refused, from the bottom. 1: what is large, by a processor that is busy all the time, for seats
- * bound how much is in flight. 2: reading and writing too. 3: deciding and signing in too, at twice the bounds.
+ * Returns which classes are refused, from the bottom. 1: large requests, if the processor is busy all the time, because
+ * seats bound how many are in flight. 2: also reading and writing. 3: also deciding and signing in, at twice the
+ * bounds.
  */
 export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): Level => {
   const twice = Math.max(
@@ -98,7 +99,7 @@ export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): Leve
   return strain.utilisation > bounds.utilisation ? 1 : 0
 }
 
-/** The level from which on a class is refused. Stopping never is: one must be able to stop what overloads. */
+/** The level from which a class is refused. Stopping never is: people must be able to stop the cause of an overload. */
 const SHED_FROM: Record<Priority, number> = {
   exempt: Number.POSITIVE_INFINITY,
   stop: Number.POSITIVE_INFINITY,
@@ -117,12 +118,12 @@ export type Pressure = {
   sheds: (priority: Priority) => boolean
 }
 
-/** One per process of an app, also when it has two listeners. */
+/** One per process of an app, even if it has two listeners. */
 const pressures = new WeakMap<Telemetry, Pressure>()
 
 /**
- * Sheds load before bodies are read (platform.md 7.1), the lowest classes first: who decides goes before who reads, and
- * who signs in too, since one must sign in to stop. Counts requests in flight and refusals.
+ * Sheds load before bodies are read (platform.md 7.1), the lowest classes first. Deciding goes before reading, and so
+ * does signing in, because people must sign in to stop. Counts requests in flight and refusals.
  */
 export const createPressure = (
   telemetry: Telemetry,
@@ -152,7 +153,7 @@ export const createPressure = (
   return pressure
 }
 
-/** Refuses what may wait while this app has too much to do, before the body is read, by the kind that the route states. */
+/** Refuses deferrable requests while this app is overloaded, before the body is read, by the kind of the route. */
 export const shedLoad = (target: FastifyInstance, telemetry: Telemetry, codes: EdgeCodes) => {
   const pressure = createPressure(telemetry, loadBounds())
   target.addHook('onRequest', (req, reply, done) => {

@@ -6,31 +6,31 @@ import { isDatabaseAway, isOutage } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 import { otherMediaType } from './json-body.ts'
 
-/** Sends a refusal as problem+json; the one place where an error becomes an answer. */
+/** Sends a refusal as problem+json; the only place where an error becomes an answer. */
 export const sendProblem = (req: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply => {
   if (isFault(error)) req.log.error({ err: error, cause: error.cause, route: req.routeOptions?.url }, error.message)
   const body = problemOf(error, String(req.id), req.url.split('?')[0] ?? '/')
   if (error.options.retry_after_ms !== undefined)
     reply.header('retry-after', Math.ceil(error.options.retry_after_ms / 1000))
   reply.headers({ 'cache-control': 'no-store', ...error.options.headers })
-  // A string, so that no reply schema filters what the case carries.
+  // A string, so that no reply schema filters the members of the refusal.
   return reply.code(error.status).type('application/problem+json; charset=utf-8').serializer(JSON.stringify).send(body)
 }
 
-/** A path that the router itself cannot take apart. */
+/** The error for a path that the router itself cannot parse. */
 export const unreadablePath = (codes: EdgeCodes) =>
   new AppError('validation_error', codes.path, 'The path cannot be read: a part is too long or not valid UTF-8.', {
     status: 400,
     hint: 'Percent-encode each id as UTF-8; none is longer than 512 characters.',
   })
 
-/** Of the server: a statement or a transaction that took too long, a lost race. */
+/** Server-side causes: a statement or transaction that took too long, a lost race. */
 const TOO_BUSY = new Set(['57014', '25P03', '25P04', '40P01', '40001'])
 
-/** Maps whatever a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
+/** Maps anything that a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
 export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyRequest): AppError => {
   if (error instanceof AppError) return error
-  // The end of the request's time, as the connection that it cut says it.
+  // The end of the request's time, as reported by the connection that it cut.
   if ((error as Error).cause instanceof AppError) return (error as Error).cause as AppError
   const known = error as FastifyError & {
     cause?: { code?: string; message?: string }
@@ -55,7 +55,7 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       hint: 'Send the same request again.',
     })
   if (sql === '22021' || sql === '22P05')
-    return new AppError('validation_error', 'schema_violation', 'A text holds a character that cannot be stored.', {
+    return new AppError('validation_error', 'schema_violation', 'A string contains a character that cannot be stored.', {
       hint: 'Leave out the NUL character and halves of surrogate pairs.',
       cause: error,
     })
@@ -64,11 +64,11 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       'validation_error',
       'schema_violation',
       'A number is too large, or a value has the wrong form.',
-      { hint: 'Send numbers as this API gives them out, and ids unchanged.', cause: error },
+      { hint: 'Send numbers as this API returns them, and ids unchanged.', cause: error },
     )
   if (TOO_BUSY.has(sql ?? '')) return unavailable('The database was too busy.', error, codes.outage)
   if (isDatabaseAway(error)) return unavailable('The database does not answer.', error, codes.outage)
-  if (isOutage(error)) return unavailable('A part that this needs does not answer.', error, codes.outage)
+  if (isOutage(error)) return unavailable('A part that this request needs does not answer.', error, codes.outage)
   return new AppError('internal_error', 'unexpected', 'Something went wrong on our side.', {
     cause: error,
     retryable: false,
@@ -76,8 +76,8 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
 }
 
 /**
- * What is wrong with a value that may be one of several kinds, such as an object or a list: told of the kind that it is.
- * Where it is none of them, or the kinds are told apart by more than their type, all is told.
+ * Returns the faults of a value that may be one of several kinds, such as an object or a list, for the kind that it is.
+ * Returns all faults if it is none of them, or if more than the type distinguishes the kinds.
  */
 const ofItsKind = (errors: readonly ErrorObject[]): ErrorObject[] => {
   const dropped = new Set<ErrorObject>()
@@ -95,7 +95,7 @@ const ofItsKind = (errors: readonly ErrorObject[]): ErrorObject[] => {
   return errors.filter((error) => !dropped.has(error))
 }
 
-/** The refusal of a value that does not fit its schema, with a pointer to every violation. */
+/** Returns the refusal of a value that does not fit its schema, with a pointer to every violation. */
 export const invalid = (all: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
   const errors = ofItsKind(all)
   const violations = errors.map((error): Violation => {

@@ -2,7 +2,7 @@ import { CATEGORIES, describeCategory } from '../contracts/categories.ts'
 import { CODES, type Entry } from '../contracts/codes.ts'
 import { AppError, type Category, type Code, problemOf } from '../errors.ts'
 
-/** The refusals of the API by status: what the document calls each, and what it means. */
+/** The refusals of the API by status: the name in the document, and the meaning. */
 const NAMED: Record<number, readonly [name: string, description: string]> = {
   400: ['BadRequest', 'The request does not fit its description.'],
   401: ['Unauthorized', 'The token is missing, has expired or is refused.'],
@@ -17,17 +17,17 @@ const NAMED: Record<number, readonly [name: string, description: string]> = {
   416: ['RangeNotSatisfiable', 'The Range is outside the content.'],
   422: ['UnprocessableContent', 'The request is well-formed and cannot be carried out.'],
   428: ['PreconditionRequired', 'If-Match is missing.'],
-  429: ['TooManyRequests', 'A limit of the gateway is used up.'],
+  429: ['TooManyRequests', 'A limit of the gateway is exhausted.'],
   431: ['HeadersTooLarge', 'Request target and headers have more than 16,384 bytes together.'],
   500: ['InternalError', 'A fault of the service. Report the request id.'],
   502: ['BadGateway', 'A part of the service could not be reached.'],
-  503: ['Unavailable', 'A part of the service is away or overloaded. Repeat the same request later.'],
+  503: ['Unavailable', 'A part of the service is unavailable or overloaded. Repeat the same request later.'],
   504: [
     'GatewayTimeout',
     'A part of the service did not answer in time. It is unknown whether the request was carried out.',
   ],
 }
-/** One of each that was sent. */
+/** An example of each refusal. */
 const SENT: Record<number, readonly [category: Category, code: Code, detail: string]> = {
   400: ['validation_error', 'schema_violation', '/title must be string.'],
   401: ['invalid_token', 'invalid_token', 'The access token is not valid.'],
@@ -80,7 +80,7 @@ export const refusals = (): Record<string, object> =>
     }),
   )
 
-/** The problem of each named answer: with the categories that refuse with its status. */
+/** Returns the problem schema of each named answer, with the categories that refuse with its status. */
 export const problemSchemas = (): Record<string, object> =>
   Object.fromEntries(
     ALL.map(({ status, name, category }) => {
@@ -89,7 +89,7 @@ export const problemSchemas = (): Record<string, object> =>
     }),
   )
 
-/** The categories that refuse with a status: by their own, by that of a code, or as the example does. */
+/** Returns the categories that refuse with a status: by their own, by that of a code, or as in the example. */
 const categoriesOf = (status: number, example: Category): Category[] =>
   CATEGORIES.filter(
     (category) =>

@@ -8,7 +8,10 @@ export type AccessClaims = Common & {
   auth_time: number
   amr: string[]
   cm: 'json' | 'cookie' | 'machine'
-  /** Of a machine's token: the permissions of its credential, and where they hold. Of a person's: `enrolment` alone. */
+  /**
+   * For a machine's token: the permissions of its credential, and where they hold. For a person's token: only
+   * `enrolment`.
+   */
   scope?: string[]
   place?: Record<string, string>
 }
@@ -30,7 +33,7 @@ export type ClaimsOf = {
 }
 export type TokenType = keyof ClaimsOf
 
-/** What each kind looks like from outside. `lifetime_s` is exact, but for execution tokens, where it is the longest. */
+/** The header and lifetime of each kind. `lifetime_s` is exact; for execution tokens it is the maximum. */
 export const TOKEN_KINDS = {
   access: { alg: 'RS256', typ: 'at+jwt', lifetime_s: 900, exact: true },
   refresh: { alg: 'RS256', typ: 'rt+jwt', lifetime_s: 2_592_000, exact: true },

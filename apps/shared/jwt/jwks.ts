@@ -3,22 +3,22 @@ import type { Telemetry } from '../telemetry.ts'
 
 export type JwksOptions = {
   url: string
-  /** Seconds a set is fresh; it is fetched again in the background from 80 % of that on. */
+  /** Seconds for which a set is fresh; from 80 % of that on it is fetched again in the background. */
   cache_s: number
   /** Seconds between two fetches that unknown key ids may cause. */
   cooldown_s: number
-  /** Seconds after its last good fetch until a set is no longer believed. */
+  /** Seconds after its last successful fetch until a set is no longer trusted. */
   max_stale_s: number
   fetch?: typeof fetch
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   monotonic?: () => number
-  /** Where the age of the set is shown. */
+  /** Where the age of the set is reported. */
   telemetry?: Telemetry
-  /** Told of each failed fetch. */
+  /** Called for each failed fetch. */
   onError?: (error: unknown) => void
 }
 
-/** What is known of a key id: the key; `unknown` after a good look; `unavailable` when nobody could look. */
+/** The answer for a key id: the key; `unknown` after a successful look; `unavailable` if no look was possible. */
 export type KeyAnswer = KeyObject | 'unknown' | 'unavailable'
 
 type KeySet = { keys: ReadonlyMap<string, KeyObject>; etag: string | undefined }
@@ -31,7 +31,7 @@ const MAX_DROPPED = 100
 
 /**
  * The public keys of token, cached. At most one fetch is in flight, redirects are refused, and a bad set never replaces
- * a good one. Unknown key ids cause at most one fetch per cool-down, however many arrive.
+ * a good one. Unknown key ids cause at most one fetch per cooldown, however many arrive.
  */
 export const createJwksClient = (options: JwksOptions) => {
   const { cache_s, cooldown_s, max_stale_s, monotonic = () => performance.now() } = options
@@ -78,15 +78,15 @@ export const createJwksClient = (options: JwksOptions) => {
   const known = (kid: string) => (usable() && !dropped.has(kid) ? set.keys.get(kid) : undefined)
 
   return {
-    /** Fetches the first set; resolves also when that fails (the background goes on trying). */
+    /** Fetches the first set; resolves even if that fails (the background keeps trying). */
     start: load,
     close: () => {
       closed = true
       clearTimeout(timer)
     },
-    /** The cached key of that id. */
+    /** The cached key with that id. */
     get: known,
-    /** Looks again for a key id that the cache does not have, within the bounds above. */
+    /** Looks again for a key id that the cache lacks, within the bounds above. */
     find: async (kid: string): Promise<KeyAnswer> => {
       const cached = known(kid)
       if (cached) return cached
@@ -98,18 +98,18 @@ export const createJwksClient = (options: JwksOptions) => {
       }
       return known(kid) ?? (usable() && failures === 0 ? 'unknown' : 'unavailable')
     },
-    /** Reads the set again now, unless the last attempts failed a moment ago. */
+    /** Reads the set again now, unless recent attempts failed. */
     reload: async (): Promise<void> => {
       if (!closed && (failures === 0 || monotonic() >= retry_at)) await load()
     },
-    /** Forgets a killed key at once and for good. */
+    /** Drops a killed key at once and permanently. */
     drop: (kid: string) => {
       if (dropped.size >= MAX_DROPPED) dropped.delete(dropped.values().next().value as string)
       dropped.add(kid)
     },
-    /** Whether there is a set that may be believed. */
+    /** Whether there is a trusted set. */
     isReady: usable,
-    /** Seconds since the last good fetch; infinite before the first. */
+    /** Seconds since the last successful fetch; infinite before the first. */
     age_s,
   }
 }
@@ -117,11 +117,11 @@ export type JwksClient = ReturnType<typeof createJwksClient>
 
 const showAge = (telemetry: Telemetry | undefined, age_s: () => number): void => {
   const gauge = telemetry?.gauge('signalbox_jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
-  // Read when the metrics are.
+  // Read when the metrics are scraped.
   if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
 }
 
-/** The set, or undefined if it has not changed. */
+/** Fetches the set; `undefined` if it has not changed. */
 const fetchSet = async (options: JwksOptions, etag: string | undefined): Promise<KeySet | undefined> => {
   const { url, fetch: fetchFn = fetch } = options
   const response = await fetchFn(url, {
@@ -140,7 +140,7 @@ const fetchSet = async (options: JwksOptions, etag: string | undefined): Promise
   return { keys: parseKeySet(JSON.parse(await readText(response))), etag: response.headers.get('etag') ?? undefined }
 }
 
-/** The body as text, given up as soon as it is longer than 64 KiB. */
+/** Reads the body as text; gives up as soon as it exceeds 64 KiB. */
 const readText = async (response: Response): Promise<string> => {
   const chunks: Uint8Array[] = []
   let size = 0

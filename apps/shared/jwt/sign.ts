@@ -2,12 +2,15 @@ import { type KeyObject, sign } from 'node:crypto'
 import { random128 } from '../ids.ts'
 import { type ClaimsOf, TOKEN_KINDS, type TokenType } from './claims.ts'
 
-/** A fresh token id: 128 random bits, 22 characters. Without it two tokens of one second would be the same bytes. */
+/**
+ * Returns a new token id: 128 random bits, 22 characters. Without it two tokens of the same second would be identical
+ * bytes.
+ */
 export const newJti = (): string => Buffer.from(random128()).toString('base64url')
 
 /**
  * Signs claims as a compact JWT. Both parts are written in the member order of the argument, and both algorithms are
- * deterministic. So the same claims under the same key are the same bytes.
+ * deterministic, so the same claims under the same key give the same bytes.
  */
 export const signToken = <T extends TokenType>(
   type: T,

@@ -2,7 +2,7 @@ import { type KeyObject, verify } from 'node:crypto'
 import { isUuid } from '../ids.ts'
 import { type ClaimsOf, TOKEN_KINDS, type TokenType } from './claims.ts'
 
-/** Why a token was refused: a label for metrics and logs, never told to the caller. */
+/** Why a token was refused: a label for metrics and logs, never shown to the caller. */
 export type RejectCause =
   | 'malformed'
   | 'header'
@@ -20,7 +20,7 @@ export type RejectCause =
 
 export class TokenRejected extends Error {
   readonly reason: RejectCause
-  /** The key id that is not known, when that is the reason and the token is well formed up to there. */
+  /** The unknown key id, if that is the reason and the token is well formed up to there. */
   readonly kid: string | undefined
 
   constructor(reason: RejectCause, kid?: string) {
@@ -36,13 +36,16 @@ export type VerificationKey = { key: KeyObject; issuer?: string }
 
 export type VerifyOptions<T extends TokenType> = {
   type: T
-  /** The key of that id; undefined if it is unknown or killed. */
+  /** The key with that id; undefined if it is unknown or killed. */
   keys: (kid: string) => VerificationKey | undefined
   /** The expected `iss`; for service tokens the key decides. */
   issuer?: string
   audience: string
   now: Date
-  /** Seconds that `iat` and `nbf` may lie in the future, because clocks of two hosts differ. `exp` has no leeway. */
+  /**
+   * How many seconds `iat` and `nbf` may lie in the future, because the clocks of two hosts differ. `exp` has no
+   * leeway.
+   */
   skew_s?: number
 }
 
@@ -54,8 +57,9 @@ const JTI = /^[A-Za-z0-9_-]{22}$/
 const SERVICE_SUBJECT = /^svc:[a-z][a-z0-9-]{0,62}$/
 
 /**
- * The one verifier of every app: strict, synchronous, without side effects. Returns the claims or throws TokenRejected.
- * The order is that of auth.md 5: no part of a token is believed, hashed or looked up before its only spelling is sure.
+ * The single verifier of every app: strict, synchronous, without side effects. Returns the claims or throws
+ * TokenRejected. The order is that of auth.md 5: no part of a token is trusted, hashed or looked up before its
+ * canonical spelling is certain.
  */
 export const verifyToken = <T extends TokenType>(token: string, options: VerifyOptions<T>): ClaimsOf[T] => {
   const [header64, payload64, signature64] = splitToken(token)
@@ -75,7 +79,7 @@ export const verifyToken = <T extends TokenType>(token: string, options: VerifyO
   return claims as ClaimsOf[T]
 }
 
-/** The key id of a token that verified. */
+/** Returns the key id of a verified token. */
 export const kidOf = (token: string): string => {
   const [header = ''] = token.split('.', 1)
   return (JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid: string }).kid
@@ -84,10 +88,9 @@ export const kidOf = (token: string): string => {
 type Verified<T extends TokenType> = { claims: ClaimsOf[T]; kid: string; key: KeyObject }
 
 /**
- * `verifyToken` with a memory, for tokens that arrive many times in their life: the signature of one that verified is
- * not computed again. The very same text under the very same key, still known, has the very same claims; what the
- * options and time decide (issuer, audience, `exp`, a clock that was set back) is looked at with every use. Holds
- * `most` tokens, the oldest goes first.
+ * `verifyToken` with a cache, for tokens that arrive many times: a verified signature is not computed again. The same
+ * text under the same key, if still known, has the same claims. Whatever the options and time decide (issuer, audience,
+ * `exp`, a clock that was set back) is checked on every use. Holds `most` tokens; the oldest is dropped first.
  */
 export const rememberVerified = <T extends TokenType>(most: number) => {
   const verified = new Map<string, Verified<T>>()
@@ -103,14 +106,14 @@ export const rememberVerified = <T extends TokenType>(most: number) => {
     }
     const claims = verifyToken(token, { ...options, keys })
     Object.freeze(claims)
-    // A token with `nbf` says more about time than `stillHolds` looks at.
+    // A token with `nbf` limits time in a way that `stillHolds` does not check.
     if (used && !('nbf' in claims)) {
       if (verified.size >= most) verified.delete(verified.keys().next().value as string)
       verified.set(token, { claims, ...used })
     }
     return claims
   }
-  /** Whether this token verified before: to look at it again is almost free. */
+  /** Whether this token was verified before: checking it again is almost free. */
   return Object.assign(check, { remembers: (token: string): boolean => verified.has(token) })
 }
 
@@ -138,7 +141,8 @@ const splitToken = (token: string): [string, string, string] => {
     throw new TokenRejected('malformed')
   }
   for (const part of [header, payload, signature]) {
-    // The last character of a base64url text has spare bits: several texts decode to the same bytes, one re-encodes to itself.
+    // The last character of a base64url text has spare bits: several texts decode to the same bytes, but only one
+    // re-encodes to itself.
     if (!PART.test(part) || Buffer.from(part, 'base64url').toString('base64url') !== part) {
       throw new TokenRejected('malformed')
     }
@@ -146,7 +150,9 @@ const splitToken = (token: string): [string, string, string] => {
   return [header, payload, signature]
 }
 
-/** Reads a part as a JSON object whose bytes are what JSON.stringify makes of it: no doubled members, no other spelling. */
+/**
+ * Reads a part as a JSON object whose bytes JSON.stringify reproduces exactly: no repeated members or other spelling.
+ */
 const decodePart = (part: string, reason: 'header' | 'payload'): Json => {
   const bytes = Buffer.from(part, 'base64url')
   try {
@@ -160,7 +166,7 @@ const decodePart = (part: string, reason: 'header' | 'payload'): Json => {
       return value as Json
     }
   } catch {
-    // Falls through: what does not parse is refused like what does not round-trip.
+    // Falls through: a part that does not parse is refused like one that does not round-trip.
   }
   throw new TokenRejected(reason)
 }
@@ -203,7 +209,7 @@ const checkTimes = (claims: Json, { type, now, skew_s = SKEW_S }: VerifyOptions<
   const { lifetime_s, exact } = TOKEN_KINDS[type]
   if (!isTime(iat) || !isTime(exp)) throw new TokenRejected('lifetime')
   const lifetime = exp - iat
-  // A machine's token ends with its credential.
+  // A machine's token must not outlive its credential.
   const fixed = exact && claims.cm !== 'machine'
   if (fixed ? lifetime !== lifetime_s : lifetime <= 0 || lifetime > lifetime_s) throw new TokenRejected('lifetime')
   const seconds = now.getTime() / 1000
@@ -220,7 +226,7 @@ const isTexts = (value: unknown): value is string[] =>
 const isMachine = ({ cm, scope, place }: Json): boolean =>
   cm === 'machine' && isTexts(scope) && (place === undefined || (typeof place === 'object' && place !== null))
 
-/** A person's token has all rights of the account, or one: to set up a second factor. */
+/** A person's token has all rights of the account, or only one: to set up a second factor. */
 const isPerson = ({ cm, scope }: Json): boolean =>
   (cm === 'json' || cm === 'cookie') &&
   (scope === undefined || (isTexts(scope) && scope.length === 1 && scope[0] === 'enrolment'))

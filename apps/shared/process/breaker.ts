@@ -1,21 +1,21 @@
 export type BreakerSettings = {
-  /** Opens when at least this share of at least `calls` calls in `window_ms` failed. */
+  /** Opens if at least this share of at least `calls` calls in `window_ms` failed. */
   share?: number
   calls?: number
   window_ms?: number
-  /** While open, one call in so many milliseconds is let through to see whether the other side is back. */
+  /** While open, one call per this many milliseconds is let through to see whether the other side is back. */
   probe_ms?: number
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   monotonic?: () => number
-  /** Told when it opens and closes. */
+  /** Called when it opens and closes. */
   onChange?: (open: boolean) => void
 }
 
 const BUCKETS = 10
 
 /**
- * The circuit breaker of one dependency in one process (reliability.md 2.4). A dependency that fails is not asked again
- * by every caller: they are answered at once, and one probe at a time finds out when it is back.
+ * The circuit breaker of one dependency in one process (reliability.md 2.4). Once a dependency fails, callers no longer
+ * wait for it: they are answered at once, and one probe at a time finds out when it is back.
  */
 export const createBreaker = (settings: BreakerSettings = {}) => {
   const { share = 0.5, calls = 20, window_ms = 10_000, probe_ms = 5000, monotonic = () => performance.now() } = settings
@@ -46,14 +46,14 @@ export const createBreaker = (settings: BreakerSettings = {}) => {
   }
 
   return {
-    /** Whether a call may be made now. Who insists, a stopping act, always may. */
+    /** Whether a call may be made now. With `insist`, for a stopping act, it always may. */
     allows: (insist = false): boolean => {
       if (!open || insist) return true
       if (monotonic() < probe_at) return false
       probe_at = monotonic() + probe_ms
       return true
     },
-    /** How a call ended; a call that the caller gave up is not reported. */
+    /** Reports the result of a call; a call that the caller gave up is not reported. */
     report: (ok: boolean): void => {
       if (open) {
         if (!ok) return

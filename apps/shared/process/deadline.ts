@@ -2,21 +2,21 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Priority } from './priority.ts'
 
-/** A commit that was sent before the deadline gets this long to say what became of it. */
+/** How long a commit that was sent before the deadline may take to report its result. */
 const SETTLE_MS = 1000
 
-/** Lets go of a database connection in the middle of its work. */
+/** Releases a database connection in the middle of its work. */
 type LetGo = () => void
 
 /**
- * The time of one request, shared by all that works on it. When it is over, every transaction and statement of the
- * request ends, so that it cannot commit after its caller was told 503.
+ * The time of one request, shared by all its work. When it is over, every transaction and statement of the request
+ * ends, so that it cannot commit after its caller was told 503.
  */
 export class Deadline {
   readonly ends_at: number
-  /** What the caller is told. */
+  /** The refusal that the caller gets. */
   readonly refusal: () => Error
-  /** Who goes first: its share of the connections to the database (shares.ts). */
+  /** Its priority: decides its share of the connections to the database (shares.ts). */
   readonly priority: Priority
   /** Connections of its share that it holds for transactions. */
   transactions = 0
@@ -30,7 +30,7 @@ export class Deadline {
     this.priority = priority
   }
 
-  /** Whether no further statement may be sent. The clock counts, too: a timer may be late on a busy process. */
+  /** Whether no further statement may be sent. The clock counts too, because a timer may be late in a busy process. */
   get over(): boolean {
     return this.state === 'over' || (this.state === 'running' && performance.now() >= this.ends_at)
   }
@@ -40,7 +40,7 @@ export class Deadline {
     return this.state === 'answered' ? Number.POSITIVE_INFINITY : Math.max(0, this.ends_at - performance.now())
   }
 
-  /** Work that holds a connection. `release` it at its end. */
+  /** Registers work that holds a connection. Call `release` at its end. */
   hold(letGo: LetGo): void {
     this.held.add(letGo)
   }
@@ -50,12 +50,12 @@ export class Deadline {
     if (this.held.size === 0) this.settled?.()
   }
 
-  /** The request was answered: what it still does for itself, such as an audit row, is not bounded by it any more. */
+  /** The request was answered: it no longer bounds its remaining own work, such as an audit row. */
   answered(): void {
     if (this.state === 'running') this.state = 'answered'
   }
 
-  /** Ends all work; returns when it has ended, or after a second. */
+  /** Ends all work; resolves when it has ended, or after a second. */
   async end(): Promise<void> {
     if (this.state !== 'running') return
     this.state = 'over'
@@ -65,7 +65,7 @@ export class Deadline {
       this.settled = resolve
     })
     await Promise.race([settled, delay(SETTLE_MS, undefined, { ref: false })])
-    // The handler learns of it first: it may answer by itself.
+    // The handler learns of it first, and may answer itself.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
@@ -76,8 +76,8 @@ const current = new AsyncLocalStorage<Deadline | undefined>()
 export const withinDeadline = <T>(deadline: Deadline | undefined, run: () => T): T =>
   deadline === undefined ? run() : current.run(deadline, run)
 
-/** The deadline of the request that is being worked on; undefined in the background. */
+/** Returns the deadline of the current request; `undefined` in the background. */
 export const deadlineNow = (): Deadline | undefined => current.getStore()
 
-/** Runs work that a request begins but that others wait for too: it does not end with that request. */
+/** Runs work that a request begins but others also wait for: it does not end with that request. */
 export const apart = <T>(run: () => T): T => current.run(undefined, run)

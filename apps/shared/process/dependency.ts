@@ -1,12 +1,12 @@
 import type { Telemetry } from '../telemetry.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 
-/** How a call ended: `failed` the dependency was away, `refused` it said no, `gone` the caller gave up. */
+/** The result of a call: `failed` the dependency was away, `refused` it said no, `gone` the caller gave up. */
 export type CallResult = 'ok' | 'refused' | 'failed' | 'gone'
 
 export type WatchedDependency = {
   breaker: Breaker
-  /** Counts a call that ended and tells the breaker. `started` is of `performance.now()`. */
+  /** Counts a finished call and reports it to the breaker. `started` is from `performance.now()`. */
   called: (op: string, result: CallResult, started: number) => void
 }
 

@@ -4,22 +4,22 @@ import type { Telemetry } from '../telemetry.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 
-/** The id of a request: the caller's if it is one, else a new one. */
+/** Returns the id of a request: the caller's if it is valid, else a new one. */
 export const requestIdOf = ({ 'x-request-id': given }: IncomingHttpHeaders): string =>
   typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7()
 
-/** A request that was answered: `endpoint` is the template of its route, `ms` the time it took. */
+/** An answered request: `endpoint` is the template of its route, `ms` the time it took. */
 export type Answered = { endpoint: string; method: string; status: number; request_id: string; ms: number }
 
-/** What a listener does with every request, for those that are answered without the framework. */
+/** The work of a listener on every request, for requests that are answered without the framework. */
 export type Edge = {
   /** Whether the other side of the connection may call here. */
   admits: (req: IncomingMessage) => boolean
-  /** Counts the request and writes its line. */
+  /** Counts the request and writes its log line. */
   answered: (request: Answered) => void
 }
 
-/** The metrics and the line of each answered request; probes and metrics themselves are not counted. */
+/** Records metrics and the log line of each answered request; probes and /metrics itself are not counted. */
 export const createAnswered = (telemetry: Telemetry): Edge['answered'] => {
   const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
   const seconds = telemetry.histogram(

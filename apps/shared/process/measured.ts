@@ -3,14 +3,14 @@ import type { MetricName, Telemetry } from '../telemetry.ts'
 /** One value of a gauge: the values of its labels in order, then its number. */
 export type Measured = { name: string; labels: string[]; value: number }
 
-/** What a gauge is called, what it says, and its labels. */
+/** The name of a gauge, its help text, and its labels. */
 export type MeasuredGauge = readonly [name: MetricName, help: string, ...labels: string[]]
 
 const FRESH_MS = 1000
 
 /**
- * Gauges that are read from rows on demand: one read for all of them, at most one a second. What is not read
- * is 0 where the gauge has no label; if the reading fails they are absent, which is no 0.
+ * Gauges that are read from rows on demand: one read for all of them, at most one per second. A value that is not read
+ * is 0 if the gauge has no label. If the read fails all are absent, which differs from 0.
  */
 export const measure = (telemetry: Telemetry, gauges: readonly MeasuredGauge[], read: () => Promise<Measured[]>) => {
   let at = Number.NEGATIVE_INFINITY
@@ -19,7 +19,7 @@ export const measure = (telemetry: Telemetry, gauges: readonly MeasuredGauge[], 
     if (performance.now() - at < FRESH_MS) return last
     at = performance.now()
     last = read().catch((err: unknown) => {
-      telemetry.log.debug({ err }, 'what is measured could not be read')
+      telemetry.log.debug({ err }, 'the metrics could not be read')
       return undefined
     })
     return last

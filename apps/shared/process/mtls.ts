@@ -18,11 +18,11 @@ export const schema = Type.Object({
   }),
   AUTH__TLS__PUBLIC_SANS: Type.Array(NAME, {
     default: ['DNS:gateway'],
-    description: 'A JSON array of names that may call what the gateway serves to the public: no one goes round it.',
+    description: 'A JSON array of names that may call the public API behind the gateway, so that no one can bypass the gateway.',
   }),
 })
 
-/** Who this app is to the others, and whom it believes. Texts are PEM. */
+/** This app's identity, and the authority and names that it trusts. Texts are PEM. */
 export type Mtls = {
   cert: string
   key: string
@@ -32,8 +32,9 @@ export type Mtls = {
 }
 
 /**
- * Mutual TLS of every listener but the gateway's own, and of their callers (auth.md 1): off unless set, which production
- * refuses; a part of it is a mistake. The files are read at the start: a new certificate needs a restart.
+ * Mutual TLS of every listener but the gateway's public one, and of their callers (auth.md 1). Off unless configured,
+ * which production refuses; partial settings are an error. The files are read at the start: a new certificate needs a
+ * restart.
  */
 export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined => {
   const config = loadConfig(schema, env)
@@ -47,7 +48,10 @@ export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined
 }
 
 let of_process: { mtls: Mtls | undefined } | undefined
-/** That of this process, read once; from then on every `fetch` of the process shows its certificate too. */
+/**
+ * Returns the mutual TLS of this process, read once; from then on every `fetch` of the process also shows its
+ * certificate.
+ */
 export const mtlsOfProcess = (): Mtls | undefined => {
   if (!of_process) {
     of_process = { mtls: loadMtls() }
@@ -56,7 +60,7 @@ export const mtlsOfProcess = (): Mtls | undefined => {
   return of_process.mtls
 }
 
-/** Tells how long the certificates that this process holds are still valid; absent without mutual TLS. */
+/** Reports how long the certificates of this process are still valid; absent without mutual TLS. */
 export const measureCertificates = (telemetry: Telemetry, mtls: Mtls | undefined = mtlsOfProcess()): void => {
   const gauge = telemetry.gauge('signalbox_certificate_expiry_seconds', 'Until a certificate ends.', ['name'])
   if (!mtls) return
@@ -70,13 +74,13 @@ export const measureCertificates = (telemetry: Telemetry, mtls: Mtls | undefined
   })
 }
 
-/** What a listener with mutual TLS is opened with. Who shows no certificate gets as far as `isAdmitted`. */
+/** The options of a listener with mutual TLS. A caller without a certificate gets as far as `isAdmitted`. */
 export const serverTls = ({ cert, key, ca }: Mtls) =>
   ({ cert, key, ca, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3' }) as const
 
 const shown = new WeakMap<TLSSocket, readonly string[]>()
 
-/** The names in the certificate that the other side of a connection showed; none where it is not of our authority. */
+/** Returns the names in the certificate of the other side; none if it is not from our authority. */
 const namesOf = (socket: TLSSocket): readonly string[] => {
   const before = shown.get(socket)
   if (before) return before
@@ -86,11 +90,11 @@ const namesOf = (socket: TLSSocket): readonly string[] => {
   return names
 }
 
-/** Whether the other side of a connection showed a certificate of our authority with one of these names; none: with any. */
+/** Whether the other side showed a certificate of our authority with one of these names; an empty set admits any. */
 export const isAdmitted = (socket: TLSSocket, admitted: ReadonlySet<string>): boolean =>
   socket.authorized && (admitted.size === 0 || namesOf(socket).some((name) => admitted.has(name)))
 
-/** How a caller connects: it shows its certificate, and believes a server of our authority that has the name of the URL. */
+/** How a caller connects: it shows its certificate, and trusts a server of our authority whose name matches the URL. */
 export const clientTls = (mtls: Mtls | undefined, url: string) => {
   if (!mtls) return {}
   if (!url.startsWith('https:'))
@@ -98,7 +102,7 @@ export const clientTls = (mtls: Mtls | undefined, url: string) => {
   return { cert: mtls.cert, key: mtls.key, ca: mtls.ca, minVersion: 'TLSv1.3' as const }
 }
 
-/** Lets every `fetch` of this process show its certificate where a server asks for one; public authorities stay believed. */
+/** Lets every `fetch` of this process show its certificate if a server asks; public authorities stay trusted. */
 export const fetchWithMtls = (mtls: Mtls): Agent => {
   const agent = new Agent({ connect: { cert: mtls.cert, key: mtls.key, ca: [...rootCertificates, mtls.ca] } })
   setGlobalDispatcher(agent)

@@ -1,7 +1,10 @@
-/** Another part did not answer, or cannot now: the question is still open, and may be asked again. */
+/** Another service did not answer, or cannot now: the question is still open, and may be asked again. */
 export class Away extends Error {}
 
-/** The refusal of a part that was asked, as an error: of its own state where the status says so, else of the question. */
+/**
+ * Returns the refusal of another service as an error: an outage if the status says so, otherwise a fault of the
+ * request.
+ */
 export const refusalOf = (who: string, status: number, what: string): Error => {
   const words = `${who} answered ${status} for ${what}`
   return status >= 500 || OF_ITS_STATE.has(status) ? new Away(words) : new Error(words)
@@ -13,12 +16,12 @@ const NETWORK = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EN
 const LOST = /timeout exceeded when trying to connect|Connection terminated|is not queryable|Query read timeout/
 
 /**
- * Connection, resources, an operator's hand, a lost race, a lock, the server's disk, a transaction that a busy process left
- * idle for too long: of the server and the moment, not of the statement.
+ * Connection, resources, operator intervention, a lost race, a lock, the server's disk, or a transaction that a busy
+ * process left idle for too long: the cause is the server or the moment, not the statement.
  */
 const SQL_STATE = /^((08|40|53|55|57|58)[0-9A-Z]{3}|25P0[34])$/
 
-/** Whether the database could not be reached, or went away in the middle: the same may be tried again. */
+/** Whether the database could not be reached, or went away in the middle: the same statement may be retried. */
 export const isDatabaseAway = (error: unknown): boolean => {
   const { message, code, cause } = error as {
     message?: string
@@ -29,12 +32,12 @@ export const isDatabaseAway = (error: unknown): boolean => {
   return NETWORK.has(known) || SQL_STATE.test(known) || LOST.test(`${message} ${cause?.message ?? ''}`)
 }
 
-/** Of the system and of the HTTP client; not of a file that is not there, nor of a wrong call (`ERR_…`). */
+/** Codes of the system and of the HTTP client; not those of a missing file or of a wrong call (`ERR_…`). */
 const SYSTEM = /^(E(?!RR_|NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|INVAL)[A-Z_]+|UND_ERR_[A-Z_]+)$/
 const TIMEOUTS = new Set(['TimeoutError', 'AbortError'])
 const DEPTH = 5
 
-/** Whether trying again later can help: the owner, the network or the database was away, or too slow. */
+/** Whether a later retry can help: the owner, the network or the database was away, or too slow. */
 export const isOutage = (error: unknown): boolean => {
   let at = error
   for (let depth = 0; at instanceof Error && depth < DEPTH; depth++) {

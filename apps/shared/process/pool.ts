@@ -1,10 +1,12 @@
 import type pg from 'pg'
 import type { Telemetry } from '../telemetry.ts'
 
-/** Seconds; a wait of half a second is a pool that is too small. */
+/** Seconds; a wait of half a second means that the pool is too small. */
 const WAITS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2]
 
-/** The connections of an app's pool, and how long a statement or a transaction waits for one (reliability.md 7). */
+/**
+ * Reports the connections of an app's pool, and how long a statement or transaction waits for one (reliability.md 7).
+ */
 export const measurePool = (telemetry: Telemetry, pool: pg.Pool): void => {
   const connections = telemetry.gauge('signalbox_pg_pool_connections', 'Connections to Postgres.', ['state'])
   const collect = () => {
@@ -16,7 +18,7 @@ export const measurePool = (telemetry: Telemetry, pool: pg.Pool): void => {
   const waited = telemetry.histogram('signalbox_pg_pool_wait_seconds', 'Time until a connection was free.', [], WAITS)
   const connect = pool.connect.bind(pool)
   type Done = Parameters<Parameters<pg.Pool['connect']>[0]>
-  // Everything takes its connection here: `query` of the pool by a callback, transactions by a promise.
+  // All connections are taken here: by the pool's `query` with a callback, by transactions with a promise.
   const measured = (then?: (...done: Done) => void): unknown => {
     const started = performance.now()
     const observe = () => waited.observe((performance.now() - started) / 1000)

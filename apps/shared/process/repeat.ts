@@ -5,8 +5,8 @@ const FIRST_MS = 500
 const LONGEST_MS = 10_000
 
 /**
- * Does an act again and again until it succeeds or the signal ends it, with pauses that grow to 10 s: what one slow
- * answer at start must not cost for the life of the process. Never fails.
+ * Repeats an act until it succeeds or the signal ends it, with pauses that grow to 10 s, so that one slow answer at
+ * start has no lasting effect on the process. Never rejects.
  */
 export const repeatUntilDone = async (
   act: () => Promise<void>,
@@ -25,7 +25,7 @@ export const repeatUntilDone = async (
 }
 export type Loop = { stop: () => Promise<void> }
 
-/** Does an act now, and again so long after it ended, until it is stopped; an act that is running then ends first. */
+/** Runs an act now, and again this long after it ended, until stopped; a running act then finishes first. */
 export const startLoop = (
   name: string,
   act: () => Promise<unknown>,

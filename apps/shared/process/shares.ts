@@ -3,11 +3,11 @@ import type pg from 'pg'
 import { type Deadline, deadlineNow } from './deadline.ts'
 import { PATIENT, type Priority } from './priority.ts'
 
-/** Of 20 connections, those that each class keeps for itself and the classes above it, highest first. */
+/** Of 20 connections, those that each class reserves for itself and the classes above it, highest first. */
 const SHARES = { stop: 4, enter: 2, decide: 4, write: 4, read: 4, batch: 2 } satisfies Partial<Record<Priority, number>>
 const CLASSES = Object.keys(SHARES) as (keyof typeof SHARES)[]
 const ROWS = Object.values(SHARES)
-/** As long as the pool itself lets someone wait. */
+/** As long as the pool itself allows a wait. */
 const PATIENCE_MS = 2000
 const patienceOf = ({ priority, left_ms }: Deadline): number =>
   PATIENT.has(priority) && Number.isFinite(left_ms) ? Math.max(left_ms, PATIENCE_MS) : PATIENCE_MS
@@ -21,10 +21,11 @@ const sumFrom = (counts: readonly number[], place: number): number =>
   counts.slice(place).reduce((sum, count) => sum + count, 0)
 
 /**
- * Gives each class of requests its share of a pool (platform.md 7.1). A class takes connections of its own and of those
- * below, never of one above: no flood of reads holds the connections that stopping and deciding need. The highest class that
- * waits goes first. Work in the background is no request, and a request within a transaction never waits
- * for another connection here: it would wait for itself. A waiter resumes in its own request, not in the one that made room.
+ * Gives each class of requests its share of a pool (platform.md 7.1). A class takes its own connections and those of
+ * lower classes, never those of higher ones: no flood of reads holds the connections that stopping and deciding need.
+ * The highest waiting class goes first. Background work is no request and is not bounded. A request within a
+ * transaction never waits for another connection here, because it would wait for itself. A waiter resumes in its own
+ * request's context, not in that of the request that made room.
  */
 export const shareConnections = (pool: pg.Pool, max: number): void => {
   const most = ROWS.map((_, place) => Math.ceil((max * sumFrom(ROWS, place)) / sumFrom(ROWS, 0)))
@@ -81,7 +82,7 @@ export const shareConnections = (pool: pg.Pool, max: number): void => {
     if (!deadline || place < 0 || deadline.transactions > 0) connect(done)
     else take({ place, deadline, whole }, done)
   }
-  // A statement of the pool comes with a callback, a transaction with a promise.
+  // A statement of the pool passes a callback, a transaction expects a promise.
   const shared = (then?: (...done: Done) => void): unknown =>
     then
       ? connectFor(false, then)

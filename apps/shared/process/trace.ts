@@ -7,13 +7,13 @@ export const isTrace = (header: unknown): header is string => typeof header === 
 
 const current = new AsyncLocalStorage<string>()
 
-/** Runs the rest of a request within its trace. The calls made in it pass it on. */
+/** Runs the rest of a request within its trace. Calls made in it pass the trace on. */
 export const withinTrace = <T>(header: unknown, run: () => T): T => (isTrace(header) ? current.run(header, run) : run())
 
-/** The trace that runs now, for the calls that are made in it. */
+/** Returns the current trace, for calls made within it. */
 export const traceNow = (): string | undefined => current.getStore()
 
-/** The header of a call that is made in a trace; none outside of one. */
+/** Returns the header for a call made within a trace; none outside of one. */
 export const traceHeaders = (): { traceparent?: string } => {
   const traceparent = traceNow()
   return traceparent === undefined ? {} : { traceparent }

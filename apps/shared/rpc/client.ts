@@ -34,18 +34,18 @@ export type RpcClientOptions = {
   signer: ServiceSigner
   /** `<target app>-internal`. */
   audience: string
-  /** 2000 for ordinary calls, 5000 where a password is hashed. */
+  /** 2000 for ordinary calls, 5000 if a password is hashed. */
   timeout_ms?: number
   /** Where the calls and the breaker are counted. */
   telemetry?: Telemetry
-  /** That of the process unless said. */
+  /** The process's own by default. */
   mtls?: Mtls | undefined
 }
 
 /**
- * A client of one RPC service (Connect over HTTP/1.1) that signs its calls. Calls named Get or List are sent once more
- * when the server was away for a moment; a server that stays away is asked by a probe alone (`unavailable` at once).
- * Pass the request id on: `client.getUser({...}, withRequestId(id))`.
+ * Creates a client of one RPC service (Connect over HTTP/1.1) that signs its calls. Calls named Get or List are retried
+ * once if the server was away briefly. A server that stays away is asked only by a probe; all other calls get
+ * `unavailable` at once. Pass the request id on: `client.getUser({...}, withRequestId(id))`.
  */
 export const createRpcClient = <S extends DescService>(service: S, options: RpcClientOptions): Client<S> => {
   const { url, signer, audience, timeout_ms = 2000, telemetry } = options
@@ -64,7 +64,7 @@ export const createRpcClient = <S extends DescService>(service: S, options: RpcC
 
 const kInsist = createContextKey(false)
 
-/** The options of a call that an open breaker does not keep back: for stopping acts. */
+/** The options of a call that an open breaker does not hold back: for stopping acts. */
 export const insisting = (): { contextValues: ContextValues } => ({
   contextValues: createContextValues().set(kInsist, true),
 })
@@ -77,8 +77,8 @@ const RETRY_JITTER_MS = 50
 const isRead = (name: string) => /^(Get|List)/.test(name)
 
 /**
- * A call behind its breaker; a read that found nobody, a refused connection or one that was cut under it, is tried once
- * more, within 10 % of all calls (reliability.md 2.4).
+ * Makes a call behind its breaker. A read whose connection was refused or cut is retried once, within 10 % of all calls
+ * (reliability.md 2.4).
  */
 const patiently = ({ breaker, called }: WatchedDependency): Around => {
   let budget = 1
@@ -113,8 +113,8 @@ export const withRequestId = (request_id: string): { headers: { 'x-request-id': 
 })
 
 /**
- * What a failed call means for our own caller: an outage of `name` is 503 `dependency_down`, a full hash queue is 503
- * `login_busy`; anything else is a defect of ours and stays as it is.
+ * Translates a failed call for our own caller: an outage of `name` is 503 `dependency_down`, a full hash queue is 503
+ * `login_busy`; anything else is our own defect and stays unchanged.
  */
 export const fromRpc = (
   name: string,
@@ -128,7 +128,7 @@ export const fromRpc = (
   return away.includes(code) ? unavailable(`The ${name} service does not answer.`, error, outage) : error
 }
 
-/** How long a refused caller should wait, as `toConnectError` sent it. */
+/** Returns how long a refused caller should wait, as `toConnectError` sent it. */
 const waitOf = (error: unknown): number | undefined => {
   const [detail] = ConnectError.from(error).findDetails(DurationSchema)
   return detail && durationMs(detail)
@@ -154,7 +154,7 @@ export const rpcService = <S extends DescService>(
 
 const kCaller = createContextKey<RpcContext | undefined>(undefined)
 
-/** Who calls, and the id of the request it is for. */
+/** Returns the caller, and the id of the request that the call is for. */
 export const rpcContext = ({ values }: HandlerContext): RpcContext => {
   const context = values.get(kCaller)
   if (!context) throw new Error('the call did not pass registerRpc')

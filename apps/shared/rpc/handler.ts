@@ -20,21 +20,21 @@ const MAX_TIMEOUT_MS = 8000
 const MAX_BODY_BYTES = 65_536
 const PROTO = 'application/proto'
 
-/** What a method is told of a call beside its message. */
+/** The input of a method besides its message. */
 export type Call = { id: string; url: string; headers: IncomingHttpHeaders; res: ServerResponse }
 export type UnaryMethod = {
   method: DescMethodUnary
-  /** Decides who may call, before the message is read: what the handler's context carries, or a throw. */
+  /** Decides who may call, before the message is read: returns the context of the handler, or throws. */
   admit: (call: Call) => ContextValues
   run: (message: never, context: HandlerContext) => unknown
-  /** Maps what was thrown to what the caller hears. */
+  /** Maps a thrown error to the caller's answer. */
   refuse: (error: unknown) => ConnectError
 }
 
 /**
  * Serves unary methods by the Connect protocol: one message in, one out, in protobuf or JSON, each in one piece. The
- * library's general handler builds web streams, headers and abort signals for every call, which costs several times
- * what most of our methods do.
+ * library's general handler builds web streams, headers and abort signals for every call, which costs several times as
+ * much as most of our methods.
  */
 export const serveUnary = (app: FastifyInstance, methods: readonly UnaryMethod[]): void => {
   const served = new Map(methods.map((each) => [`/${each.method.parent.typeName}/${each.method.name}`, each]))
@@ -57,8 +57,8 @@ export const serveUnary = (app: FastifyInstance, methods: readonly UnaryMethod[]
 }
 
 /**
- * Answers the calls that our own apps make without the framework, whose hooks and routing cost more than most methods.
- * Whatever else comes, another type, no length, a caller that must be refused, goes the framework's way.
+ * Answers our own apps' calls without the framework, whose hooks and routing cost more than most methods. All other
+ * requests (another type, no length, a refused caller) go through the framework.
  */
 const takeCalls = (app: FastifyInstance, served: ReadonlyMap<string, UnaryMethod>): void => {
   const [framework] = app.server.listeners('request') as ((req: IncomingMessage, res: ServerResponse) => void)[]
@@ -94,7 +94,7 @@ const take = (each: UnaryMethod, edge: Edge, req: IncomingMessage, res: ServerRe
 
 type Answer = { status: number; type: string; body: Buffer }
 
-/** The answer to one call; never throws. */
+/** Returns the answer to one call; never throws. */
 const answer = async (served: UnaryMethod, call: Call, body: Buffer | undefined): Promise<Answer> => {
   const { method, admit, run, refuse } = served
   const json = call.headers['content-type']?.startsWith('application/json') ?? false
@@ -130,7 +130,10 @@ const read = (type: DescMessage, body: Buffer | undefined, json: boolean) => {
 
 const lateCall = () => new ConnectError('the call did not end in time', Code.DeadlineExceeded)
 
-/** The deadline of a call, and the signal of its end for those handlers that ask for one. Its work ends before the answer. */
+/**
+ * Returns the deadline of a call, and the signal of its end for handlers that need one. Its work ends before the
+ * answer.
+ */
 const beginCall = ({ headers, res }: Call) => {
   const asked = Number(headers['connect-timeout-ms'])
   const timeout_ms = Number.isFinite(asked) && asked > 0 ? Math.min(asked, MAX_TIMEOUT_MS) : MAX_TIMEOUT_MS

@@ -7,10 +7,10 @@ import { traceHeaders } from '../process/trace.ts'
 
 const CONNECT_MS = 1000
 const KEEP_ALIVE_MS = 60_000
-/** Calls that wait for a hash hold a connection each: more than the queue of credential can take. */
+/** Calls that wait for a hash hold one connection each: this is more than the queue of credential can hold. */
 const CONNECTIONS = 512
 const MAX_REPLY_BYTES = 4_194_304
-/** Our services answer with a message alone. */
+/** Our services answer with only a message. */
 const NOTHING = new Headers()
 
 type Given = ConstructorParameters<typeof Headers>[0]
@@ -20,7 +20,7 @@ export type UnaryOptions = {
   timeout_ms: number
   authorization: () => string
   mtls?: Mtls | undefined
-  /** Runs one call: the place of breaker and repetition. */
+  /** Runs one call: adds breaker and retry. */
   around: Around
 }
 export type Around = <T>(
@@ -32,7 +32,7 @@ export type Around = <T>(
 /**
  * A Connect transport for unary calls over kept-alive HTTP/1.1 connections: one message out, one in, in one piece each
  * and uncompressed. The library's general transport and handler (2.1.2), made for streams and browsers, take 1.0 ms of
- * CPU for a call where this pair takes 0.2 (both sides, 2 cores): two calls are a fifth of a whole refresh.
+ * CPU per call where this pair takes 0.2 (both sides, 2 cores): two calls are a fifth of a whole refresh.
  */
 export const createUnaryTransport = ({ url, timeout_ms, authorization, around, mtls }: UnaryOptions): Transport => {
   const pool = new Pool(url, {
@@ -62,7 +62,7 @@ export const createUnaryTransport = ({ url, timeout_ms, authorization, around, m
   }
 }
 
-/** Headers in any of the forms that a call may give them. */
+/** Returns headers in any of the forms that a call may pass them. */
 const plain = (given: Given): Record<string, string> | undefined =>
   given instanceof Headers || Array.isArray(given)
     ? Object.fromEntries(new Headers(given))
@@ -76,7 +76,7 @@ const read = <T>(parse: () => T): T => {
   }
 }
 
-/** One request. The time-out counts from here, waiting for a connection included. */
+/** Sends one request. The timeout counts from here, including the wait for a connection. */
 const send = (
   pool: Pool,
   { path, headers: given, body, timeout_ms }: Call,
@@ -117,7 +117,7 @@ const send = (
       {
         onRequestStart: (given) => {
           controller = given
-          if (over) given.abort(new Error('nobody waits for this any more'))
+          if (over) given.abort(new Error('the caller no longer waits for this'))
         },
         onResponseStart: (_given, code, answered) => {
           status = code
@@ -140,7 +140,7 @@ const send = (
     )
   })
 
-/** What an answer other than 200 says: a Connect error in JSON, or what its status means. */
+/** Returns the error of an answer other than 200: a Connect error in JSON, or one derived from its status. */
 const refusalOf = (status: number, bytes: Uint8Array): ConnectError => {
   const plain = new ConnectError(`the call was answered with HTTP ${status}`, codeFromHttpStatus(status))
   try {

@@ -3,18 +3,19 @@ import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
 const GRACE_MS = 10_000
-/** More of one line is not looked at, unless the caller asks for it; the log cuts it anyway. */
+/** How much of one line is read, unless the caller asks for more; the log cuts it anyway. */
 const MAX_LINE = 32 * 1024
 /** 256 MiB, in blocks of 512 B. */
 const FILE_BLOCKS = 524_288
 const OPEN_FILES = 256
-/** What is left in the pipes of an ended process is read so long. */
+/** How long the pipes of an ended process are still read. */
 const DRAIN_MS = 2000
 
 /**
- * Only sets limits and then becomes the program: its text is fixed, and what a plan brings is in "$@", which no shell
- * reads again. Node itself cannot set limits. Beside the program a reader waits for the end of pipe 3, which comes when
- * this process dies however it dies, and ends the whole group: a program that runs on unseen would meet its own repeat.
+ * A fixed script that only sets limits and then becomes the program. The plan's values are in "$@", which no shell
+ * parses again. Node itself cannot set limits. Beside the program a reader waits for the end of pipe 3, which comes
+ * whenever this process dies, and then ends the whole group: a program that kept running unseen would collide with its
+ * own retry.
  */
 const LIMITED = [
   'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; shift 4',
@@ -35,9 +36,12 @@ export type ProcessInput = {
   stdin: string | Promise<string>
   timeout_ms: number
   limits: { cpu_s: number; memory_mib: number | undefined; file_blocks?: number; open_files?: number }
-  /** How it is asked to end, and how long it has to do so before it is killed. EOF: its input stays open until then. */
+  /**
+   * How the process is asked to end, and how long it may take before it is killed. EOF: its input stays open until
+   * then.
+   */
   ask?: { signal: 'SIGINT' | 'SIGTERM' | 'EOF'; grace_ms: number }
-  /** How much of one line is handed to `log`. */
+  /** How much of one line is passed to `log`. */
   max_line?: number
   uid?: number
   gid?: number
@@ -46,7 +50,7 @@ export type ProcessEnd =
   | { how: 'not_begun'; message: string }
   | { how: 'ended' | 'timeout' | 'told'; code: number | null; signal: string | null }
 
-/** Runs one process in a group of its own, line by line into the log; when it is over, its whole group is. */
+/** Runs one process in its own group, line by line into the log; when it is over, so is its whole group. */
 export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   const { path, args, cwd, env, stdin, limits, uid, gid, ask = { signal: 'SIGTERM', grace_ms: GRACE_MS } } = input
   const { cpu_s, memory_mib = 0, file_blocks = FILE_BLOCKS, open_files = OPEN_FILES } = limits
@@ -71,7 +75,7 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   const time = setTimeout(() => end('timeout'), input.timeout_ms)
   input.signal.addEventListener('abort', told)
   if (input.signal.aborted) told()
-  // A program that does not read its input closes the pipe: that is its right.
+  // A program may close its input pipe without reading it.
   child.stdin.on('error', () => {})
   if (ask.signal === 'EOF') void Promise.resolve(stdin).then((text) => child.stdin.write(text))
   else void Promise.resolve(stdin).then((text) => child.stdin.end(text))
@@ -81,9 +85,9 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
       const over = new Promise<void>((done) => child.on('exit', () => done()))
       const lines = Promise.all([read(child.stdout, 'stdout', input, over), read(child.stderr, 'stderr', input, over)])
       child.on('exit', (code, signal) => {
-        // What it began goes with it, also what would keep its output open.
+        // Its child processes end with it, including any that would keep its output open.
         signalGroup(child.pid, 'SIGKILL')
-        // One that left the group may hold a pipe open for ever.
+        // A child that left the group may hold a pipe open forever.
         const drained = setTimeout(() => {
           child.stdout.destroy()
           child.stderr.destroy()
@@ -106,13 +110,13 @@ const signalGroup = (pid: number | undefined, signal: NodeJS.Signals) => {
   try {
     process.kill(-pid, signal)
   } catch (error) {
-    // ESRCH: nobody is left in it. EPERM (macOS): the same of a group of ended processes.
+    // ESRCH: the group is empty. EPERM (macOS): the same for a group of ended processes.
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ESRCH' && code !== 'EPERM') throw error
   }
 }
 
-/** Lines of one stream, taken no faster than they can be stored; what its pipe holds when it is `over` is little. */
+/** Reads lines of one stream, no faster than they can be stored; little is left in its pipe when it is `over`. */
 const read = async (
   stream: Readable,
   name: 'stdout' | 'stderr',
@@ -135,7 +139,7 @@ const read = async (
       await Promise.race([stored(), over])
     }
   } catch {
-    // The stream broke off with the process; its exit says the rest.
+    // The stream broke off with the process; its exit status says the rest.
   }
   if (open !== '') put(open)
 }

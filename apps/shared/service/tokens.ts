@@ -18,7 +18,7 @@ export type ServiceSigner = (audience: string) => string
 type ServiceSignerDeps = { name: string; key_file: string; scopes?: string[]; clock?: Clock }
 
 /**
- * Signs an app's own service tokens, one per target, again at 60 % of their life. The scopes are those that
+ * Signs an app's own service tokens, one per target, and renews them at 60 % of their life. The scopes are those that
  * SERVICE_SCOPES gives the app at the target, or `scopes` for every target.
  */
 export const createServiceSigner = (options: ServiceSignerDeps): ServiceSigner => {
@@ -53,13 +53,16 @@ type Entries = { keys: ReadonlyMap<string, VerificationKey>; callers: ReadonlyMa
 const REREAD_MS = 10_000
 const MAX_VERIFIED = 500
 
-/** The callers of internal listeners, from one file that is read again within 30 s of a change. A broken change is not taken. */
+/**
+ * The callers of internal listeners, from one file that is read again within 30 s of a change. An invalid change is
+ * ignored.
+ */
 export type Registry = {
   key: (kid: string) => VerificationKey | undefined
   caller: (issuer: string) => Caller | undefined
-  /** A caller sends the same token for minutes: its signature is computed once. */
+  /** A caller sends the same token for minutes, so its signature is verified once. */
   verify: (token: string, options: VerifyOptions<'service'>) => ServiceClaims
-  /** Reads the file now; throws when it is broken and keeps what was. */
+  /** Reads the file now; throws if it is invalid, and keeps the earlier content. */
   reload: () => Promise<void>
   close: () => void
 }
@@ -122,8 +125,8 @@ const isTexts = (value: unknown): value is string[] =>
 export type ServiceCaller = { name: string; scopes: ReadonlySet<string>; jti: string }
 
 /**
- * Who calls an internal listener. Unknown caller or key, a bad token or an audience that is not registered for the
- * caller: 401. A scope in the token that is not registered for the caller: 403.
+ * Identifies the caller of an internal listener. Unknown caller or key, a bad token or an audience that is not
+ * registered for the caller: 401. A scope in the token that is not registered for the caller: 403.
  */
 export const verifyServiceToken = (
   registry: Registry,
@@ -161,7 +164,7 @@ export const serviceTokenRefused = (cause?: unknown): AppError =>
   new AppError(
     'invalid_token',
     cause === undefined ? 'token_missing' : 'invalid_token',
-    'This listener takes a valid service token only.',
+    'This listener accepts a valid service token only.',
     {
       headers: { 'www-authenticate': cause === undefined ? 'Bearer' : 'Bearer error="invalid_token"' },
       hint: 'Sign a service token for this audience with a key of the registry of services.',

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 
-/** The eight groups of an IPv6 address, without leading zeros. */
+/** Returns the eight groups of an IPv6 address, without leading zeros. */
 export const groupsOf = (address: string): string[] => {
   const [head = '', tail] = address.toLowerCase().split('::')
   const left = head ? head.split(':') : []

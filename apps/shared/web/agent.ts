@@ -5,16 +5,16 @@ import { isAllowed, type Rule } from './egress.ts'
 
 const CONNECT_MS = 5000
 
-/** A destination that no rule names. */
+/** A destination that no rule allows. */
 export class Denied extends Error {}
 
 /** The connection was not made, so no byte of the request was sent. */
 export class Unreachable extends Error {}
 
 /**
- * Connections of one caller. Every address is checked against its rules inside the connect step itself. No redirect,
- * other spelling or changed DNS answer leads anywhere else. No proxy of the environment is used, and no connection is
- * kept: one that the target closes meanwhile would look like a cut.
+ * Connections of one caller. Every address is checked against its rules in the connect step itself, so no redirect,
+ * other spelling or changed DNS answer leads anywhere else. It uses no proxy from the environment and keeps no
+ * connection: if the target closed a kept one in the meantime, that would look like a cut.
  */
 export const createAgent = (caller: string, rulesFor: (url: URL) => readonly Rule[]): Agent => {
   const connect = buildConnector({ timeout: CONNECT_MS, autoSelectFamily: false })

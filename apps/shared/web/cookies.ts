@@ -1,4 +1,4 @@
-/** The cookies of one request: every value of every name, because a doubled name is an attack, not a choice. */
+/** Parses the cookies of one request: every value of every name, because a repeated name is an attack, not a choice. */
 export const parseCookies = (header: string | undefined): Map<string, string[]> => {
   const cookies = new Map<string, string[]>()
   for (const part of (header ?? '').split(';')) {
@@ -12,7 +12,7 @@ export const parseCookies = (header: string | undefined): Map<string, string[]> 
   return cookies
 }
 
-/** The value of a cookie that is there exactly once. */
+/** Returns the value of a cookie that is present exactly once. */
 export const onlyCookie = (header: string | undefined, name: string): string | undefined => {
   const values = parseCookies(header).get(name) ?? []
   return values.length === 1 ? values[0] : undefined

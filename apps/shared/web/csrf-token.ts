@@ -16,11 +16,11 @@ export const createCsrf = (secrets: readonly [Buffer, ...Buffer[]]) => {
       const nonce = randomBytes(16).toString('base64url')
       return `v1.${nonce}.${macOf(keys[0] as Buffer, session_id, nonce)}`
     },
-    /** In constant time for each key, whatever is wrong with a well-formed token. */
+    /** Takes constant time per key, whatever is wrong with a well-formed token. */
     verify: (session_id: string, token: string | undefined): boolean => {
       const [, nonce, mac] = TOKEN.exec(token ?? '') ?? []
       if (nonce === undefined || mac === undefined) return false
-      // As text: the bytes have several spellings in base64url.
+      // Compares text, because the bytes have several spellings in base64url.
       const given = Buffer.from(mac)
       return keys.map((key) => timingSafeEqual(Buffer.from(macOf(key, session_id, nonce)), given)).includes(true)
     },

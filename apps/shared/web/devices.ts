@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { deriveKey, hmacSha256 } from '../data/digest.ts'
 
 export const DEVICE_DAYS = 90
-/** The cookie that holds a device token. The prefix makes browsers insist on Secure, Path=/ and no Domain. */
+/** The cookie that holds a device token. The prefix makes browsers require Secure, Path=/ and no Domain. */
 export const deviceCookie = (secure: boolean): string => (secure ? '__Host-device' : 'device')
 const TOKEN = /^d1\.([A-Za-z0-9_-]{1,300})\.([A-Za-z0-9_-]{43})$/
 
@@ -12,9 +12,9 @@ type Payload = { id: string; user: string; name: string; iat: number }
 const macOf = (key: Buffer, body: string) => hmacSha256(key, `d1.${body}`).toString('base64url')
 
 /**
- * Device tokens `d1.<payload>.<HMAC>`: proof of an earlier sign-in from here, so that failures elsewhere do
- * not lock this device out. Bound to the user and, because the name is all that is known before the user is looked
- * up, to the folded name; both as HMACs.
+ * Device tokens `d1.<payload>.<HMAC>`: proof of an earlier sign-in from this device, so that failures elsewhere do not
+ * lock it out. Bound to the user and to the folded name, which is all that is known before the user is looked up; both
+ * as HMACs.
  */
 export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Clock) => {
   const keys = secrets.map((secret) => deriveKey(secret, 'device'))
@@ -33,12 +33,12 @@ export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Cl
   }
 
   return {
-    /** The id of a device that this name has signed in from; undefined if there is none. */
+    /** Returns the id of a device from which this name has signed in; `undefined` if there is none. */
     knownFor: (token: string | undefined, folded_name: string): string | undefined => {
       const found = read(token)
       return found && found.payload.name === owner(found.key, 'name', folded_name) ? found.payload.id : undefined
     },
-    /** A fresh token for the device, with the id that it already has for this user. */
+    /** Issues a new token for the device, with the id that it already has for this user. */
     issue: (user_id: string, folded_name: string, previous: string | undefined): string => {
       const key = keys[0] as Buffer
       const found = read(previous)

@@ -5,7 +5,7 @@ import { Closed } from '../contracts/closed.ts'
 import { matcherOf } from '../data/pattern.ts'
 import { listOf, unmapped } from './networks.ts'
 
-/** Addresses that may be called: by name, by the networks that the name leads to, and by port. */
+/** Addresses that may be called: by name, by the networks that the name resolves to, and by port. */
 export const Destination = Closed({
   scheme: Type.Enum(['http', 'https']),
   host: Type.String({ minLength: 1, maxLength: 253 }),
@@ -23,16 +23,19 @@ export type Rule = {
 
 const ours = (networks: string) => listOf(networks.split(' '), (network) => new Error(network))
 
-/** Cloud metadata services, whatever a rule says. */
+/** Cloud metadata services, refused whatever a rule says. */
 const METADATA = ours('169.254.0.0/16 100.100.100.200/32 fd00:ec2::254/128 fe80::/10')
 
-/** IPv4 for special purposes: this host, private and shared networks, tests, multicast. Of IPv6 only 2000::/3 is public, but for its tunnels and examples. */
+/**
+ * IPv4 for special purposes: this host, private and shared networks, tests, multicast. Of IPv6 only 2000::/3 is public,
+ * except its tunnels and examples.
+ */
 const SPECIAL = ours(
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20',
 )
 const GLOBAL = ours('0.0.0.0/0 2000::/3')
 
-/** Any host outside by https: no address of this machine or of a private network. */
+/** Any external host over https: no address of this machine or of a private network. */
 export const PUBLIC: Rule = {
   scheme: 'https:',
   host: () => true,
@@ -40,7 +43,7 @@ export const PUBLIC: Rule = {
   ports: [[443, 443]],
 }
 
-/** The rule that a destination of `source` makes; a broken one stops the start. */
+/** Returns the rule for a destination of `source`; an invalid one stops the start. */
 export const ruleOf = (source: string, { scheme, host, networks, ports }: Destination): Rule => ({
   scheme: `${scheme}:`,
   host: matcherOf(host.toLowerCase()),
@@ -60,13 +63,13 @@ export const fits = (rule: Rule, url: URL): boolean => {
   return rule.scheme === url.protocol && rule.host(host) && rule.ports.some(([from, to]) => port >= from && port <= to)
 }
 
-/** Whether the rules may let a call go to this URL. A name is judged when it is called, an address already here. */
+/** Whether the rules may allow a call to this URL. A name is judged when it is called, an address already here. */
 export const mayReach = (rules: readonly Rule[], { hostname }: URL): boolean => {
   const host = hostname.replace(/^\[|\]$/g, '')
   return rules.length > 0 && (isIP(host) === 0 || isAllowed(rules, host))
 }
 
-/** Whether one of the rules lets a connection go to this address, seen through IPv4-mapped spelling. */
+/** Whether one of the rules allows a connection to this address; an IPv4-mapped address counts as IPv4. */
 export const isAllowed = (rules: readonly Rule[], address: string): boolean => {
   const plain = unmapped(address)
   const family = isIP(plain) === 4 ? 'ipv4' : 'ipv6'

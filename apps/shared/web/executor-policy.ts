@@ -12,12 +12,15 @@ export const ExecutorPolicyFile = Closed({
     Closed({
       destinations: Type.Array(Destination),
       secrets: Type.Array(Type.String({ pattern: '^secret://' })),
-      /** How agents outside take the pool's work: at `endpoint`, which the destinations must allow, or from the stream EXECUTION. */
+      /**
+       * How external agents take the pool's work: at `endpoint`, which the destinations must allow, or from the stream
+       * EXECUTION.
+       */
       mode: Type.Optional(Type.Enum(['http', 'nats'])),
       endpoint: Type.Optional(Type.String({ pattern: '^https?://' })),
       /** The machines that may take the pool's work over the public API; for a pool with mode nats. */
       agents: Type.Optional(Type.Array(Type.String({ pattern: '^machine:' }), { minItems: 1, maxItems: 1000 })),
-      /** How much of it may be out at once, over all workers and operations. */
+      /** How much of it may be in flight at once, across all workers and operations. */
       max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     }),
   ),

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** A list of networks such as 10.0.0.0/8. Throws `fault` for anything else. */
+/** Parses a list of networks such as 10.0.0.0/8. Throws `fault` for anything else. */
 export const listOf = (networks: readonly string[], fault: (network: string) => Error): BlockList => {
   const list = new BlockList()
   for (const network of networks) {
@@ -22,14 +22,14 @@ export const unmapped = (address: string): string => {
   return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.')
 }
 
-/** Whether this is a network with its length, such as 2001:db8::/32. */
+/** Whether this is a network with its prefix length, such as 2001:db8::/32. */
 export const isNetwork = (text: string): boolean => {
   const [address = '', bits = ''] = text.split('/')
   const most = { 0: -1, 4: 32, 6: 128 }[isIP(address) as 0 | 4 | 6]
   return /^\d{1,3}$/.test(bits) && Number(bits) <= most
 }
 
-/** Whether the address lies in one of the networks; none means anywhere. */
+/** Whether the address is in one of the networks; an empty list means anywhere. */
 export const isWithin = (networks: readonly string[], address: string): boolean => {
   if (networks.length === 0) return true
   const plain = unmapped(address)

@@ -5,7 +5,7 @@ export type FetchHeaders = { origin?: string | undefined; 'sec-fetch-site'?: str
 
 /**
  * The web origins that may use cookies: the public one and those of TOKEN__CORS__ALLOW_ORIGINS, compared as exact
- * strings. Patterns, `*` and `null` stop the start: they would let foreign pages act for a signed-in user.
+ * strings. Patterns, `*` and `null` stop the start, because they would let foreign pages act for a signed-in user.
  */
 export const createOrigins = (public_origin: string, allow_origins: readonly string[]) => {
   const allowed = new Set([exact('GATEWAY__HTTP__PUBLIC_ORIGIN', public_origin)])
@@ -14,7 +14,7 @@ export const createOrigins = (public_origin: string, allow_origins: readonly str
     isAllowed: (origin: string): boolean => allowed.has(origin),
     /**
      * The Origin rule (auth.md 3.3): a present Origin must be allowed, a cross-site fetch without one is refused, and
-     * neither header means that no browser sent it.
+     * if both headers are missing, no browser sent the request.
      */
     refuse: (headers: FetchHeaders): AppError | undefined => {
       const { origin, 'sec-fetch-site': site } = headers

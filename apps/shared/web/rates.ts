@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { deriveKey, hmacSha256 } from '../data/digest.ts'
 import { AppError } from '../errors.ts'
 
-/** A limit `count/seconds/burst`: so many per period, and so many at once. */
+/** A limit `count/seconds/burst`: this many per period, and this many at once. */
 export type Rate = { count: number; seconds: number; burst: number }
 
 /** A setting of the form `count/seconds/burst`, such as `10/60/20`. */
@@ -18,16 +18,16 @@ export const parseRate = (text: string): Rate => {
   return { count, seconds, burst }
 }
 
-/** What the Lua script of the limits takes of a rate: microseconds between two, and how many at once. */
+/** Returns the arguments of a rate for the limits' Lua script: microseconds between two, and how many at once. */
 export const rateArguments = ({ count, seconds, burst }: Rate): [number, number] => [
   Math.round((seconds * 1_000_000) / count),
   burst,
 ]
 
-/** Names that are remembered: most requests come from few addresses. */
+/** How many names are cached: most requests come from few addresses. */
 const MAX_KNOWN = 1000
 
-/** Names and addresses as they stand in Redis keys: HMACs, so that the store does not tell who tried what. */
+/** Returns names and addresses as used in Redis keys: HMACs, so that the store does not reveal who tried what. */
 export const createKeyNames = (secrets: readonly [Buffer, ...Buffer[]]) => {
   const key = deriveKey(secrets[0], 'name')
   const known = new Map<string, string>()

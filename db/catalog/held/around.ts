@@ -6,12 +6,12 @@ export const edgeKey = ({ src, reltype_id, dst }: EdgeKey) => `${src} ${reltype_
 export const countKey = (end: End, reltype_id: number, rid: string) => `${end} ${reltype_id} ${rid}`
 export const outKey = (reltype_id: number, rid: string) => `${reltype_id} ${rid}`
 
-/** Where edges begin and end, and how many: what is asked about a resource without a look at single edges. */
+/** The ends and counts of edges, for questions about a resource that need no single edges. */
 export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
   /** The keys of all open edges of these resources. */
   const around = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
-  /** Where all edges of one type lead that leave a resource. */
+  /** The targets of all edges of one type that leave a resource. */
   const outs = new Map<string, Set<string>>()
 
   const keysOf = (rid: string): ReadonlySet<string> => {
@@ -42,9 +42,9 @@ export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
     outs,
     keysOf,
     leaving,
-    /** A new resource: all its edges are known, for there are none. */
+    /** A new resource has no edges, so all of them are known. */
     begin: (rid: string): void => journal.put(around, rid, new Set()),
-    /** Notes that an edge was opened or closed. */
+    /** Records that an edge was opened or closed. */
     move: (edge: EdgeKey, by: 1 | -1): void => {
       tally('src', edge, by)
       tally('dst', edge, by)
@@ -66,7 +66,7 @@ export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
     },
     reaches: (reltype_id: number, from: string, to: string): boolean => {
       if (from === to) return true
-      // A new resource to which no such edge leads cannot be reached.
+      // A new resource with no such incoming edge cannot be reached.
       if (fresh.has(to) && countAt(reltype_id, to, 'dst') === 0) return false
       const seen = new Set([from])
       for (const at of seen) for (const next of leaving(reltype_id, at)) seen.add(next)

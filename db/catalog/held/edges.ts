@@ -10,7 +10,7 @@ const byNumber = (a: string, b: string) => (BigInt(a) < BigInt(b) ? -1 : 1)
 
 export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
   const { begin, move, count, crowding, reaches, keysOf, leaving, ...known } = createAround(journal, fresh)
-  /** undefined: there is no such edge. */
+  /** `undefined`: no such edge exists. */
   const open = new Map<string, HeldEdge | undefined>()
   const ids = new Map<string, string>()
   /** Numbers for new edges. */
@@ -18,7 +18,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
   const pending = {
     open,
     history: [] as (EdgeRow & { valid_to: string })[],
-    /** Edges as they were opened or changed to. */
+    /** Edges in their opened or changed state. */
     opened: [] as EdgeRow[],
     added: new Set<string>(),
     revised: new Set<string>(),
@@ -52,7 +52,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
     return { ...edge, rev: edge.rev + 1 }
   }
 
-  /** What was opened or closed since it was read. */
+  /** Edges opened or closed since they were read. */
   const changed = (): { key: EdgeKey; by: 1 | -1 }[] => [
     ...[...pending.gone.values()].map((key) => ({ key, by: -1 as const })),
     ...[...pending.added].flatMap((name) => {
@@ -65,7 +65,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
     changed,
     gained: ({ rid, reltype_id, end }: Ended): number =>
       changed().reduce((sum, { key, by }) => (key[end] === rid && key.reltype_id === reltype_id ? sum + by : sum), 0),
-    /** What is known of a resource that is read anew; what was changed here stays. */
+    /** Forgets a resource that will be read again; changes made here stay. */
     forget: (rid: string): void => {
       known.around.delete(rid)
       for (const map of [known.counts, known.outs])
@@ -75,7 +75,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
         const own = pending.added.has(name) || pending.revised.has(name) || pending.gone.has(name)
         if (!touches || (edge !== undefined && own) || pending.gone.has(name)) continue
         open.delete(name)
-        // Whoever else this edge belongs to does not know all of its own edges any longer.
+        // The other end of this edge no longer has all of its edges in memory.
         const [src = '', reltype_id, dst = ''] = name.split(' ')
         known.outs.delete(outKey(Number(reltype_id), src))
         for (const end of [src, dst]) known.around.delete(end)

@@ -1,6 +1,6 @@
 import type { Missing } from './missing.ts'
 
-/** A change asked for something that is not held: it is read, and the change made once more. */
+/** A change needs data that is not held: the data is read, and the change runs again. */
 export class Unheld extends Error {
   readonly missing: Missing
 
@@ -10,7 +10,7 @@ export class Unheld extends Error {
   }
 }
 
-/** Takes changes of memory back, the last first. */
+/** Undoes changes in memory, last first. */
 export const createJournal = () => {
   const undo: (() => void)[] = []
   return {
@@ -32,7 +32,7 @@ export const createJournal = () => {
       undo.push(() => list.pop())
       list.push(value)
     },
-    /** Takes the last of a list; who does it once more is given the same. */
+    /** Takes the last element of a list; a repeated change receives the same one. */
     draw: <V>(list: V[]): V | undefined => {
       const value = list.pop()
       if (value !== undefined) undo.push(() => list.push(value))

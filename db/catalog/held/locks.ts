@@ -3,7 +3,7 @@ import { Unheld } from './journal.ts'
 
 const STRENGTH: Record<LockMode, number> = { 'key share': 0, 'no key update': 1, update: 2 }
 
-/** The locks that a transaction has; new rows need none. */
+/** The locks that a transaction holds; new rows need none. */
 export const createLocks = (fresh: ReadonlySet<string>) => {
   const locks = new Map<string, LockMode>()
   const type_locks = new Map<number, 'shared' | 'exclusive'>()

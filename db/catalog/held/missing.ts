@@ -3,7 +3,7 @@ import type { EdgeKey, LockMode } from '../rows.ts'
 export type NewName = { type_id: number; parent_rid: string | null; name: string; identity_hash: Buffer | null }
 export type Ended = { rid: string; reltype_id: number; end: 'src' | 'dst' }
 
-/** What a change asked for that is not held (many/load.ts). */
+/** Data that a change needs and that is not held (many/load.ts). */
 export type Missing = {
   ids?: string[]
   rids?: string[]
@@ -12,7 +12,7 @@ export type Missing = {
   counts?: Ended[]
   reach?: { rid: string; reltype_id: number }[]
   twins?: NewName[]
-  /** Of whom the checks are asked for. */
+  /** Resources whose checks are needed. */
   checks?: string[]
   offers?: string[]
   numbers?: { rows: number; edges: number }

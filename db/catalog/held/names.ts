@@ -12,11 +12,11 @@ export type WantedName = {
 export const nameKey = (type_id: number, parent_rid: string | null, name: string) => `${type_id} ${parent_rid} ${name}`
 export const identityKey = (type_id: number, hash: Buffer) => `${type_id} ${hash.toString('hex')}`
 
-/** Which open resource holds a name or a natural identity, as far as it was asked before. */
+/** Which open resource holds a name or a natural identity, as far as looked up so far. */
 export const createNames = (journal: Journal, fresh: ReadonlySet<string>) => {
   const names = new Map<string, string | undefined>()
   const identities = new Map<string, string | undefined>()
-  /** The natural identities of new resources, and of those whose identity moved. */
+  /** The natural identities of new resources, and of those whose identity changed. */
   const identity = new Map<string, Buffer | null>()
 
   const leaveIdentity = (rid: string): void => {
@@ -53,7 +53,7 @@ export const createNames = (journal: Journal, fresh: ReadonlySet<string>) => {
       leaveIdentity(rid)
       takeIdentity(type_id, rid, hash)
     },
-    /** It stands under another parent now. */
+    /** The resource now has another parent. */
     place: ({ rid, type_id, parent_rid, name }: ResourceRow, next: string | null): void => {
       const [old, wanted] = [nameKey(type_id, parent_rid, name), nameKey(type_id, next, name)]
       if (names.get(old) === rid) journal.put(names, old, undefined)

@@ -4,20 +4,20 @@ import { type Journal, Unheld } from './journal.ts'
 
 type ProviderRow = typeof provider.$inferSelect
 export type HeldOffer = ProviderRow & { capability_key: string }
-/** The sum of the claims, and how many there are. */
+/** The sum of the claims, and their number. */
 export type Claims = { reserved: number; claims: number }
 
 const byId = (a: ProviderRow, b: ProviderRow) => (a.provider_id < b.provider_id ? -1 : 1)
 
-/** The offers of held resources and the claims on them: as the database has them, with the moves of this transaction. */
+/** The offers of held resources and the claims on them: as in the database, with the changes of this transaction. */
 export const createOffers = (
   journal: Journal,
   fresh: ReadonlySet<string>,
   edges: { opened: readonly EdgeRow[]; history: readonly EdgeRow[] },
 ) => {
-  /** By owner: what is not withdrawn, by id. */
+  /** By owner: offers that are not withdrawn, by id. */
   const open = new Map<string, readonly HeldOffer[]>()
-  /** By provider, as the database has them. */
+  /** By provider, as in the database. */
   const claims = new Map<string, Claims>()
   const pending = { offers: new Map<string, HeldOffer>(), offer_history: [] as object[] }
 
@@ -34,14 +34,14 @@ export const createOffers = (
   return {
     of,
     save,
-    /** Changes what is offered, or withdraws it; how it was goes to history. */
+    /** Changes or withdraws an offer; its former state goes to history. */
     revise: (offer: HeldOffer, set: Partial<ProviderRow>, at: string): HeldOffer => {
       const next = { ...offer, ...set, swept: false, rev: offer.rev + 1, valid_from: at }
       journal.push(pending.offer_history, { ...offer, valid_to: at })
       save(next)
       return next
     },
-    /** A claim without an amount counts one. */
+    /** A claim without an amount counts as one. */
     claimed: ({ provider_id, rid }: ProviderRow, uses_id: number): Claims => {
       let { reserved, claims: n } = claims.get(provider_id) ?? { reserved: 0, claims: 0 }
       const count = (list: readonly EdgeRow[], by: 1 | -1) => {
@@ -55,7 +55,7 @@ export const createOffers = (
       count(edges.history, -1)
       return { reserved, claims: n }
     },
-    /** Who locks a resource anew reads anew what it offers, unless it was changed here. */
+    /** A resource that is locked again has its offers read again, unless they were changed here. */
     forget: (rid: string): void => {
       if (![...pending.offers.values()].some((offer) => offer.rid === rid)) open.delete(rid)
     },

@@ -11,21 +11,21 @@ import { createOffers } from './offers.ts'
 import { createWrites } from './writes.ts'
 
 /**
- * Rows that one transaction has locked and read for its changes, one or many. The queries that a change asks are answered
- * from here and its writes are kept here, so that `many/write.ts` sends them as one statement for each table. What is not
- * held throws `Unheld`: it is read, and the change made once more.
+ * Rows that one transaction has locked and read for its changes, one or many. The queries of a change are answered from
+ * here and its writes are kept here, so that `many/write.ts` sends them as one statement per table. Access to a row
+ * that is not held throws `Unheld`: the row is read, and the change runs again.
  */
 export type Held = ReturnType<typeof createHeld>
-/** A transaction whose rows are held. It takes no statements of its own. */
+/** A transaction whose rows are held. It executes no statements itself. */
 type HeldTx = Tx & { held: Held; keeper: Keeper }
 
 export const heldBy = (db: Queryable): Held | undefined => (db as Partial<HeldTx>).held
-/** What the transaction of a change holds. */
+/** The data that a change's transaction holds. */
 export const heldOf = (tx: Tx): Held => (tx as HeldTx).held
 
 const refuse = {
   value: () => {
-    throw new Error('a held transaction takes no statement of its own')
+    throw new Error('a held transaction accepts no direct statement')
   },
 }
 const REFUSED = { execute: refuse, select: refuse, insert: refuse, update: refuse, delete: refuse, transaction: refuse }
@@ -33,13 +33,13 @@ const REFUSED = { execute: refuse, select: refuse, insert: refuse, update: refus
 export const heldTx = (tx: Tx, held: Held): Tx =>
   Object.create(tx, { ...REFUSED, held: { value: held }, keeper: { value: held.keeper } }) as Tx
 
-/** The database itself, as it was before this transaction. */
+/** The transaction underneath: the database without the writes held here. */
 export const underlying = (tx: Tx): Tx => Object.getPrototypeOf(tx) as Tx
 
-/** The rows themselves, those that exist and new ones. */
+/** The rows themselves, existing and new. */
 const createRows = (journal: Journal) => {
   const rows = new Map<string, ResourceRow>()
-  /** Row numbers by id; undefined: there is no such resource. */
+  /** Row numbers by id; `undefined`: no such resource exists. */
   const byId = new Map<string, string | undefined>()
   const fresh = new Set<string>()
   /** Numbers for new rows. */
@@ -80,7 +80,7 @@ const createRows = (journal: Journal) => {
       if (unknown.length > 0) throw new Unheld({ ids: unknown })
       return wanted.flatMap((id) => rows.get(byId.get(id) ?? '') ?? [])
     },
-    /** Those of these that are held. */
+    /** Those of the wanted rows that are held. */
     fixedOf: (wanted: readonly string[]): Fixed[] => wanted.flatMap((rid) => rows.get(rid) ?? []),
     newRid: (): string => {
       const rid = journal.draw(rids)
@@ -112,7 +112,7 @@ export const createHeld = () => {
   const edges = createEdges(journal, fresh)
   const offers = createOffers(journal, fresh, edges.pending)
   const checks = new Map<string, readonly ObservationRow[]>()
-  /** The newest words of checks, by resource, source and key. */
+  /** The latest observations of checks, by resource, source and key. */
   const observed = new Map<string, object>()
   const imported = new Map<string, object>()
   /** Places of rows that moved with their container. */
@@ -159,7 +159,7 @@ export const createHeld = () => {
       if (!known) throw new Unheld({ checks: [rid] })
       return known
     },
-    /** Takes the newest word of a check. */
+    /** Stores the latest observation of a check. */
     observe: (word: ObservationRow, row: object): void => {
       const isThis = (one: ObservationRow) => one.source === word.source && one.check_key === word.check_key
       const others = (checks.get(word.rid) ?? []).filter((one) => !isThis(one))
@@ -176,7 +176,7 @@ export const createHeld = () => {
           target_id: edges.loaded.ids.get(dst) ?? rowOf(dst).resource_id,
         }))
     },
-    /** Puts a resource and all below it, with their new paths, under a new parent or at the top. */
+    /** Moves a resource and everything below it, with their new paths, under a new parent or to the top. */
     moveSubtree: (
       child: ResourceRow,
       rows: readonly Omit<Placed, 'parent_rid'>[],
@@ -194,7 +194,7 @@ export const createHeld = () => {
         if (!fresh.has(rid)) journal.put(moved, rid, placed)
       }
     },
-    /** New rows and those that moved, as far as they stand at or below a path. */
+    /** New and moved rows at or below a path. */
     placedBelow: (path: string): (Fixed & { path: string })[] =>
       [...[...fresh].map(rowOf), ...moved.values()].filter(
         (row) => row.path === path || row.path.startsWith(`${path}.`),

@@ -5,9 +5,9 @@ import type { Journal } from './journal.ts'
 
 type Set_ = Record<string, unknown>
 
-/** Writes of a transaction that are sent later together: rows to insert, and the columns that move of rows that exist. */
+/** Writes of a transaction that are sent later together: rows to insert, and changed columns of existing rows. */
 export const createWrites = (journal: Journal) => {
-  /** In the order in which they were told. */
+  /** In the order of the calls. */
   const inserts: { table: PgTable; rows: readonly object[] }[] = []
   const fixed = new Map<string, Set_>()
   const states = new Map<string, Set_>()
@@ -17,7 +17,7 @@ export const createWrites = (journal: Journal) => {
     fixed,
     states,
     insert: (table: PgTable, rows: readonly object[]): void => journal.push(inserts, { table, rows }),
-    /** Notes the columns of a row that exists. */
+    /** Records the changed columns of an existing row. */
     update: (table: PgTable, rid: string, set: object): void => {
       if (table === resource) add(fixed, rid, set as Set_)
       else if (table === resource_state) add(states, rid, set as Set_)

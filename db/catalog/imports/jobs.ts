@@ -21,7 +21,7 @@ export const getJob = async (db: Queryable, job_id: string, user_id: string): Pr
     await rowsOf<JobRow>(db, sql`select * from catalog.import_job where job_id = ${job_id} and user_id = ${user_id}`),
   )
 
-/** The open job whose turn it is, locked; another process works on those that are locked. */
+/** The next open job, locked; another process works on the locked ones. */
 export const takeJob = async (tx: Tx): Promise<JobRow | undefined> =>
   first(
     await rowsOf<JobRow>(
@@ -32,7 +32,7 @@ export const takeJob = async (tx: Tx): Promise<JobRow | undefined> =>
 
 export type JobItem = { seq: number; item: Record<string, unknown>; result: Record<string, unknown> | null }
 
-/** The next items: those that were not taken, and once all were, those that wait for later ones. */
+/** The next items: new ones first, then those that wait for later items. */
 export const nextItems = async (tx: Tx, job_id: string, limit: number): Promise<JobItem[]> => {
   const fresh = await rowsOf<JobItem>(
     tx,
@@ -56,7 +56,7 @@ export const saveResults = async (tx: Tx, job_id: string, results: readonly JobR
   )
 }
 
-/** Counts what a job has done; `status` once it ends. */
+/** Records a job's progress; `status` once it ends. */
 export const advanceJob = async (
   tx: Tx,
   job_id: string,
@@ -73,7 +73,7 @@ export const advanceJob = async (
   )
 }
 
-/** Notes that a chunk failed; says how often in a row so far. */
+/** Records that a chunk failed; returns the number of consecutive failures. */
 export const noteFailure = async (db: Queryable, job_id: string, at: string): Promise<number> => {
   const [row] = await rowsOf<{ failures: number }>(
     db,
@@ -82,7 +82,7 @@ export const noteFailure = async (db: Queryable, job_id: string, at: string): Pr
   return row?.failures ?? 0
 }
 
-/** Ends an open job; waits for the chunk that is being made. */
+/** Ends an open job; waits for the current chunk. */
 export const cancelJob = async (tx: Tx, job_id: string, at: string): Promise<void> => {
   await tx.execute(
     sql`update catalog.import_job set status = 'cancelled', updated_at = ${at}, ended_at = ${at}
@@ -99,7 +99,7 @@ export const listResults = (db: Queryable, job_id: string, after: number, limit:
 
 const PRUNED_AT_ONCE = 100
 
-/** Forgets jobs that ended before a time. True: there may be more. */
+/** Deletes jobs that ended before a given time. Returns true if there may be more. */
 export const pruneJobs = async (db: Queryable, before: string): Promise<boolean> => {
   const { rowCount } = await db.execute(
     sql`with old as (select job_id from catalog.import_job where ended_at < ${before}::timestamptz limit ${PRUNED_AT_ONCE}),

@@ -3,11 +3,11 @@ import type { Queryable, Tx } from '../../client.ts'
 import { lockOfOne } from '../../locks.ts'
 import { array, rowsOf } from '../resources/rows.ts'
 
-/** Imports of one source come one after another: side by side they would only wait for each other's rows. */
+/** Serializes the imports of one source: in parallel they would only wait for each other's rows. */
 export const lockSource = (tx: Tx, source_name: string) =>
   tx.execute(sql`select ${lockOfOne('importSource', sql`hashtext(${source_name})`)}`)
 
-/** Which resource an id of a source stands for. */
+/** The resource that an id of a source stands for. */
 export const getImported = async (
   db: Queryable,
   source_name: string,

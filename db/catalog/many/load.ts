@@ -21,11 +21,11 @@ import {
 import type { EdgeKey, Fixed, ResourceRow } from '../rows.ts'
 
 /**
- * Reads what many changes will ask for, one statement for each kind of question. What is held already stays: changes may
- * have moved it.
+ * Reads the data that many changes will need, one statement per kind of query. Rows already held stay, because changes
+ * may have altered them.
  */
 
-/** Reads what a change asked for in vain. What had to be locked first is read anew. */
+/** Reads the data that a change found missing. Rows that had to be locked first are read again. */
 export const loadMissing = async (tx: Tx, held: Held, missing: Missing): Promise<void> => {
   const { ids = [], rids = [], edges = [], around = [], counts = [], reach = [], twins = [] } = missing
   const { checks = [], offers = [], locks = new Map(), type_locks = new Map() } = missing
@@ -40,7 +40,7 @@ export const loadMissing = async (tx: Tx, held: Held, missing: Missing): Promise
   const { states, fixed, moved } = held.pending
   for (const row of await getResourcesByRid(tx, [...locks.keys()])) {
     const known = held.loaded.rows.get(row.rid)
-    // What an earlier change of this transaction wrote stays.
+    // Rows written by an earlier change of this transaction stay.
     if (states.has(row.rid) || fixed.has(row.rid)) continue
     const place = known && { path: known.path, parent_rid: known.parent_rid, parent_id: known.parent_id }
     keep(held, moved.has(row.rid) ? { ...row, ...place } : row)
@@ -58,10 +58,10 @@ export const loadMissing = async (tx: Tx, held: Held, missing: Missing): Promise
   ])
 }
 
-/** More edges of one resource than this are not closed in one request: the first of them suffice to say so. */
+/** A request never closes more edges of one resource than this: reading this many is enough to refuse. */
 const MAX_AROUND = 50_001
 
-/** Resources by id; those that are not there are known to be missing. */
+/** Resources by id; nonexistent ones are recorded as missing. */
 export const loadRows = async (tx: Tx, held: Held, ids: readonly string[], rids: readonly string[] = []) => {
   const [named, others] = await Promise.all([getResources(tx, ids), getResourcesByRid(tx, rids)])
   const { rows, byId } = held.loaded
@@ -69,7 +69,7 @@ export const loadRows = async (tx: Tx, held: Held, ids: readonly string[], rids:
   for (const row of [...named, ...others]) if (!rows.has(row.rid)) keep(held, row)
 }
 
-/** Resources by id, as far as they never change: what is to be locked is told by that, and read whole afterwards. */
+/** The immutable columns of resources by id: they determine the locks, and the rows are read in full afterwards. */
 export const loadFixed = async (tx: Tx, held: Held, ids: readonly string[]): Promise<void> => {
   for (const id of ids) held.loaded.byId.set(id, undefined)
   const rows = await rowsOf<Fixed>(
@@ -84,7 +84,7 @@ export const keep = ({ loaded }: Held, row: ResourceRow): void => {
   loaded.byId.set(row.resource_id, row.rid)
 }
 
-/** Who holds these names and natural identities now. */
+/** The current holders of these names and natural identities. */
 export const loadTwins = async (tx: Tx, held: Held, wanted: readonly NewName[]): Promise<void> => {
   if (wanted.length === 0) return
   const hashes = wanted.flatMap(({ type_id, identity_hash }) => (identity_hash ? [{ type_id, identity_hash }] : []))
@@ -110,7 +110,7 @@ export const loadTwins = async (tx: Tx, held: Held, wanted: readonly NewName[]):
         ),
   ])
   const { names, identities, rows } = held.loaded
-  // Who ended or moved away in the meantime, by an earlier change, holds neither.
+  // A resource that an earlier change ended or moved holds neither.
   const there = new Map(named.flatMap((row) => (stands(held, row) ? [[nameOf(row), row.rid]] : [])))
   const same = new Map(
     identical.flatMap(({ rid, type_id, hash }) =>
@@ -135,7 +135,7 @@ const stands = ({ loaded }: Held, { rid, parent_rid }: Named & { rid: string }):
 
 const columns = sql`e.src, e.reltype_id, e.dst, e.rel_no, e.rev, e.properties, e.valid_from, e.command_id, e.operation_id`
 
-/** These edges, as far as they are open. */
+/** Those of these edges that are open. */
 export const loadEdges = async (tx: Tx, held: Held, keys: readonly EdgeKey[]): Promise<void> => {
   if (keys.length === 0) return
   const rows = await rowsOf<HeldEdge>(
@@ -148,7 +148,7 @@ export const loadEdges = async (tx: Tx, held: Held, keys: readonly EdgeKey[]): P
   for (const key of keys) if (!open.has(edgeKey(key))) open.set(edgeKey(key), found.get(edgeKey(key)))
 }
 
-/** All edges around these resources, unless there are more than so many. */
+/** All edges around these resources, unless there are more than `limit`. */
 export const loadAround = async (tx: Tx, held: Held, rids: readonly string[], limit: number): Promise<void> => {
   if (rids.length === 0) return
   const these = array(rids, 'bigint')
@@ -167,7 +167,7 @@ export const loadAround = async (tx: Tx, held: Held, rids: readonly string[], li
     if (from_id !== null) ids.set(edge.src, from_id)
     if (to_id !== null) ids.set(edge.dst, to_id)
   }
-  // Of one alone the first of too many are known, else none.
+  // Above the limit the edges count as unknown, except at `MAX_AROUND`, where the first ones suffice.
   if (rows.length > limit && limit < MAX_AROUND) return
   for (const rid of rids) around.set(rid, new Set())
   for (const [key, edge] of open) {
@@ -182,7 +182,7 @@ export const loadAround = async (tx: Tx, held: Held, rids: readonly string[], li
   }
 }
 
-/** How many open edges of a type these ends have, as far as anyone asks. */
+/** The number of open edges of a type at these ends, up to the maximum that matters. */
 export const loadCounts = async (tx: Tx, held: Held, wanted: readonly Ended[]): Promise<void> => {
   if (wanted.length === 0) return
   const count = (end: 'src' | 'dst') =>
@@ -200,7 +200,7 @@ export const loadCounts = async (tx: Tx, held: Held, wanted: readonly Ended[]): 
   }
 }
 
-/** Where edges of these types lead from these resources on, for the search of circles. */
+/** The edges reachable from these resources along these types, for cycle detection. */
 export const loadReach = async (
   tx: Tx,
   held: Held,
@@ -228,13 +228,13 @@ export const loadReach = async (
   }
 }
 
-/** The latest words of the checks of these resources. */
+/** The latest observations of these resources' checks. */
 export const loadChecks = async (tx: Tx, { loaded }: Held, rids: readonly string[]): Promise<void> => {
   const found = Map.groupBy(await readChecksOf(tx, rids), ({ rid }) => rid)
   for (const rid of rids) if (!loaded.checks.has(rid)) loaded.checks.set(rid, found.get(rid) ?? [])
 }
 
-/** What these resources offer, and what is claimed of it. */
+/** The offers of these resources, and the claims on them. */
 export const loadOffers = async (tx: Tx, { loaded }: Held, rids: readonly string[]): Promise<void> => {
   const unknown = rids.filter((rid) => !loaded.offers.has(rid))
   if (unknown.length === 0) return
@@ -244,7 +244,7 @@ export const loadOffers = async (tx: Tx, { loaded }: Held, rids: readonly string
   for (const rid of unknown) loaded.offers.set(rid, found.get(rid) ?? [])
 }
 
-/** Numbers for so many new resources and edges; those that stay unused are lost. */
+/** Numbers for this many new resources and edges; unused ones are lost. */
 export const loadNumbers = async (tx: Tx, held: Held, { rows, edges }: { rows: number; edges: number }) => {
   const draw = async (sequence: string, count: number) =>
     count === 0
@@ -256,7 +256,7 @@ export const loadNumbers = async (tx: Tx, held: Held, { rows, edges }: { rows: n
     draw('catalog.resource_rid_seq', rows),
     draw('catalog.relationship_rel_no_seq', edges),
   ])
-  // The lowest first: they are taken from the end.
+  // Reversed because they are taken from the end, lowest first.
   held.loaded.rids.push(...rids.reverse())
   held.edges.loaded.rel_nos.push(...rel_nos.reverse())
 }

@@ -18,8 +18,8 @@ import {
 } from '../tables.ts'
 
 /**
- * What a transaction holds, as statements that may go out as one: the version of one resource that was there. undefined:
- * there is more, and `writeHeld` sends it.
+ * The writes that a transaction holds, as statements that may be sent as one: the version of one existing resource.
+ * `undefined`: there is more, and `writeHeld` sends it.
  */
 export const writesOf = (tx: Tx, { pending, edges }: Held): Statement[] | undefined => {
   const { inserts, fixed, states, fresh, imported, moved, observed, offers } = pending
@@ -36,8 +36,9 @@ export const writesOf = (tx: Tx, { pending, edges }: Held): Statement[] | undefi
 }
 
 /**
- * Sends all that a transaction holds, one statement for each table and kind of write, in one round trip. What frees a
- * name or an edge comes before what takes it; events come last, in the order in which they were told (catalog.md 11).
+ * Sends all writes that a transaction holds, one statement per table and kind of write, in one round trip. Writes that
+ * free a name or an edge precede those that take it. Events come last, in the order in which they were emitted
+ * (catalog.md 11).
  */
 export const writeHeld = async (tx: Tx, { pending, loaded, edges }: Held): Promise<void> => {
   const rowOf = (rid: string) => loaded.rows.get(rid) as ResourceRow
@@ -181,7 +182,7 @@ const KEYS = new Map<PgTable, string[]>([
   [observation_latest, ['rid', 'source', 'check_key']],
 ])
 
-/** Inserts rows or, where they are there, sets all their columns. What frees a place comes before what takes it. */
+/** Inserts rows or, if they exist, sets all their columns. A row that frees a place precedes one that takes it. */
 const upsert = async (tx: Tx, table: PgTable, rows: readonly object[]): Promise<void> => {
   if (rows.length === 0) return
   const names = (list: readonly string[]) =>

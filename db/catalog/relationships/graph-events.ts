@@ -2,13 +2,13 @@ import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable } from '../../client.ts'
 import { rowsOf } from '../resources/rows.ts'
 
-/** An event of the log as the graph in memory takes it. `rid` is the row number of its resource. */
+/** A log event as the graph in memory reads it. `rid` is the row number of its resource. */
 export type GraphEventRow = {
   pub_seq: string
   type: string
   agg_type: string
   agg_version: number
-  /** Of a part of a resource's relationships: the version and the event that it belongs to. */
+  /** For a part of a resource's relationships: the version and the event to which it belongs. */
   version: number | null
   of: string | null
   rid: string | null
@@ -20,7 +20,10 @@ export type GraphEventRow = {
   changes: { op: string; relationship_id: string; type_key: string; from_id: string; to_id: string }[] | null
 }
 
-/** Numbered events after a place in the log, to another if one is named. A row number never changes, so it may be read from the table. */
+/**
+ * Numbered events after a position in the log, up to another position if given. A row number never changes, so reading
+ * it from the table is safe.
+ */
 export const graphEventsAfter = (
   db: Queryable,
   pub_seq: string,
@@ -40,14 +43,17 @@ export const graphEventsAfter = (
   )
 
 export type LogState = {
-  /** How long the oldest committed event waits for its number, and the oldest that is not folded; 0 when none does. */
+  /**
+   * How long the oldest committed event has waited for its number, and the oldest unfolded event has waited; 0 if there
+   * is none.
+   */
   unnumbered_ms: number
   unfolded_ms: number
-  /** Whether somebody told this projection to wait. */
+  /** Whether someone paused this projection. */
   paused: boolean
 }
 
-/** How the log stands to a projection that holds it up to `pub_seq`. */
+/** The state of the log relative to a projection that has applied it up to `pub_seq`. */
 export const readLogState = async (db: Queryable, name: string, pub_seq: string): Promise<LogState> => {
   const age = (
     which: SQL,
@@ -63,11 +69,14 @@ export const readLogState = async (db: Queryable, name: string, pub_seq: string)
   return row ?? { unnumbered_ms: 0, unfolded_ms: 0, paused: false }
 }
 
-/** The last row of the log, numbered or not: every event that was committed before has at most this id. */
+/** The last row of the log, numbered or not: every event committed earlier has at most this id. */
 export const lastLogId = async (db: Queryable): Promise<string> =>
   first(await rowsOf<{ id: string }>(db, sql`select coalesce(max(id), 0)::text as id from catalog.outbox`))?.id ?? '0'
 
-/** The number of the last event up to a row of the log; undefined while one of them still waits for its number. */
+/**
+ * The number of the last event up to a row of the log; `undefined` while one of these events still waits for its
+ * number.
+ */
 export const numberedTo = async (db: Queryable, id: string): Promise<string | undefined> => {
   const [row] = await rowsOf<{ waiting: boolean; pub_seq: string }>(
     db,

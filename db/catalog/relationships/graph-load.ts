@@ -1,9 +1,9 @@
 import pg from 'pg'
 
 /**
- * The whole graph out of one snapshot, in pieces: ranges of the tables' pages, each as arrays in one binary COPY row.
- * A message a row costs a process about as much as the row itself. Sorting in the database four times the reading,
- * so neither is done (catalog.md 10).
+ * Reads the whole graph from one snapshot, in pieces: ranges of table pages, each as arrays in one binary COPY row. One
+ * message per row costs a process about as much as the row itself, and sorting in the database costs four times as much
+ * as reading. So it does neither (catalog.md 10).
  */
 export type Piece =
   | { kind: 'resources'; columns: Buffer[] }
@@ -22,27 +22,27 @@ const TABLES = {
   relationships: { table: 'relationship', columns: ['src', 'dst', 'reltype_id', 'rel_no'] },
 } as const
 
-/** Pages of a table in one piece: some megabytes. */
+/** Table pages per piece: some megabytes. */
 const PAGES = 1000
 
 export type Head = {
-  /** The last event that the snapshot holds; later ones may be in it too. */
+  /** The last event that the snapshot is sure to contain; later ones may be in it too. */
   watermark: string
   max_rid: number
   /** Ids of relationship types in the order of their keys. */
   relationship_types: number[]
 }
 
-/** Reads the head, then all pieces, over two connections that see the same. Order of pieces: as they come. */
+/** Reads the head, then all pieces, over two connections with the same snapshot. Pieces arrive in any order. */
 export const readGraph = async (
   url: string,
   { onHead, onPiece }: { onHead: (head: Head) => void; onPiece: (piece: Piece) => void },
 ): Promise<void> => {
   const open = async () => {
     const client = new pg.Client({ connectionString: url, application_name: 'catalog-graph', query_timeout: 125_000 })
-    client.on('error', () => {}) // the statement that meets it fails
+    client.on('error', () => {}) // The statement in progress fails.
     await client.connect()
-    // Of this transaction alone: behind a pooler the connection is not its own.
+    // For this transaction only: behind a pooler the connection is shared.
     await client.query(`begin isolation level repeatable read read only;
       set local statement_timeout = 120000; set local idle_in_transaction_session_timeout = 120000`)
     return client
@@ -51,7 +51,7 @@ export const readGraph = async (
   const second = await open()
   try {
     const { rows } = await first.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot')
-    // The name comes from the server itself; a snapshot cannot be a parameter.
+    // The name comes from the server itself, and a snapshot cannot be a parameter.
     await second.query(`set transaction snapshot '${(rows[0]?.snapshot ?? '').replace(/[^0-9A-F-]/g, '')}'`)
     onHead(await readHead(first))
     const work = await pieces(first)
@@ -99,12 +99,12 @@ const pieces = async (client: pg.Client) => {
   return work
 }
 
-/** The fields of the one row of a binary COPY; undefined when the range was empty. */
+/** The fields of the only row of a binary COPY; `undefined` if the range was empty. */
 const copyRow = (client: pg.Client, text: string): Promise<Buffer[] | undefined> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let failed: Error | undefined
-    // What pg's client calls on a query of ours, message by message.
+    // The callbacks that pg's client makes on our query, message by message.
     const query = {
       submit: (connection: { query: (text: string) => void }) => connection.query(text),
       handleCopyData: ({ chunk }: { chunk: Buffer }) => void chunks.push(chunk),
@@ -137,7 +137,7 @@ const fieldsOf = (copy: Buffer): Buffer[] | undefined => {
   return fields
 }
 
-/** Calls `each` with the place and length of every element of an array as Postgres sends it. */
+/** Calls `each` with the position and length of every element of an array in Postgres' binary format. */
 export const eachElement = (array: Buffer, each: (at: number, length: number) => void): void => {
   const dimensions = array.readInt32BE(0)
   if (dimensions === 0) return

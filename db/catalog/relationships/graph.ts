@@ -8,10 +8,10 @@ import { array, rowsOf } from '../resources/rows.ts'
 export type Reach = {
   access: RowAccess
   topology_type_ids: readonly number[]
-  /** Nothing: all relationship types, all resource types. */
+  /** `null`: all relationship types, all resource types. */
   reltype_ids: readonly number[] | null
   type_ids: readonly number[] | null
-  /** The graph as it was: `ended` names the states of types (`<type id> <state>`) in which a resource has ended. */
+  /** The graph in the past: `ended` lists the states of types (`<type id> <state>`) in which a resource has ended. */
   past?: { at: string; ended: readonly string[] } | undefined
 }
 
@@ -25,7 +25,7 @@ export type NodeRow = {
 }
 export type NeighbourRow = NodeRow & { from_rid: string; reltype_id: number; out: boolean }
 
-/** Open edges, now or then, under the alias e. */
+/** Open edges, now or at that time, under the alias e. */
 const edges = ({ past }: Reach): SQL =>
   past === undefined
     ? sql`catalog.relationship e`
@@ -33,7 +33,7 @@ const edges = ({ past }: Reach): SQL =>
         union all select src, reltype_id, dst, rel_no from catalog.relationship_history
           where valid_from <= ${past.at} and valid_to > ${past.at}) e`
 
-/** What changes of a resource, now or then: health is not kept over time. */
+/** The mutable columns of a resource, now or at that time; health is not kept over time. */
 const states = ({ past }: Reach): SQL =>
   past === undefined
     ? sql`join catalog.resource_state s on s.rid = n.rid`
@@ -63,8 +63,8 @@ export const getNodes = (db: Queryable, ids: readonly string[], reach: Reach): P
   )
 
 /**
- * The neighbours of these resources at one end of their edges, ordered by relationship type key and row number, at most
- * `fanout + 1` of each. A symmetric edge is told from either end.
+ * The neighbors of these resources at one end of their edges, ordered by relationship type key and row number, at most
+ * `fanout + 1` of each. A symmetric edge counts from either end.
  */
 export const getNeighbours = (
   db: Queryable,
@@ -90,7 +90,7 @@ export const getNeighbours = (
 
 const ends = (out: boolean): [SQL, SQL] => (out ? [sql`e.src`, sql`e.dst`] : [sql`e.dst`, sql`e.src`])
 
-/** How many edges of the allowed types each resource has to what may be seen. */
+/** How many edges of the allowed types connect each resource to visible ones. */
 export const getDegrees = (
   db: Queryable,
   rids: readonly string[],
@@ -109,8 +109,8 @@ export const getDegrees = (
 export type CutRow = { rid: string; degree: number; omitted: number }
 
 /**
- * Of each of these resources: how many edges of the allowed types lead to what may be seen, and how many neighbours in
- * the asked directions are not among them.
+ * Two counts for each of these resources: its edges of the allowed types to visible resources, and its neighbors in the
+ * requested directions outside this set.
  */
 export const getCuts = (
   db: Queryable,

@@ -2,10 +2,10 @@ import { sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { array, rowsOf } from '../resources/rows.ts'
 
-/** Open edges of one type that one end may have. */
+/** The maximum number of open edges of one type at one end. */
 export const MAX_EDGES = 200_000
 
-/** Everything that ends with these resources along edges that cascade, themselves too. At most `limit`. */
+/** All resources that end with these along cascading edges, including these. At most `limit`. */
 export const cascadeOfAll = async (
   db: Queryable,
   rids: readonly string[],

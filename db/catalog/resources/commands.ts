@@ -6,7 +6,7 @@ import { hex, recordset } from './batch.ts'
 import { array, rowsOf } from './rows.ts'
 import { OPEN_STAMP } from './stamps.ts'
 
-/** Command log, revisions, references and audit: what a command leaves behind beside its change. */
+/** Command log, revisions, references and audit: what a command records besides its change. */
 export type CommandLogRow = typeof command_log.$inferSelect
 
 type Names = Pick<CommandLogRow, 'command_id' | 'scope' | 'idempotency_key'>
@@ -14,9 +14,9 @@ type Names = Pick<CommandLogRow, 'command_id' | 'scope' | 'idempotency_key'>
 const CLAIM = `on conflict do nothing returning command_id, ${OPEN_STAMP}`
 
 /**
- * Takes the ids and keys of commands, in the order of their ids; says which were free. Running twins make it wait. From
- * here on the commands are open: they stamp nothing before their `created_at`. The statement is sent by the call itself:
- * what the caller sends next without waiting comes after it.
+ * Claims the ids and keys of commands, in the order of their ids, and returns which were free. Waits for concurrent
+ * commands with the same id or key. From here on the commands are open: they stamp no time before their `created_at`.
+ * The call itself sends the statement: statements that the caller sends next without waiting run after it.
  */
 export const claimCommands = async (
   tx: Tx,
@@ -37,7 +37,7 @@ export const claimCommands = async (
   return new Set((await taken).rows.map(({ command_id }) => command_id as string))
 }
 
-/** The rows that hold one of these ids or keys. */
+/** The rows that use one of these ids or keys. */
 export const getCommands = (db: Queryable, commands: readonly Names[]): Promise<CommandLogRow[]> => {
   const names = commands.map(({ command_id, scope, idempotency_key }) => ({ command_id, scope, idempotency_key }))
   return rowsOf(
@@ -49,7 +49,7 @@ export const getCommands = (db: Queryable, commands: readonly Names[]): Promise<
   )
 }
 
-/** Gives claims back whose commands were refused. */
+/** Releases the claims of refused commands. */
 export const dropClaims = (tx: Tx, command_ids: readonly string[]) =>
   tx.execute(sql`delete from catalog.command_log where command_id = any(${array(command_ids, 'text')}::uuid[])`)
 
@@ -82,8 +82,8 @@ export const storeAnswers = async (
 const PRUNED_AT_ONCE = 5000
 
 /**
- * When the rows of a table are over. Answers: a later repeat is harmless, for its expected_version is past.
- * Observations: the latest word of each check stays.
+ * When a table's rows expire. Answers: a later repeat is harmless, because its expected_version is outdated.
+ * Observations: the latest one of each check stays.
  */
 const ENDS = {
   command_log: 'retain_until',
@@ -92,7 +92,7 @@ const ENDS = {
   provider_history: 'valid_to',
 } as const
 
-/** Forgets rows of a table that were over before a time. True: there may be more. */
+/** Deletes rows of a table that expired before a given time. Returns true if there may be more. */
 export const pruneOld = async (db: Queryable, name: keyof typeof ENDS, before: string): Promise<boolean> => {
   const table = sql`catalog.${sql.identifier(name)}`
   const { rowCount } = await db.execute(sql`delete from ${table} where ctid = any(array(
@@ -103,8 +103,8 @@ export const pruneOld = async (db: Queryable, name: keyof typeof ENDS, before: s
 const WALKED_AT_ONCE = 1000
 
 /**
- * Forgets the revisions of some resources, by row number, that no time from `before` on needs: those older than the
- * newest snapshot at or before it. Gives the row number to go on after; undefined at the end.
+ * Deletes revisions of some resources, by row number, that no time from `before` onward needs: those older than the
+ * newest snapshot at or before it. Returns the row number to continue after; `undefined` at the end.
  */
 export const pruneRevisions = async (db: Queryable, before: string, after: string): Promise<string | undefined> => {
   const { rows } = await db.execute<{ rid: string }>(

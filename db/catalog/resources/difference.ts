@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { array, rowsOf } from './rows.ts'
 
-/** A resource of which something may differ between two times: whether it was in the subtree, and its versions then. */
+/** A resource that may differ between two times: whether it was in the subtree, and its versions then. */
 export type DifferingRow = {
   rid: string
   resource_id: string
@@ -16,7 +16,10 @@ export type DifferingRow = {
   version_to: number | null
 }
 
-/** All that is below a resource at a time, itself included, however it moved since. Circles of one instant end. */
+/**
+ * A resource and everything below it at a given time, wherever they have moved since. Stops at cycles among edges of
+ * one instant.
+ */
 const membersAt = (rid: string, reltype_id: number, at: string, most: number): SQL => sql`(
   with recursive below(rid) as (
     select ${rid}::bigint
@@ -35,7 +38,7 @@ export type DifferenceOf = {
   containment_id: number
   from: string
   to: string
-  /** How many members are looked at; one more tells that there are too many. */
+  /** How many members are read; one more shows that there are too many. */
   most: number
   where: SQL
   after: string | undefined
@@ -43,7 +46,7 @@ export type DifferenceOf = {
   limit: number
 }
 
-/** How many resources are below this one at the two times, up to `most` each. */
+/** How many resources are below this one at each of the two times, up to `most` each. */
 export const countMembers = async (
   db: Queryable,
   { rid, containment_id, from, to, most }: Pick<DifferenceOf, 'rid' | 'containment_id' | 'from' | 'to' | 'most'>,
@@ -56,7 +59,7 @@ export const countMembers = async (
   return row?.n ?? 0
 }
 
-/** Members of a subtree at either time that came, went or have another version, by id. `where` is over r. */
+/** Members of a subtree at either time that were added, removed or have another version, by id. `where` is over r. */
 export const listDiffering = (
   db: Queryable,
   { rid, containment_id, from, to, most, where, after, back, limit }: DifferenceOf,
@@ -94,7 +97,7 @@ export const changersOf = async (db: Queryable, rids: readonly string[], from: s
 
 export type TurnedEdge = { src: string; dst: string; to_id: string; reltype_id: number; op: 'added' | 'removed' }
 
-/** Outgoing edges of these resources, of other types than containment, that are open at only one of the two times. */
+/** Outgoing non-containment edges of these resources that are open at only one of the two times. */
 export const edgesTurned = (
   db: Queryable,
   rids: readonly string[],

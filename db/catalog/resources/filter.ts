@@ -14,7 +14,7 @@ export type FilterTest = {
 }
 export type Filter = FilterTest | { kind: 'and' | 'or'; items: Filter[] } | { kind: 'not'; item: Filter }
 
-/** Thrown where a test makes no sense for its field; the caller says where it stands. */
+/** Thrown if a test makes no sense for its field; the caller adds the position. */
 export class FilterMismatch extends Error {
   readonly offset: number
   constructor(test: FilterTest, message: string) {
@@ -23,12 +23,12 @@ export class FilterMismatch extends Error {
   }
 }
 
-/** What the filter must know of the types of this process. */
+/** What the filter needs to know about this process's types. */
 export type FilterTypes = {
   idsOf: (type_keys: readonly string[]) => number[]
   exactIds: (type_key: string) => number[]
   levels: Record<'region_id' | 'datacenter_id' | 'layer_id' | 'segment_id', number[]>
-  /** Whether a text is a time that there is, as everywhere in what comes in. */
+  /** Whether a text is a valid time, by the same rule as for all input. */
   isTime: (text: string) => boolean
 }
 
@@ -54,7 +54,7 @@ const NUMBERS: Record<string, SQL> = {
 const TIMES: Record<string, SQL> = { created_at: sql`r.created_at`, updated_at: sql`s.updated_at` }
 const OPERATORS = { '<': sql`<`, '<=': sql`<=`, '>': sql`>`, '>=': sql`>=` }
 
-/** A filter as a condition over r (resource), s (resource_state) and p (parent). Never null, so that NOT is its opposite. */
+/** A filter as a condition over r (resource), s (resource_state) and p (parent). Never null, so NOT inverts it. */
 export const filterSql = (filter: Filter, types: FilterTypes): SQL => {
   if (filter.kind === 'not') return sql`(not ${filterSql(filter.item, types)})`
   if (filter.kind === 'test') return sql`coalesce(${testSql(filter, types)}, false)`
@@ -81,7 +81,7 @@ const testSql = (test: FilterTest, types: FilterTypes): SQL => {
 }
 
 const isNumber = (text: string) => /^-?\d{1,15}(\.\d{1,15})?$/.test(text)
-/** A day stands for its beginning. */
+/** A date means the start of that day. */
 const atMidnight = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
 const isPresence = ({ comparison, value, raw }: FilterTest) => comparison === ':' && raw && value === '*'
 const like = (text: string) => `%${text.replaceAll(/[\\%_]/g, (char) => `\\${char}`)}%`
@@ -118,7 +118,7 @@ const typeSql = (test: FilterTest, types: FilterTypes): SQL => {
   return test.comparison === '!=' ? sql`not (${is})` : is
 }
 
-/** By row numbers of the path, not by paths above it: so it holds for a path as it once was, too. */
+/** Uses the row numbers in the path, not the paths of ancestors, so it also works for a past path. */
 const above = (type_ids: number[], more: SQL): SQL =>
   sql`exists (select 1 from catalog.resource a
         where a.rid = any(${ridsOf(sql`r.path`)}) and a.type_id = any(${array(type_ids, 'smallint')}) and ${more})`
@@ -156,7 +156,7 @@ const labelSql = (key: string, test: FilterTest): SQL => {
   return textSql(sql`(r.labels->>${key})`, test)
 }
 
-/** The values that an unquoted word may mean in JSON: the text, and the number or boolean it spells. */
+/** The JSON values that an unquoted word may mean: the text, and the number or boolean that it spells. */
 const meanings = ({ value, raw }: FilterTest): unknown[] => {
   if (!raw) return [value]
   if (value === 'true' || value === 'false') return [value === 'true', value]

@@ -14,7 +14,10 @@ export type RevisionRow = {
   operation_id: string | null
 }
 
-/** The revisions from the nearest snapshot up to a version, oldest first: together they are the document as it was. */
+/**
+ * The revisions from the nearest snapshot up to a version, oldest first; together they yield the document at that
+ * version.
+ */
 export const revisionsUpTo = (db: Queryable, rid: string, version: number): Promise<RevisionRow[]> =>
   rowsOf(
     db,
@@ -25,7 +28,7 @@ export const revisionsUpTo = (db: Queryable, rid: string, version: number): Prom
         order by version`,
   )
 
-/** The revisions that make up these resources as they were at a time, oldest first, by row number. */
+/** The revisions that yield these resources as they were at a given time, oldest first, by row number. */
 export const revisionsAt = async (
   db: Queryable,
   rids: readonly string[],
@@ -46,7 +49,7 @@ export const revisionsAt = async (
   return Map.groupBy(rows, ({ rid }) => rid)
 }
 
-/** The version that a resource had at a time; undefined before it was there. */
+/** A resource's version at a given time; `undefined` before it existed. */
 export const versionAt = async (db: Queryable, rid: string, at: string): Promise<number | undefined> => {
   const [row] = await rowsOf<{ version: number | null }>(
     db,
@@ -55,7 +58,7 @@ export const versionAt = async (db: Queryable, rid: string, at: string): Promise
   return row?.version ?? undefined
 }
 
-/** The lifecycle state that a resource was in at a time. */
+/** A resource's lifecycle state at a given time. */
 export const lifecycleAt = async (db: Queryable, rid: string, at: string): Promise<string | undefined> => {
   const [row] = await rowsOf<{ lifecycle_status: string }>(
     db,
@@ -66,8 +69,8 @@ export const lifecycleAt = async (db: Queryable, rid: string, at: string): Promi
 }
 
 /**
- * Row numbers of each resource and of all that contained it at a time, the resource last: its path as it was, however
- * long. Edges of one time may close a circle when their commands were stamped in another order: the way ends there.
+ * Row numbers of each resource and of everything that contained it at a given time, the resource last: its past path,
+ * at any length. If commands were stamped out of order, edges of one time may form a cycle; the path stops there.
  */
 export const pathsAt = async (
   db: Queryable,
@@ -95,7 +98,7 @@ export const pathsAt = async (
   return new Map(rows.map(({ start, path }) => [start, path]))
 }
 
-/** A resource as it was, in the columns that filters and the conditions of lists look at. */
+/** A past resource, in the columns that filters and list conditions read. */
 export type PastRow = {
   rid: string
   path: string
@@ -104,7 +107,7 @@ export type PastRow = {
   document: Record<string, unknown>
 }
 
-/** Which of these, as they were, meet the conditions over r (resource), s (resource_state) and p (parent). */
+/** Which of these past resources satisfy the conditions over r (resource), s (resource_state) and p (parent). */
 export const meeting = async (db: Queryable, rows: readonly PastRow[], where: readonly SQL[]): Promise<Set<string>> => {
   if (rows.length === 0) return new Set()
   const flat = rows.map(({ document, ...row }) => ({
@@ -127,7 +130,7 @@ export const meeting = async (db: Queryable, rows: readonly PastRow[], where: re
   return new Set(found.map(({ rid }) => rid))
 }
 
-/** The versions of a resource without their documents, from a place in the given direction, with their evidence. */
+/** The versions of a resource without their documents, from a position in the given direction, with their evidence. */
 export const listVersions = (
   db: Queryable,
   rid: string,
@@ -145,10 +148,13 @@ export const listVersions = (
   )
 }
 
-/** How far back it is asked when a field was set. */
+/** How many versions are searched for the time at which a field was set. */
 const LAST_VERSIONS = 1000
 
-/** When each of these fields, or one above it, was last changed; a field without a time was set longer ago than is read. */
+/**
+ * When each of these fields, or one of its ancestors, last changed; a field without a time was set before the versions
+ * searched.
+ */
 export const lastChanges = async (
   db: Queryable,
   resource_id: string,

@@ -5,12 +5,12 @@ import type { ResourceRow } from '../rows.ts'
 import { isBelow, ridsOf } from './paths.ts'
 import { array, leanColumns, resourceColumns, resourceTables, rowsOf } from './rows.ts'
 
-/** What a caller may reach: everything, or what any of these limits lets through (the app's access.ts). */
+/** What a caller may reach: everything, or the union of these limits (the app's access.ts). */
 export type RowAccess = 'all' | { place_ids: string[]; type_ids: number[] | null }[]
 
 /**
- * The one condition by which reads are scoped (catalog.md 12), over a resource under the given alias: below all places
- * of a limit, or outside any topology, and of one of its types.
+ * The single condition that scopes reads (catalog.md 12), over a resource under the given alias. The resource must be
+ * below all places of a limit, or outside any topology, and of one of the limit's types.
  */
 export const accessSql = (access: RowAccess, topology_type_ids: readonly number[], alias: 'r' | 'n' = 'r'): SQL => {
   if (access === 'all') return sql`true`
@@ -46,7 +46,7 @@ export const visibleRids = async (
   return new Set(rows.map(({ rid }) => rid))
 }
 
-/** Keys that a list can be sorted by, as SQL and with the type that a key's text is read back as. */
+/** Keys by which a list can be sorted, as SQL and with the type for reading a key's text back. */
 const SORT_KEYS = {
   resource_id: { value: sql`r.resource_id`, type: sql`text collate "C"` },
   name: { value: sql`r.name`, type: sql`text collate "C"` },
@@ -67,7 +67,7 @@ export type SortKey = keyof typeof SORT_KEYS
 export type Sort = { key: SortKey; descending: boolean }[]
 export const isSortKey = (name: string): name is SortKey => Object.hasOwn(SORT_KEYS, name)
 
-/** Rows after a position in the order of the sort keys. The position is text: a Date would lose microseconds. */
+/** Rows after a position in sort order. The position is text: a Date would lose microseconds. */
 const afterSql = (sort: Sort, after: readonly string[]): SQL => {
   const keys = sort.map(({ key, descending }, i) => ({
     value: SORT_KEYS[key].value,
@@ -95,12 +95,12 @@ export type ListQuery = {
   /** Without annotations and states. */
   lean?: boolean
 }
-/** `watermark`: the number of the last event in the log that the page was read from. */
+/** `watermark`: the number of the last log event that the page includes. */
 export type ListRow = ResourceRow & { sort_keys: string[]; watermark: string }
 
 const lastNumbered = sql`select coalesce(max(pub_seq), 0) from catalog.outbox`
 
-/** One page in keyset order, with each row's keys as text for the next page's token. */
+/** One page in keyset order, with each row's keys as text for the next page token. */
 export const listResources = (db: Queryable, { where, sort, after, limit, lean }: ListQuery): Promise<ListRow[]> => {
   const keys = sql.join(
     sort.map(({ key }) => sql`${SORT_KEYS[key].value}::text`),
@@ -118,7 +118,10 @@ export const listResources = (db: Queryable, { where, sort, after, limit, lean }
   )
 }
 
-/** The planner takes an unknown limit for a tenth of the table: usual ones stand in the text, few enough to be prepared. */
+/**
+ * The planner assumes that an unknown limit is a tenth of the table. Common limits are therefore literals, few enough
+ * to be prepared.
+ */
 const USUAL_LIMITS = [51, 101, 501]
 const limitSql = (limit: number): SQL => (USUAL_LIMITS.includes(limit) ? sql.raw(String(limit)) : sql`${limit}`)
 
@@ -149,7 +152,7 @@ export const conditions = {
   lifecycle: (states: readonly string[]) => sql`s.lifecycle_status = any(${array(states, 'text')})`,
   health: (statuses: readonly string[]) => sql`s.health_status = any(${array(statuses, 'text')})`,
   changedBefore: (time: string) => sql`s.updated_at < ${time}::timestamptz`,
-  /** Resources with an open edge of a type to another; none without both. */
+  /** Resources with an open edge of a type to another; no rows if either is missing. */
   pointsAt: (rid: string | undefined, reltype_id: number | undefined) =>
     rid === undefined || reltype_id === undefined
       ? sql`false`
@@ -161,7 +164,7 @@ export const conditions = {
 
 export type TopologyCount = { rid: string; health_status: string; lifecycle_status: string; n: number }
 
-/** What is below each of these places, by health and lifecycle; only what the caller may see. */
+/** The visible resources below each of these places, by health and lifecycle. */
 export const countBelow = (
   db: Queryable,
   rids: readonly string[],
@@ -178,6 +181,6 @@ export const countBelow = (
         group by 1, 2, 3`,
   )
 
-/** The number of the last event in the log: what an answer from truth holds at least. */
+/** The number of the last event in the log, which an answer from truth includes at least. */
 export const lastPubSeq = async (db: Queryable): Promise<string> =>
   first(await rowsOf<{ seq: string }>(db, sql`select (${lastNumbered}) as seq`))?.seq ?? '0'

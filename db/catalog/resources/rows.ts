@@ -20,7 +20,7 @@ const columnsWith = (stateOf: (name: string, column: string) => string): SQL => 
   return sql.raw([...fixed, ...state, 'p.resource_id as parent_id'].join(', '))
 }
 export const resourceColumns = columnsWith((_, column) => column)
-/** The same with annotations and states empty, for lists that do not show them: they are most of a row. */
+/** The same columns with empty annotations and states, for lists that do not show them: they make up most of a row. */
 export const leanColumns = columnsWith((name) => `'{}'::jsonb as ${name}`)
 export const resourceTables = sql`catalog.resource r join catalog.resource_state s on s.rid = r.rid
   left join catalog.resource p on p.rid = r.parent_rid`
@@ -29,7 +29,7 @@ export const rowsOf = async <T>(db: Queryable, query: SQL): Promise<T[]> => (awa
 
 const ARRAYS = { text: sql`text[]`, bigint: sql`bigint[]`, smallint: sql`smallint[]` }
 
-/** Many values as one array parameter, whatever their number. */
+/** Any number of values as one array parameter. */
 export const array = (values: readonly (string | number)[], type: keyof typeof ARRAYS): SQL =>
   sql`${sql.param([...values])}::${ARRAYS[type]}`
 
@@ -44,7 +44,7 @@ export const getResource = async (db: Queryable, resource_id: string): Promise<R
   )
 }
 
-/** Ids that are not there are missing in the answer. */
+/** Nonexistent ids are missing from the result. */
 export const getResources = async (db: Queryable, resource_ids: readonly string[]): Promise<ResourceRow[]> => {
   if (resource_ids.length === 0) return []
   const held = heldBy(db)
@@ -62,7 +62,7 @@ export const getResourcesByRid = async (db: Queryable, rids: readonly string[]):
   return rowsOf(db, sql`select ${resourceColumns} from ${resourceTables} where r.rid = any(${array(rids, 'bigint')})`)
 }
 
-/** Row numbers of ids; ids that are not there are missing in the answer. */
+/** Row numbers of ids; nonexistent ids are missing from the result. */
 export const getRids = async (db: Queryable, resource_ids: readonly string[]): Promise<Map<string, string>> => {
   const rows = await rowsOf<{ rid: string; resource_id: string }>(
     db,
@@ -84,7 +84,7 @@ export const getFixed = async (db: Queryable, rids: readonly string[]): Promise<
 
 const STRENGTH: LockMode[] = ['key share', 'no key update', 'update']
 
-/** Keeps the stronger of two wishes for one row. */
+/** Keeps the stronger of two lock modes for one row. */
 export const wishLock = (locks: Map<string, LockMode>, rid: string, mode: LockMode): void => {
   const known = locks.get(rid)
   if (!known || STRENGTH.indexOf(mode) > STRENGTH.indexOf(known)) locks.set(rid, mode)
@@ -93,8 +93,8 @@ export const wishLock = (locks: Map<string, LockMode>, rid: string, mode: LockMo
 const forLock = { 'key share': sql`key share`, 'no key update': sql`no key update`, update: sql`update` }
 
 /**
- * Locks state rows in the order of their row numbers, each in its own mode (catalog.md 3): a hub takes new edges while
- * it is updated, but cannot be retired under a new child.
+ * Locks state rows in the order of their row numbers, each in its own mode (catalog.md 3). A hub thus accepts new edges
+ * during an update, but cannot be retired while it gains a child.
  */
 export const lockStates = async (tx: Tx, locks: ReadonlyMap<string, LockMode>): Promise<void> => {
   const held = heldBy(tx)
@@ -112,13 +112,14 @@ export const lockStates = async (tx: Tx, locks: ReadonlyMap<string, LockMode>): 
   }
 }
 
-/** Whether this command is claimed by the transaction that asks: the claims of others have their answer. */
+/** Whether the asking transaction has claimed this command: the claims of others already have their answer. */
 const claimedBy = (command_id: string) =>
   sql`exists (select from catalog.command_log where command_id = ${command_id} and status is null)`
 
 /**
- * Locks one resource for a change of itself alone, and reads it; with `command_id` only if that is claimed here. Who had
- * to wait for the lock holds the newest state beside what the rest was before: its version tells, and it is read again.
+ * Locks one resource for a change to itself alone, and reads it; with `command_id`, only if that is claimed here. After
+ * waiting for the lock, the state is the newest but the other columns may be older: the version shows this, and the row
+ * is read again.
  */
 export const lockAndGet = async (
   tx: Tx,
@@ -139,7 +140,10 @@ export const lockAndGet = async (
   return fresh ? row : getResource(tx, resource_id)
 }
 
-/** The same for many resources, locked in the order of their row numbers. Ids that are not there are missing. */
+/**
+ * Like `lockAndGet`, for many resources, locked in the order of their row numbers. Nonexistent ids are missing from the
+ * result.
+ */
 export const lockAndGetAll = async (tx: Tx, resource_ids: readonly string[]): Promise<ResourceRow[]> => {
   if (resource_ids.length === 0) return []
   const ids = array(resource_ids, 'text')
@@ -156,7 +160,10 @@ export const lockAndGetAll = async (tx: Tx, resource_ids: readonly string[]): Pr
   return (await Promise.all([lock, rows]))[1]
 }
 
-/** Locks of acyclic relationship types: shared for an edge of a new resource, exclusive to change one on an old one. */
+/**
+ * Locks acyclic relationship types: shared for an edge of a new resource, exclusive to change one of an existing
+ * resource.
+ */
 export const lockRelationshipTypes = async (
   tx: Tx,
   wishes: ReadonlyMap<number, 'shared' | 'exclusive'>,
@@ -168,7 +175,7 @@ export const lockRelationshipTypes = async (
   }
 }
 
-/** Writes what was given. Place in the tree is changed by moveSubtree only, since it may move at the same time. */
+/** Writes the given columns. Only moveSubtree changes the place in the tree, since a concurrent command may move it. */
 export const updateResource = (
   tx: Tx,
   rid: string,
@@ -178,7 +185,7 @@ export const updateResource = (
 export const updateState = (tx: Tx, rid: string, set: Partial<Omit<typeof resource_state.$inferInsert, 'rid'>>) =>
   updateRow(tx, resource_state, { rid }, set)
 
-/** A resource and all below it, at most so many, as they stand now. */
+/** A resource and everything below it, at most `limit`, in their current places. */
 export const getSubtree = async (tx: Tx, { path }: Pick<ResourceRow, 'path'>, limit: number) => {
   const held = heldOf(tx)
   const rows = await rowsOf<Fixed & { path: string }>(
@@ -186,6 +193,6 @@ export const getSubtree = async (tx: Tx, { path }: Pick<ResourceRow, 'path'>, li
     sql`select rid, resource_id, type_id, path::text as path from catalog.resource
         where ${isBelow(sql`path`, sql`${path}::ltree`)} limit ${limit}`,
   )
-  // Where a place moved before, the database does not know it yet.
+  // The database does not know the moves of this transaction yet.
   return [...rows.filter(({ rid }) => !held.pending.moved.has(rid)), ...held.placedBelow(path)]
 }

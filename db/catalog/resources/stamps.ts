@@ -3,10 +3,13 @@ import { first, type Queryable } from '../../client.ts'
 import { earliestTime, timeLock } from '../../locks.ts'
 import { rowsOf } from './rows.ts'
 
-/** Says that the transaction of a row stamps nothing before its `created_at`: an expression for what follows the row. */
+/**
+ * Declares that a row's transaction stamps no time before its `created_at`: an expression for the statement that
+ * follows the row.
+ */
 export const OPEN_STAMP = timeLock('stamp', 'floor(extract(epoch from created_at) * 1000)')
 
-/** The earliest time that an open command may still stamp, in milliseconds; undefined when none is open. */
+/** The earliest time that an open command may still stamp, in milliseconds; `undefined` if none is open. */
 export const oldestStamp = async (db: Queryable): Promise<number | undefined> => {
   const row = first(await rowsOf<{ ms: string | null }>(db, sql`select ${earliestTime('stamp')} as ms`))
   return row?.ms == null ? undefined : Number(row.ms)

@@ -20,20 +20,20 @@ export type SearchRow = {
   score: number
 }
 
-/** The tables that conditions are over; Postgres leaves out those that none names. */
+/** The tables for conditions; Postgres drops those that no condition uses. */
 const searchable = sql`catalog.resource r left join catalog.resource_state s on s.rid = r.rid
   left join catalog.resource p on p.rid = r.parent_rid`
 
-/** So many resources that hold the words are ranked; of more, those found first. */
+/** How many matching resources are ranked; if there are more, those found first. */
 const RANKED = 5000
 
-/** Lets names count as spelled alike from here on, in this transaction: the default of 0.6 misses a letter that was left out. */
+/** Lowers the threshold for similar spelling within this transaction: the default of 0.6 misses a dropped letter. */
 export const setSpelling = (tx: Tx): Promise<unknown> =>
   tx.execute(sql`select set_config('pg_trgm.word_similarity_threshold', '0.4', true)`)
 
 /**
- * Resources that hold all words of `q`, the best first. `where` is over r (resource), s (its state) and p (its parent). By `spelling`: those whose names
- * are alike instead, in a transaction after `setSpelling`.
+ * Resources that contain all words of `q`, best first. `where` is over r (resource), s (its state) and p (its parent).
+ * With `spelling`: those with similar names instead, in a transaction after `setSpelling`.
  */
 export const searchResources = (
   db: Queryable,

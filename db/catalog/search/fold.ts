@@ -2,22 +2,25 @@ import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { array, rowsOf } from '../resources/rows.ts'
 
-/** How far search has followed the log, and up to which row a first filling has come (none: it is filled). */
+/** How far search has followed the log, and the last row of its initial load so far (null: complete). */
 export type SearchPosition = { pub_seq: string; filling_after: string | null }
 
 const TEXT_LIMIT = 60_000
 const PEERS = 50
 
-/** Words of a text: lower case, apart at everything that is no letter or digit, so that any part of an id is found. */
+/**
+ * The words of a text: lower case, split at every character that is not a letter or digit, so that any part of an id is
+ * found.
+ */
 export const wordsOf = (expression: SQL): SQL =>
   sql`regexp_replace(lower(left(${expression}, ${sql.raw(String(TEXT_LIMIT))})), '[^[:alnum:]]+', ' ', 'g')`
 const weighted = (expression: SQL, weight: 'A' | 'B' | 'C' | 'D'): SQL =>
   sql`setweight(to_tsvector('simple', ${wordsOf(expression)}), ${sql.raw(`'${weight}'`)})`
-/** The texts and numbers of a JSON value, without the names of its members. */
+/** The texts and numbers in a JSON value, without its member names. */
 const valuesOf = (column: SQL): SQL => sql`coalesce((select string_agg(v #>> '{}', ' ')
   from jsonb_path_query(${column}, 'strict $.** ? (@.type() == "string" || @.type() == "number")') v), '')`
 
-/** Writes what search knows of these resources: in A names, in B labels, in C relations, in D attributes. */
+/** Writes the search index of these resources: A names, B labels, C relations, D attributes. */
 export const foldSearch = async (tx: Tx, rids: readonly string[]): Promise<void> => {
   if (rids.length === 0) return
   await tx.execute(sql`insert into catalog.search (rid, names, document)
@@ -50,7 +53,7 @@ export const writeSearchPosition = async (tx: Tx, { pub_seq, filling_after }: Se
     on conflict (name) do update set pub_seq = excluded.pub_seq, filling_after = excluded.filling_after`)
 }
 
-/** The next resources by row number, for a first filling. */
+/** The next resources by row number, for an initial load. */
 export const ridsAfter = async (db: Queryable, after: string, limit: number): Promise<string[]> =>
   (
     await rowsOf<{ rid: string }>(
@@ -59,7 +62,7 @@ export const ridsAfter = async (db: Queryable, after: string, limit: number): Pr
     )
   ).map(({ rid }) => rid)
 
-/** The resources that the next events of the log are about, and how far these events go. */
+/** The resources of the next log events, and how far these events reach. */
 export const changedAfter = async (
   db: Queryable,
   pub_seq: string,

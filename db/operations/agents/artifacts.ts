@@ -2,13 +2,13 @@ import { sql } from 'drizzle-orm'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import type { Db, Queryable, Tx } from '../../client.ts'
 
-/** What an attempt says that it has made: its bytes come apart, or are kept elsewhere (`uri`). */
+/** An artifact that an attempt announces: its bytes arrive separately, or are stored elsewhere (`uri`). */
 export type Announced = { name: string; kind: string; media_type: string; size: number; sha256: string; uri?: string }
 type Key = { operation_id: string; node_id: string; attempt: number }
 
 /**
- * Writes down the artifacts that an attempt announces; a repeat has no effect. `stored`: digests whose bytes exist.
- * Returns the name of one that was announced with other bytes before.
+ * Records the artifacts that an attempt announces; a repeat has no effect. `stored`: digests whose bytes exist. Returns
+ * the name of an artifact that was announced with other bytes before.
  */
 export const announceArtifacts = async (
   tx: Tx,
@@ -38,7 +38,7 @@ export const announceArtifacts = async (
   return undefined
 }
 
-/** The size under which these bytes were announced, by the bearer of this token or by anyone; undefined if by no one. */
+/** The size announced for these bytes, by this token's bearer or by anyone; `undefined` if no one announced them. */
 export const sizeAnnounced = async (
   db: Queryable,
   sha256: string,
@@ -55,7 +55,7 @@ export const sizeAnnounced = async (
   return rows[0] && Number(rows[0].size)
 }
 
-/** The size of bytes that an attempt of the same operation made before: what the bearer of this token may read. */
+/** The size of bytes that an attempt of the same operation produced earlier, which this token's bearer may read. */
 export const sizeReadable = async (
   db: Queryable,
   sha256: string,
@@ -70,7 +70,7 @@ export const sizeReadable = async (
 
 export type NowStored = { operation_id: string; node_id: string; attempt: number; artifact_id: string; name: string }
 
-/** The bytes are there: everything that waited for them. */
+/** Marks all artifacts that waited for these bytes as stored, and returns them. */
 export const markStored = async (tx: Tx, sha256: string, size: number): Promise<NowStored[]> => {
   const { rows } = await tx.execute<NowStored>(sql`
     update operations.operation_artifact_index set status = 'stored' where sha256 = ${sha256} and size = ${size} and status = 'pending'
@@ -78,7 +78,7 @@ export const markStored = async (tx: Tx, sha256: string, size: number): Promise<
   return rows.toSorted((a, b) => (a.operation_id < b.operation_id ? -1 : 1))
 }
 
-/** Whether an execution token is still good for its attempt's artifacts. */
+/** Whether an execution token is still valid for its attempt's artifacts. */
 export const isExecutionToken = async (db: Queryable, token_sha256: string): Promise<boolean> => {
   const { rows } = await db.execute(sql`
     select from operations.executions where token_sha256 = ${token_sha256} and deadline_at + interval '10 min' > clock_timestamp()`)
@@ -87,7 +87,7 @@ export const isExecutionToken = async (db: Queryable, token_sha256: string): Pro
 
 const BATCH = 500
 
-/** Marks artifacts whose time is over, and returns the digests that have no reference left. */
+/** Marks expired artifacts, and returns the digests that no longer have a reference. */
 export const expireArtifacts = (db: Db, days: number): Promise<string[]> =>
   db.transaction(async (tx) => {
     const { rows } = await tx.execute<{ sha256: string }>(sql`

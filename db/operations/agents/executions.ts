@@ -4,18 +4,18 @@ import type { NodeError } from '../../../apps/shared/contracts/operations/graph.
 import type { Tx } from '../../client.ts'
 import type { AttemptRef } from '../nodes/attempts.ts'
 
-/** One hand-over of an attempt to an agent outside (operations.md 7.4). */
+/** One handover of an attempt to an external agent (operations.md 7.4). */
 export type Execution = {
   fence: number
   generation: number
   pool: string
   started: boolean
   closed: boolean
-  /** By the clock of Postgres. */
+  /** By Postgres' clock. */
   start_due: boolean
   silent: boolean
   overdue: boolean
-  /** Seconds until it has to be looked at again. */
+  /** Seconds until the next check is due. */
   look_after_s: number
 }
 
@@ -29,7 +29,7 @@ from operations.executions where operation_id = $1 and node_id = $2 and attempt 
 
 type Row = Omit<Execution, 'fence'> & { fence: string }
 
-/** The newest hand-over of an attempt. */
+/** The newest handover of an attempt. */
 export const newestExecution = async (
   pool: pg.Pool,
   { operation_id, node_id, attempt, role }: Omit<AttemptRef, 'fence'>,
@@ -48,14 +48,14 @@ export type NewExecution = AttemptRef & {
   pool: string
   start_s: number
   heartbeat_s: number
-  /** Seconds until the attempt is over. */
+  /** Seconds until the attempt's deadline. */
   left_s: number
 }
 
-/** `trace`: the trace context of the start, for whoever carries the work out. */
+/** `trace`: the trace context of the start, for the executor of the work. */
 type Handover = { start_before: string; deadline_at: string; trace: string | null }
 
-/** Writes a hand-over down before the agent hears of it; every earlier one of the attempt is closed. */
+/** Records a handover before the agent learns of it; closes every earlier one of the attempt. */
 export const insertExecution = async (pool: pg.Pool, e: NewExecution): Promise<Handover> => {
   const { rows } = await pool.query<Handover>({
     name: 'execution_insert',
@@ -87,8 +87,8 @@ returning operations.iso(start_before) as start_before, operations.iso(deadline_
 }
 
 /**
- * A person has given up an attempt whose agent is silent: it ends as failed, and what the agent still says is refused.
- * False: it was heard, or ended, meanwhile.
+ * Gives up an attempt whose agent is silent, at a person's request: it ends as failed, and later messages of the agent
+ * are refused. Returns false if the agent was heard from, or the attempt ended, meanwhile.
  */
 export const giveUpExecution = async (
   tx: Tx,
@@ -107,7 +107,7 @@ export const giveUpExecution = async (
   return ended.rowCount === 1
 }
 
-/** Closes a hand-over that is not over by itself: unless the agent was heard meanwhile. False: it was. */
+/** Closes an open handover, unless the agent was heard from meanwhile. Returns false if it was. */
 export const closeExecution = async (
   pool: pg.Pool,
   ref: Omit<AttemptRef, 'role'>,
@@ -126,7 +126,7 @@ export const closeExecution = async (
   return rowCount === 1
 }
 
-/** How an attempt has ended, if it has: an agent's word may have come while a slice of it looked. */
+/** How an attempt has ended, if it has: the agent's message may have arrived while a slice was checking. */
 export const readEnd = async (pool: pg.Pool, { operation_id, node_id, role, attempt }: AttemptRef) => {
   const { rows } = await pool.query<{ phase: string; error: NodeError | null; started_at: string; ended_at: string }>(
     `select phase, error, extract(epoch from started_at) * 1000 as started_at, extract(epoch from ended_at) * 1000 as ended_at

@@ -3,7 +3,7 @@ import type { Control, NodeError, PlanNode } from '../../../apps/shared/contract
 import type { Tx } from '../../client.ts'
 import type { LogLine } from '../nodes/attempts.ts'
 
-/** A hand-over, its attempt and its node, locked against other messages and against the looks of the executor. */
+/** A handover, its attempt and its node, locked against other messages and against the executor's checks. */
 export type Handed = {
   operation_id: string
   node_id: string
@@ -59,7 +59,7 @@ type Key = Pick<Handed, 'operation_id' | 'node_id' | 'role' | 'attempt'>
 const ofAttempt = ({ operation_id, node_id, role, attempt }: Key) =>
   sql`operation_id = ${operation_id} and node_id = ${node_id} and role = ${role} and attempt = ${attempt}`
 
-/** A sign of life, with its progress. */
+/** Records a sign of life, with its progress. */
 export const noteMessage = async (
   tx: Tx,
   token_sha256: string,
@@ -74,7 +74,7 @@ export const noteMessage = async (
       progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, progress) where ${ofAttempt(key)}`)
 }
 
-/** Appends log lines that are not there yet. Returns the number of a line that is there with another text. */
+/** Appends log lines that are new. Returns the number of a line that already exists with another text. */
 export const appendLines = async (
   tx: Tx,
   key: Key,
@@ -114,7 +114,7 @@ export const appendLines = async (
   return undefined
 }
 
-/** Ends the attempt by the agent's word: a compare-and-swap, so that one terminal phase wins. */
+/** Ends the attempt as the agent reports, by compare-and-swap, so that one terminal phase wins. */
 export const endExecution = async (
   tx: Tx,
   token_sha256: string,

@@ -3,9 +3,9 @@ import type { Db, Tx } from '../../client.ts'
 import { tellEngine } from './rows.ts'
 
 /**
- * Places at the agents of a pool (operations.md 7.4, max_in_flight). An open attempt holds one; the claim counts them
- * under a lock and writes down who has to wait. This tells as many of those as there are free places, the oldest first;
- * their claims decide. Returns how many were told.
+ * Places at the agents of a pool (operations.md 7.4, max_in_flight). Each open attempt holds one; the claim counts them
+ * under a lock and records the nodes that must wait. This notifies as many of those as there are free places, the
+ * oldest first; their claims decide. Returns how many it notified.
  */
 export const offerPlaces = async (db: Db): Promise<number> => {
   const { rows } = await db.execute<{ operation_id: string; node_ids: string[] }>(sql`

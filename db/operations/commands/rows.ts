@@ -8,10 +8,10 @@ import { iso } from '../expressions.ts'
 import { SYSTEM } from '../facts/timeline.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
 
-/** When the plan of an operation was made: whoever takes part knew of it no earlier. */
+/** When the plan of an operation was made: no participant knew of it earlier. */
 export const PLANNED_AT = sql<string>`coalesce((select operations.iso(p.created_at) from operations.plans p where p.plan_id = ${operations.plan_id}), operations.iso(${operations.created_at}))`
 
-/** What a command reads of its operation; both rows stay locked until the end of the transaction. */
+/** What a command reads from its operation; both rows stay locked until the end of the transaction. */
 export const lockOperation = (tx: Tx, operation_id: string) =>
   tx
     .select({
@@ -39,22 +39,22 @@ export type NewCommand = {
   operation_id: string
   kind: string
   class: 'stop' | 'start' | 'edit'
-  /** What the signal carries; null: complete in Postgres, never sent. */
+  /** The signal's payload; null: complete in Postgres, never sent. */
   payload: Record<string, unknown> | null
   actor: Actor
   reason: string | null
   request_id: string | null
   trace: string | null
   undo: Record<string, unknown> | null
-  /** Start-class commands never fire later than so many seconds from now. */
+  /** Start-class commands never fire later than this many seconds from now. */
   deadline_s: number
   /** Whether it changed anything: the revision counts decided changes. */
   decided: boolean
-  /** A second person has to see it before it is sent (awaiting.ts). */
+  /** Whether a second person must review it before it is sent (awaiting.ts). */
   awaits?: boolean
 }
 
-/** Puts a command into the relay's queue under the next number of its operation; the caller holds the control row. */
+/** Adds a command to the relay's queue under the next number of its operation; the caller holds the control row. */
 export const appendCommand = async (
   tx: Tx,
   { deadline_s, decided, awaits = false, payload, ...command }: NewCommand,
@@ -67,7 +67,7 @@ export const appendCommand = async (
       revision: sql`${operation_control.revision} + ${decided ? 1 : 0}`,
     })
     .where(own)
-  // The start of an operation that waits for leases is kept until they are granted (leases.ts).
+  // The start of an operation that waits for leases is held until they are granted (leases.ts).
   const held = sql`(${command.kind} = 'start' and exists (select 1 from ${lease_waits} where ${lease_waits.operation_id} = ${command.operation_id}))`
   const row = {
     ...command,
@@ -90,8 +90,8 @@ export const appendCommand = async (
 }
 
 /**
- * Tells the engine what was decided without a person's command: a message in the order of the operation's commands. The
- * caller holds the control row.
+ * Informs the engine of a decision that no person's command made: a message in the order of the operation's commands.
+ * The caller holds the control row.
  */
 export const tellEngine = (
   tx: Tx,
@@ -116,7 +116,9 @@ export const tellEngine = (
     ...given,
   })
 
-/** On the wire a command is accepted until its outcome is known; what never fired is withdrawn (operations.md 1.3). */
+/**
+ * To clients a command is accepted until its outcome is known; if it never fired it is withdrawn (operations.md 1.3).
+ */
 const WIRE_STATUS: SQL<CommandView['status']> = sql`case ${operation_commands.status}
   when 'applied' then 'applied' when 'refused' then 'refused'
   when 'expired' then 'withdrawn' when 'superseded' then 'withdrawn' when 'withdrawn' then 'withdrawn' else 'accepted' end`
@@ -147,7 +149,7 @@ export type AcceptedCommand = NonNullable<Awaited<ReturnType<typeof getCommand>>
 
 export type Steering = { kind: 'pause' | 'resume' | 'cancel'; actor: Actor; reason: string | null; accepted_at: string }
 
-/** The newest command of an operation that stops or resumes the whole of it; none that was refused or withdrawn. */
+/** The newest command that stops or resumes a whole operation, other than refused or withdrawn ones. */
 export const lastSteering = (db: Queryable, operation_id: string): Promise<Steering | undefined> =>
   db
     .select({
@@ -167,7 +169,7 @@ export const lastSteering = (db: Queryable, operation_id: string): Promise<Steer
     .limit(1)
     .then(first)
 
-/** Accepted commands of an operation whose outcome is not known yet. */
+/** Accepted commands of an operation whose outcome is still unknown. */
 export const listPendingCommands = (db: Queryable, operation_id: string): Promise<CommandView[]> =>
   db
     .select(commandColumns)
@@ -187,14 +189,14 @@ export type CommandState = {
   outcome: { category?: string; code?: string; detail?: string } | null
 }
 
-/** How far these commands are: one query for all that wait. */
+/** The states of these commands: one query for all pending ones. */
 export const listCommandStates = (db: Queryable, command_ids: string[]): Promise<CommandState[]> =>
   db
     .select({ ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome') })
     .from(operation_commands)
     .where(inArray(operation_commands.command_id, command_ids))
 
-/** Start-class commands that were never sent: what a cancel supersedes, and what the sweeper withdraws. */
+/** Unsent start-class commands: those that a cancel supersedes and the sweeper withdraws. */
 export const lockUnsentStarts = (tx: Tx, operation_id: string) =>
   tx
     .select()
@@ -202,7 +204,7 @@ export const lockUnsentStarts = (tx: Tx, operation_id: string) =>
     .where(equals(operation_commands, { operation_id, class: 'start', status: 'pending', attempts: 0 }))
     .orderBy(sql`${operation_commands.seq} desc`)
     .for('update')
-/** One start-class command that is still unsent and past its time; undefined if it was sent meanwhile. */
+/** One start-class command that is unsent and past its deadline; `undefined` if it was sent meanwhile. */
 export const lockOverdueStart = (tx: Tx, command_id: string) =>
   tx
     .select()

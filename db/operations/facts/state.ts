@@ -13,14 +13,14 @@ import {
 } from '../tables/index.ts'
 import { type TimelineEvent, type TimelineRow, timelineRows } from './timeline.ts'
 
-/** Above this size the events are left out of the message and read from the timeline (operations.md 9.4). */
+/** Above this size the message omits the events, and readers fetch them from the timeline (operations.md 9.4). */
 const MAX_EVENT_BYTES = 256 * 1024
 
 export type Facts = {
   events: readonly TimelineEvent[]
-  /** One more fact, without evidence, that tells where the chain ends after the others. */
+  /** One more fact, without evidence, that states where the chain ends after the others. */
   last?: (evidence_head: EvidenceHead) => TimelineEvent
-  /** Further columns of the operation that change with these facts. */
+  /** Other columns of the operation that change with these facts. */
   set?: PgUpdateSetSource<typeof operations>
   request_id?: string | null
   trace?: string | null
@@ -28,8 +28,8 @@ export type Facts = {
 export type Stated = { at: string; change_seq: number; timeline_seq: number; evidence_head: EvidenceHead }
 
 /**
- * States facts of one operation: timeline, evidence chain, counters and one message on the outbox, in the transaction
- * that makes them true. Locks the row of `operations`; call it after the control row is locked or read, and last.
+ * States facts of one operation: timeline, evidence chain, counters and one outbox message, in the transaction that
+ * makes them true. Locks the row of `operations`; call it last, after the control row is locked or read.
  */
 export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Promise<Stated> => {
   const head = await lockHead(tx, operation_id)
@@ -62,7 +62,7 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
   return stated
 }
 
-/** One more decided change: the first half of the ETag. The caller holds the control row. */
+/** Counts one more decided change, which is the first half of the ETag. The caller holds the control row. */
 export const bumpRevision = (tx: Tx, operation_id: string) =>
   tx
     .update(operation_control)
@@ -83,10 +83,10 @@ const lockHead = async (tx: Tx, operation_id: string) => {
   return head
 }
 
-/** Postgres' own time as RFC 3339 with microseconds: one clock for rows and evidence. */
+/** Postgres' time as RFC 3339 with microseconds: one clock for rows and evidence. */
 export const NOW_TEXT: SQL<string> = sql<string>`to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 
-/** One parameter for any number of rows: a thousand node events are one statement. */
+/** Inserts any number of rows with one parameter: a thousand node events are one statement. */
 const insertRows = (
   tx: Tx,
   table: typeof operation_timeline_view | typeof operation_evidence_index,

@@ -2,11 +2,11 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { EvidenceFact } from '../tables/evidence.ts'
 
-/** One fact of an operation's history (operations.md 6.2): `<noun>.<state>`, who, why, and what it concerns. */
+/** One fact of an operation's history (operations.md 6.2): `<noun>.<state>`, the actor, the reason, and the subject. */
 export type TimelineEvent = {
   type: string
   actor: Actor
-  /** RFC 3339; the time of the transaction when left out. Node events carry their attempt's times. */
+  /** RFC 3339; defaults to the time of the transaction. Node events carry their attempt's times. */
   at?: string | undefined
   on_behalf_of?: string | null | undefined
   reason?: string | null | undefined
@@ -15,7 +15,7 @@ export type TimelineEvent = {
   patch_id?: string | null | undefined
   command_id?: string | null | undefined
   data?: Record<string, unknown>
-  /** The evidence that this fact leaves; its time is the transaction's. */
+  /** The evidence for this fact; its time is the transaction's. */
   evidence?: EvidenceFact | undefined
 }
 

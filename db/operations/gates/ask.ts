@@ -9,20 +9,20 @@ export type NewSubject = { gate_id: string; subject: GateSubject; digest: string
 export type Asked = {
   /** Gates that moved, for the engine. */
   gates: Record<string, { status: GateStatus; round: number; deadline_at: string | null }>
-  /** Gates that guard the changed node from now on. */
+  /** Gates that now guard the changed node. */
   guarded_by: string[]
-  /** The same by gate, where several nodes have changed. */
+  /** The newly guarded nodes by gate, if several nodes have changed. */
   guarding: Record<string, string[]>
   events: Omit<TimelineEvent, 'actor'>[]
-  /** Rows as they were, for a withdrawal. */
+  /** The previous rows, for a withdrawal. */
   undo: Record<string, unknown>[]
 }
 
 /**
- * Binds gates to what they would release now (operations.md 2.5, "guarded thing changes"). One that waits or was decided
- * and not used asks again at once. One that was used asks again before the changed node begins, and guards it from then
- * on: whoever approved other inputs is not passed over. `changed` says which nodes behind a gate those are; of none,
- * only gates that are not used are concerned.
+ * Binds gates to what they would release now (operations.md 2.5, "guarded thing changes"). A gate that waits, or was
+ * decided but not used, asks again at once. A used gate asks again before the changed node starts, and guards it from
+ * then on: people who approved other inputs are not bypassed. `changed` returns the changed nodes behind a gate; if it
+ * returns none, only unused gates are affected.
  */
 export const askAgain = async (
   tx: Tx,
@@ -70,10 +70,10 @@ export const askAgain = async (
   return asked
 }
 
-/** When more people are asked about a gate that begins to wait now; null where its policy names nobody. */
+/** When a gate that starts waiting now asks more people; null if its policy names none. */
 export const FIRST_ESCALATION = sql`clock_timestamp() + make_interval(secs => (${gates.policy} #>> '{escalation,0,after_s}')::double precision)`
 
-/** What a gate forgets when it is asked again. */
+/** The columns that a gate resets when it asks again. */
 export const ASKED_AGAIN = {
   approved_digest: null,
   consumed_at: null,
@@ -86,7 +86,7 @@ export const ASKED_AGAIN = {
   next_escalation_at: null,
 }
 
-/** A gate that asks at once once more has its whole time again: that of the round before may be over. */
+/** A gate that asks again at once gets its full time: that of the previous round may have expired. */
 export const afresh = (deadline_s: number) => ({
   ...ASKED_AGAIN,
   waiting_since: sql`clock_timestamp()` as never,
@@ -94,7 +94,7 @@ export const afresh = (deadline_s: number) => ({
   next_escalation_at: FIRST_ESCALATION as never,
 })
 
-/** Gates that ask, or will ask, once more, with all they guard: what an engine needs that may have missed why. */
+/** Gates that ask again or will do so, with all nodes they guard, for an engine that may have missed the reason. */
 export const listAskedAgain = async (
   tx: Tx,
   operation_id: string,

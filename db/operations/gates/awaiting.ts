@@ -4,8 +4,8 @@ import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
 import { gates, operation_commands, operation_control } from '../tables/index.ts'
 
 /**
- * Commands that a second person has to see first (operations.md 5.4): status `awaiting`. They have a number, but are
- * sent under a later one, when they pass; they have no effect before.
+ * Commands that a second person must review first (operations.md 5.4): status `awaiting`. They have a number, but are
+ * sent under a later one once they pass; until then they have no effect.
  */
 const AWAITING = 'awaiting'
 
@@ -19,7 +19,10 @@ export const getAwaiting = (tx: Tx, command_id: string) =>
 
 type Passed = { payload: Record<string, unknown> | null; undo: Record<string, unknown> | null; deadline_s: number }
 
-/** Into the relay's queue under the next number; what is complete in Postgres is applied here. The caller holds the control row. */
+/**
+ * Adds the command to the relay's queue under the next number; one that is complete in Postgres is applied here. The
+ * caller holds the control row.
+ */
 export const passAwaiting = async (
   tx: Tx,
   { command_id, operation_id }: { command_id: string; operation_id: string },
@@ -43,14 +46,14 @@ export const passAwaiting = async (
   })
 }
 
-/** Refused by the second person, or nobody came: it never takes effect. */
+/** The second person refused it or no one decided: it never takes effect. */
 export const withdrawAwaiting = (tx: Tx, command_id: string) =>
   updateRows(tx, { command_id, status: AWAITING }, operation_commands, {
     status: 'withdrawn',
     outcome_at: sql`clock_timestamp()` as never,
   })
 
-/** The operation is cancelled or over: nobody has to see them any more. */
+/** The operation is cancelled or over, so no one needs to review them any longer. */
 export const supersedeAwaiting = (tx: Tx, operation_id: string) =>
   updateRows(tx, { operation_id, status: AWAITING }, operation_commands, {
     status: 'superseded',
@@ -66,7 +69,7 @@ export const listOverdueInterventions = (db: Queryable, limit: number) =>
     )
     .limit(limit)
 
-/** No one decided in time. Returns undefined if a person decided a moment earlier. */
+/** Expires an intervention that no one decided in time. Returns no events if a person decided just before. */
 export const expireIntervention = async (tx: Tx, operation_id: string, gate_id: string): Promise<TimelineEvent[]> => {
   const [expired] = await tx
     .update(gates)

@@ -3,13 +3,13 @@ import type { Ballot } from '../../../apps/shared/contracts/operations/gates.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { ballots } from '../tables/index.ts'
 
-/** Keeps a ballot for its lifetime, and removes those of others that have expired. */
+/** Stores a ballot for its lifetime, and deletes other expired ones. */
 export const insertBallot = async (db: Queryable, challenge: string, ballot: Ballot): Promise<void> => {
   await db.execute(sql`delete from ${ballots} where ${ballots.expires_at} < clock_timestamp()`)
   await db.insert(ballots).values({ challenge, ballot, expires_at: ballot.expires_at })
 }
 
-/** Takes the ballot of a challenge out; undefined if it was used or has expired. */
+/** Removes and returns the ballot of a challenge; `undefined` if it was used or has expired. */
 export const spendBallot = (tx: Tx, challenge: string): Promise<Ballot | undefined> =>
   tx
     .delete(ballots)

@@ -7,9 +7,9 @@ import { gates, nodes } from '../tables/index.ts'
 import type { NewSubject } from './ask.ts'
 
 /**
- * Gates whose policy names upstream outputs (`binds`), with the values that these have now (operations.md 3.3): a
- * reference is `nodes/<node or step>/outputs/<pointer>`, and one to a step binds each of its nodes. Only gates whose
- * subject that changes.
+ * Gates whose policy names upstream outputs (`binds`), with their current values (operations.md 3.3). A reference is
+ * `nodes/<node or step>/outputs/<pointer>`, and one to a step binds each of its nodes. Returns only gates whose subject
+ * this changes.
  */
 export const listRebound = async (
   db: Queryable,

@@ -12,7 +12,7 @@ import {
   plans,
 } from '../tables/index.ts'
 
-/** A target that the gate holds back, or one that ended before it asked: then `ended_at` is its end. */
+/** A target that the gate holds back, or one that ended before the gate asked; `ended_at` is then its end. */
 export type BriefTarget = {
   resource_id: string
   name: string
@@ -33,7 +33,7 @@ type Brief = {
   risk: unknown
   estimates: unknown
   targets: BriefTarget[]
-  /** Tasks without a compensation, in the order of the plan. */
+  /** Tasks without a compensation, in plan order. */
   lasting: { node_id: string; name: string; executor: string; with: unknown }[]
   compensable: number
   /** The released nodes that the subject lists. */
@@ -41,7 +41,7 @@ type Brief = {
   void_votes: { name: string; why: string; round: number }[]
 }
 
-/** All that a voter weighs beside the subject and its history, of one gate in one statement (console.md 5.2). */
+/** Everything that a voter weighs besides the subject and its history, in one statement (console.md 5.2). */
 export const getBrief = async (db: Queryable, operation_id: string, gate_id: string): Promise<Brief | undefined> => {
   const n = sql`${nodes} n where n.operation_id = ${operation_id} and not n.removed`
   const { rows } = await db.execute<Brief>(sql`

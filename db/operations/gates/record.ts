@@ -21,8 +21,8 @@ type Row = {
 }
 
 /**
- * Opens gates whose frontier is reached, expires those whose time is over and has more people asked, each by a compare-and-swap: where a
- * person, a cancel or a newer round was faster the gate stays, and the row as it is goes back to the reducer.
+ * Opens gates whose frontier is reached, expires overdue ones and escalates others, each by compare-and-swap. If a
+ * person, a cancel or a newer round was faster, the gate stays, and its current row goes back to the reducer.
  */
 export const moveGates = async (
   tx: Tx,
@@ -41,7 +41,10 @@ export const moveGates = async (
   return { gates, events }
 }
 
-/** Armed becomes waiting; or approved at once where an earlier round approved exactly this (unchanged things ask once). */
+/**
+ * Moves an armed gate to waiting, or to approved if an earlier round approved exactly this subject (unchanged things
+ * ask once).
+ */
 const open = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
   await bindOutputs(tx, operation_id, gate_id)
   const { rows } = await tx.execute<Row>(sql`
@@ -57,12 +60,12 @@ const open = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange
   return rows[0]
 }
 
-/** Silence approves only low risk, whatever a policy says. */
+/** Silence approves only low risk, whatever the policy says. */
 const ON_TIMEOUT = sql.raw(
   "(case when g.policy ->> 'on_timeout' = 'approve' and o.risk_level <> 'low' then 'reject' else g.policy ->> 'on_timeout' end)",
 )
 
-/** By the clock of Postgres, and by the policy's `on_timeout`: expired, waiting without a deadline, or approved. */
+/** Applies the policy's `on_timeout`, by Postgres' clock: expired, waiting without a deadline, or approved. */
 const expire = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
   const { rows } = await tx.execute<Row>(sql`
     with moved as (
@@ -80,7 +83,10 @@ const expire = async (tx: Tx, operation_id: string, { gate_id, round }: GateChan
   return rows[0]
 }
 
-/** One level more: the groups of the policy's next step may decide, too. Counted from when the gate began to wait. */
+/**
+ * Moves one escalation level up: the groups of the policy's next step may decide, too. Times count from when the gate
+ * started waiting.
+ */
 const escalate = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
   const { rows } = await tx.execute<Row>(sql`
     with moved as (
@@ -109,7 +115,7 @@ const eventsOf = (
   change: GateChange,
   { gate_id, status, round, deadline_at, escalates_at, level, digest: subject, service }: Row,
 ): TimelineEvent[] => {
-  // A service that is to answer learns of it here.
+  // Notifies a service that must answer.
   const data = {
     round,
     digest: subject,

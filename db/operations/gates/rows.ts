@@ -25,7 +25,7 @@ export type Vote = {
   group: string | null
 }
 
-/** All votes that count, of every round, oldest first. */
+/** All valid votes of every round, oldest first. */
 const VOTES = sql<Vote[]>`coalesce((select jsonb_agg(jsonb_build_object('actor', v.actor, 'user_id', v.user_id,
     'decision', v.decision, 'comment', v.comment, 'digest', v.digest, 'at', operations.iso(v.at), 'round', v.round,
     'group', v.group_key) order by v.at, v.user_id)
@@ -45,7 +45,7 @@ const gateColumns = {
   decided_command_id: gates.decided_command_id,
   changes: sql<GateSubject['changes']>`coalesce(${gates.subject} -> 'changes', '[]'::jsonb)`,
   votes: VOTES,
-  /** Of a gate of kind intervention: who asked for it. */
+  /** For a gate of kind intervention: who requested it. */
   author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
   author_behind: sql<string[]>`coalesce(${gates.subject} #> '{intervention,author,behind}', '[]')`,
 }
@@ -69,7 +69,7 @@ const selectGates = (db: Queryable) =>
     .innerJoin(operation_control, eq(operation_control.operation_id, gates.operation_id))
 export type GateRow = Awaited<ReturnType<typeof selectGates>>[number]
 
-/** Gates of one operation by id, with the operation they belong to. */
+/** Gates of one operation by id, with their operation. */
 export const listGates = (db: Queryable, operation_id: string, where: SQL | undefined, limit: number) =>
   selectGates(db)
     .where(and(eq(gates.operation_id, operation_id), where))
@@ -84,7 +84,7 @@ const DEADLINE_KEY = sql<string>`coalesce(operations.iso(${gates.deadline_at}), 
 const SINCE_KEY = sql<string>`coalesce(operations.iso(${gates.waiting_since}), '9999')`
 const inboxKey = sql`(${DEADLINE_KEY}, ${SINCE_KEY}, ${gates.operation_id}::text, ${gates.gate_id})`
 
-/** Gates that people decide and that wait, by deadline. */
+/** Waiting gates that people decide, by deadline. */
 export const listInbox = (
   db: Queryable,
   { where, after, limit }: { where: SQL | undefined; after: (string | null)[] | undefined; limit: number },
@@ -106,7 +106,7 @@ export const listInbox = (
 
 export const WAITING_FOR_PEOPLE = sql`${gates.status} = 'waiting' and ${gates.kind} <> 'external_check'`
 
-/** How many gates wait for people, among those that `where` leaves; `mine` are those that one person may decide. */
+/** How many gates matching `where` wait for people; `mine` counts those that one person may decide. */
 export const countInbox = async (db: Queryable, where: SQL | undefined, mine: SQL) => {
   const [row] = await db
     .select({ all: sql<number>`count(*)::int`, mine: sql<number>`(count(*) filter (where ${mine}))::int` })
@@ -116,7 +116,7 @@ export const countInbox = async (db: Queryable, where: SQL | undefined, mine: SQ
   return row ?? { all: 0, mine: 0 }
 }
 
-/** Gates that this person could vote on by group, four eyes and votes so far (scope is the caller's to add). */
+/** Gates on which this person could vote by group, four eyes and votes so far (the caller adds the scope). */
 export const votableBy = (user_id: string, groups: readonly string[]): SQL => sql`
   (jsonb_array_length(${gates.policy} -> 'groups') = 0
     or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'groups') g where g ->> 'group' = any(${textArray(groups)}))
@@ -134,14 +134,14 @@ const textArray = (values: readonly string[]): SQL => sql`${sql.param(values)}::
 export type Swap = {
   operation_id: string
   gate_id: string
-  /** What the decision was based on. */
+  /** The state on which the decision was based. */
   from: { status: GateStatus; round: number }
   set: Partial<typeof gates.$inferInsert>
 }
 
 /**
- * The one place where a gate is decided: swaps the row if it still is as it was read and no node behind it has
- * started (`used`: or it has). False: another decision, the expiry or a cancel was first.
+ * The one place that decides a gate. Swaps the row if it is unchanged since it was read and no node behind it has
+ * started (`used`: or one has). Returns false if another decision, the expiry or a cancel came first.
  */
 export const swapGate = async (
   tx: Tx,
@@ -173,13 +173,13 @@ export const saveVote = (tx: Tx, vote: typeof votes.$inferInsert) =>
       set: { ...vote, voided: false, at: sql`clock_timestamp()` as never },
     })
 
-/** Takes the votes of a round that count over into the next one, but that of the person who changed their mind. */
+/** Copies the valid votes of a round into the next one, except that of the person who changed their mind. */
 export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round: number, but_user_id = '') =>
   tx.execute(sql`insert into ${votes} (operation_id, gate_id, round, user_id, decision, comment, digest, group_key, actor, command_id, at)
     select operation_id, gate_id, round + 1, user_id, decision, comment, digest, group_key, actor, command_id, at
     from ${votes} where operation_id = ${operation_id} and gate_id = ${gate_id} and round = ${round} and user_id <> ${but_user_id} and not voided`)
 
-/** Votes of these people in this round no longer count. */
+/** Invalidates the votes of these people in this round. */
 export const voidVotes = (
   tx: Tx,
   { operation_id, gate_id, round }: Pick<GateRow['gate'], 'operation_id' | 'gate_id' | 'round'>,
@@ -190,7 +190,7 @@ export const voidVotes = (
     .set({ voided: true })
     .where(and(equals(votes, { operation_id, gate_id, round }), inArray(votes.user_id, [...user_ids])))
 
-/** Of a gate `g` put back to `r`: it has begun to wait meanwhile, in the same round; that stays. */
+/** For a gate `g` that is restored to `r`: if it has started waiting in the same round, that stays. */
 const keptOpen = (column: string) =>
   `case when g.round = r.round and g.status = 'waiting' then g.${column} else r.${column} end`
 export const statusBefore = sql.raw(keptOpen('status'))
@@ -198,13 +198,13 @@ export const waitingBefore = sql.raw(
   `waiting_since = ${keptOpen('waiting_since')}, deadline_at = ${keptOpen('deadline_at')}`,
 )
 
-/** The round of gate `g` that is put back as it was in `r`: one that was decided since is over. */
+/** The round of gate `g` when restored to `r`: a round decided since is over. */
 export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not in ('armed', 'waiting'))::int")
 
 /**
- * What follows where gates were put back as they were before: a vote on something else does not count any more, though
- * its round continues; an approval that is back has its own votes again, but those that were taken back or lost since.
- * Returns how they stand now, for the timeline.
+ * Adjusts votes after gates were restored. A vote on another subject no longer counts, although its round continues. A
+ * restored approval has its own votes again, except those withdrawn or lost since. Returns the current state of the
+ * gates, for the timeline.
  */
 export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: readonly string[]) => {
   if (gate_ids.length === 0) return []
@@ -234,7 +234,10 @@ export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: rea
   }))
 }
 
-/** Closes every gate of an operation that is cancelled, and what a second person was to see; returns those that were open. */
+/**
+ * Closes every gate of a cancelled operation, and the commands that await a second person; returns the gates that were
+ * open.
+ */
 export const cancelGates = async (tx: Tx, operation_id: string) => {
   await supersedeAwaiting(tx, operation_id)
   return tx
@@ -255,7 +258,7 @@ export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readon
       status: sql<GateStatus>`${gates.status}`,
       ...pick(gates, 'round', 'guards', 'digest', 'approved_digest', 'consumed_at', 'waiting_since', 'deadline_at'),
       ...pick(gates, 'decided_by', 'decided_at', 'decided_command_id'),
-      /** It was asked about outputs of these nodes. */
+      /** Whether it asked about outputs of these nodes. */
       bound,
       guards_reset: sql<boolean>`${gates.guards} && ${ids}`,
     })
@@ -264,7 +267,7 @@ export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readon
     .orderBy(desc(gates.gate_id))
 }
 
-/** Every gate of a running operation, as a change of its graph needs it. */
+/** Every gate of a running operation, with the columns that a change of its graph needs. */
 export const readRunningGates = (tx: Queryable, operation_id: string) =>
   tx
     .select({
@@ -285,7 +288,7 @@ export const readRunningGates = (tx: Queryable, operation_id: string) =>
     .orderBy(asc(gates.ordinal), asc(gates.gate_id))
 export type RunningGate = Awaited<ReturnType<typeof readRunningGates>>[number]
 
-/** Gates before a node, or before what has to end first, that have not passed as the claim sees it. */
+/** Gates before a node, or before its prerequisites, that have not passed, by the claim's rules. */
 export const listUnpassed = async (
   db: Queryable,
   operation_id: string,
@@ -306,6 +309,6 @@ export const listUnpassed = async (
   return rows
 }
 
-/** How many gates of an operation wait, counted anew. */
+/** How many gates of an operation wait, counted afresh. */
 export const waitingGates = (operation_id: string): SQL =>
   sql`(select count(*)::int from ${gates} g where g.operation_id = ${operation_id} and g.status = 'waiting')`

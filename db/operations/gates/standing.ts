@@ -4,9 +4,9 @@ import { gates } from '../tables/index.ts'
 import type { GateRow } from './rows.ts'
 
 /**
- * SQL: whether the voters of a gate are to be proved again: people approved it, and they were last
- * proved longer than `seconds` before `now`, or before the decision. What a service, a machine that checks, the time or
- * the engine approved rests on nobody's right. With `keep_after_start` a used approval asks no more.
+ * SQL: whether the voters of a gate need to be proved again. This holds if people approved it and were last proved more
+ * than `seconds` before `now`, or before the decision. An approval by a service, a checking machine, a timeout or the
+ * engine depends on no person's rights. With `keep_after_start` a used approval needs no further proof.
  */
 export const standingDue = (gate: string, seconds: string, now: string): string =>
   `(${gate}.status in ('approved', 'bypassed') and ${gate}.decided_by ->> 'kind' = 'user'
@@ -15,7 +15,7 @@ export const standingDue = (gate: string, seconds: string, now: string): string 
     and (${gate}.standing_at is null or ${gate}.standing_at < ${gate}.decided_at
       or ${gate}.standing_at < ${now} - make_interval(secs => ${seconds})))`
 
-/** Which of these gates are to be proved again, and the time of Postgres at which that is asked. */
+/** Which of these gates need proof again, and the time by Postgres' clock of this query. */
 export const listDue = async (
   db: Queryable,
   operation_id: string,
@@ -31,13 +31,13 @@ export const listDue = async (
   return { gate_ids: rows[0]?.gate_ids?.filter((id) => id !== null) ?? [], at: rows[0]?.at ?? '' }
 }
 
-/** The time of Postgres: what identity says afterwards is true as of then. */
+/** Postgres' time: what identity says afterwards is true as of this time. */
 export const readClock = async (db: Queryable): Promise<string> => {
   const { rows } = await db.execute<{ now: string }>(sql`select operations.iso(clock_timestamp()) as now`)
   return rows[0]?.now ?? ''
 }
 
-/** The voters of these gates were proved as of then. */
+/** Records that the voters of these gates were proved as of this time. */
 export const markProved = (tx: Tx, operation_id: string, gate_ids: readonly string[], asked_at: string) =>
   tx
     .update(gates)
@@ -45,8 +45,9 @@ export const markProved = (tx: Tx, operation_id: string, gate_ids: readonly stri
     .where(and(eq(gates.operation_id, operation_id), inArray(gates.gate_id, [...gate_ids])))
 
 /**
- * The same without the lock of the operation, for passed gates whose votes all count: only while all of them still are
- * as they were read, for the votes of a round that has passed do not change. False: they have moved, or are moving.
+ * Like `markProved`, without the operation's lock, for passed gates whose votes all count. It applies only while all of
+ * them are as they were read, because the votes of a passed round do not change. Returns false if they have changed or
+ * are changing.
  */
 export const markStanding = async (db: Queryable, rows: readonly GateRow[], asked_at: string): Promise<boolean> => {
   const read = rows.map(({ gate: { operation_id, gate_id, status, round, decided_command_id } }) => ({
@@ -67,8 +68,8 @@ export const markStanding = async (db: Queryable, rows: readonly GateRow[], aske
 }
 
 /**
- * Gates of live operations that ask for votes, or are passed and not used, on which these people's approval counts (or
- * anybody's). What is used is proved when the next node behind it starts.
+ * Gates of live operations that ask for votes, or have passed unused, and on which these people's approval counts (or
+ * anyone's). Used gates are proved when the next node behind them starts.
  */
 export const listVotedBy = async (
   db: Queryable,

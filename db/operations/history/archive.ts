@@ -6,19 +6,19 @@ import type { Db } from '../../client.ts'
 
 const pack = promisify(gzip)
 const unpack = promisify(gunzip)
-/** Chunks that one transaction packs: each is at most 64 KiB. */
+/** Chunks packed per transaction: each is at most 64 KiB. */
 const BATCH = 100
 
 type Chunk = { operation_id: string; node_id: string; role: string; attempt: number; chunk: number }
 
-/** The lines of a chunk, wherever they stand now. */
+/** The lines of a chunk, wherever they are stored. */
 export const openChunk = async (lines: LogLineView[], packed: Buffer | null): Promise<LogLineView[]> =>
   packed === null ? lines : (JSON.parse((await unpack(packed)).toString('utf8')) as LogLineView[])
 
 /**
  * Packs the logs of operations that ended `hot_days` ago: about a tenth of the space, read by the same URL
- * (operations.md 6.4). The packed body stays in its row: there is no other store yet, and one place is restored with
- * everything else. Safe to run anywhere at any time; returns how many chunks were packed.
+ * (operations.md 6.4). The packed body stays in its row: no other store exists yet, and a single place is restored with
+ * everything else. Safe to run anywhere at any time; returns how many chunks it packed.
  */
 export const archiveLogs = async (db: Db, hot_days: number): Promise<number> => {
   for (let packed = 0; ; ) {
@@ -49,7 +49,7 @@ export const archiveLogs = async (db: Db, hot_days: number): Promise<number> => 
   }
 }
 
-/** Removes bodies of archived logs, and contents of artifacts, whose time is over; that they were there stays known. */
+/** Deletes expired bodies of archived logs and contents of artifacts; the record of their existence stays. */
 export const expireBodies = async (db: Db, days: { logs: number; artifacts: number }): Promise<void> => {
   const ended = (n: number) => sql`o.ended_at < clock_timestamp() - make_interval(days => ${n})`
   await db.transaction(async (tx) => {

@@ -1,10 +1,10 @@
 import { GATE_STATUSES, NODE_STATES, OPERATION_ENDS } from '../../../apps/shared/contracts/operations/graph.ts'
 
-/** What the events of one operation say of it, by themselves: what its read models must show (operations.md 6.1). */
+/** The state of one operation derived from its events alone, which its read models must show (operations.md 6.1). */
 export type Folded = {
-  /** How it ended; null while it has not. */
+  /** How it ended; null until then. */
   ended: string | null
-  /** Last known states. A node that was reset is unknown until its next event. */
+  /** Last known states. A reset node is unknown until its next event. */
   nodes: Map<string, string>
   gates: Map<string, string>
   patches: Map<string, string>
@@ -24,7 +24,7 @@ const PATCHES: ReadonlySet<string> = new Set([
   'withdrawn',
 ])
 
-/** Reads events in their order. */
+/** Folds events in order. */
 export const foldEvents = (events: readonly FoldedEvent[]): Folded => {
   const folded: Folded = { ended: null, nodes: new Map(), gates: new Map(), patches: new Map() }
   for (const { type, node_id, gate_id, patch_id } of events) {

@@ -11,7 +11,7 @@ export type LogRef = { operation_id: string; node_id: string; role: 'run' | 'und
 const i = operation_job_log_index
 const ofLog = ({ operation_id, node_id, role, attempt }: LogRef) => equals(i, { operation_id, node_id, role, attempt })
 
-/** The newest attempt of a node; undefined if it never began. */
+/** The newest attempt of a node; `undefined` if it never started. */
 export const latestAttempt = async (db: Queryable, operation_id: string, node_id: string, role: 'run' | 'undo') => {
   const [row] = await db
     .select({ attempt: node_attempts.attempt })
@@ -22,10 +22,10 @@ export const latestAttempt = async (db: Queryable, operation_id: string, node_id
   return row?.attempt
 }
 
-/** Where the bodies of a log are: all of it moves at one time, long after its last line. */
+/** Where the bodies of a log are stored: a log moves as a whole, long after its last line. */
 type Storage = 'hot' | 'archive' | 'gone'
 
-/** How far the log of an attempt reaches; undefined if there is no such attempt. */
+/** The extent of an attempt's log; `undefined` if there is no such attempt. */
 export const getLogHead = (db: Queryable, ref: LogRef) =>
   db
     .select({
@@ -52,11 +52,11 @@ export type LogRange = {
   stream?: string | undefined
   level?: string | undefined
   limit: number
-  /** Take the last of the range instead of the first. */
+  /** Takes lines from the end of the range instead of the start. */
   backwards: boolean
 }
 
-/** Lines of a log in order; filters look at every line of the range. */
+/** Lines of a log in order; filters examine every line of the range. */
 export const listLines = async (db: Queryable, ref: LogRef, range: LogRange): Promise<LogLineView[]> => {
   const { from_seq, to_seq, stream, level, limit, backwards } = range
   const rows = await db
@@ -79,7 +79,7 @@ export const listLines = async (db: Queryable, ref: LogRef, range: LogRange): Pr
   return backwards ? lines.reverse() : lines
 }
 
-/** The same of an archived log, whose chunks are unpacked here. */
+/** Like `listLines`, for an archived log, whose chunks are unpacked here. */
 export const listArchivedLines = async (db: Queryable, ref: LogRef, range: LogRange): Promise<LogLineView[]> => {
   const { from_seq, to_seq, stream, level, limit, backwards } = range
   const rows = await db
@@ -110,8 +110,8 @@ const NEWEST_SHOWN = 200
 type Sought = { q: string; match_before_seq?: number | undefined }
 
 /**
- * Plain text search over a whole log, any case: the exact count, and the first thousand line numbers; or the newest
- * before a line, backwards.
+ * Case-insensitive plain text search over a whole log. Returns the exact count and the first thousand line numbers, or
+ * the newest ones before a line, backwards.
  */
 export const searchLines = async (db: Queryable, ref: LogRef, { q, match_before_seq }: Sought) => {
   const seq = sql`(l.line ->> 'seq')::bigint`
@@ -130,7 +130,7 @@ export const searchLines = async (db: Queryable, ref: LogRef, { q, match_before_
   return row ?? { count: 0, seqs: [] }
 }
 
-/** The same of an archived log. */
+/** Like `searchLines`, for an archived log. */
 export const searchArchivedLines = async (db: Queryable, ref: LogRef, { q, match_before_seq }: Sought) => {
   const wanted = q.toLowerCase()
   const found = (await listWholeLog(db, ref)).filter(({ text }) => text.toLowerCase().includes(wanted))
@@ -139,7 +139,7 @@ export const searchArchivedLines = async (db: Queryable, ref: LogRef, { q, match
   return { count: found.length, seqs: match_before_seq === undefined ? seqs.slice(0, MATCHES_SHOWN) : newest.reverse() }
 }
 
-/** Positions of several logs at once: what the live stream tails. */
+/** Positions of several logs at once, for tailing by the live stream. */
 export const listLogHeads = async (db: Queryable, refs: readonly LogRef[]) => {
   if (refs.length === 0) return []
   const { rows } = await db.execute<LogRef & { last_seq: number }>(sql`

@@ -6,10 +6,10 @@ import { iso, operation_node_run_summary as run, operation_summary_view as summa
 import type { TimelineRow } from '../facts/timeline.ts'
 import { catalog_resources, gates, operation_commands, outbox, patches } from '../tables/index.ts'
 
-/** What the live stream reads (console.md 4): own events by `pub_seq`, and the rows that its frames show. */
+/** The live stream's data (console.md 4): own events by `pub_seq`, and the rows shown in its frames. */
 export type LoggedChange = { pub_seq: number; operation_id: string; change_seq: number; events: TimelineRow[] }
 
-/** The newest numbered position, and the oldest that is still there. */
+/** The newest numbered position, and the oldest that still exists. */
 export const readLogEnds = async (db: Queryable): Promise<{ first: number; last: number; catalog: number }> => {
   const { rows } = await db.execute<{ first: string; last: string; catalog: string }>(sql`
     select coalesce(min(pub_seq), 0)::text as first, coalesce(max(pub_seq), 0)::text as last,
@@ -18,7 +18,7 @@ export const readLogEnds = async (db: Queryable): Promise<{ first: number; last:
   return { first: Number(ends?.first ?? 0), last: Number(ends?.last ?? 0), catalog: Number(ends?.catalog ?? 0) }
 }
 
-/** Changes of operations after a position, in the one order that may be tailed. */
+/** Changes of operations after a position, in the only order that may be tailed. */
 export const listChanges = async (
   db: Queryable,
   after: number,
@@ -39,7 +39,7 @@ export const listChanges = async (
   return { changes, last: last == null ? after : Number(last), more: rows.length === limit }
 }
 
-/** The rows of operations as lists show them, with the members that visibility needs. */
+/** The rows of operations as lists show them, with the members needed to decide visibility. */
 export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
   if (operation_ids.length === 0) return []
   return db
@@ -107,7 +107,7 @@ export const listLivePatches = async (db: Queryable, keys: Keyed[]) => {
 }
 export type LivePatch = Awaited<ReturnType<typeof listLivePatches>>[number]
 
-/** Who gave these commands: user ids by command. */
+/** The authors of these commands: user ids by command. */
 export const listCommandOwners = async (db: Queryable, command_ids: string[]): Promise<Map<string, string>> => {
   if (command_ids.length === 0) return new Map()
   const rows = await db
@@ -117,7 +117,7 @@ export const listCommandOwners = async (db: Queryable, command_ids: string[]): P
   return new Map(rows.map(({ command_id, owner }) => [command_id, owner]))
 }
 
-/** Resources whose projection has changed after a position of its counter. */
+/** Resources whose projection changed after a position of its counter. */
 export const listChangedResources = (db: Queryable, after: number, limit: number) =>
   db
     .select({

@@ -13,7 +13,7 @@ import {
   plans,
 } from '../tables/index.ts'
 
-/** The drawing of a revision (the newest unless said) with the live states of nodes and gates. */
+/** The drawing of a revision (default: the newest) with the live states of nodes and gates. */
 export const getGraph = async (db: Queryable, operation_id: string, revision: number | undefined) => {
   const [drawing] = await db
     .select()
@@ -113,8 +113,9 @@ type GateContext = {
 }
 
 /**
- * What a gate decides on, and what a person weighs besides: that may change and is not covered by the digest
- * (operations.md 5.5). Read apart from the gate, in one statement and for one gate only: it may be large.
+ * The subject of a gate, and the context that a person weighs besides: the context may change and the digest does not
+ * cover it (operations.md 5.5). Read separately from the gate, in one statement and for one gate only, because it may
+ * be large.
  */
 export const getGateContext = async (db: Queryable, operation_id: string, gate_id: string) => {
   const { rows } = await db.execute<GateContext>(sql`

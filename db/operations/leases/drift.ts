@@ -19,8 +19,8 @@ import {
 export type MovedTarget = { resource_id: string; version: number; node_ids: string[] }
 
 /**
- * Targets that have moved since they were pinned, with the nodes of each that have not begun. A projection that is behind
- * a pin is no drift, nor is what the operation wrote itself. `only`: these.
+ * Targets that have moved since they were pinned, with the nodes of each that have not started. A projection that is
+ * behind a pin is not drift; neither are the operation's own writes. `only`: restricts the targets.
  */
 export const listMovedTargets = async (
   db: Queryable,
@@ -40,7 +40,7 @@ export const listMovedTargets = async (
   return rows.map((row) => ({ ...row, version: Number(row.version) }))
 }
 
-/** Resources that an operation pins; none where there is no such operation. */
+/** Resources that an operation pins; empty if the operation does not exist. */
 export const listTargets = async (db: Queryable, operation_id: string): Promise<string[]> => {
   const [row] = await db
     .select({ resource_ids: operations.resource_ids })
@@ -49,7 +49,7 @@ export const listTargets = async (db: Queryable, operation_id: string): Promise<
   return row?.resource_ids ?? []
 }
 
-/** Nodes that an approved patch has added or changed. */
+/** Nodes added or changed by an approved patch. */
 export const listPatchedNodes = async (db: Queryable, operation_id: string): Promise<Set<string>> => {
   const rows = await db
     .select({ held: patches.held_nodes, diff: patches.diff_graph })
@@ -58,7 +58,7 @@ export const listPatchedNodes = async (db: Queryable, operation_id: string): Pro
   return new Set(rows.flatMap(({ held, diff }) => [...held, ...((diff.added as string[] | undefined) ?? [])]))
 }
 
-/** Resources whose rows changed after `since`, and how far that is. */
+/** Resources whose rows changed after `since`, and the newest position. */
 export const listChangedSince = async (db: Queryable, since: number) => {
   const { rows } = await db.execute<{ last: string }>(
     sql`select coalesce(max(change_seq), 0)::text as last from ${catalog_resources}`,
@@ -72,7 +72,7 @@ export const listChangedSince = async (db: Queryable, since: number) => {
   return { last, resource_ids: changed.map(({ resource_id }) => resource_id) }
 }
 
-/** Operations that are running on these resources; without them, all. */
+/** Running operations on these resources; without `resource_ids`, all running operations. */
 export const listFollowing = (db: Queryable, resource_ids?: readonly string[]) =>
   db
     .select({
@@ -92,7 +92,7 @@ export const listFollowing = (db: Queryable, resource_ids?: readonly string[]) =
     .orderBy(asc(operations.operation_id))
 export type Drifting = Awaited<ReturnType<typeof listFollowing>>[number]
 
-/** Pins versions anew that moved without a value; one that was pinned otherwise meanwhile stays. */
+/** Pins versions again if they moved without a change of values; a pin changed otherwise meanwhile stays. */
 export const repin = async (
   db: Db | Tx,
   operation_id: string,
@@ -106,8 +106,8 @@ export const repin = async (
 }
 
 /**
- * Pins the targets of these nodes as the plan did, and answers all pins. What had begun was not looked at while their
- * versions moved, so its values may be older than a pin that other nodes took over. A target that the operation has
+ * Pins the targets of these nodes as the plan did, and returns all pins. Started nodes were not checked while their
+ * versions moved, so their values may be older than a pin that other nodes adopted. A target that the operation has
  * written itself keeps its pin.
  */
 export const lowerPins = async (
@@ -129,7 +129,7 @@ export const lowerPins = async (
   return { ...pins, ...rows[0]?.lowered }
 }
 
-/** These versions need not be looked at again. */
+/** Records that these versions need no further check. */
 export const markLooked = (db: Queryable, operation_id: string, versions: Record<string, number>) =>
   db
     .update(operations)
@@ -137,9 +137,9 @@ export const markLooked = (db: Queryable, operation_id: string, versions: Record
     .where(eq(operations.operation_id, operation_id))
 
 /**
- * Pauses an operation whose nodes that have not begun would meet other versions of their targets than were planned
- * (operations.md 3.4), and tells the engine. Returns undefined if none would, if it is not running,
- * or if drift is to be ignored. The caller holds the control row and states the facts.
+ * Pauses an operation if nodes that have not started would meet other versions of their targets than planned
+ * (operations.md 3.4), and informs the engine. Returns no events if no node would, if it is not running, or if it
+ * ignores drift. The caller holds the control row and states the facts.
  */
 export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): Promise<TimelineEvent[]> => {
   const [row] = await tx

@@ -19,19 +19,19 @@ import {
 import { pauseOnDrift } from './drift.ts'
 
 /**
- * Who may change which resources (operations.md 3.5). An operation holds its leases from its start to its end. They are
- * free while a gate that releases them waits, or after a person gave them back during a pause. One that finds them
- * taken waits in `lease_waits` until they are granted, the oldest first; its start is held back, or its next claim.
+ * Who may change which resources (operations.md 3.5). An operation holds its leases from start to end. They are free
+ * while a gate that releases them waits, or after a person returned them during a pause. An operation that finds them
+ * taken waits in `lease_waits` until they are granted, the oldest first; its start, or its next claim, is held back.
  */
 export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
 export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
 
-/** Takers and granters come one at a time, so that two of them never see the same leases as free. */
+/** Serializes taking and granting, so that no two see the same leases as free. */
 const lockLeases = (tx: Tx) => tx.execute(sql`select ${lockOf('leases')}`)
 const SHOWN = 100
 const WAITERS = 100
 
-/** Who holds what these leases would exclude: two of one resource conflict unless both are shared. */
+/** The holders of leases that exclude these: two on one resource conflict unless both are shared. */
 export const listBlockers = async (db: Queryable, wanted: readonly Lease[]): Promise<Blocker[]> => {
   if (wanted.length === 0) return []
   const ids = wanted.map(({ resource_id }) => resource_id)
@@ -50,7 +50,7 @@ export const listBlockers = async (db: Queryable, wanted: readonly Lease[]): Pro
     .limit(SHOWN)
 }
 
-/** Those who wait already for what would exclude these leases: nobody passes them. */
+/** Earlier waiters for leases that exclude these: no one overtakes them. */
 const listWaiting = async (tx: Tx, wanted: readonly Lease[], before?: string): Promise<Blocker[]> => {
   const rows = await tx
     .select({ operation_id: lease_waits.operation_id, title: operations.title, wanted: lease_waits.wanted })
@@ -73,7 +73,7 @@ const listWaiting = async (tx: Tx, wanted: readonly Lease[], before?: string): P
 }
 
 /**
- * Takes all leases or none. Returns who is in the way; with `queue`, the operation waits for them from now on, which
+ * Takes all leases or none. Returns the blockers; with `queue`, the operation waits for the leases from now on, which
  * holds its start command back (commands.ts).
  */
 export const takeLeases = async (
@@ -97,8 +97,8 @@ const insertLeases = (tx: Tx, operation_id: string, wanted: readonly Lease[]) =>
     from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)`)
 
 /**
- * Gives back what an operation holds or waits for, and says what it held. Whoever waited for it is served by the next
- * turn of the sweeper.
+ * Releases the leases that an operation holds or waits for, and returns those that it held. The sweeper's next turn
+ * serves the waiters.
  */
 export const releaseLeases = async (tx: Tx, operation_id: string): Promise<string[]> => {
   const [released] = await together(
@@ -108,7 +108,7 @@ export const releaseLeases = async (tx: Tx, operation_id: string): Promise<strin
   return released.map(({ resource_id }) => resource_id).sort()
 }
 
-/** The leases that an operation needs and has given back. */
+/** The leases that an operation needs and has released. */
 export const listReleased = async (tx: Tx, operation_id: string, wanted: readonly Lease[]): Promise<Lease[]> => {
   const held = await tx
     .select({ resource_id: leases.resource_id })
@@ -117,7 +117,7 @@ export const listReleased = async (tx: Tx, operation_id: string, wanted: readonl
   return wanted.filter((lease) => !held.some(({ resource_id }) => resource_id === lease.resource_id))
 }
 
-/** Why an operation does not begin, or continue: shown to people. */
+/** Why an operation does not start or continue, for display. */
 export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): BlockedOn[] =>
   blockers
     .slice(0, 20)
@@ -129,7 +129,7 @@ export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): B
       message: `"${title}" holds or waits for ${resource_id}.`,
     }))
 
-/** Grants what has become free, the oldest waiter first; each in a transaction of its own. Returns how many begin. */
+/** Grants free leases, the oldest waiter first, each in a separate transaction. Returns how many operations start. */
 export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }): Promise<number> => {
   const waiting = await db
     .select({ operation_id: lease_waits.operation_id })
@@ -143,8 +143,8 @@ export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }
 }
 
 /**
- * Gives the leases back while no node can start before a gate is decided, and takes them again before something does.
- * The caller holds the control row. `none`: there is no lease to take, or it is too late; it need not be asked again.
+ * Releases the leases while no node can start before a gate is decided, and takes them again before one does. The
+ * caller holds the control row. `none`: there is no lease to take, or it is too late; the caller need not ask again.
  */
 export const moveLeases = async (
   tx: Tx,
@@ -182,7 +182,7 @@ export const moveLeases = async (
   return { state: 'held', blocked_on: [], events: await leasesTaken(tx, operation_id, wanted, ENGINE) }
 }
 
-/** The leases are there again: claims are granted, unless a target has moved in between. */
+/** The leases are held again: claims are granted, unless a target has moved meanwhile. */
 export const leasesTaken = async (
   tx: Tx,
   operation_id: string,
@@ -206,7 +206,7 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     .from(operation_control)
     .where(eq(operation_control.operation_id, operation_id))
     .for('update')
-  // The operation's row before leases: in the order in which every other caller locks them.
+  // The operation's row before leases, in the order in which every other caller locks them.
   await tx.execute(sql`select from ${operations} where operation_id = ${operation_id} for update`)
   await lockLeases(tx)
   const wait = await tx
@@ -226,7 +226,7 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     .set({ next_try_at: null, not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never })
     .where(equals(operation_commands, { operation_id, kind: 'start', status: 'pending' }))
     .returning({ command_id: operation_commands.command_id })
-  // One that runs already is told; its start was never held back.
+  // A running operation is notified; its start was never held back.
   if (starts.length === 0) await tellGranted(tx, operation_id)
   await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, { events: taken, set: { blocked_on: [] } })

@@ -1,21 +1,21 @@
 import type pg from 'pg'
 
-/** The target of an attempt that is about to begin, with the version that it was planned on. */
+/** The target of an attempt that is about to start, with the version that its plan is based on. */
 export type Aim = {
   target_id: string
   version: number
-  /** The time of Postgres before the catalog is asked. */
+  /** Postgres' time before the catalog is asked. */
   asked_at: string
-  /** The last command that the rows know of. */
+  /** The last command known to the rows. */
   seq: number
-  /** It takes the number of an attempt that was closed before it took effect. */
+  /** Whether it reuses the number of an attempt that was closed before it took effect. */
   repeated: boolean
 }
 
 /**
- * What an attempt aims at, as its operation has it pinned or has written it itself. `nothing` where no version counts: the
- * node has no target, its drift is to be ignored, the attempt has begun, or its claim is refused anyway; `never` where the
- * whole operation has no target.
+ * The target of an attempt, at the version that its operation has pinned or written itself. `nothing` if no version
+ * counts: the node has no target, it ignores drift, the attempt has started, or its claim will be refused anyway.
+ * `never` if the whole operation has no target.
  */
 const AIM = `
 select o.pins = '{}' as aimless, n.target_id, greatest((o.pins ->> n.target_id)::bigint, coalesce(i.version_to, 0)) as version,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
 
-/** Which attempt, and under which fence: whoever holds a newer one speaks for it. */
+/** An attempt and its fence: the holder of a newer fence acts for the attempt. */
 export type AttemptRef = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number; fence: number }
 export type LogLine = { seq: number; time: string; stream: string; level: string; text: string; cut?: boolean }
 export type Artifact = {
@@ -15,7 +15,7 @@ export type Artifact = {
 }
 export type AttemptEnd = {
   phase: 'succeeded' | 'failed' | 'outcome_unknown'
-  /** As resolved for this attempt, secrets left out. */
+  /** As resolved for this attempt, without secrets. */
   inputs: unknown
   outputs: Record<string, unknown> | null
   error: NodeError | null
@@ -37,8 +37,8 @@ log_index as (
   select $1, $2, $3, $4, c.chunk, mine.generation, c.first_seq, c.last_seq, c.first_at, c.last_at, c.count, c.bytes, c.levels from chunk c, mine)`
 
 /**
- * The result: one statement, one commit. It counts only under the newest fence and while the attempt is open; what
- * the node promised to the catalog is still to be written before the node has succeeded.
+ * The result: one statement, one commit. It counts only under the newest fence and while the attempt is open. What the
+ * node promised to the catalog must still be written before the node has succeeded.
  */
 const endOf = (further: string) => `
 with mine as (
@@ -62,7 +62,7 @@ ${further}
 select extract(epoch from started_at) * 1000 as started_at, extract(epoch from ended_at) * 1000 as ended_at from mine`
 
 const END = endOf('')
-/** Each further table costs as much as the work on it, also where there is none. */
+/** Each further table costs as much as work on it, even if there is none. */
 const END_WITH_RECORDS = endOf(`,
 ${LOGS},
 artifact as (
@@ -70,7 +70,7 @@ artifact as (
   select r.artifact_id, $1, $2, $4, r.name, r.kind, r.media_type, r.size, r.sha256, 'stored', decode(r.content, 'base64')
   from mine, jsonb_to_recordset($11::jsonb) r(artifact_id uuid, name text, kind text, media_type text, size bigint, sha256 text, content text))`)
 
-/** Whether an end was written by an earlier try of ours, whose answer got lost. */
+/** Whether an earlier try of ours, whose answer was lost, wrote an end. */
 const ENDED = `
 select extract(epoch from started_at) * 1000 as started_at, extract(epoch from ended_at) * 1000 as ended_at from operations.node_attempts
 where operation_id = $1 and node_id = $2 and role = $3 and attempt = $4 and fence = $5 and phase = $6`
@@ -78,8 +78,8 @@ where operation_id = $1 and node_id = $2 and role = $3 and attempt = $4 and fenc
 type Times = { started_at: string; ended_at: string }
 
 /**
- * Ends an attempt; may be repeated. Returns undefined if another attempt took over or closed it: then the result does not
- * count.
+ * Ends an attempt; may be repeated. Returns `undefined` if another attempt took over or closed it: the result then does
+ * not count.
  */
 export const endAttempt = async (
   pool: pg.Pool,
@@ -121,7 +121,7 @@ export type AttemptNote = {
   inputs?: unknown
 }
 
-/** Heartbeat, log lines and checkpoint of an open attempt. False: it is no longer ours. */
+/** Stores heartbeat, log lines and checkpoint of an open attempt. Returns false if it is no longer ours. */
 export const noteAttempt = async (pool: pg.Pool, ref: AttemptRef, note: AttemptNote): Promise<boolean> => {
   const { rowCount } = await pool.query({
     name: 'attempt_note',
@@ -145,10 +145,10 @@ const keyOf = ({ operation_id, node_id, role, attempt, fence }: AttemptRef) => [
   fence,
 ]
 
-/** Escapes that Postgres does not take: U+0000 and halves of surrogate pairs. */
+/** Escapes that Postgres rejects: U+0000 and unpaired surrogates. */
 const UNSTORABLE = /\\u(0000|d[89a-f])/
 
-/** What targets and programs say is stored, whatever it is: a character that cannot be becomes U+FFFD. */
+/** Stores any output of targets and programs; a character that cannot be stored becomes U+FFFD. */
 const json = (value: unknown) => {
   if (value === null || value === undefined) return null
   const text = JSON.stringify(value)
@@ -162,7 +162,7 @@ const storable = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [storable(key), storable(member)]))
 }
 
-/** Outputs of nodes that an expression or reference names. */
+/** Outputs of nodes named in an expression or reference. */
 export const outputsOf = async (
   pool: pg.Pool,
   operation_id: string,

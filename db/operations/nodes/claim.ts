@@ -10,7 +10,7 @@ import { named } from '../sql.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
- * row with other claims and excludes commands. So no node begins after an acknowledged pause or cancel, whatever is
+ * row with other claims and excludes commands. So no node starts after an acknowledged pause or cancel, whatever is
  * still in flight. One statement is one commit.
  */
 export type ClaimInput = {
@@ -28,9 +28,9 @@ export type Claim =
       fence: number
       spec: PlanNode
       input_overrides: Record<string, unknown> | null
-      /** Where the attempt resumes if it said "pending" or made a checkpoint. */
+      /** Where the attempt resumes if it returned "pending" or made a checkpoint. */
       resume: Record<string, unknown> | null
-      /** Milliseconds since 1970 by the clock of Postgres. */
+      /** Milliseconds since 1970 by Postgres' clock. */
       started_at: number
       now: number
       log_lines: number
@@ -41,20 +41,23 @@ export type Claim =
       verdict: 'refused'
       reason: RefusedBy
       repeated: boolean
-      /** The last command of the operation that will be or was sent. */
+      /** The operation's last command that was or will be sent. */
       seq: number
       generation: number
       gates: { gate_id: string; status: GateStatus; round: number }[]
-      /** Of frozen, window_closed, executor_busy and unproved: by what, and until when. */
+      /** For frozen, window_closed, executor_busy and unproved: the cause, and until when. */
       closure?: Closure
     }
   | {
-      /** The voters of these gates, or without any its target, were looked at too long ago: once they are, it is asked again. */
+      /**
+       * The voters of these gates, or its target if there are none, were checked too long ago: check them, then claim
+       * again.
+       */
       verdict: 'recheck'
       gate_ids: string[]
     }
   | {
-      /** The attempt has ended already: its stored result is told again. */
+      /** The attempt has already ended: this repeats its stored result. */
       verdict: 'ended'
       phase: string
       error: NodeError | null
@@ -62,7 +65,7 @@ export type Claim =
       ended_at: number
     }
 
-/** The statement with numbered parameters, and their names in that order. */
+/** The statement with numbered parameters, and their names in order. */
 const CLAIM = named(
   readFileSync(new URL('./claim.sql', import.meta.url), 'utf8').replace(
     '{standing_due}',
@@ -103,14 +106,14 @@ type Row = {
 }
 
 /**
- * Claims an attempt. A repeat of an open one is granted again under a new fence where the node is idempotent or its
- * effect is behind it; else the attempt is closed as unknown here. An unknown operation or node is superseded.
+ * Claims an attempt. A repeat of an open attempt is granted again under a new fence if the node is idempotent or its
+ * effect is already done. Otherwise the attempt is closed here as unknown. An unknown operation or node is superseded.
  */
 export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Terms = {}): Promise<Claim> => {
   const plain = terms.proved ? undefined : await claimPlain(pool, input, terms)
   if (plain) return plain
   let row = terms.proved ? await claimBehindLocks(pool, input, null, terms) : await ask(pool, input, terms, null)
-  // Only where the calendar says something: looked at here, and proved by the claim to be the one that still holds.
+  // Only if the calendar may apply: it is evaluated here, and the claim verifies that it is still the current one.
   while (row?.calendar) {
     const { document, target_id, passed, digest } = row.calendar
     const closure = closureOf(document, target_id, passed, Number(row.now))
@@ -121,26 +124,26 @@ export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Term
 }
 
 export type Terms = {
-  /** How many attempts of each external pool may be open at once; one more is refused, and waits (places.ts). */
+  /** How many attempts of each external pool may be open at once; further ones are refused and wait (places.ts). */
   places?: Readonly<Record<string, number>>
-  /** The voters of its gates were proved just now: it is asked behind its locks at once. */
+  /** The voters of its gates were just proved: the claim goes straight to the locked path. */
   proved?: boolean
-  /** How many seconds ago the voters of an approval may have been proved. */
+  /** How many seconds old the proof of an approval's voters may be. */
   standing_s?: number
-  /** When the catalog was asked about its target, by the clock of Postgres. */
+  /** When the catalog was asked about its target, by Postgres' clock. */
   asked_at?: string
-  /** Who does not answer: a claim whose voters would have to be proved is refused. */
+  /** The service that does not answer: a claim whose voters would need proof is refused. */
   away?: string | undefined
 }
 const STANDING_S = 5
-/** After so long a node asks again for a place by itself, should nobody tell it that one is free. */
+/** A node asks for a place again after this long, in case the notification of a free place is lost. */
 const PLACE_AGAIN_MS = 300_000
-/** The same, while a restore of the database waits to be accepted. */
+/** The same, while a database restore waits to be accepted. */
 const RESTORED_AGAIN_MS = 15_000
-/** After so long a node asks whether its voters can be proved again. */
+/** A node asks after this long whether its voters can be proved again. */
 const PROVE_AGAIN_MS = 5000
 
-/** The claim of most nodes (claim.plain.sql); undefined where the whole one is to be asked. */
+/** The claim of most nodes (claim.plain.sql); `undefined` if the full claim is needed. */
 export const claimPlain = async (
   pool: pg.Pool,
   input: ClaimInput,
@@ -189,7 +192,7 @@ const claim = async (
   return rows[0]
 }
 
-/** Claims of one external pool take turns, so that its places are counted exactly. */
+/** Serializes the claims of one external pool, so that its places are counted exactly. */
 const LOCK_PLACES = `
 select ${keyedLock('places', "coalesce(spec ->> 'pool', 'default')")} from operations.nodes
 where operation_id = $1 and node_id = $2 and case $3 when 'run' then spec ->> 'executor' else spec -> 'compensate' ->> 'executor' end = 'external'`
@@ -202,7 +205,7 @@ const claimBehindLocks = async (
 ): Promise<Row | undefined> => {
   const client = await pool.connect()
   try {
-    // Sent together, carried out one after the other: the claim's snapshot is taken once the locks are held.
+    // Sent together, executed in sequence: the claim's snapshot is taken once the locks are held.
     const [, , , row] = await Promise.all([
       client.query('begin'),
       client.query({
@@ -255,7 +258,7 @@ const claimOf = (row: Row | undefined, away = ''): Claim => {
     case 'calendar':
       throw new Error(`a claim asked again for what it was given: ${row.verdict}`)
     case 'restored': {
-      // Closed like a freeze that a person lifts; the node asks again by itself.
+      // Closed like a freeze that a person lifts; the node asks again without a notification.
       const closure: Closure = { kind: 'freeze', id: 'restored', until: Number(row.now) + RESTORED_AGAIN_MS }
       return { ...refusalOf(row, 'frozen'), closure }
     }
@@ -279,6 +282,6 @@ const refusalOf = (row: Row, reason: RefusedBy): Extract<Claim, { verdict: 'refu
 
 const LOST: NodeError = {
   class: 'cancelled',
-  message: 'The worker was lost while it ran; whether it took effect is not known.',
+  message: 'The worker was lost during the run; whether it took effect is unknown.',
   retryable: false,
 }

@@ -7,13 +7,13 @@ import { ENGINE, type TimelineEvent } from '../facts/timeline.ts'
 
 const MAX_MESSAGE = 300
 const WHAT_TO_DO =
-  'Run a worker that can carry it on, then resume; or terminate the workflow in the engine, and cancel the operation.'
+  'Run a worker that can continue it, then resume; or terminate the workflow in the engine, and cancel the operation.'
 
 /**
- * The engine cannot carry an operation on: its code does not fit its state (operations.md 2.3, 8). The rows pause it as
- * engine_mismatch, so no node starts, and name the remedy; the engine hears of the pause in the order of commands,
- * which it takes once a build that is right has come. It is told at each try of the engine: the second time changes
- * only that its attempts in flight have ended. One that is being cancelled stays so.
+ * The engine cannot continue an operation because its code does not fit the operation's state (operations.md 2.3, 8).
+ * The rows pause the operation as engine_mismatch, so no node starts, and state the remedy. The engine learns of the
+ * pause in command order, once a suitable build runs. Every failed try of the engine calls this; a repeat only records
+ * that the attempts in flight have ended. An operation that is being cancelled stays so.
  */
 export const pauseOnMismatch = (db: Db, operation_id: string, message: string): Promise<void> =>
   db.transaction(async (tx) => {
@@ -32,7 +32,7 @@ export const pauseOnMismatch = (db: Db, operation_id: string, message: string): 
     if (events.length > 0 || !known) await stateFacts(tx, operation_id, { events, set: { blocked_on, engine_status } })
   })
 
-/** Whether it has ended, whether an attempt of it may still have an effect, and what it is said to be blocked by. */
+/** Whether it has ended, whether an attempt of it may still have an effect, and the reported cause of its block. */
 const readNow = async (tx: Tx, operation_id: string) => {
   const { rows } = await tx.execute<{ ended: boolean; is_out: boolean; blocked_by: string | null }>(sql`
     select c.ended, o.blocked_on -> 0 ->> 'message' as blocked_by,

@@ -11,8 +11,8 @@ import { nodes } from '../tables/index.ts'
 export type NodeChange = Extract<Change, { t: 'node' }>
 
 /**
- * A command that stands has put the node back to its beginning after the reducer said this of it. One that only moved the
- * generation on has written no state, so what the reducer says still holds.
+ * Whether a valid command has reset the node since the reducer's report. A command that only increased the generation
+ * wrote no state, so the report still holds.
  */
 const begunAnew = sql.raw(`exists (select from operations.operation_commands c
         where c.operation_id = n.operation_id and c.status not in ('refused', 'expired', 'withdrawn', 'superseded')
@@ -21,8 +21,8 @@ const begunAnew = sql.raw(`exists (select from operations.operation_commands c
             end > r.generation)`)
 
 /**
- * Brings node rows forward. Claims and results write rows on their own and may be ahead of this batch: a row that has
- * gone on (a newer generation or attempt, or one that is open) stays as it is.
+ * Advances node rows. Claims and results write rows on their own and may be ahead of this batch. Such a row (a newer
+ * generation or attempt, or an open one) stays.
  */
 export const saveNodes = async (tx: Tx, operation_id: string, changes: readonly NodeChange[]): Promise<void> => {
   const rows = new Map<string, Record<string, unknown>>()
@@ -69,7 +69,7 @@ const ENDS: ReadonlySet<NodeState> = new Set<NodeState>([
   'compensation_failed',
 ])
 
-/** Attempts that the reducer has given up (no answer, forced cancel) are closed, so that a late result does not count. */
+/** Closes attempts that the reducer has given up (no answer, forced cancel), so that a late result does not count. */
 export const closeAttempts = async (tx: Tx, operation_id: string, changes: readonly NodeChange[]): Promise<void> => {
   const given_up = changes
     .filter(({ state }) => state === 'outcome_unknown' || state === 'compensation_failed')
@@ -94,8 +94,8 @@ type AttemptRow = {
 const attemptKey = (node_id: string, role: string, attempt: number) => `${role} ${attempt} ${node_id}`
 
 /**
- * The history of node changes: one event each, with evidence where something was decided about the world. None for an
- * attempt that was sent out when the operation had been stopped: its claim is refused.
+ * The history of node changes: one event each, with evidence if it decided something about the world. There is none for
+ * an attempt that was sent after the operation was stopped: its claim is refused.
  */
 export const nodeEvents = async (
   tx: Tx,
@@ -126,7 +126,7 @@ const isStopped = async (tx: Tx, operation_id: string): Promise<boolean> => {
 
 const eventOf = (change: NodeChange, row: AttemptRow | undefined): TimelineEvent => {
   const { id, state, at, generation, attempt, role = 'run', error, due, exception } = change
-  // What the claim has granted runs; the time is the attempt's own.
+  // A granted claim means running; the time is the attempt's own.
   const begun = state === 'dispatched' && row !== undefined
   const said = PROVEN[state]
   return {
@@ -167,7 +167,10 @@ const evidenceOf = (change: NodeChange, said: string, row: AttemptRow | undefine
   }
 }
 
-/** Conditions of nodes over the outputs of the nodes they name: true, false, or why they cannot be evaluated. */
+/**
+ * Evaluates conditions of nodes over the outputs of the nodes that they name: true, false, or why they cannot be
+ * evaluated.
+ */
 export const evaluateWhens = async (
   tx: Tx,
   operation_id: string,

@@ -11,7 +11,7 @@ const columns = {
   ...pick(run, 'waited_ms', 'ran_ms', 'progress', 'artifacts', 'log_lines', 'exception', 'held_by_patch'),
 }
 
-/** Rank of a row when failures come first: those that need a person before all else. */
+/** Rank of a row if failures come first: those that need a person precede everything else. */
 const FAILURE_RANK = sql<number>`case ${run.state} when 'failed' then 0 when 'outcome_unknown' then 0 when 'compensation_failed' then 0 else 1 end`
 
 export type NodeFilter = {
@@ -42,7 +42,7 @@ export const listNodes = (db: Queryable, operation_id: string, filter: NodeFilte
     .limit(filter.limit)
 }
 
-/** One node: its row as readers see it, and what only its own page needs. */
+/** One node: its row as readers see it, and the columns that only its own page needs. */
 export const getNode = (db: Queryable, operation_id: string, node_id: string) =>
   db
     .select({
@@ -114,14 +114,14 @@ export const getArtifact = (db: Queryable, operation_id: string, artifact_id: st
     .where(equals(f, { operation_id, artifact_id }))
     .then(first)
 
-/** The nodes of an operation as the rules of commands read them, locked against other commands by the control row. */
+/** The nodes of an operation with the columns that command rules need; the control row locks out other commands. */
 export const listNodeFacts = (tx: Queryable, operation_id: string) =>
   tx
     .select({
       ...pick(nodes, 'node_id', 'name', 'kind'),
       state: sql<NodeState>`${nodes.state}`,
       ...pick(nodes, 'generation', 'attempt'),
-      // Qualified by hand: a query over one table writes its columns without a table.
+      // Qualified by hand: a query over one table writes its columns without the table name.
       begun: sql<boolean>`exists (select from operations.node_attempts t where t.operation_id = operations.nodes.operation_id
         and t.node_id = operations.nodes.node_id and t.role = 'run' and t.generation = operations.nodes.generation)`,
       silent: sql<boolean>`exists (select from operations.executions e where e.operation_id = operations.nodes.operation_id
@@ -135,7 +135,7 @@ export const listNodeFacts = (tx: Queryable, operation_id: string) =>
     .where(equals(nodes, { operation_id, removed: false }))
     .orderBy(asc(nodes.ordinal))
 
-/** Rows as they are before a command changes them: what its undo puts back. */
+/** Rows before a command changes them, for its undo. */
 export const readUndo = (tx: Tx, operation_id: string, node_ids: string[]) =>
   tx
     .select({
@@ -149,8 +149,8 @@ export const readUndo = (tx: Tx, operation_id: string, node_ids: string[]) =>
     .orderBy(nodes.node_id)
 
 /**
- * Changes nodes that still are of the generation they were read in, and moves the generation on. Returns how many were:
- * fewer than asked for means that another command was faster.
+ * Changes nodes that still have the generation in which they were read, and increases it. Returns how many matched:
+ * fewer than requested means that another command was faster.
  */
 export const swapNodes = async (
   tx: Tx,
@@ -172,7 +172,7 @@ export const swapNodes = async (
   return rows.length
 }
 
-/** Nodes that are at work now, and how many have not begun. */
+/** The running nodes, and the number of those that have not started. */
 export const countForStop = async (tx: Queryable, operation_id: string) => {
   const rows = await tx
     .select({ node_id: nodes.node_id, name: nodes.name, state: nodes.state })
@@ -191,7 +191,7 @@ export const countForStop = async (tx: Queryable, operation_id: string) => {
 
 const MAX_NAMED = 50
 
-/** Nodes that wait for the operation alone: what a resume starts first, at most 50 of them. */
+/** Nodes that only wait for the operation, which a resume starts first; at most 50. */
 export const listStartable = (tx: Queryable, operation_id: string) =>
   tx
     .select({ node_id: nodes.node_id, name: nodes.name })
@@ -200,7 +200,7 @@ export const listStartable = (tx: Queryable, operation_id: string) =>
     .orderBy(asc(nodes.ordinal))
     .limit(MAX_NAMED)
 
-/** Succeeded nodes that a compensating cancel would undo, the last first. */
+/** Succeeded nodes that a compensating cancel would undo, last first. */
 export const listCompensations = (tx: Queryable, operation_id: string) =>
   tx
     .select({ node_id: nodes.node_id, name: nodes.name })

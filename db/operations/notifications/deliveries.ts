@@ -16,7 +16,7 @@ import {
 export type Delivery = Awaited<ReturnType<typeof leaseDeliveries>>[number]
 export type NewNotice = Omit<typeof notify_notices.$inferInsert, 'destination_id' | 'delivery_id'>
 
-/** Longer than any channel takes. */
+/** Longer than any channel takes to send a message. */
 const LEASE_S = 60
 const KEPT_DAYS = 30
 
@@ -39,7 +39,7 @@ const columns = {
 }
 const inSeconds = (seconds: number) => sql`clock_timestamp() + make_interval(secs => ${seconds})`
 
-/** A message that is due now: a code, a test, or what happened to an account. */
+/** Queues a message that is due now: a code, a test, or an account event. */
 export const queueDelivery = (
   tx: Tx,
   { destination_id, owner }: { destination_id: string; owner: string },
@@ -50,7 +50,7 @@ export const queueDelivery = (
     .insert(notify_deliveries)
     .values({ delivery_id: uuidv7(), destination_id, owner, purpose, fact, next_at: sql`clock_timestamp()` })
 
-/** Takes what the relay added, the oldest first; it is gone when the caller's transaction commits. */
+/** Takes the facts that the relay added, the oldest first; they are deleted when the caller's transaction commits. */
 export const takeSecurity = (tx: Tx, limit: number) =>
   tx
     .delete(notify_security)
@@ -60,7 +60,7 @@ export const takeSecurity = (tx: Tx, limit: number) =>
     )
     .returning(pick(notify_security, 'user_id', 'fact'))
 
-/** How many messages about their account this owner was sent within a day, to one destination. */
+/** How many account messages one destination received within the last day. */
 export const countSecurity = async (db: Queryable, destination_id: string): Promise<number> => {
   const [row] = await db
     .select({ n: sql<number>`count(*)::int` })
@@ -75,8 +75,9 @@ export const countSecurity = async (db: Queryable, destination_id: string): Prom
 }
 
 /**
- * Tells a destination of these, each once for ever. They join the message that has not been sent yet, or make one: after
- * `gather_s`, and not sooner than `digest_s` after the last. The caller holds the destination's row. Returns how many are new.
+ * Queues these notices for a destination, each only once ever. They join an unsent message or create one, due after
+ * `gather_s` and no sooner than `digest_s` after the last one. The caller holds the destination's row. Returns how many
+ * are new.
  */
 export const queueNotices = async (
   tx: Tx,
@@ -113,12 +114,12 @@ export const queueNotices = async (
   return added.length
 }
 
-/** More than so many new decisions at once are one notification. */
+/** More new decisions than this share one notification. */
 const MOST_ALONE = 5
 
 /**
- * Tells a device of these, each once for ever: a notification for each, because its outcome replaces it; one for all of
- * too many. Returns how many are new.
+ * Queues these notices for a device, each only once ever. Each gets its own notification, because its outcome replaces
+ * it; too many share one. Returns how many are new.
  */
 export const queuePushes = async (
   tx: Tx,
@@ -149,7 +150,7 @@ export const queuePushes = async (
   return ids.length
 }
 
-/** A device shows this message, which tells of one decision. */
+/** Records that a device shows this message, which is about one decision. */
 export const markShown = (tx: Tx, delivery_id: string) =>
   tx.update(notify_notices).set({ shown: true }).where(eq(notify_notices.delivery_id, delivery_id))
 
@@ -157,14 +158,17 @@ export const markShown = (tx: Tx, delivery_id: string) =>
 export const anyShown = async (db: Queryable): Promise<boolean> =>
   (await db.select({ one: sql`1` }).from(notify_notices).where(sql`${notify_notices.shown}`).limit(1)).length > 0
 
-/** What a device shows. */
+/** The decisions that a device shows. */
 export const listShown = (db: Queryable, destination_id: string) =>
   db
     .selectDistinct(pick(notify_notices, 'operation_id', 'object', 'round'))
     .from(notify_notices)
     .where(and(eq(notify_notices.destination_id, destination_id), notify_notices.shown))
 
-/** Replaces what a device shows of a decision by its outcome, once; without `told`, another notification did. */
+/**
+ * Replaces a device's notification of a decision with the outcome, once; without `told`, another notification already
+ * did.
+ */
 export const queueOutcome = async (
   tx: Tx,
   { destination_id, owner }: { destination_id: string; owner: string },
@@ -195,7 +199,7 @@ export const queueOutcome = async (
       })
 }
 
-/** Takes messages that are due and that no process sends, for as long as the lease lasts. */
+/** Leases due messages that no process is sending. */
 export const leaseDeliveries = (db: Db, limit: number) =>
   db
     .update(notify_deliveries)
@@ -209,7 +213,7 @@ export const leaseDeliveries = (db: Db, limit: number) =>
 
 const TRIED = { attempts: sql`${notify_deliveries.attempts} + 1` }
 
-/** Ends a message that is queued; an obsolete one was not tried. */
+/** Ends a queued message; an obsolete one was not attempted. */
 export const endDelivery = (
   tx: Tx,
   delivery_id: string,
@@ -221,11 +225,11 @@ export const endDelivery = (
     ...(state !== 'obsolete' && TRIED),
   })
 
-/** For trying it again. */
+/** Locks a message, in order to retry it. */
 export const lockDelivery = (tx: Tx, delivery_id: string) =>
   tx.select(columns).from(notify_deliveries).where(equals(notify_deliveries, { delivery_id })).for('update').then(first)
 
-/** What becomes of a message that was given up: it is due again, under its id, or nobody wants it. Undefined: it is not given up. */
+/** Revives an abandoned message: due again under its id, or obsolete. Returns `undefined` if it is not abandoned. */
 export const reviveDelivery = (tx: Tx, delivery_id: string, state: 'queued' | 'obsolete') =>
   tx
     .update(notify_deliveries)
@@ -234,7 +238,7 @@ export const reviveDelivery = (tx: Tx, delivery_id: string, state: 'queued' | 'o
     .returning(columns)
     .then(first)
 
-/** Every message that was given up, the oldest first; `shown` is null if its destination is gone. */
+/** Every abandoned message, the oldest first; `shown` is null if its destination no longer exists. */
 export const listDead = (db: Queryable) =>
   db
     .select({ ...columns, ...pick(notify_destinations, 'kind', 'shown') })
@@ -243,7 +247,7 @@ export const listDead = (db: Queryable) =>
     .where(eq(notify_deliveries.state, 'dead'))
     .orderBy(notify_deliveries.created_at)
 
-/** Gives a message back, to be sent after so long; `error`: it was tried in vain. */
+/** Returns a message to the queue, due after this many seconds; `error`: an attempt to send it failed. */
 export const putOff = (tx: Tx, delivery_id: string, seconds: number, error?: string) =>
   moveDelivery(tx, delivery_id, {
     next_at: inSeconds(seconds),
@@ -284,7 +288,10 @@ export const listDeliveries = (
     .orderBy(desc(notify_deliveries.created_at), desc(notify_deliveries.delivery_id))
     .limit(limit)
 
-/** Forgets messages that ended long ago, and what they told of once that is decided; and what no notifier has taken. */
+/**
+ * Deletes messages that ended long ago, with their notices unless the gate still waits, and account facts that no
+ * notifier has taken.
+ */
 export const pruneDeliveries = async (db: Db): Promise<void> => {
   await db
     .delete(notify_security)
@@ -296,7 +303,10 @@ export const pruneDeliveries = async (db: Db): Promise<void> => {
         and 'gate:' || g.gate_id = ${notify_notices.object} and g.status = 'waiting')`)
 }
 
-/** Decisions that no longer waited when they were to be told: they are found again if they wait again. */
+/**
+ * Deletes notices of decisions that no longer waited when they were due; the search finds them again if they wait
+ * again.
+ */
 export const dropNotices = async (
   tx: Tx,
   notices: readonly { delivery_id: string; operation_id: string; object: string; round: number }[],

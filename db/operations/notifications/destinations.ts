@@ -13,7 +13,7 @@ const columns = {
   created_at: iso(notify_destinations.created_at),
 }
 
-/** Also gives its owner rules, if it has none yet. */
+/** Also creates its owner's rules if there are none yet. */
 export const insertDestination = async (
   tx: Tx,
   given: Omit<typeof notify_destinations.$inferInsert, 'created_at' | 'tries'>,
@@ -25,7 +25,7 @@ export const insertDestination = async (
 export const getDestination = (db: Queryable, destination_id: string) =>
   db.select(columns).from(notify_destinations).where(eq(notify_destinations.destination_id, destination_id)).then(first)
 
-/** For changes of it, and of the messages queued for it. */
+/** Locks a destination, for changes to it and to its queued messages. */
 export const lockDestination = (tx: Tx, destination_id: string) =>
   tx
     .select(columns)
@@ -62,8 +62,8 @@ export const getDevice = (db: Queryable, session_id: string) =>
   db.select(columns).from(notify_destinations).where(eq(notify_destinations.session_id, session_id)).then(first)
 
 /**
- * Gives a browser to the session that subscribed it last, whoever had it; another browser of that session ends. Another
- * owner is told all anew.
+ * Assigns a browser to the session that subscribed it last, whoever had it before; removes the session's other browser.
+ * A new owner receives all notices again.
  */
 export const saveDevice = async (
   tx: Tx,
@@ -73,7 +73,7 @@ export const saveDevice = async (
 ): Promise<void> => {
   const { destination_id, owner, session_id } = given
   await tx.insert(notify_rules).values({ owner, rules: DEFAULT_RULES }).onConflictDoNothing()
-  // One at a time for each owner, so that a session has one browser.
+  // One at a time per owner, so that a session has only one browser.
   await tx.select(pick(notify_rules, 'owner')).from(notify_rules).where(eq(notify_rules.owner, owner)).for('update')
   const other = sql`${notify_destinations.session_id} = ${session_id} and ${notify_destinations.destination_id} <> ${destination_id}`
   await tx.delete(notify_destinations).where(other)
@@ -88,14 +88,14 @@ export const saveDevice = async (
     .onConflictDoUpdate({ target: notify_destinations.destination_id, set: state })
 }
 
-/** A session ended, and its browser with it. */
+/** Deletes the browser of an ended session. */
 export const deleteDevice = (db: Db | Tx, session_id: string) =>
   db.delete(notify_destinations).where(eq(notify_destinations.session_id, session_id))
 
 export const deleteDestination = (tx: Tx, destination_id: string) =>
   tx.delete(notify_destinations).where(eq(notify_destinations.destination_id, destination_id))
 
-/** How many codes and tests this owner had sent within a day. */
+/** How many codes and tests this owner requested within the last day. */
 export const countAsked = async (db: Queryable, owner: string): Promise<number> => {
   const [row] = await db
     .select({ n: sql<number>`count(*)::int` })
@@ -120,7 +120,7 @@ export const saveRules = (tx: Tx, owner: string, rules: NotifyRules) =>
     .values({ owner, rules })
     .onConflictDoUpdate({ target: notify_rules.owner, set: { rules, updated_at: sql`clock_timestamp()` } })
 
-/** Owners that were not looked for lately, the longest first: each is given to one process. */
+/** Owners not checked recently, the longest first; each goes to one process. */
 export const claimOwners = (db: Db, every_s: number, limit: number) =>
   db
     .update(notify_rules)

@@ -6,12 +6,12 @@ import { WAITING_FOR_PEOPLE } from '../gates/rows.ts'
 import { OPEN_PATCH } from '../operations/waiting.ts'
 import { type DecisionKey, gates, operations, patches } from '../tables/index.ts'
 
-/** Conditions for the decisions that a person may see and take. */
+/** Conditions for the decisions that a person may see and make. */
 export type View = { visible: SQL | undefined; gates: SQL; patches: SQL }
 export type Waiting = Awaited<ReturnType<typeof listWaiting>>[number]
 export type Decided = NonNullable<Awaited<ReturnType<typeof getDecision>>>
 
-/** Decisions that name this group, at first or by their escalation so far. */
+/** Decisions that name this group, initially or through their escalation so far. */
 export const named = (group: string): Pick<View, 'gates' | 'patches'> => ({
   gates: sql`(${gates.policy} -> 'groups' @> jsonb_build_array(jsonb_build_object('group', ${group}::text))
     or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'escalation') with ordinality e(step, n)
@@ -19,7 +19,7 @@ export const named = (group: string): Pick<View, 'gates' | 'patches'> => ({
   patches: sql`${patches.required} @> jsonb_build_array(jsonb_build_object('groups', jsonb_build_array(jsonb_build_object('group', ${group}::text))))`,
 })
 
-/** So much is told of at once: the rest when some of it is decided. */
+/** How many are announced at once; the rest follow when some of them are decided. */
 const MOST = 500
 
 /** Whether any decision waits. */
@@ -50,7 +50,7 @@ const patchColumns = {
   deadline_at: sql<string | null>`${iso(patches.expires_at)}`,
 }
 
-/** A decision as it is now, whether it waits or not; `readable`: this reader may see it. */
+/** The current state of a decision, whether it waits or not; `readable`: whether this reader may see it. */
 export const getDecision = async (db: Queryable, { operation_id, object }: DecisionKey, visible: SQL | undefined) => {
   const readable = sql<boolean>`${visible ?? sql`true`}`
   const of = (kind: 'gate' | 'patch') => object.startsWith(`${kind}:`) && object.slice(kind.length + 1)

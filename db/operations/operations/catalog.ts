@@ -5,13 +5,13 @@ import type { Db, Queryable } from '../../client.ts'
 type Ref = { operation_id: string; node_id: string; generation: number }
 type Role = 'run' | 'undo'
 
-/** How a write that the catalog has accepted is noted at its node. */
+/** How a node records a write that the catalog has accepted. */
 const ACCEPTED = { run: 'applied', undo: 'restored' } as const
 const REACHED = { run: 'succeeded', undo: 'compensated' } as const
 
 /**
- * What a node, or its undo, writes to the catalog, and on which version; undefined if it writes none or was reset.
- * `written`: what the node itself had written there.
+ * The catalog write of a node or its undo, and the version to which it applies; `undefined` if it writes nothing or was
+ * reset. `written`: what the node itself had written there.
  */
 export const getCatalogWrite = async (db: Queryable, { operation_id, node_id, generation }: Ref, role: Role) => {
   const write = role === 'run' ? sql`n.spec -> 'catalog'` : sql`n.spec #> '{compensate,catalog}'`
@@ -32,7 +32,10 @@ export const getCatalogWrite = async (db: Queryable, { operation_id, node_id, ge
   return row && { ...row, expected_version: Number(row.expected_version) }
 }
 
-/** The catalog has accepted the write: the node has succeeded, or is undone, and the new version is the pin of its target. */
+/**
+ * Records that the catalog has accepted the write: the node has succeeded or is undone, and the new version is the pin
+ * of its target.
+ */
 export const saveCatalogWrite = (
   db: Db,
   { operation_id, node_id, generation }: Ref,

@@ -14,9 +14,9 @@ import { type EngineRef, recordBatch } from './record.ts'
 export type CloseInput = { status: OperationEnd; end_reason: string | null; last_seq: number }
 
 /**
- * Ends an operation under its control row, and only when no accepted command is unprocessed: none gets lost in a
- * closing workflow (operations.md 2.3). Otherwise `not_yet` with the number to wait for. A repeat tells the stored end.
- * The last facts of the reducer are recorded either way, once.
+ * Ends an operation under its control row, and only if no accepted command is unprocessed, so that none is lost in a
+ * closing workflow (operations.md 2.3). Otherwise returns `not_yet` with the number to wait for. A repeat returns the
+ * stored end. The reducer's last facts are recorded once in either case.
  */
 export const closeOperation = (
   db: Db,
@@ -81,14 +81,14 @@ const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseIn
         },
       },
     ],
-    // The head is told after the chain is complete: a cut tail is seen.
+    // The head is stated after the chain is complete, so that a truncated chain is detected.
     last: (head) => ({ ...said, type: 'operation.ended', data: { status, end_reason, versions, evidence_head: head } }),
     set: { engine_status: status, end_reason, ended_at: sql`clock_timestamp()`, blocked_on: [], open_gates: 0 },
   })
   return evidence_head
 }
 
-/** What became of the targets: the versions that the operation's own writes made. */
+/** The resulting versions of the targets, from the operation's own writes. */
 const versionsOf = async (tx: Tx, operation_id: string): Promise<Record<string, number>> => {
   const { rows } = await tx.execute<{ target_id: string; version: number }>(sql`
     select target_id, max((catalog ->> 'version')::int) as version from operations.nodes

@@ -2,7 +2,7 @@ import type { GatePolicy, GateStatus, PlanNode } from '../../../apps/shared/cont
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { GateSpec, GraphPage, Profile } from '../../../workflows/operation/state/events.ts'
 
-/** A node as the compact form needs it; `gate_ids` name the gates that guard it. */
+/** A node's input to the compact form; `gate_ids` name the gates that guard it. */
 export type CompactNode = Pick<PlanNode, 'node_id' | 'name' | 'depends_on'> & {
   gate_ids: readonly string[]
   spec: PlanNode
@@ -10,8 +10,8 @@ export type CompactNode = Pick<PlanNode, 'node_id' | 'name' | 'depends_on'> & {
 }
 
 /**
- * Nodes in the compact form of the reducer: they refer to each other and to gates by position, and what they have in
- * common stands once. `ids` are the nodes of the whole graph in order of position.
+ * Nodes in the reducer's compact form: they refer to each other and to gates by position, and common values appear
+ * once. `ids` are the nodes of the whole graph, ordered by position.
  */
 export const compactNodes = (
   nodes: readonly CompactNode[],
@@ -36,7 +36,7 @@ export const compactNodes = (
 
 export type HeadLimits = { max_parallel: number; deadline_at: string | null; force_grace_s: number }
 
-/** What the first page says of the whole operation. */
+/** The part of the first page that describes the whole operation. */
 export const compactHead = (
   gates: readonly {
     gate_id: string
@@ -85,7 +85,7 @@ const runsThrough = ({ executor, compensate }: PlanNode): boolean =>
 
 const profileOf = (spec: PlanNode, slice_s: number): Profile => ({
   ...pick(spec, 'kind', 'executor', 'join', 'on_failure', 'retry'),
-  // A program cannot be left and taken up again.
+  // A program cannot be interrupted and resumed.
   slice_s: runsThrough(spec) ? spec.timeouts.run_s : Math.min(spec.timeouts.run_s, slice_s),
   when: spec.when !== undefined,
   catalog: spec.catalog !== undefined,

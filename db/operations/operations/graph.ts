@@ -6,17 +6,17 @@ import { iso } from '../expressions.ts'
 import { gates, nodes, operations } from '../tables/index.ts'
 import { compactHead, compactNodes } from './compact.ts'
 
-/** Nodes a page. */
+/** Nodes per page. */
 export const PAGE_NODES = 1000
 
 export type GraphLimits = { max_parallel: number; slice_s: number; force_grace_s: number }
 
 /**
- * One page of an operation's graph in the compact form of the reducer: nodes refer to each other by position (their
- * ordinal, dense from 0), what they have in common stands once. The first page brings gates and limits.
+ * One page of an operation's graph in the reducer's compact form. Nodes refer to each other by position (their ordinal,
+ * dense from 0), and common values appear once. The first page contains gates and limits.
  */
 export const loadGraph = (db: Db, operation_id: string, from: number, limits: GraphLimits): Promise<GraphPage> =>
-  // One moment for the whole page: a patch may come between two statements.
+  // One snapshot for the whole page: a patch may commit between two statements.
   db.transaction((tx) => readPage(tx, operation_id, from, limits), {
     isolationLevel: 'repeatable read',
     accessMode: 'read only',
@@ -32,7 +32,7 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
     db
       .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round, policy: gates.policy })
       .from(gates)
-      // An intervention that a second person must approve guards no node: the engine hears of it when it passes.
+      // An intervention that a second person must approve guards no node: the engine learns of it when it passes.
       .where(and(eq(gates.operation_id, operation_id), ne(gates.kind, 'intervention')))
       .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
     db

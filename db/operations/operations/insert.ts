@@ -18,7 +18,7 @@ import {
   resource_operation_index,
 } from '../tables/index.ts'
 
-/** Everything of a new operation, as the start command decides it. */
+/** The complete data of a new operation, as the start command decides it. */
 export type NewOperation = {
   /** Windows and freezes that bind its nodes. */
   calendar?: OperationCalendar | null
@@ -30,7 +30,7 @@ export type NewOperation = {
   kind: string
   requester: Actor
   starter_id: string
-  /** Whom four eyes excludes: requester, starter, and the people behind them. */
+  /** The users whom four eyes excludes: requester, starter, and the people behind them. */
   involved: string[]
   risk_level: string
   labels: Record<string, string>
@@ -44,7 +44,7 @@ export type NewOperation = {
   graph: PlanGraph
   nodes: (PlanNode & { spec_digest: string })[]
   gates: (PlanGate & { subject: GateSubject; digest: string })[]
-  /** Targets with their changes, and the places that are held with them. */
+  /** Targets with their changes, then other leased resources and dependents. */
   resources: {
     resource_id: string
     relation: 'target' | 'ancestor' | 'dependent'

@@ -6,7 +6,7 @@ import { WAITING_FOR_PEOPLE } from '../gates/rows.ts'
 import { gates, operations } from '../tables/index.ts'
 import { GROUPS } from './read.ts'
 
-/** Sums for the overview: each is one statement over a bounded time and the visible rows. */
+/** Sums for the overview: each is one statement over a bounded period and the visible rows. */
 type Visible = SQL | undefined
 export type Span = { from: string; to: string }
 
@@ -19,12 +19,12 @@ const COUNTS = {
   failed: ends('failed', 'timed_out'),
   cancelled: ends('cancelled'),
 }
-/** The middle and the slowest tenth of a time; null of none. */
+/** The median and the 90th percentile of a duration; null if there are none. */
 const spread = (seconds: SQL): SQL<Spread> => sql`case when count(${seconds}) = 0 then null else
   jsonb_build_object('p50_s', round((percentile_cont(0.5) within group (order by ${seconds}))::numeric, 3),
                      'p90_s', round((percentile_cont(0.9) within group (order by ${seconds}))::numeric, 3)) end`
 
-/** The operations that have not ended: all, and those that need someone. */
+/** The operations that have not ended: all, and those that need a person. */
 export const countOpen = async (db: Queryable, visible: Visible) => {
   const count = (where: SQL) => sql<number>`(count(*) filter (where ${where}))::int`
   const [row] = await db
@@ -35,10 +35,10 @@ export const countOpen = async (db: Queryable, visible: Visible) => {
 }
 
 export type RegionOpen = { region_id: string; open: number; needs_attention: number; gates: number }
-/** Operations that are looked at, and targets of each: an answer stays quick however many there are. */
+/** How many operations are examined, and targets of each, so that the answer stays fast at any number. */
 const LOOKED_AT = { operations: 1000, targets: 50 }
 
-/** The open operations by the regions of their targets, and the gates of these that wait for people; the newest alone. */
+/** The open operations by their targets' regions, and their gates that wait for people; only the newest operations. */
 export const countOpenByRegion = async (db: Queryable, visible: Visible): Promise<RegionOpen[]> => {
   const waiting = sql`(select count(*)::int from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${WAITING_FOR_PEOPLE})`
   const { rows } = await db.execute<RegionOpen>(sql`
@@ -68,7 +68,7 @@ export const listEndsByDay = (db: Queryable, visible: Visible, span: Span) => {
     .groupBy(sql`day`)
 }
 
-/** How operations ended within a time, how long they took, and how long gates waited for their approval. */
+/** How operations ended within a period, how long they took, and how long gates waited for approval. */
 export const sumPeriod = async (db: Queryable, visible: Visible, span: Span): Promise<OverviewPeriod> => {
   const [ended, approved] = await Promise.all([
     db
@@ -89,7 +89,7 @@ const RAN = sql`case when ${operations.engine_status} like 'succeeded%' then ext
 const WAITED = sql`extract(epoch from ${gates.decided_at} - ${gates.waiting_since})`
 const BY_PEOPLE = sql`${gates.decided_by} ->> 'kind' = 'user'`
 
-/** When open operations must have ended, and when waiting gates must be decided; the earliest first. */
+/** When open operations must end, and when waiting gates must be decided; the earliest first. */
 export const listDeadlines = async (
   db: Queryable,
   visible: Visible,

@@ -16,7 +16,7 @@ import {
   resource_operation_index,
 } from '../tables/index.ts'
 
-/** How new what was read is: Postgres' time, and the last numbered position of the own log. */
+/** The age of what is read: Postgres' time, and the last numbered position of the own log. */
 export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: string }> => {
   const { rows } = await db.execute<{ time: string; seq: string }>(
     sql`select ${iso(sql`clock_timestamp()`)} as time, coalesce((select max(pub_seq) from ${outbox}), 0)::text as seq`,
@@ -24,16 +24,16 @@ export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: stri
   return rows[0] ?? { time: '', seq: '0' }
 }
 
-/** So long may a command be on its way before its operation is said to wait for the engine. */
+/** How long a command may be in transit before its operation is reported as waiting for the engine. */
 const ENGINE_LATE = sql`interval '5 s'`
-/** What the engine last reported, and the engine itself where it has not taken over what was decided since. */
+/** The engine's last report, plus the engine itself if it has not processed later decisions. */
 const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || coalesce((
   select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.created_at)),
     'message', 'The workflow engine is not answering; the decision is sent again until it does.'))
   from ${operation_commands} k where k.operation_id = ${summary.operation_id} and k.status in ('pending', 'sending')
     and k.created_at < clock_timestamp() - ${ENGINE_LATE} having count(*) > 0), '[]'::jsonb)`
 
-/** The members of a list row; visibility and commands read more of the same row. */
+/** The members of a list row; visibility and commands read more from the same row. */
 const summaryColumns = {
   ...pick(summary, 'operation_id', 'intent_id', 'plan_id', 'title', 'kind', 'status', 'pause_reason', 'end_reason'),
   blocked_on: blockedOn,
@@ -43,14 +43,14 @@ const summaryColumns = {
 
 export type OperationFilter = Omit<OperationListQuery, 'page_size' | 'page_token' | 'requester' | 'gate_for'> & {
   requester_id?: string | undefined
-  /** Only those with a waiting gate that this person could vote on. */
+  /** Only operations with a waiting gate on which this person could vote. */
   gate_for?: { user_id: string; groups: readonly string[] } | undefined
   visible: SQL | undefined
   after: (string | null)[] | undefined
   limit: number
 }
 
-/** A page of operations in the order asked for, newest first unless said. */
+/** A page of operations in the requested order, by default newest first. */
 export const listOperations = (db: Queryable, filter: OperationFilter) => {
   const { column, direction } = ORDER[filter.sort ?? '-created_at']
   const order = direction === 'desc' ? desc : asc
@@ -78,7 +78,7 @@ const ORDER = {
   title: { column: operations.title, direction: 'asc' },
 } as const
 
-/** The text of the sort key of a row, for the page token. */
+/** A row's sort key as text, for the page token. */
 export const sortKeyOf = (
   row: { title: string; created_at: string; updated_at: string; operation_id: string },
   sort: OperationListQuery['sort'],
@@ -108,7 +108,7 @@ const conditionsOf = (filter: OperationFilter): (SQL | undefined)[] => {
   ]
 }
 
-/** What the groups of statuses mean, wherever they are listed or counted. */
+/** The meaning of the status groups, in lists and counts alike. */
 export const GROUPS = {
   open: isNull(operations.ended_at),
   ended: sql`${operations.ended_at} is not null`,
@@ -127,7 +127,7 @@ const labelled = (label: string): SQL => {
 }
 const like = (text: string): string => `%${text.replace(/[\\%_]/g, (char) => `\\${char}`)}%`
 
-/** How many open operations have a failed node or an unknown outcome, among those that `where` leaves. */
+/** How many open operations matching `where` have a failed node or an unknown outcome. */
 export const countFailedOpen = async (db: Queryable, where: SQL | undefined): Promise<number> => {
   const [row] = await db
     .select({ count: sql<number>`count(*)::int` })
@@ -136,7 +136,7 @@ export const countFailedOpen = async (db: Queryable, where: SQL | undefined): Pr
   return row?.count ?? 0
 }
 
-/** One operation with all that its page and its `allowed_actions` need. */
+/** One operation with everything that its page and its `allowed_actions` need. */
 export const getOperation = (db: Queryable, operation_id: string) =>
   db
     .select({
@@ -166,7 +166,7 @@ export const getOperation = (db: Queryable, operation_id: string) =>
     .then(first)
 export type OperationRow = NonNullable<Awaited<ReturnType<typeof getOperation>>>
 
-/** What decides whether a person may see an operation. */
+/** The columns that decide whether a person may see an operation. */
 export const getOwned = (db: Queryable, operation_id: string) =>
   db
     .select({

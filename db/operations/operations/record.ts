@@ -20,7 +20,7 @@ export type EngineRef = { namespace: string; workflow_id: string; run_id: string
 
 /**
  * Records one batch of the reducer in one transaction: node states, gates, swaps of the control row, outcomes of
- * commands, timeline, evidence, status. A batch that was recorded already gives its stored answer without effect.
+ * commands, timeline, evidence, status. A batch that is already recorded returns its stored answer without effect.
  */
 export const recordChanges = (
   db: Db,
@@ -33,7 +33,7 @@ export const recordChanges = (
     return recordBatch(tx, operation_id, batch, engine_ref)
   })
 
-/** `recordChanges` within a transaction that holds the control row, where the batch needs it. */
+/** `recordChanges` within a transaction that holds the control row if the batch needs it. */
 export const recordBatch = async (
   tx: Tx,
   operation_id: string,
@@ -48,7 +48,7 @@ export const recordBatch = async (
   const ended = result.withdrawn === true
   const report = ended ? {} : reportColumns(operation_id, batch.report, row)
   const status = ended ? [] : await statusEvents(tx, operation_id, batch.report, row.engine_status)
-  // It runs before its nodes do, and is blocked or paused after they came to rest.
+  // An operation runs before its nodes do, and is blocked or paused after they have come to rest.
   const begins = batch.report.engine_status === 'running'
   await stateFacts(tx, operation_id, {
     events: begins ? [...commands, ...status, ...facts] : [...commands, ...facts, ...status],
@@ -76,12 +76,12 @@ const lockRow = async (tx: Tx, operation_id: string) => {
   return row
 }
 
-/** Rows of the batch by kind, each kind at once; events in the order in which things came to be. */
+/** Applies the batch by kind, each kind at once; events are in the order in which things happened. */
 const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, result: RecordResult) => {
   const of = <T extends Change['t']>(...kinds: T[]) =>
     changes.filter((change): change is Extract<Change, { t: T }> => (kinds as string[]).includes(change.t))
   const commands = await settleCommands(tx, operation_id, of('command'), result)
-  // A start that is undone: the whole batch is void.
+  // For an undone start, the whole batch is void.
   if (result.withdrawn) return { commands, facts: [], set: {} }
   const nodeChanges = of('node')
   const [toEvent] = await together(
@@ -142,7 +142,7 @@ const catalogEvent = ({ id, at, status, version, role }: Extract<Change, { t: 'c
 
 type CommandChange = Extract<Change, { t: 'command' }>
 
-/** Outcomes of commands; what expired or was refused is taken back here and now. */
+/** Records outcomes of commands; undoes expired or refused ones immediately. */
 const settleCommands = async (
   tx: Tx,
   operation_id: string,
@@ -186,7 +186,7 @@ const settleCommands = async (
 
 type CommandRow = typeof operation_commands.$inferSelect
 
-/** The reducer stands on the new graph: the patch is applied. */
+/** The reducer has adopted the new graph, so the patch is applied. */
 const patchTaken = async (tx: Tx, operation_id: string, row: CommandRow): Promise<TimelineEvent[]> => {
   const { patch_id, plan_revision } = row.payload as { patch_id?: string; plan_revision?: number }
   if (patch_id === undefined || row.undo === null) return []
@@ -213,7 +213,7 @@ const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unk
 
 type ControlChange = Extract<Change, { t: 'control' }>
 
-/** Engine-made pause or cancel: only from `run`, so what a person decided first stands (operations.md 1.6). */
+/** A pause or cancel by the engine: only from `run`, so that a person's earlier decision holds (operations.md 1.6). */
 const swapControl = async (
   tx: Tx,
   operation_id: string,
@@ -265,8 +265,8 @@ const reportColumns = (operation_id: string, report: Report, row: { started_at: 
 })
 
 /**
- * Entering a status is a fact of its own, where readers see it: under a pause that is only `paused`, and a cancel was
- * stated by who cancelled.
+ * Entering a status is a separate fact if readers can see it: under a pause that is only `paused`, and a cancel was
+ * stated by its author.
  */
 const statusEvents = async (
   tx: Tx,

@@ -11,9 +11,9 @@ import { startWithdrawn } from '../plans/rows.ts'
 import { gates, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
 
 /**
- * Takes back what start-class commands decided when they never took effect (operations.md 1.4): withdrawn by the
- * sweeper, superseded by a cancel, expired or refused by the reducer. All in the caller's transaction, which holds the
- * control row; the returned events are its facts to state.
+ * Undoes the decisions of start-class commands that never took effect (operations.md 1.4): withdrawn by the sweeper,
+ * superseded by a cancel, expired or refused by the reducer. Runs in the caller's transaction, which holds the control
+ * row; the caller states the returned events as facts.
  */
 export type Undoable = Pick<
   typeof operation_commands.$inferSelect,
@@ -21,7 +21,7 @@ export type Undoable = Pick<
 >
 export type UndoneAs = 'withdrawn' | 'superseded' | 'expired' | 'refused'
 
-/** Marks a command as never carried out and takes back what it decided. */
+/** Marks a command as never carried out and undoes its decision. */
 export const undoCommand = async (
   tx: Tx,
   command: Undoable,
@@ -42,10 +42,10 @@ export const undoCommand = async (
   ]
 }
 
-/** What a cancel does to commands that were never sent. */
+/** The effect of a cancel on commands that were never sent. */
 export const supersede = (tx: Tx, command: Undoable, actor: Actor) => undoCommand(tx, command, 'superseded', actor)
 
-/** What the sweeper does to commands that were never sent in their time. */
+/** The sweeper's handling of commands that were not sent in time. */
 export const withdraw = (tx: Tx, command: Undoable) => undoCommand(tx, command, 'withdrawn')
 
 const REASONS: Record<UndoneAs, string> = {
@@ -67,7 +67,7 @@ const evidenceOf = ({ command_id, kind }: Undoable, as: UndoneAs, operation_id: 
 type Fact = Omit<TimelineEvent, 'actor'>
 type Undo = (tx: Tx, command: Undoable, as: UndoneAs) => Promise<Fact[]>
 
-/** The operation never was: it ends as cancelled, its plan can be started again. */
+/** The operation never existed: it ends as cancelled, and its plan can be started again. */
 const undoStart: Undo = async (tx, { operation_id }) => {
   await updateRows(tx, { operation_id }, operation_control, {
     ended: true,
@@ -82,7 +82,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
   })
   const closed = await cancelGates(tx, operation_id)
   await startWithdrawn(tx, operation_id)
-  // What was decided on it meanwhile has nobody to be told to.
+  // No one is left to receive the decisions made on it meanwhile.
   await tx
     .update(operation_commands)
     .set({ status: 'superseded', outcome_at: sql`clock_timestamp()` })
@@ -102,7 +102,7 @@ const endedUnstarted = (operation_id: string) => ({
   subject_digest: digest({ operation_id, status: 'cancelled', end_reason: 'start_withdrawn' }),
 })
 
-/** The gate asks again: next round, the same time to decide. One that was used since stays as it is. */
+/** The gate asks again: next round, the same time to decide. A gate used since stays. */
 const undoDecision: Undo = async (tx, { operation_id, payload }) => {
   const { gate_id, round, status } = payload as { gate_id: string; round: number; status: string }
   const again = await tx
@@ -151,19 +151,19 @@ type RowsBefore = {
   nodes?: Record<string, unknown>[]
   gates?: Record<string, unknown>[]
   max_parallel?: number
-  /** Seconds that were added to the time of the operation. */
+  /** Seconds that were added to the operation's time. */
   added_s?: number
-  /** Seconds that were added to the time of a gate, in this round. */
+  /** Seconds that were added to a gate's time, in this round. */
   gate_time?: { gate_id: string; round: number; added_s: number }
   /** Freezes that were overridden. */
   freezes?: Record<string, unknown>
 }
 
-/** The state that a command itself has put its node in; any other came from the engine since, and holds. */
+/** The state that the command itself wrote to its node; any other state came from the engine later, and holds. */
 const writtenBy = ({ kind, payload }: Undoable): string | null =>
   kind === 'retry_node' ? 'pending' : payload?.type === 'trigger_compensation' ? 'compensating' : null
 
-/** Puts rows back as they were; generations and rounds only grow, so what was on its way stays refused. */
+/** Restores rows; generations and rounds only grow, so messages in flight stay refused. */
 const undoRows: Undo = async (tx, command) => {
   const { command_id, operation_id, undo } = command
   const rows = (undo ?? {}) as RowsBefore
@@ -207,7 +207,7 @@ const undoRows: Undo = async (tx, command) => {
   ]
 }
 
-/** The graph of before; where the engine never heard of the approval, it is told to let go of what the patch held. */
+/** Restores the previous graph. If the engine never learned of the approval, it is told to release the held nodes. */
 const undoPatch: Undo = async (tx, { operation_id, undo }, as) => {
   // A vote that completed no quorum had no other effect.
   if (!undo) return []

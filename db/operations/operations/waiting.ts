@@ -4,10 +4,10 @@ import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { nodes, operations, patch_votes, patches } from '../tables/index.ts'
 
-/** What waits for a person beside gates. `visible` is what the caller may see, `mine` what the caller can act on. */
+/** What waits for a person besides gates. `visible` is what the caller may see, `mine` what the caller can act on. */
 type Scope = { visible: SQL | undefined; mine: SQL; only_mine: boolean }
 
-/** The most of each kind that one answer shows: the oldest, as they have waited longest. */
+/** How many of each kind one answer shows: the oldest, as they have waited longest. */
 const SHOWN = 100
 
 export const OPEN_PATCH = eq(patches.status, 'awaiting_approval')
@@ -16,8 +16,8 @@ const votesOf = (decision: 'approve' | 'reject', more: SQL = sql``) =>
       and v.digest = ${patches.digest} and v.decision = ${decision} ${more}`
 
 /**
- * Patches that this person could vote on by group, four eyes and votes so far (scope is the caller's to add). A patch
- * that touches a gate open to every group asks for no group.
+ * Patches on which this person could vote by group, four eyes and votes so far (the caller adds the scope). A patch
+ * that touches a gate open to every group requires no group.
  */
 export const patchVotableBy = (user_id: string, groups: readonly string[]): SQL => sql`
   ${patches.proposer_id} <> ${user_id}
@@ -54,10 +54,10 @@ export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: 
     .orderBy(patches.created_at, patches.patch_id)
     .limit(SHOWN)
 
-/** Nodes whose failure holds their operation. */
+/** Nodes whose failure holds up their operation. */
 const HOLDING = sql`${nodes.operation_id} = ${operations.operation_id} and not ${nodes.removed}
   and (${nodes.state} in ('outcome_unknown', 'compensation_failed') or (${nodes.state} = 'failed' and ${nodes.spec} ->> 'on_failure' = 'hold'))`
-/** An open patch of the operation is taken for the answer to its failure: then the patch waits instead. */
+/** An open patch of the operation counts as the answer to its failure: the patch then waits instead. */
 const HAS_FAILURE = and(
   isNull(operations.ended_at),
   sql`exists (select 1 from ${nodes} where ${HOLDING})`,
@@ -84,7 +84,10 @@ export const listOpenFailures = (db: Queryable, { visible, mine, only_mine }: Sc
     .orderBy(operations.operation_id)
     .limit(SHOWN)
 
-/** How many patches wait for this person's vote, and how many operations are held by a failure for this person to mend. */
+/**
+ * How many patches wait for this person's vote, and how many operations are held up by a failure that this person can
+ * resolve.
+ */
 export const countWaiting = async (
   db: Queryable,
   visible: SQL | undefined,

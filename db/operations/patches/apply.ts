@@ -18,8 +18,8 @@ export type Written = {
 }
 
 /**
- * Writes a graph as the next revision: nodes, gates, drawing, limits, all in the caller's transaction, which holds the
- * control row. Touched nodes begin a new generation, so a claim that was on its way under the old graph is refused.
+ * Writes a graph as the next revision: nodes, gates, drawing, limits, in the caller's transaction, which holds the
+ * control row. Touched nodes start a new generation, so a claim in flight under the old graph is refused.
  */
 export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written> => {
   const { operation_id, patch_id, running, base_revision, graph, result_hash } = revision
@@ -71,7 +71,7 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
   }
 }
 
-/** A used gate that asks again guards what the patch changes behind it from now on. */
+/** A used gate that asks again now guards what the patch changes behind it. */
 const guardedBy = (all: Revision['gates'], used: Map<string, UsedGate>): Revision['gates'] =>
   all.map((gate) => {
     const asking = used.get(gate.gate_id)
@@ -125,7 +125,7 @@ const removeNodes = (tx: Tx, operation_id: string, node_ids: readonly string[]) 
     })
     .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, [...node_ids])))
 
-/** New nodes stand behind all others: places never change. */
+/** New nodes come after all others: positions never change. */
 const addNodes = (
   tx: Tx,
   operation_id: string,
@@ -141,8 +141,8 @@ const addNodes = (
       as r(place int, node_id text, spec jsonb, spec_digest text, depends_on text[], gate_ids text[])`)
 
 /**
- * Gates under the new graph. One that was asked or decided and not used is asked again where its subject moved; what
- * becomes of one that was used is in used.ts.
+ * Gates under the new graph. A gate that was asked or decided but not used asks again if its subject moved; used.ts
+ * handles used gates.
  */
 const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>, ordinal: number) => {
   const { operation_id, patch_id, running, removed_gates } = revision
@@ -223,13 +223,13 @@ type PatchUndo = {
   gates: Record<string, unknown>[]
   added_gates: string[]
   max_parallel: number
-  /** Not in what was written before it was kept. */
+  /** Missing from undo data written before it was recorded. */
   risk_level?: string
 }
 
 /**
- * Takes an approved patch back that the engine did not take over: the graph of before, as a further revision.
- * Generations, rounds and revisions only grow. The patch itself is not applicable any more; it can be proposed again.
+ * Undoes an approved patch that the engine did not adopt: the previous graph, as a further revision. Generations,
+ * rounds and revisions only grow. The patch itself becomes not applicable; it can be proposed again.
  */
 export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo, why: string): Promise<Fact[]> => {
   const { patch_id, base_revision } = undo

@@ -7,8 +7,8 @@ import { operation_control } from '../tables/index.ts'
 import { liftHolds, movePatch } from './rows.ts'
 
 /**
- * Ends one open patch without a person's word: its time is over, or it came too late. What it held is let go, and the
- * engine is told. The caller's transaction may hold the control row already.
+ * Ends one open patch without a person's decision, because it expired or came too late. Its held nodes are released,
+ * and the engine is informed. The caller's transaction may already hold the control row.
  */
 export const closePatch = async (
   tx: Tx,

@@ -25,7 +25,7 @@ export type PatchVote = {
   groups: string[]
   at: string
 }
-/** Its own columns by their whole name: where one table is read, drizzle leaves out whose they are, and `v` has them too. */
+/** Columns with their table name: if only one table is read, drizzle omits it, and `v` has the same columns. */
 const VOTES = sql<
   PatchVote[]
 >`coalesce((select jsonb_agg(jsonb_build_object('user_id', v.user_id, 'actor', v.actor, 'decision', v.decision,
@@ -57,7 +57,7 @@ export const listPatches = (db: Queryable, operation_id: string, where: SQL | un
 export const getPatch = (db: Queryable, operation_id: string, patch_id: string) =>
   select(db).where(equals(patches, { operation_id, patch_id })).then(first)
 
-/** Failed nodes that a patch names or holds, or whose target it works on: the first three in the order of the plan. */
+/** Failed nodes that a patch names or holds, or whose target it works on: the first three in plan order. */
 export const listMended = (db: Queryable, { operation_id, changes, held_nodes }: PatchRow) => {
   const given = changes as PatchChange[]
   const added = given.flatMap((change) => (change.op === 'add_node' ? [change.node] : []))
@@ -87,7 +87,7 @@ export const listMended = (db: Queryable, { operation_id, changes, held_nodes }:
     .limit(3)
 }
 
-/** Patches that wait for a decision; whoever changes them holds the control row. */
+/** Patches that wait for a decision; to change them, the caller must hold the control row. */
 export const listOpenPatches = (db: Queryable, operation_id: string) =>
   select(db)
     .where(equals(patches, { operation_id, status: 'awaiting_approval' }))
@@ -104,13 +104,13 @@ export const saveVote = (tx: Tx, vote: typeof patch_votes.$inferInsert) =>
       set: { ...vote, at: sql`clock_timestamp()` as never },
     })
 
-/** These people's votes no longer count. */
+/** Removes the votes of these people. */
 export const removeVotes = (tx: Tx, operation_id: string, patch_id: string, user_ids: readonly string[]) =>
   tx
     .delete(patch_votes)
     .where(and(equals(patch_votes, { operation_id, patch_id }), inArray(patch_votes.user_id, [...user_ids])))
 
-/** Moves a patch on from one status; false: another change was faster. */
+/** Moves a patch from one status to another; returns false if another change was faster. */
 export const movePatch = async (
   tx: Tx,
   operation_id: string,
@@ -126,7 +126,10 @@ export const movePatch = async (
   return rows.length === 1
 }
 
-/** No claim of these nodes is granted while the patch is open (operations.md 1.5). Returns how many were free. */
+/**
+ * Holds nodes so that none of their claims is granted while the patch is open (operations.md 1.5). Returns how many
+ * were free.
+ */
 export const holdNodes = async (tx: Tx, operation_id: string, node_ids: readonly string[], patch_id: string) => {
   const rows = await tx
     .update(nodes)
@@ -148,7 +151,7 @@ export const liftHolds = (tx: Tx, operation_id: string, patch_id: string) =>
     updated_at: sql`clock_timestamp()` as never,
   })
 
-/** Ends every open patch of an operation that is cancelled or over. */
+/** Ends every open patch of a cancelled or ended operation. */
 export const closePatches = async (
   tx: Tx,
   operation_id: string,
@@ -163,7 +166,7 @@ export const closePatches = async (
   return rows.map(({ patch_id }) => ({ type: 'patch.not_applicable', patch_id, data: { why } }))
 }
 
-/** The reducer has taken the new graph over. */
+/** Records that the reducer has adopted the new graph. */
 export const patchApplied = async (tx: Tx, operation_id: string, patch_id: string): Promise<void> => {
   await movePatch(tx, operation_id, patch_id, 'approved', { status: 'applied' })
 }
@@ -175,7 +178,7 @@ export const listExpiredPatches = (db: Queryable, limit: number) =>
     .where(and(eq(patches.status, 'awaiting_approval'), sql`${patches.expires_at} < clock_timestamp()`))
     .limit(limit)
 
-/** The graph of an operation as its rows have it, with the members that patches read. */
+/** The graph of an operation from its rows, with the members that patches need. */
 export const readRunning = async (tx: Queryable, operation_id: string) => {
   const own = eq(nodes.operation_id, operation_id)
   const [nodeRows, gateRows] = await Promise.all([
@@ -211,13 +214,13 @@ export const getPatchHead = (db: Queryable, operation_id: string) =>
     .where(eq(operations.operation_id, operation_id))
     .then(first)
 
-/** The next graph of an operation, as its planner computed it. */
+/** The next graph of an operation, as computed by its planner. */
 export type Revision = {
   operation_id: string
   patch_id: string
   base_revision: number
   running: RunningRows
-  /** Touched and added nodes as they are to be. */
+  /** Touched and added nodes in their new form. */
   nodes: (PlanNode & { spec_digest: string })[]
   removed: readonly string[]
   /** All gates with their new subject. */
@@ -229,7 +232,7 @@ export type Revision = {
   risk_level: { before: string; after: string }
   graph: PlanGraph
   result_hash: string
-  /** Who proposed it, and the people behind. */
+  /** Its proposer, and the people behind the proposer. */
   proposers: string[]
 }
 export type GateNow = { status: GateStatus; round: number; deadline_at: string | null }

@@ -10,14 +10,14 @@ import { gates, patch_votes, votes } from '../tables/index.ts'
 import type { GateNow, Revision } from './rows.ts'
 
 /**
- * Used gates whose subject a patch moves (operations.md 2.5). Where the patch's own votes satisfy the gate's rule they
- * are votes for what it releases now: it is approved by them, in a round of its own, and the record says so. Any other
- * asks again before what the patch changes behind it begins.
+ * Used gates whose subject a patch moves (operations.md 2.5). If the patch's own votes satisfy the gate's rule, they
+ * count as votes for what it releases now. They approve it in a new round, and the record says so. Any other gate asks
+ * again before what the patch changes behind it starts.
  */
 export type UsedGate = { gate_id: string; round: number } & ({ votes: PatchApproval[] } | { guards: string[] })
 type PatchApproval = typeof patch_votes.$inferSelect & { group_key: string | null }
 
-/** What becomes of each used gate that the revision concerns, and of those that the patch's votes open. */
+/** The outcome for each used gate that the revision concerns, and for those that the patch's votes open. */
 export const usedGates = async (tx: Tx, revision: Revision): Promise<Map<string, UsedGate>> => {
   const { operation_id, patch_id, running, opened } = revision
   const known = new Map(running.gates.map((row) => [row.gate_id, row]))
@@ -42,7 +42,7 @@ export const usedGates = async (tx: Tx, revision: Revision): Promise<Map<string,
   )
 }
 
-/** Nodes that the patch changes or adds behind a gate and that it does not guard yet. */
+/** Nodes behind a gate that the patch changes or adds and that the gate does not guard yet. */
 const changedBehind = ({ running, nodes, removed }: Revision, { guards }: PlanGate): string[] => {
   const changed = new Map(nodes.map((node) => [node.node_id, node]))
   const left = running.nodes.filter((row) => !row.removed && !removed.includes(row.node_id))
@@ -56,7 +56,7 @@ const changedBehind = ({ running, nodes, removed }: Revision, { guards }: PlanGa
   return [...changed.keys()].filter((id) => behind.has(id) && !guards.includes(id))
 }
 
-/** The columns of such a gate, beside its new subject. */
+/** The columns of such a gate, besides its new subject. */
 export const usedColumns = (used: UsedGate, digest: string) => {
   if (!('votes' in used)) return { ...ASKED_AGAIN, status: 'armed', round: used.round }
   const last = used.votes.at(-1)
@@ -70,7 +70,7 @@ export const usedColumns = (used: UsedGate, digest: string) => {
   }
 }
 
-/** What the engine hears of it, and what history keeps. */
+/** The gate's new state for the engine, and its event for history. */
 export const usedFacts = (
   { patch_id }: Revision,
   used: UsedGate,
@@ -108,7 +108,7 @@ export const usedFacts = (
   }
 }
 
-/** The patch's votes as votes of the gate: who gave them is proved again like any voter. */
+/** Saves the patch's votes as votes of the gate: their voters are proved again like any other. */
 export const saveUsedVotes = async (tx: Tx, operation_id: string, used: UsedGate, digest: string): Promise<void> => {
   if (!('votes' in used)) return
   await tx
@@ -124,8 +124,8 @@ export const saveUsedVotes = async (tx: Tx, operation_id: string, used: UsedGate
 }
 
 /**
- * After a patch was taken back: a gate that was used under it approved another graph than there is now, so it asks again;
- * `before` are the gates as they were.
+ * After a patch was undone: a gate used under it approved another graph than the current one, so it asks again;
+ * `before` are the previous gates.
  */
 export const askAfterUndo = (tx: Tx, operation_id: string, before: readonly Record<string, unknown>[]) =>
   tx.execute(sql`

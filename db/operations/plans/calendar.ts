@@ -7,7 +7,7 @@ import { lockOf } from '../../locks.ts'
 import { iso } from '../expressions.ts'
 import { calendar_entries, type FreezeEntry, operation_control, operations } from '../tables/index.ts'
 
-/** Starts read the calendar and changes of it write it one at a time, so that no start is between the two. */
+/** Starts read the calendar, changes write it, one at a time, so that no start falls between two states. */
 export const lockCalendar = (tx: Tx, how: 'to read' | 'to write') =>
   tx.execute(sql`select ${lockOf('calendar', how === 'to read' ? 'shared' : 'exclusive')}`)
 
@@ -23,7 +23,7 @@ const flat = ({ entry, ...row }: { entry: FreezeEntry } & Omit<PutFreeze, keyof 
   ...entry,
 })
 
-/** Freezes that were put and not withdrawn. */
+/** Freezes that control planes put and have not withdrawn. */
 export const listPutFreezes = async (db: Queryable): Promise<PutFreeze[]> => {
   const rows = await db
     .select(columns)
@@ -33,7 +33,7 @@ export const listPutFreezes = async (db: Queryable): Promise<PutFreeze[]> => {
   return rows.map((row) => flat(row as never))
 }
 
-/** A freeze that was put and not withdrawn. */
+/** A freeze that a control plane put and has not withdrawn. */
 export const getFreeze = async (db: Queryable, freeze_id: string): Promise<PutFreeze | undefined> => {
   const row = await getRow(db, freeze_id)
   return row === undefined || row.withdrawn ? undefined : flat(row as never)
@@ -41,7 +41,7 @@ export const getFreeze = async (db: Queryable, freeze_id: string): Promise<PutFr
 
 export type FreezeChange = { freeze: PutFreeze; before: FreezeEntry | null; changed: boolean }
 
-/** Puts a freeze, or puts it anew with other content; the caller holds the calendar to write. */
+/** Puts a freeze, or replaces its content; the caller holds the calendar lock to write. */
 export const putFreeze = async (
   tx: Tx,
   freeze_id: string,
@@ -60,7 +60,7 @@ export const putFreeze = async (
   return { freeze: flat(row as never), before, changed }
 }
 
-/** Withdraws a freeze; returns undefined if there is none. The caller holds the calendar to write. */
+/** Withdraws a freeze; returns `undefined` if there is none. The caller holds the calendar lock to write. */
 export const withdrawFreeze = async (tx: Tx, freeze_id: string): Promise<PutFreeze | undefined> => {
   const [row] = await tx
     .update(calendar_entries)
@@ -79,7 +79,7 @@ const getRow = (tx: Queryable, freeze_id: string) =>
     .where(eq(calendar_entries.freeze_id, freeze_id))
     .then(first)
 
-/** Changes that running operations may not have been told of, as old as that at least: whoever made them is gone. */
+/** Changes of at least this age that running operations may not have received: the process that made them has died. */
 export const listUntold = (db: Queryable, older_than_s: number) =>
   db
     .select({ ...pick(calendar_entries, 'freeze_id', 'revision', 'put_by') })
@@ -106,7 +106,7 @@ export const countOnResources = async (
   return row?.count ?? 0
 }
 
-/** Every running operation has been told of this change. */
+/** Records that every running operation has received this change. */
 export const markTold = (db: Queryable, freeze_id: string, revision: number) =>
   db
     .update(calendar_entries)
@@ -122,7 +122,7 @@ export const listStarting = async (db: Queryable): Promise<string[]> => {
   return rows.map(({ operation_id }) => operation_id)
 }
 
-/** Freezes that hold a running operation at `now` (milliseconds), with who may override each. */
+/** Freezes that hold a running operation at `now` (milliseconds), with the people who may override each. */
 export const listFreezesNow = async (
   db: Queryable,
   operation_id: string,

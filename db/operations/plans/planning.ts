@@ -13,8 +13,8 @@ import {
 } from '../tables/index.ts'
 
 /**
- * Where a resource stands. Containment is told by either end, so the open edge decides, not the child's last document;
- * a resource that has ended stands where it ended.
+ * The container of a resource. Either end reports containment, so the open edge decides, not the child's last document;
+ * a resource that has ended keeps its last place.
  */
 const parentOf = (r: SQL): SQL => sql`coalesce(
   (select e.to_id from ${catalog_relationships} e
@@ -26,7 +26,7 @@ const parentOf = (r: SQL): SQL => sql`coalesce(
                     and y.document -> 'lifecycle' -> 'terminal' @> to_jsonb(${r}.lifecycle_status))
        then ${r}.parent_id end)`
 
-/** What the planner reads: the projection of the catalog, past durations, and what others hold. */
+/** The planner's data: the catalog projection, past durations, and what others hold. */
 const resourceColumns = {
   ...pick(catalog_resources, 'resource_id', 'type_key', 'type_version', 'name'),
   parent_id: sql<string | null>`${parentOf(sql`${catalog_resources}`)}`,
@@ -41,7 +41,7 @@ export const loadResources = (db: Queryable, resource_ids: readonly string[]) =>
     .where(sql`${catalog_resources.resource_id} in ${textArray(resource_ids)}`)
     .orderBy(asc(catalog_resources.resource_id))
 
-/** Resources of the type or one derived from it, by name; `limit + 1` at most are given. */
+/** Resources of the type or a derived one, by name; returns at most `limit + 1`. */
 export const loadResourcesOfType = (db: Queryable, type_key: string, limit: number) =>
   db
     .select(resourceColumns)
@@ -56,11 +56,11 @@ export const loadResourcesOfType = (db: Queryable, type_key: string, limit: numb
     .orderBy(asc(catalog_resources.name), asc(catalog_resources.resource_id))
     .limit(limit)
 
-/** All resources that the projection holds, by id; `limit` at most. */
+/** All resources in the projection, by id; at most `limit`. */
 export const loadAllResources = (db: Queryable, limit: number) =>
   db.select(resourceColumns).from(catalog_resources).orderBy(asc(catalog_resources.resource_id)).limit(limit)
 
-/** What each resource stands in, the nearest first. */
+/** The containers of each resource, nearest first. */
 export const loadAncestors = async (
   db: Queryable,
   resource_ids: readonly string[],
@@ -122,7 +122,7 @@ export const loadRelationships = async (
 
 export type HeldClaim = { from_id: string; to_id: string; expires_at: string | null }
 
-/** Open claims of these resources, and when each ends by itself. */
+/** Open claims of these resources, and when each expires. */
 export const listClaims = (db: Queryable, type_key: string, from_ids: readonly string[]): Promise<HeldClaim[]> =>
   db
     .select({
@@ -161,7 +161,7 @@ export const loadDurations = async (
 }
 const tenths = (ms: string): number => Math.round(Number(ms) / 100) / 10
 
-/** Versions of these resources now. */
+/** Current versions of these resources. */
 export const loadVersions = async (db: Queryable, resource_ids: readonly string[]): Promise<Map<string, number>> => {
   const rows = await db
     .select({ resource_id: catalog_resources.resource_id, version: catalog_resources.version })
@@ -170,7 +170,7 @@ export const loadVersions = async (db: Queryable, resource_ids: readonly string[
   return new Map(rows.map(({ resource_id, version }) => [resource_id, version]))
 }
 
-/** Other plans that wait to be started on the same resources. */
+/** Other plans that can be started on the same resources. */
 export const listRivalPlans = async (db: Queryable, intent_id: string, resource_ids: readonly string[]) => {
   if (resource_ids.length === 0) return []
   return db

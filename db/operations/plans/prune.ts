@@ -6,8 +6,8 @@ import { durations, engine_findings, intents, plans } from '../tables/index.ts'
 const days = (n: number) => sql`now() - make_interval(days => ${n})`
 
 /**
- * Forgets what no one started: plans that expired or were replaced 90 days ago, and their intents. The audit log keeps
- * who asked. Durations and findings of long ago go too.
+ * Deletes plans that no one started and that expired or were replaced 90 days ago, and their intents. The audit log
+ * keeps who requested them. Old durations and findings are deleted too.
  */
 export const pruneDrafts = async (db: Db): Promise<void> => {
   await pruneRows(

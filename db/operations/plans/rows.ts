@@ -10,7 +10,7 @@ import { SYSTEM } from '../facts/timeline.ts'
 import { releaseLeases } from '../leases/rows.ts'
 import { intents, outbox, plans, resource_operation_index } from '../tables/index.ts'
 
-/** Intents and plans: rows, and the changes of their status, each with its message on the outbox. */
+/** Intents and plans: their rows, and their status changes, each with its outbox message. */
 export type Origin = {
   actor: Actor
   reason?: string | null
@@ -51,7 +51,7 @@ export type NewIntent = Pick<
   | 'retry_of'
 > & { expires_in_s: number }
 
-/** Saves a new intent; one that is there already stays as it is. False: it was there. */
+/** Saves a new intent; an existing one stays unchanged. Returns false if it existed. */
 export const saveIntent = async (tx: Tx, { expires_in_s, ...intent }: NewIntent, origin: Origin): Promise<boolean> => {
   const rows = await tx
     .insert(intents)
@@ -70,7 +70,7 @@ export const saveIntent = async (tx: Tx, { expires_in_s, ...intent }: NewIntent,
 
 export type IntentFilter = {
   where: (SQL | undefined)[]
-  /** created_at and intent_id of the last row of the page before. */
+  /** created_at and intent_id of the last row of the previous page. */
   after: { created_at: string; intent_id: string } | undefined
   limit: number
 }
@@ -90,7 +90,7 @@ export const listIntents = (db: Queryable, { where, after, limit }: IntentFilter
     .orderBy(desc(intents.created_at), desc(intents.intent_id))
     .limit(limit)
 
-/** Changes an intent whose status is one of `from`, with its message. False: it is in another status. */
+/** Changes an intent whose status is one of `from`, with its message. Returns false if it has another status. */
 export const moveIntent = async (
   tx: Tx,
   intent_id: string,
@@ -127,7 +127,7 @@ export const getPlanOf = (db: Queryable, operation_id: string) =>
 export const lockPlan = (tx: Tx, plan_id: string) =>
   tx.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).for('update').then(first)
 
-/** The intent that a plan is of; undefined if there is no such plan. */
+/** The intent of a plan; `undefined` if there is no such plan. */
 export const intentOfPlan = (db: Queryable, plan_id: string): Promise<string | undefined> =>
   db
     .select({ intent_id: plans.intent_id })
@@ -135,7 +135,7 @@ export const intentOfPlan = (db: Queryable, plan_id: string): Promise<string | u
     .where(eq(plans.plan_id, plan_id))
     .then((rows) => rows[0]?.intent_id)
 
-/** Resources whose versions a plan pins; none where there is no such plan. */
+/** Resources whose versions a plan pins; empty if there is no such plan. */
 export const listTargetsOfPlan = async (db: Queryable, plan_id: string): Promise<string[]> => {
   const [row] = await db
     .select({ pins: sql<{ resource_id: string }[]>`${plans.document} -> 'catalog_pins'` })
@@ -151,7 +151,7 @@ export const getPlanGraph = (db: Queryable, plan_id: string) =>
     .where(eq(plans.plan_id, plan_id))
     .then(first)
 
-/** The plan of an intent that a newer preview would take the place of. */
+/** The plan of an intent that a newer preview would replace. */
 export const lockOpenPlan = (tx: Tx, intent_id: string) =>
   tx
     .select({
@@ -184,7 +184,7 @@ export const savePlan = async (tx: Tx, { ttl_s, ...plan }: NewPlan, origin: Orig
   await announce(tx, 'plan', plan.plan_id, 1, plan.status, origin)
 }
 
-/** Keeps the newest rehearsal with a plan that has not been started: what was read before a start is never replaced. */
+/** Stores the newest rehearsal with an unstarted plan: one that was read before a start is never replaced. */
 export const saveRehearsal = async (tx: Tx, plan_id: string, rehearsal: unknown): Promise<void> => {
   await tx
     .update(plans)
@@ -192,7 +192,7 @@ export const saveRehearsal = async (tx: Tx, plan_id: string, rehearsal: unknown)
     .where(and(eq(plans.plan_id, plan_id), isNull(plans.operation_id)))
 }
 
-/** Changes a plan whose status is one of `from`, with its message. False: it is in another status. */
+/** Changes a plan whose status is one of `from`, with its message. Returns false if it has another status. */
 export const movePlan = async (
   tx: Tx,
   plan_id: string,
@@ -245,7 +245,7 @@ const planOf = (tx: Tx, operation_id: string) =>
     .where(eq(plans.operation_id, operation_id))
     .then(first)
 
-/** The engine has taken the operation up: the plan is started. Safe to repeat. */
+/** The engine has taken over the operation, so the plan is started. Safe to repeat. */
 export const planConfirmed = async (tx: Tx, operation_id: string): Promise<void> => {
   const plan = await planOf(tx, operation_id)
   if (plan)
@@ -254,7 +254,10 @@ export const planConfirmed = async (tx: Tx, operation_id: string): Promise<void>
 
 const FULFILLED = new Set(['succeeded', 'succeeded_with_exceptions'])
 
-/** The operation has ended: its intent is fulfilled or not, its leases are free, its resources know. Safe to repeat. */
+/**
+ * The operation has ended: marks its intent as fulfilled or not, frees its leases and updates its resources. Safe to
+ * repeat.
+ */
 export const operationClosed = async (tx: Tx, operation_id: string, status: string): Promise<void> => {
   const outcome = FULFILLED.has(status) ? 'fulfilled' : 'unfulfilled'
   const intentMoved = planOf(tx, operation_id).then(
@@ -271,7 +274,10 @@ const markEnded = (tx: Tx, operation_id: string, status: string) =>
     ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())`,
   })
 
-/** The start never fired: the plan can be started again, its intent is as it was, its leases are free. Safe to repeat. */
+/**
+ * The start never fired: the plan can be started again, its intent has its former status, and its leases are free. Safe
+ * to repeat.
+ */
 export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void> => {
   const plan = await planOf(tx, operation_id)
   if (plan) {
@@ -285,7 +291,7 @@ export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void
 
 const DUE_AT_ONCE = 100
 
-/** Closes plans and intents whose time is over; called by the sweeper each turn. Returns how many there were. */
+/** Closes expired plans and intents; the sweeper calls it each turn. Returns how many there were. */
 export const expireDue = async (tx: Tx): Promise<number> => {
   const duePlans = await tx
     .select({ plan_id: plans.plan_id })

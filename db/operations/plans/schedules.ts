@@ -11,7 +11,7 @@ export type RunEnd = Partial<
   Pick<typeof schedule_runs.$inferInsert, 'detail' | 'intent_id' | 'plan_id' | 'operation_id'>
 >
 
-/** Runs that are kept of each schedule. */
+/** How many runs of each schedule are kept. */
 const KEPT = 100
 const LEASE_S = 120
 
@@ -41,7 +41,7 @@ export const lockSchedule = (tx: Tx, schedule_id: string) =>
 
 export type ScheduleFilter = {
   where: (SQL | undefined)[]
-  /** The last row of the page before. */
+  /** The last row of the previous page. */
   after: { created_at: string; schedule_id: string } | undefined
   limit: number
 }
@@ -80,7 +80,7 @@ export const moveSchedule = (
   >,
 ) => updateRows(tx, { schedule_id }, schedules, { ...set, updated_at: sql`clock_timestamp()` })
 
-/** Schedules whose time has come, locked; those that another process looks at are left to it. */
+/** Due schedules, locked; skips those that another process holds. */
 export const lockDue = (tx: Tx, now: string, limit: number) =>
   tx
     .select(columns)
@@ -90,7 +90,10 @@ export const lockDue = (tx: Tx, now: string, limit: number) =>
     .limit(limit)
     .for('update', { skipLocked: true })
 
-/** Active schedules with a condition that have not seen the projection as it is at `last`, locked; those that another process looks at are left to it. */
+/**
+ * Active schedules with a condition that have not seen the projection at `last`, locked; skips those that another
+ * process holds.
+ */
 export const lockWatching = (tx: Tx, last: number) =>
   tx
     .select(columns)
@@ -98,7 +101,7 @@ export const lockWatching = (tx: Tx, last: number) =>
     .where(and(eq(schedules.status, 'active'), ne(schedules.seen, last), sql`${schedules.when} ? 'on'`))
     .for('update', { skipLocked: true })
 
-/** Begins the run of a time, once; false: it is there. Old runs are forgotten. */
+/** Starts the run for a due time, once; returns false if it exists. Deletes old runs. */
 export const beginRun = async (tx: Tx, schedule_id: string, due_at: string, targets?: string[]): Promise<boolean> => {
   const begun = await tx
     .insert(schedule_runs)
@@ -110,7 +113,7 @@ export const beginRun = async (tx: Tx, schedule_id: string, due_at: string, targ
   return begun.length > 0
 }
 
-/** Whether a run waits that nobody has taken yet: what comes meanwhile is part of it. */
+/** Whether an untaken run waits: later changes become part of it. */
 export const isRunWaiting = async (tx: Tx, schedule_id: string): Promise<boolean> =>
   (
     await tx
@@ -126,7 +129,10 @@ export const isRunWaiting = async (tx: Tx, schedule_id: string): Promise<boolean
       .limit(1)
   ).length > 0
 
-/** Writes a delivery and its outcome down; false: it came before. Those that a schedule had within a minute are counted. */
+/**
+ * Records a delivery and its outcome. `is_new` is false for a repeat; `lately` counts the schedule's deliveries within
+ * the last minute.
+ */
 export const saveDelivery = async (tx: Tx, delivery: typeof schedule_deliveries.$inferInsert) => {
   const { schedule_id } = delivery
   const saved = await tx
@@ -158,8 +164,8 @@ export const listDeliveries = (db: Queryable, schedule_id: string, limit: number
 const DELIVERIES_KEPT_DAYS = 30
 
 /**
- * Forgets old deliveries that cannot count again. A standard one is too old by its time; the signature of a forge has no
- * time, so its deliveries stay for as long as the secret that signed them counts.
+ * Deletes old deliveries that can no longer count. A standard one is too old by its timestamp. A forge's signature has
+ * no timestamp, so its deliveries stay as long as the secret that signed them is valid.
  */
 export const pruneHookDeliveries = async (db: Db): Promise<void> => {
   await db.execute(sql`delete from ${schedule_deliveries} using ${schedules}
@@ -170,7 +176,7 @@ export const pruneHookDeliveries = async (db: Db): Promise<void> => {
           - case when ${schedules.previous_until} > clock_timestamp() then 1 else 0 end)`)
 }
 
-/** Takes runs that nobody works on, the oldest first, for as long as the lease lasts. */
+/** Leases runs that no process is working on, the oldest first. */
 export const leaseRuns = (db: Db, limit: number) => {
   const open = sql`(select schedule_id, due_at from operations.schedule_runs
     where state = 'begun' and (leased_until is null or leased_until < clock_timestamp())
@@ -182,7 +188,7 @@ export const leaseRuns = (db: Db, limit: number) => {
     .returning({ ...pick(schedule_runs, 'schedule_id', 'targets'), due_at: iso(schedule_runs.due_at) })
 }
 
-/** Ends a run that is open; `begun` gives it back, to be tried again after a while. */
+/** Ends an open run; `begun` returns it, to be retried after a while. */
 export const endRun = (
   db: Queryable,
   { schedule_id, due_at }: { schedule_id: string; due_at: string },
@@ -199,7 +205,7 @@ export const endRun = (
       ),
     )
 
-/** The operation of an earlier run of the schedule that has not ended, if any. */
+/** The unended operation of an earlier run of the schedule, if any. */
 export const findRunning = (db: Queryable, schedule_id: string) =>
   db
     .select(pick(operations, 'operation_id', 'title'))
@@ -209,7 +215,7 @@ export const findRunning = (db: Queryable, schedule_id: string) =>
     .limit(1)
     .then(first)
 
-/** How many schedules of this person have not ended. */
+/** How many of this person's schedules have not ended. */
 export const countOwned = async (db: Queryable, requester_id: string): Promise<number> => {
   const [row] = await db
     .select({ n: sql<number>`count(*)::int` })

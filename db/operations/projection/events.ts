@@ -12,7 +12,7 @@ import {
 } from './many.ts'
 import { foldOperation, foldRelationships, ProjectionGap, type ResourceEvent } from './rows.ts'
 
-/** An event that changes rows by what it says itself. */
+/** Whether an event contains all data for its row changes. */
 export const isPlain = (event: CatalogEvent): boolean => {
   const { document, relationship_parts } = event as Partial<ResourceEvent>
   if (event.event_href !== undefined) return false
@@ -22,8 +22,8 @@ export const isPlain = (event: CatalogEvent): boolean => {
 }
 
 /**
- * Applies plain events of the log in their order, a statement a table: what one event after the other would leave, but for
- * the states in between. Throws a ProjectionGap where one is ahead of its aggregate.
+ * Applies plain events of the log in order, one statement per table. The result equals applying them one by one, except
+ * for the intermediate states. Throws a ProjectionGap if one is ahead of its aggregate.
  */
 export const foldEvents = async (tx: Tx, events: readonly CatalogEvent[]): Promise<void> => {
   const known = await lockVersions(tx, events)
@@ -61,7 +61,7 @@ export const foldEvents = async (tx: Tx, events: readonly CatalogEvent[]): Promi
   )
 }
 
-/** Marks events as received; the ids of those that were not before. */
+/** Marks events as received; returns the ids of those that were new. */
 const receiveAll = async (tx: Tx, events: readonly CatalogEvent[]): Promise<Set<string>> => {
   if (events.length === 0) return new Set()
   const { inbox } = inboxOf

@@ -4,7 +4,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Tx } from '../../client.ts'
 import { keyedLock } from '../../locks.ts'
 
-/** Inbox name of the projection of the catalog: one for NATS and for the HTTP door (operations.md 9.2). */
+/** Inbox name of the catalog projection: the same for NATS and for HTTP (operations.md 9.2). */
 export const CATALOG_CONSUMER = 'catalog'
 
 const NEXT_CHANGE = sql`nextval('operations.catalog_change_seq')`
@@ -20,7 +20,7 @@ const WHOLE = sql`resource_id text, type_key text, type_version int, name text, 
 export type Aggregate = { agg_type: string; agg_id: string }
 export const nameOf = ({ agg_type, agg_id }: Aggregate): string => `${agg_type} ${agg_id}`
 
-/** Versions of aggregates, locked; by name. Locks are taken in the order that single events take them. */
+/** Versions of aggregates, locked, by name. Takes locks in the same order as single events. */
 export const lockVersions = async (
   tx: Tx,
   aggregates: readonly Aggregate[],
@@ -39,7 +39,7 @@ export const lockVersions = async (
   return new Map(rows.map((row) => [nameOf(row), { ver: Number(row.ver), held: row.held }]))
 }
 
-/** Events of a resource and of its health come one after the other, in whatever order. */
+/** Serializes the events of a resource and of its health, in whatever order they arrive. */
 export const lockResources = (tx: Tx, ids: readonly string[]) =>
   tx.execute(sql`
     select ${sql.raw(keyedLock('catalog', 'id'))}

@@ -4,7 +4,7 @@ import { type FoldedEvent, foldEvents } from '../history/fold.ts'
 import { brokenLink, type EvidenceRecord } from '../tables/evidence.ts'
 import { operation_timeline_view } from '../tables/index.ts'
 
-/** One place where a read model of an operation is not what the log of events says. */
+/** One place where a read model of an operation differs from the event log. */
 export type Difference = {
   operation_id: string
   model: 'timeline' | 'evidence' | 'summary' | 'nodes' | 'gates' | 'patches' | 'resources'
@@ -12,9 +12,9 @@ export type Difference = {
 }
 
 /**
- * Folds the events of one operation and compares (operations.md 6.1). Read models are written in the transaction that
- * states the fact, most of them as views over rows, so none can lag; what could be wrong is a row
- * that was edited or lost. Messages that were pruned are not compared. Nodes and counters are compared once the
+ * Folds the events of one operation and compares the result with the read models (operations.md 6.1). Read models are
+ * written in the transaction that states the fact, most of them as views over rows, so none can lag. The only possible
+ * fault is a row that was edited or lost. Pruned messages are not compared. Nodes and counters are compared once the
  * operation has ended: before that a claim may be ahead of the next record by design.
  */
 export const findDifferences = async (db: Queryable, operation_id: string): Promise<Difference[]> => {
@@ -49,7 +49,7 @@ export const findDifferences = async (db: Queryable, operation_id: string): Prom
   return found
 }
 
-/** Events of the outbox that the timeline does not hold as they are. */
+/** Outbox events that the timeline lacks or has in another form. */
 const strayEvents = async (db: Queryable, operation_id: string) => {
   const { rows } = await db.execute<{ seq: string }>(sql`
     select e.event ->> 'seq' as seq
@@ -102,7 +102,7 @@ const brokenEvidence = async (db: Queryable, row: Row): Promise<string | undefin
   return broken && `record ${broken.seq}: ${broken.problem}`
 }
 
-/** Writes the events of the outbox into the timeline again, where they are missing or otherwise. Returns how many. */
+/** Rewrites outbox events into the timeline if they are missing or differ. Returns how many. */
 export const repairTimeline = async (tx: Tx, operation_id: string): Promise<number> => {
   const stray = await strayEvents(tx, operation_id)
   if (stray.length === 0) return 0
@@ -118,7 +118,7 @@ export const repairTimeline = async (tx: Tx, operation_id: string): Promise<numb
   return stray.length
 }
 
-/** Ids of all operations, a page at a time. */
+/** Ids of all operations, one page at a time. */
 export const listOperationIds = async (db: Queryable, after: string, limit: number): Promise<string[]> => {
   const { rows } = await db.execute<{ operation_id: string }>(sql`
     select operation_id from operations.operations where operation_id > ${after} order by operation_id limit ${limit}`)

@@ -2,12 +2,12 @@ import { sql } from 'drizzle-orm'
 import type { Tx } from '../../client.ts'
 import { CATALOG_CONSUMER } from './many.ts'
 
-/** An aggregate and the version that its owner has. */
+/** An aggregate and its version at its owner. */
 export type Truth = { agg_type: string; agg_id: string; ver: number }
 
 /**
- * Forgets what is believed of the catalog, while its writers wait: a snapshot is folded in the same transaction. `truth`:
- * other aggregates of which a later version is believed than the catalog has.
+ * Clears the catalog projection while its writers wait: a snapshot is folded in the same transaction. `truth`: other
+ * aggregates whose projected version is newer than the catalog's.
  */
 export const clearProjection = async (tx: Tx, truth: readonly Truth[]): Promise<void> => {
   await tx.execute(sql`lock table operations.catalog_resources, operations.catalog_relationships, operations.catalog_health,
@@ -26,7 +26,7 @@ export const clearProjection = async (tx: Tx, truth: readonly Truth[]): Promise<
     where consumer = ${CATALOG_CONSUMER} and released_at is null`)
 }
 
-/** The watermark never stands behind the end of the catalog's log; what lies before it is read again. */
+/** Moves the watermark back to the end of the catalog's log if it is beyond it; later events are then read again. */
 export const rewindWatermark = async (tx: Tx, end: string): Promise<void> => {
   await tx.execute(sql`
     update operations.projection set pub_seq = least(pub_seq, ${end}::bigint) where name = ${CATALOG_CONSUMER}`)

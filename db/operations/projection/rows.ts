@@ -39,7 +39,7 @@ export class ProjectionGap extends Error {
 
 export type Applied = 'applied' | 'duplicate' | 'older' | 'held'
 
-/** A resource event with its document, wherever that came from. */
+/** A resource event with its document, whatever the document's source. */
 export type ResourceEvent = CatalogEvent & ResourceEventPayload & { document: ResourceDocument }
 
 /**
@@ -65,7 +65,7 @@ export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> 
   await foldOperation(tx, event)
 }
 
-/** How far the operation that brought an event has brought its resource. */
+/** Records how far an event's operation has brought its resource. */
 export const foldOperation = async (tx: Tx, event: ResourceEvent): Promise<void> => {
   if (!event.operation_id) return
   await updateRows(tx, { resource_id: event.agg_id, operation_id: event.operation_id }, resource_operation_index, {
@@ -77,7 +77,7 @@ export const foldOperation = async (tx: Tx, event: ResourceEvent): Promise<void>
 type Members = Record<string, unknown>
 const NOW = sql<string>`clock_timestamp()`
 
-/** A part of the relationships that a version changed; one that is known with all it changed has brought it already. */
+/** Folds a part of a version's relationship changes; a version that is already fully applied includes it. */
 export const foldPart = async (
   tx: Tx,
   { resource_id, version, relationship_changes }: CatalogEvent & RelationshipsEventPayload,
@@ -86,7 +86,7 @@ export const foldPart = async (
     await foldRelationships(tx, relationship_changes)
 }
 
-/** Throws a ProjectionGap where not all parts of an event's relationships are known. */
+/** Throws a ProjectionGap unless all parts of an event's relationships are known. */
 export const requireParts = async (tx: Tx, event_id: string, parts: number): Promise<void> => {
   const { ver } = await lockVersion(tx, inboxOf, CATALOG_CONSUMER, 'relationships', event_id)
   if (ver < parts) throw new ProjectionGap('relationships', event_id, ver, parts)
@@ -94,7 +94,7 @@ export const requireParts = async (tx: Tx, event_id: string, parts: number): Pro
 
 const EDGES_AT_ONCE = 1000
 
-/** An edge is told by either of its ends, so its own rev decides; what was removed never comes back. */
+/** Either end may report an edge, so its own rev decides; a removed edge never returns. */
 export const foldRelationships = async (tx: Tx, changes: readonly RelationshipEvent[]): Promise<void> => {
   const last = new Map<string, RelationshipEvent>()
   for (const change of changes) {
@@ -129,7 +129,7 @@ export const foldRelationships = async (tx: Tx, changes: readonly RelationshipEv
   }
 }
 
-/** The catalog's types as they are now. A type that is gone stays: resources of it may still be there. */
+/** Stores the catalog's current types. A removed type stays, because resources of it may still exist. */
 export const saveTypes = async (
   tx: Tx,
   types: ResourceType[],
@@ -148,7 +148,7 @@ export const saveTypes = async (
   }
 }
 
-/** How far the catalog's log was applied without a hole, and when that was last found to be its end. */
+/** How far the catalog's log was applied without a gap, and when that was last found to be its end. */
 export const readWatermark = async (
   db: Queryable,
 ): Promise<{ pub_seq: string; at: string | null; state: string } | undefined> => {
@@ -159,7 +159,7 @@ export const readWatermark = async (
   return row
 }
 
-/** Moves the watermark forward, never back. With `only_next`, only by the one event that comes next. */
+/** Moves the watermark forward, never back. With `only_next`, only by the next event. */
 export const moveWatermark = async (
   db: Queryable,
   pub_seq: string,
@@ -174,7 +174,7 @@ export const moveWatermark = async (
     )
 }
 
-/** The projection is filled up to this watermark: from here on the log is followed. */
+/** The projection is filled up to this watermark: from here on it follows the log. */
 export const startWatermark = async (db: Queryable, pub_seq: string): Promise<void> => {
   await db
     .insert(projection)
@@ -185,7 +185,7 @@ export const startWatermark = async (db: Queryable, pub_seq: string): Promise<vo
     })
 }
 
-/** Sets an event aside so that it stops nobody: its aggregate is held until a person releases it (reliability.md 4.7). */
+/** Parks an event so that it blocks no other: its aggregate is held until a person releases it (reliability.md 4.7). */
 export const parkEvent = (tx: Tx, event: CatalogEvent, error: string, tries: number): Promise<void> => {
   const { event_id, agg_type, agg_id, agg_version } = event
   return parkLetter(tx, inboxOf, { consumer: CATALOG_CONSUMER, event_id, agg_type, agg_id, agg_version, error, tries })
@@ -194,8 +194,8 @@ export const parkEvent = (tx: Tx, event: CatalogEvent, error: string, tries: num
 export type HeldResource = { resource_id: string; have: number; need: number }
 
 /**
- * Resources of which an event was set aside: what is known of them is `have`, and they are at least at `need`. The
- * first by id.
+ * The first resource by id with a parked event: the projection has version `have`, and the resource has at least
+ * `need`.
  */
 export const firstHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<HeldResource | undefined> => {
   if (resource_ids.length === 0) return undefined
@@ -227,7 +227,7 @@ export const firstHeld = async (db: Queryable, resource_ids: readonly string[]):
   return row
 }
 
-/** The version of a resource that the projection holds; 0 when it holds none. */
+/** The version of a resource in the projection; 0 if it has none. */
 export const projectedVersion = async (db: Queryable, resource_id: string): Promise<number> => {
   const [row] = await db
     .select({ version: catalog_resources.version })

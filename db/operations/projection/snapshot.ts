@@ -13,8 +13,8 @@ export type SnapshotItem = {
 }
 
 /**
- * A page of a snapshot, one statement a table: a first fill is a million resources. What is known already in a newer
- * version stays. Locks are taken in the order that single events take them.
+ * Folds a page of a snapshot, one statement per table: an initial load is a million resources. Newer versions that are
+ * already known stay. Takes locks in the same order as single events.
  */
 export const foldSnapshot = async (tx: Tx, items: readonly SnapshotItem[]): Promise<void> => {
   const ids = items.map(({ document }) => document.resource_id)

@@ -4,7 +4,7 @@ import { operationsSchema } from './schema.ts'
 
 const t = operationsSchema.table
 
-/** The projection of the catalog that planner and claims read; fed by NATS and by its HTTP door alike. */
+/** The catalog projection that planner and claims read; fed by NATS and by HTTP alike. */
 export const catalog_resources = t(
   'catalog_resources',
   {
@@ -20,7 +20,7 @@ export const catalog_resources = t(
     annotations: json<Record<string, string>>('annotations').notNull().default({}),
     desired_state: json<Record<string, unknown>>('desired_state').notNull(),
     observed_state: json<Record<string, unknown>>('observed_state').notNull(),
-    /** Grows with each change of this projection: what the live stream of resources tails. */
+    /** Grows with each change of this projection, for tailing by the live stream of resources. */
     change_seq: big('change_seq').notNull().default(0),
     updated_at: now('updated_at'),
   },
@@ -46,7 +46,7 @@ export const catalog_types = t('catalog_types', {
   updated_at: now('updated_at'),
 })
 
-/** Own health as last told, apart from the resource's row: the two are told by different events, in any order. */
+/** The last reported own health, apart from the resource's row: different events report the two, in any order. */
 export const catalog_health = t('catalog_health', {
   resource_id: text('resource_id').primaryKey(),
   status: text('status').notNull(),

@@ -6,7 +6,7 @@ import { operationsSchema } from './schema.ts'
 
 const t = operationsSchema.table
 
-/** Accepted commands: the relay's queue, one operation in order of `seq` (operations.md 1.3). */
+/** Accepted commands: the relay's queue, in order of `seq` per operation (operations.md 1.3). */
 export const operation_commands = t(
   'operation_commands',
   {
@@ -27,7 +27,7 @@ export const operation_commands = t(
     next_try_at: at('next_try_at'),
     last_error: text('last_error'),
     outcome: json<{ category?: string; code?: string; detail?: string }>('outcome'),
-    /** Rows that a withdrawal puts back. */
+    /** Rows that a withdrawal restores. */
     undo: json<Record<string, unknown>>('undo'),
     created_at: now('created_at'),
     outcome_at: at('outcome_at'),

@@ -21,8 +21,8 @@ export type EvidenceKind =
   | 'end'
 
 /**
- * What a record is about. A decided gate says its round and the digest that was decided on; a node that ran says when
- * it began and on which approvals. So anyone can check the one against the other offline
+ * The subject of a record. A decided gate states its round and the digest on which it decided; a node that ran states
+ * when it started and on which approvals. So anyone can check one against the other offline
  * (apps/shared/evidence/verify.ts).
  */
 export type EvidenceSubject = {
@@ -31,35 +31,35 @@ export type EvidenceSubject = {
   round?: number
   status?: string
   digest?: string
-  /** Of a node that ran behind gates: when each let it start, and when its voters were last proved. */
+  /** For a node that ran behind gates: when each gate let it start, and when the gate's voters were last proved. */
   began_at?: string
   gates?: { gate_id: string; round: number; digest: string; at?: string; standing_at?: string | null }[]
-  /** Of a vote: `void` where it no longer counts; of a patch with the groups that the voter was in. */
+  /** For a vote: `void` if it no longer counts; for a vote on a patch, also the voter's groups. */
   decision?: 'approve' | 'reject' | 'void'
   voter?: string
   group?: string | null
   groups?: readonly string[]
-  /** Of an approval: the voter's passkey over a ballot that holds the digest. */
+  /** For an approval: the signature of the voter's passkey over a ballot that contains the digest. */
   signature?: VoteSignature
   why?: string
-  /** Of a gate that asks again: whose votes carry over into this round. */
+  /** For a gate that asks again: whose votes carry over into this round. */
   kept?: string[]
-  /** Of a used gate that stands for what a patch changes: by whose votes for that patch. */
+  /** For a used gate approved for a patch's changes: the patch, and whose votes for it counted. */
   patch_id?: string
   votes?: { voter: string; group: string | null }[]
-  /** Rules of gates: of the start all, of a patch those that it brings, of an intervention its own. */
+  /** Rules of gates: all for the start, the added ones for a patch, its own for an intervention. */
   rules?: GateRules[]
-  /** Of the start: that its decisions can be counted again by this chain. */
+  /** For the start: this chain suffices to count its decisions again. */
   authority?: 1
   requester?: string
   starter?: string
   involved?: string[]
-  /** Of a patch: who proposed it, and the rules that it had to satisfy. */
+  /** For a patch: its proposer, and the rules that it had to satisfy. */
   proposer?: string
   required?: GateRules[]
 }
 
-/** The rules of a gate as evidence states them: what is needed to count its votes again. */
+/** The rules of a gate as evidence states them: everything needed to count its votes again. */
 export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'kind' | 'policy'>): GateRules => ({
   gate_id,
   kind,
@@ -86,7 +86,7 @@ export type EvidenceRecord = EvidenceFact & {
 /** Head of a chain; before the first record it is `{ seq: 0, hash: plan_hash }`. */
 export type EvidenceHead = { seq: number; hash: string }
 
-/** Digest of a record without its own hash: what `hash` must be. */
+/** The digest of a record without its own hash, which `hash` must equal. */
 export const hashOf = ({ hash: _, ...record }: EvidenceRecord): string => digest({ v: 1, ...record })
 
 /** Links facts to the head of their operation's chain, in order. */
@@ -104,7 +104,7 @@ export const chainEvidence = (
   })
 }
 
-/** The first record that is edited, missing or out of place, or undefined if the chain holds from plan to head. */
+/** The first record that is edited, missing or out of place; `undefined` if the chain is intact from plan to head. */
 export const brokenLink = (
   plan_hash: string,
   records: readonly EvidenceRecord[],

@@ -22,7 +22,7 @@ export const gates = t(
     /** Counts openings; a decided round never changes. */
     round: integer('round').notNull().default(1),
     subject: json<GateSubject>('subject').notNull(),
-    /** Digest of subject: what a vote is bound to, and what the claim compares with approved_digest. */
+    /** The digest of `subject`: a vote is bound to it, and the claim compares it with approved_digest. */
     digest: text('digest').notNull(),
     approved_digest: text('approved_digest'),
     consumed_at: at('consumed_at'),
@@ -31,13 +31,13 @@ export const gates = t(
     waiting_since: at('waiting_since'),
     deadline_at: at('deadline_at'),
     escalation_level: count('escalation_level'),
-    /** People who may vote like a member of the gate's groups, by whom and until when. */
+    /** People who may vote like members of the gate's groups, with who delegated to them and until when. */
     delegations: json<Delegation[]>('delegations').notNull().default([]),
     next_escalation_at: at('next_escalation_at'),
     decided_by: json<Actor>('decided_by'),
     decided_at: at('decided_at'),
     decided_command_id: uuid('decided_command_id'),
-    /** The revision that brought it: with the id its place in the reducer, which never changes. */
+    /** The revision that added it: with the id it determines its position in the reducer, which never changes. */
     ordinal: integer('ordinal').notNull().default(1),
     updated_at: now('updated_at'),
   },
@@ -64,13 +64,13 @@ export const patches = t(
     ticket: text('ticket'),
     proposer: json<Actor>('proposer').notNull(),
     proposer_id: text('proposer_id').notNull(),
-    /** Of patch_id, base_revision, changes and result_hash: what a vote is bound to. */
+    /** The digest of patch_id, base_revision, changes and result_hash, to which a vote is bound. */
     digest: text('digest').notNull(),
     result_hash: text('result_hash').notNull(),
     diff_graph: json<Record<string, unknown>>('diff_graph').notNull(),
     held_nodes: text('held_nodes').array().notNull().default(sql`'{}'`),
     rearmed_gates: text('rearmed_gates').array().notNull().default(sql`'{}'`),
-    /** Policies of the gates that it touches: each must be satisfied by the votes. */
+    /** Policies of the gates that it touches: the votes must satisfy each of them. */
     required: json<PlanGate['policy'][]>('required').notNull(),
     rebase: json<Record<string, unknown>>('rebase'),
     decided_by: json<Actor>('decided_by'),
@@ -95,7 +95,7 @@ export const patch_votes = t(
     decision: text('decision').$type<'approve' | 'reject'>().notNull(),
     comment: text('comment'),
     digest: text('digest').notNull(),
-    /** The voter's groups at that moment: for which policies the vote counts. */
+    /** The voter's groups at that moment, which decide for which policies the vote counts. */
     groups: text('groups').array().notNull().default(sql`'{}'`),
     actor: json<Actor>('actor').notNull(),
     command_id: uuid('command_id').notNull(),
@@ -104,7 +104,7 @@ export const patch_votes = t(
   (c) => [primaryKey({ columns: [c.operation_id, c.patch_id, c.user_id] })],
 )
 
-/** Ballots that wait for a passkey, by their challenge; the vote that brings the answer takes the row out. */
+/** Ballots that wait for a passkey, by their challenge; the vote with the answer removes the row. */
 export const ballots = t(
   'ballots',
   {
@@ -134,7 +134,7 @@ export const votes = t(
   },
   (c) => [
     primaryKey({ columns: [c.operation_id, c.gate_id, c.round, c.user_id] }),
-    /** Approvals of one person: what is looked at when their rights change. */
+    /** One person's approvals, for checks when their rights change. */
     index('votes_approvals').on(c.user_id).where(sql`decision = 'approve' and not voided`),
   ],
 )

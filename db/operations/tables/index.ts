@@ -1,7 +1,7 @@
 /**
- * Rows of the operations app (operations.md 1.1, 6.1), a file per subject. Postgres decides: whatever a refusal can
- * depend on is a column here. `operation_control` stands apart from `operations`, because claims share-lock it while
- * record_changes updates `operations` at every step, and neither may wait for the other.
+ * Rows of the operations app (operations.md 1.1, 6.1), one file per subject. Postgres decides: everything that a
+ * refusal can depend on is a column here. `operation_control` is separate from `operations`, because claims share-lock
+ * it while record_changes updates `operations` at every step, and neither may block the other.
  */
 export * from './catalog.ts'
 export * from './commands.ts'

@@ -42,7 +42,7 @@ export const nodes = t(
   (c) => [primaryKey({ columns: [c.operation_id, c.node_id] }), index().on(c.operation_id, c.ordinal)],
 )
 
-/** One try of a node (role `run`) or of its compensation (role `undo`). Rows are added, never rewritten to another try. */
+/** One attempt at a node (role `run`) or at its compensation (role `undo`). Each attempt gets its own row. */
 export const node_attempts = t(
   'node_attempts',
   {
@@ -61,7 +61,7 @@ export const node_attempts = t(
     inputs: json<Record<string, unknown>>('inputs'),
     outputs: json<Record<string, unknown>>('outputs'),
     error: json<NodeError>('error'),
-    /** The approvals that it began on, as the claim found them. */
+    /** The approvals under which it started, as the claim found them. */
     gates: json<{ gate_id: string; round: number; digest: string }[]>('gates'),
     /** Where a sliced executor resumes. */
     resume: json<Record<string, unknown>>('resume'),
@@ -77,14 +77,14 @@ export const node_attempts = t(
   },
   (c) => [
     primaryKey({ columns: [c.operation_id, c.node_id, c.role, c.attempt] }),
-    // What is out at agents is counted by each claim for one of them.
+    // Each claim for an agent counts the open attempts at agents.
     index('node_attempts_at_agents')
       .on(sql`coalesce(${c.pool}, 'default')`)
       .where(sql`${c.executor} = 'external' and ${c.phase} in ('dispatched', 'running')`),
   ],
 )
 
-/** Work that waits for a place at the agents of its pool, because as much as may be is out (places.ts). */
+/** Work that waits for a place at its pool's agents, because the maximum is in flight (places.ts). */
 export const pool_waits = t(
   'pool_waits',
   {
@@ -99,8 +99,8 @@ export const pool_waits = t(
 )
 
 /**
- * Work that was handed to an agent outside (operations.md 7.4): one row a dispatch, with the digest of its bearer token
- * and how far the agent is. The newest of an attempt speaks for it until it is closed.
+ * Work handed to an external agent (operations.md 7.4): one row per dispatch, with the digest of its bearer token and
+ * the agent's progress. The newest row of an attempt represents it until it is closed.
  */
 export const executions = t(
   'executions',
@@ -118,7 +118,7 @@ export const executions = t(
     deadline_at: at('deadline_at').notNull(),
     started_at: at('started_at'),
     heartbeat_at: at('heartbeat_at'),
-    /** The last number that the agent gave to a message. */
+    /** The number of the agent's last message. */
     sequence: big('sequence').notNull().default(0),
     closed_at: at('closed_at'),
     created_at: now('created_at'),
@@ -126,7 +126,7 @@ export const executions = t(
   (c) => [index().on(c.operation_id, c.node_id, c.attempt)],
 )
 
-/** Answers to messages of agents: a repeated one gets the same again. */
+/** Answers to agents' messages: a repeated message gets the same answer. */
 export const execution_results = t(
   'execution_results',
   {

@@ -11,7 +11,7 @@ import { operationsSchema } from './schema.ts'
 
 const t = operationsSchema.table
 
-/** Where people are reached. `owner` is user:<id> or group:<key>; addresses and secrets are sealed. */
+/** How people are reached. `owner` is user:<id> or group:<key>; addresses and secrets are sealed. */
 export const notify_destinations = t(
   'notify_destinations',
   {
@@ -19,12 +19,12 @@ export const notify_destinations = t(
     owner: text('owner').notNull(),
     kind: text('kind').$type<DestinationKind>().notNull(),
     name: text('name').notNull(),
-    /** Of kind push: the session of its browser, with which it ends. */
+    /** For kind push: the session of its browser, with which it ends. */
     session_id: uuid('session_id'),
     address: bytea('address').notNull(),
-    /** What of the address is shown: a mail address, or the origin of a URL. */
+    /** The part of the address that is shown: an email address, or the origin of a URL. */
     shown: text('shown').notNull(),
-    /** Of a webhook: what its messages are signed with. */
+    /** For a webhook: the secret that signs its messages. */
     secret: bytea('secret'),
     /** unconfirmed, active, disabled. */
     status: text('status').$type<'unconfirmed' | 'active' | 'disabled'>().notNull(),
@@ -36,7 +36,7 @@ export const notify_destinations = t(
   (c) => [index().on(c.owner), index().on(c.session_id)],
 )
 
-/** One row for each owner of a destination; the notifier locks it, so one process at a time looks for them. */
+/** One row per owner of a destination; the notifier locks it, so that one process at a time checks for them. */
 export const notify_rules = t(
   'notify_rules',
   {
@@ -48,7 +48,7 @@ export const notify_rules = t(
   (c) => [index().on(c.looked_at)],
 )
 
-/** What happened to an account, at `at`; from where, if a request of its owner's was it. */
+/** An event on an account, at `at`; with the client, if a request of the owner caused it. */
 export type SecurityFact = {
   event: SecurityEvent
   at: string
@@ -63,17 +63,17 @@ export const ADMINISTRATORS = 'administrators'
 
 /** What people must hear of their accounts. The relay adds it once; the notifier makes messages of it and takes it away. */
 export const notify_security = t('notify_security', {
-  /** The log and the place in it. */
+  /** The log and the position in it. */
   key: text('key').primaryKey(),
   user_id: text('user_id').notNull(),
   fact: json<SecurityFact>('fact').notNull(),
   added_at: now('added_at'),
 })
 
-/** A decision as notices name it; `object` is gate:<id> or patch:<id>. */
+/** A decision as notices identify it; `object` is gate:<id> or patch:<id>. */
 export type DecisionKey = { operation_id: string; object: string; round: number }
 
-/** One message to one destination. `leased_until`: a process sends it. */
+/** One message to one destination. `leased_until`: a process is sending it. */
 export const notify_deliveries = t(
   'notify_deliveries',
   {
@@ -81,9 +81,9 @@ export const notify_deliveries = t(
     destination_id: uuid('destination_id').notNull(),
     owner: text('owner').notNull(),
     purpose: text('purpose').$type<'notices' | 'outcome' | 'code' | 'test' | 'security'>().notNull(),
-    /** Of a message of purpose `security`: what it tells. */
+    /** For a message of purpose `security`: the event that it reports. */
     fact: json<SecurityFact | null>('fact'),
-    /** Of a message of purpose `outcome`: whose notification it replaces. */
+    /** For a message of purpose `outcome`: the decision whose notification it replaces. */
     decision: json<DecisionKey | null>('decision'),
     state: text('state').$type<'queued' | 'sent' | 'dead' | 'obsolete'>().notNull().default('queued'),
     attempts: count('attempts'),
@@ -101,7 +101,7 @@ export const notify_deliveries = t(
   ],
 )
 
-/** What a message tells of: each round of a gate and each escalation, and each patch, once per owner and destination. */
+/** The subjects of a message: each round of a gate, each escalation and each patch, once per owner and destination. */
 export const notify_notices = t(
   'notify_notices',
   {
@@ -115,7 +115,7 @@ export const notify_notices = t(
     event: text('event').$type<NotifyEvent>().notNull(),
     /** It does not wait for the end of quiet hours. */
     urgent: boolean('urgent').notNull(),
-    /** A device shows a notification of it alone, which its outcome replaces. */
+    /** Whether a device shows a notification of it alone, which its outcome replaces. */
     shown: boolean('shown').notNull().default(false),
   },
   (c) => [

@@ -10,7 +10,7 @@ const t = operationsSchema.table
 /** `given_back` by a person until the resume; `released` while a gate waits; `waiting` for others to end. */
 export type LeaseState = 'held' | 'given_back' | 'released' | 'waiting'
 
-/** What is wanted of an operation: written by command transactions (and by swaps from `run` in record_changes). */
+/** The desired state of an operation: written by command transactions (and by swaps from `run` in record_changes). */
 export const operation_control = t('operation_control', {
   operation_id: uuid('operation_id').primaryKey(),
   control: text('control').$type<'run' | 'pause' | 'cancel'>().notNull().default('run'),
@@ -25,16 +25,16 @@ export const operation_control = t('operation_control', {
   lease_epoch: integer('lease_epoch').notNull().default(0),
   /** Whether it holds the leases it needs; anything but `held` refuses claims (leases.ts). */
   lease_state: text('lease_state').$type<LeaseState>().notNull().default('held'),
-  /** Windows and freezes that bind its nodes; null: none does. The claim asks it. */
+  /** Windows and freezes that bind its nodes; null: none. The claim reads it. */
   calendar: jsonb('calendar').$type<OperationCalendar>(),
 })
 
-/** A freeze as it was put: `applies` is CEL over `target`, times are RFC 3339. */
+/** A freeze as put by a control plane: `applies` is CEL over `target`, times are RFC 3339. */
 export type FreezeEntry = { title: string; applies: string; from: string; to: string; approvers: string[] }
 
 /**
- * Freezes that control planes put beside those of the files (operations.md 9.3). A withdrawn one keeps its row, so that
- * running operations are told of it whatever dies in between: all changes up to `told_revision` have reached them.
+ * Freezes that control planes put in addition to those in the files (operations.md 9.3). A withdrawn one keeps its row,
+ * so that running operations learn of it whatever dies in between: all changes up to `told_revision` have reached them.
  */
 export const calendar_entries = t('calendar_entries', {
   freeze_id: text('freeze_id').primaryKey(),
@@ -46,7 +46,7 @@ export const calendar_entries = t('calendar_entries', {
   updated_at: now('updated_at'),
 })
 
-/** Something that went on in spite of the plan; `command_id` of what a person decided. */
+/** Something that continued in spite of the plan; `command_id` refers to a person's decision. */
 export type Exception = {
   kind: string
   freeze_id?: string
@@ -57,7 +57,7 @@ export type Exception = {
   command_id?: string
 }
 
-/** What is reported of an operation: written by record_changes and by the transactions that state a fact. */
+/** The reported state of an operation: written by record_changes and by the transactions that state a fact. */
 export const operations = t(
   'operations',
   {
@@ -93,15 +93,15 @@ export const operations = t(
     max_parallel: integer('max_parallel').notNull(),
     deadline_at: at('deadline_at'),
     pins: json<Record<string, number>>('pins').notNull(),
-    /** Newer versions of targets that have been looked at and found to be drift. */
+    /** Newer versions of targets that were checked and found to be drift. */
     drift_looked: json<Record<string, number>>('drift_looked').notNull().default({}),
-    /** What the plan changes, where a person has taken newer values of the targets over. */
+    /** The plan's changes if a person has adopted newer values of the targets. */
     diff_moved: json<object[]>('diff_moved').notNull().default([]),
     exceptions: json<Exception[]>('exceptions').notNull().default([]),
     timeline_seq: big('timeline_seq').notNull().default(0),
     evidence_seq: big('evidence_seq').notNull().default(0),
     evidence_hash: text('evidence_hash').notNull(),
-    /** Counts all changes a reader can see; the second half of the ETag. */
+    /** Counts all changes that a reader can see; the second half of the ETag. */
     change_seq: big('change_seq').notNull().default(1),
     /** Version of the aggregate on the outbox: dense, one per transaction that states facts. */
     agg_version: big('agg_version').notNull().default(0),
@@ -116,11 +116,11 @@ export const operations = t(
     eta_at: at('eta_at'),
   },
   (c) => [
-    // One operation a plan; a start that was withdrawn never was one.
+    // One operation per plan; a withdrawn start does not count.
     uniqueIndex().on(c.plan_id).where(sql`end_reason is distinct from 'start_withdrawn'`),
     index().on(c.created_at, c.operation_id),
     index().on(c.updated_at, c.operation_id),
-    // Whole sums of the overview without the rows, which are wide.
+    // Covers the overview's sums without reading the rows, which are wide.
     index('operations_ended').on(c.ended_at, c.engine_status, c.started_at).where(sql`ended_at is not null`),
     index('operations_open').on(c.created_at, c.operation_id).where(sql`ended_at is null`),
     index().on(c.engine_status, c.created_at),

@@ -15,11 +15,11 @@ export const intents = t(
     kind: text('kind').notNull(),
     title: text('title').notNull(),
     reason: text('reason').notNull(),
-    /** The request as it came: targets, change, action or graph. */
+    /** The request as received: targets, change, action or graph. */
     request: json<Record<string, unknown>>('request').notNull(),
     targets_resolved:
       json<{ resource_id: string; type_key: string; name: string; version: number }[]>('targets_resolved').notNull(),
-    /** All targets: what the scope of grants is compared with. */
+    /** All targets, against which the scope of grants is checked. */
     resource_ids: text('resource_ids').array().notNull().default(sql`'{}'`),
     requester: json<Actor>('requester').notNull(),
     requester_id: text('requester_id').notNull(),
@@ -47,9 +47,9 @@ export const plans = t(
     revision: integer('revision').notNull().default(1),
     plan_hash: text('plan_hash').notNull(),
     semantic_digest: text('semantic_digest').notNull(),
-    /** What the hash covers and the readers see: pins, packs, nodes, gates, leases, windows, constraints. */
+    /** What the hash covers and readers see: pins, packs, nodes, gates, leases, windows, constraints. */
     document: json<PlanDocument>('document').notNull(),
-    /** What the reader sees besides: diff, counts, impact, risk, conflicts, policy_results, warnings, estimates. */
+    /** What readers see besides: diff, counts, impact, risk, conflicts, policy_results, warnings, estimates. */
     report: json<Record<string, unknown>>('report').notNull(),
     graph: json<PlanGraph>('graph').notNull(),
     requester_id: text('requester_id').notNull(),

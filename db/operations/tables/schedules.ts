@@ -7,7 +7,7 @@ import { operationsSchema } from './schema.ts'
 
 const t = operationsSchema.table
 
-/** Intents that are stated again at set times, with the rights of their owner at that time. */
+/** Intents that are stated again at set times, with their owner's rights at that time. */
 export const schedules = t(
   'schedules',
   {
@@ -19,15 +19,15 @@ export const schedules = t(
     when: json<When>('when').notNull(),
     intent: json<ScheduleBody['intent']>('intent').notNull(),
     proceed: text('proceed').$type<'plan' | 'start'>().notNull(),
-    /** The targets when it was made: who may see it. */
+    /** The targets at its creation, which decide who may see it. */
     resource_ids: text('resource_ids').array().notNull(),
-    /** What met its condition at the last look. */
+    /** The resources that met its condition at the last check. */
     matched: text('matched').array().notNull().default(sql`'{}'`),
-    /** How far the projection of the catalog had come then. */
+    /** The position of the catalog projection at that check. */
     seen: big('seen').notNull().default(-1),
     /** Null while it is not active, and for a condition. */
     next_at: at('next_at'),
-    /** Which secret its webhook is signed with, none before 1; the one before it counts until then. */
+    /** The number of the secret that signs its webhook, 0 if none; the previous one is valid until `previous_until`. */
     secret_number: integer('secret_number').notNull().default(0),
     previous_until: at('previous_until'),
     created_at: now('created_at'),
@@ -36,7 +36,7 @@ export const schedules = t(
   (c) => [index('schedules_due').on(c.next_at), index().on(c.created_at, c.schedule_id)],
 )
 
-/** One row for each time that came. `leased_until`: a process works on it. */
+/** One row per due time. `leased_until`: a process works on it. */
 export const schedule_runs = t(
   'schedule_runs',
   {
@@ -44,7 +44,7 @@ export const schedule_runs = t(
     due_at: at('due_at').notNull(),
     state: text('state').$type<'begun' | 'planned' | 'started' | 'skipped' | 'refused'>().notNull().default('begun'),
     detail: text('detail'),
-    /** What began to meet the condition. */
+    /** The resources that started to meet the condition. */
     targets: text('targets').array(),
     intent_id: uuid('intent_id'),
     plan_id: uuid('plan_id'),
@@ -54,7 +54,7 @@ export const schedule_runs = t(
   (c) => [primaryKey({ columns: [c.schedule_id, c.due_at] }), index('schedule_runs_state').on(c.state, c.due_at)],
 )
 
-/** Webhooks that came, each counted once, with their outcomes; without `status`: before this was kept. */
+/** Received webhooks, each counted once, with their outcomes; rows older than this column have no `status`. */
 export const schedule_deliveries = t(
   'schedule_deliveries',
   {
@@ -63,7 +63,7 @@ export const schedule_deliveries = t(
     at: now('at'),
     status: text('status').$type<'accepted' | 'ignored'>(),
     detail: text('detail'),
-    /** Which secret signed it. */
+    /** The number of the secret that signed it. */
     secret_number: integer('secret_number'),
   },
   (c) => [primaryKey({ columns: [c.schedule_id, c.delivery_id] }), index().on(c.schedule_id, c.at)],

@@ -11,8 +11,8 @@ export const inboxOf = inboxTables(operationsSchema)
 export const { inbox, projection_version, dead_letter, projection } = inboxOf
 export const idempotency = idempotencyTable(operationsSchema)
 
-/** One row per mutation and per 403; sealed later by the relay (reliability.md 5.4). */
+/** One row per mutation and per 403; the relay seals it later (reliability.md 5.4). */
 export const audit = auditTable(operationsSchema, 'audit')
 
-/** Fences are drawn from one sequence: each claim gets a larger one, so that a late sleeper is recognised. */
+/** All fences come from one sequence: each claim gets a larger one, so that a late process is recognized. */
 export const fence_seq = operationsSchema.sequence('fence_seq')

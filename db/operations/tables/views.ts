@@ -51,7 +51,7 @@ export const operation_evidence_index = t(
     subject: json<EvidenceSubject>('subject').notNull(),
     subject_digest: text('subject_digest').notNull(),
     actor: json<Actor>('actor').notNull(),
-    /** As hashed: the text itself, not a timestamp that a driver may print otherwise. */
+    /** As hashed: the text itself, because a driver may print a timestamp differently. */
     at: text('at').notNull(),
     prev_hash: text('prev_hash').notNull(),
     hash: text('hash').notNull(),
@@ -71,7 +71,7 @@ export const log_chunks = t(
       json<{ seq: number; time: string; stream: string; level: string; text: string; cut?: boolean }[]>(
         'lines',
       ).notNull(),
-    /** The same lines as gzipped JSON once the log is archived; `lines` is empty then. */
+    /** The same lines as gzipped JSON once the log is archived; `lines` is then empty. */
     packed: bytea('packed'),
   },
   (c) => [
@@ -82,7 +82,7 @@ export const log_chunks = t(
 export const operation_job_log_index = t(
   'operation_job_log_index',
   {
-    /** Order of arrival over all logs of this database: what the live stream tails. */
+    /** Order of arrival over all logs of this database, for tailing by the live stream. */
     log_seq: big('log_seq').generatedAlwaysAsIdentity(),
     operation_id: uuid('operation_id').notNull(),
     node_id: text('node_id').notNull(),
@@ -97,7 +97,7 @@ export const operation_job_log_index = t(
     lines: integer('lines').notNull(),
     bytes: integer('bytes').notNull(),
     levels: text('levels').array().notNull().default(sql`'{}'`),
-    /** hot, archive, or gone when its time is over. */
+    /** hot, archive, or gone once it has expired. */
     storage: text('storage').notNull().default('hot'),
   },
   (c) => [primaryKey({ columns: [c.operation_id, c.node_id, c.role, c.attempt, c.chunk] }), index().on(c.log_seq)],
@@ -117,7 +117,7 @@ export const operation_artifact_index = t(
     sha256: text('sha256').notNull(),
     status: text('status').notNull(),
     uri: text('uri'),
-    /** Small artifacts stand in the row; larger ones in the content-addressed folder. */
+    /** Small artifacts are stored in the row; larger ones in the content-addressed folder. */
     content: bytea('content'),
     created_at: now('created_at'),
     expires_at: at('expires_at'),

@@ -10,7 +10,7 @@ import { must, type Platform, person, startPlatform } from '../../operations/sup
 import { type spawnWorker, startWorker } from '../../operations/support/worker.ts'
 import { until } from '../../support/until.ts'
 
-/** The public API as a gateway would show it: under /api. */
+/** The public API as a gateway would expose it: under /api. */
 const startFront = async (p: Platform) => {
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
@@ -34,7 +34,7 @@ const startFront = async (p: Platform) => {
 
 export type Agent = { child: ChildProcess; said: () => string; ended: Promise<number | null> }
 
-/** Operations, a worker, and agents that are processes of their own, signed in as the machine that the pools name. */
+/** Operations, a worker, and agents as separate processes, signed in as the machine that the pools name. */
 export const startLab = async (
   pools: readonly string[],
   { bringWorker = startWorker as typeof startWorker | typeof spawnWorker, more = {} } = {},
@@ -127,7 +127,7 @@ export const startLab = async (
         },
         { timeout_ms: 110_000, what: `${node_id} ${state}` },
       ),
-    /** Cancels, and at once by force. */
+    /** Cancels, then forces the cancellation at once. */
     force: async (path: string) => {
       must(await p.as('both').post(`${path}/cancel`, { reason: 'a test' }), 200, 202)
       await p.query(
@@ -136,7 +136,7 @@ export const startLab = async (
       )
       must(await p.as('both').post(`${path}/cancel`, { reason: 'a test', mode: 'force' }), 200, 202)
     },
-    /** Ends the worker, by SIGKILL if it is a process of its own, and brings another one. */
+    /** Ends the worker (by SIGKILL if it is a separate process) and starts another one. */
     replaceWorker: async () => {
       await worker.stop()
       worker = await bringWorker(p, policy_file)

@@ -5,7 +5,7 @@ import { carryOut, type Job, stopWork, type Work } from '../../support/agent/age
 import { takeFromStream } from '../../support/agent/stream.ts'
 
 /**
- * The reference agent as a program of its own: it reads the stream of SIGNALBOX_NATS_URL, or listens at
+ * The reference agent as a separate program: it reads the stream of SIGNALBOX_NATS_URL, or listens at
  * SIGNALBOX_ENDPOINT. FOREIGN_FAULT makes it break one rule of the protocol.
  */
 const {
@@ -41,7 +41,7 @@ const jobs: Record<string, Job> = {
   },
 }
 
-/** Work in flight; a good agent begins none twice. */
+/** Work in flight; a good agent starts none of it twice. */
 const known = new Set<number>()
 const open = new Set<Promise<unknown>>()
 const take = async (work: Work): Promise<void> => {

@@ -9,8 +9,8 @@ type Call = { method: string; path: string; query: URLSearchParams; body: Record
 type Answer = [status: number, body: unknown]
 
 /**
- * A forge with the documented calls for pull requests of GitHub, Gitea and GitLab, over a real repository. `cut` takes
- * the answer of the next call that changes something away after it is done.
+ * A forge with the documented pull request calls of GitHub, Gitea and GitLab, over a real repository. `cut` drops the
+ * answer to the next call that changes something, after the change is made.
  */
 export const startForge = async ({ headOf, merge }: Repository, token: string) => {
   const requests: Request[] = []

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { cacheDir } from '../../../apps/platform/base/paths.ts'
 import { which } from '../../../apps/platform/servers/sources.ts'
 
-/** A real provider of local files, in a mirror of its own. */
+/** A real provider of local files, in its own mirror. */
 const VERSION = '1.4.0'
 const MODULE = 'github.com/terraform-providers/terraform-provider-local'
 
-/** Built once from the module proxy: no registry of providers is needed. */
+/** Built once from the module proxy, so no provider registry is needed. */
 const buildProvider = (): string => {
   const target = join(cacheDir(), `terraform-provider-local_v${VERSION}`)
   if (existsSync(target)) return target

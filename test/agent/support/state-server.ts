@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Keeps one state and its lock, as the http backend of OpenTofu asks for it. A lock stays until it is removed. */
+/** Keeps one state and its lock, as OpenTofu's http backend expects. A lock stays until it is removed. */
 export const startStateServer = async () => {
   let state: string | undefined
   let lock: string | undefined

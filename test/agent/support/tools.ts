@@ -23,7 +23,7 @@ import { locate, run, type Source, which } from '../../../apps/platform/servers/
 import { found, unpacked } from '../../support/unpacked.ts'
 import { until } from '../../support/until.ts'
 
-/** The real tools of the executors, as this machine has them or its packages bring them. */
+/** The executors' real tools, as installed on this machine or brought by its packages. */
 const screen = createScreen()
 const present = (program: string): Source => ({
   what: `${program} on PATH`,
@@ -48,8 +48,8 @@ const PACKAGES = ['openssh-server', 'libwrap0', 'libnss-wrapper']
 const NOBODY = 65_534
 
 /**
- * A real sshd on a port of its own, with its own keys and users. As root it runs as nobody, who logs in as "deploy"; the
- * user is known to it alone.
+ * A real sshd on its own port, with its own keys and users. As root it runs as nobody, who logs in as "deploy"; only
+ * this sshd knows that user.
  */
 export const startSshd = async (folder: string, name = 'sshd') => {
   const home = join(cacheDir(), 'openssh-server')
@@ -62,7 +62,7 @@ export const startSshd = async (folder: string, name = 'sshd') => {
   const root = process.getuid?.() === 0
   const place = mkdtempSync(join(folder, `${name}-`))
   chmodSync(place, 0o755)
-  // The cache of root is closed to others.
+  // Other users cannot read root's cache.
   const ours = located.startsWith(home)
   const near = join(place, 'openssh')
   if (ours) cpSync(home, near, { recursive: true, verbatimSymlinks: true })
@@ -112,7 +112,7 @@ export const startSshd = async (folder: string, name = 'sshd') => {
   return {
     ...{ port, user, place, host_keys: [keyOf('host')], other_key: keyOf('other'), identity: join(place, 'identity') },
     said: () => said,
-    /** The same server with another host key, as after a new installation or in the wrong hands. */
+    /** The same server with another host key, as after a reinstallation or in the wrong hands. */
     changeKey: async () => {
       child.kill('SIGKILL')
       await once(child, 'exit')
@@ -125,7 +125,7 @@ export const startSshd = async (folder: string, name = 'sshd') => {
 }
 
 const ANSIBLE = 'ansible-core==2.18.6'
-/** ansible-playbook of PATH, or of a virtual environment in the cache. */
+/** ansible-playbook from PATH, or from a virtual environment in the cache. */
 export const locateAnsible = () => {
   const home = join(cacheDir(), `python-${ANSIBLE.replace('==', '-')}`)
   const program = join(home, 'bin/ansible-playbook')

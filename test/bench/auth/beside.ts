@@ -8,13 +8,13 @@ const APPS = ['gateway', 'session', 'token', 'identity', 'credential'] as const
 export type Calls = Record<string, (worker: number) => Promise<boolean>>
 type Cost = { per_s: number; cpu_ms: number; by_app: Record<string, number> }
 
-/** What each call costs in all auth apps, in turns with refreshes of the same run. */
+/** What each call costs in all auth apps, alternating with refreshes in the same run. */
 export const besideRefresh = async (
   figure: string,
   bench: Bench,
   sessions: Tokens[],
   calls: Calls,
-  /** What a call costs that is never made alone: all of the first less the second. */
+  /** The cost of a call that is never made alone: the first total minus the second. */
   parts: Record<string, readonly [string, string]> = {},
 ): Promise<Row[]> => {
   const pids = Object.fromEntries(APPS.map((name) => [name, bench.stack.pid(name) ?? 0]))
@@ -26,7 +26,7 @@ export const besideRefresh = async (
     return { per_s: arm.per_s, by_app, cpu_ms: Object.values(by_app).reduce((sum, one) => sum + one, 0) }
   }
   const arms: Calls = { refresh: refresher(bench, sessions), ...calls }
-  // The first sign-ins make accounts, and the engine compiles what the arms run.
+  // The first sign-ins create accounts, and the engine compiles the arms' code.
   for (const [what, call] of Object.entries(arms)) await measure(what, call, 2000)
   const rounds: Record<string, Cost>[] = []
   for (let round = 1; round <= ROUNDS; round++) {

@@ -4,7 +4,7 @@ import type { Bare } from '../lib/fork.ts'
 import { median } from '../lib/graph.ts'
 import { type Arm, closedLoop, send } from '../lib/load.ts'
 
-/** What the figures of auth share: who calls, and how their rounds are put together. */
+/** Shared by the auth figures: the callers, and how their rounds are combined. */
 export const ROUNDS = 3
 export const REFRESHERS = 16
 
@@ -16,7 +16,7 @@ export type Bench = {
     proxy: Bare<number>
     counting: Bare<number>
     crypto: Bare<string>
-    /** The processes of a refresh with nothing in them, by name. */
+    /** The bare processes of a refresh, by name. */
     chain: Record<string, Bare<number>>
   }
   gateway: Pool
@@ -26,12 +26,12 @@ export type Bench = {
   users: { username: string; password: string }[]
 }
 export type Tokens = { access_token: string; refresh_token: string }
-/** A line of the table: figure, ours, baseline, ratio. */
+/** A row of the table: figure, ours, baseline, ratio. */
 export type Row = [string, string, string, string]
 
 export const json = { 'content-type': 'application/json' }
 let address = 0
-/** Each login from an address of its own, as the gateway hears it from a trusted proxy. */
+/** Each login comes from its own address, as a trusted proxy reports it to the gateway. */
 const fromAnywhere = () => {
   address += 1
   return { ...json, 'x-forwarded-for': `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}` }
@@ -74,7 +74,9 @@ export const of = <T>(arms: T[], pick: (arm: T) => number): number => median(arm
 export const us = (ms: number) => `${(ms * 1000).toFixed(0)} us`
 
 const WARM = 1500
-/** Until the engine has compiled what the arms run; the figures are of a process that has worked for a while. */
+/**
+ * Runs until the engine has compiled the arms' code; the figures are those of a process that has worked for a while.
+ */
 export const warmUp = async (call: (worker: number) => Promise<boolean>) => {
   for (let done = 0, rounds = 0; done < WARM && rounds < 15; rounds++) {
     done += (await closedLoop(REFRESHERS, 500, call)).count

@@ -6,7 +6,7 @@ import { type Bench, failIfAny, login, of, ROUNDS, type Row, reader, refresher, 
 const FLOOD = 200
 const LIGHT_MS = 2500
 
-/** What 200 logins at once, from 200 addresses, do to those who are already in. */
+/** How 200 logins at once, from 200 addresses, affect users who are already signed in. */
 export const benchFlood = async (bench: Bench, sessions: Tokens[], { access_token }: Tokens): Promise<Row[]> => {
   const verify = reader(bench.gateway, '/api/v1/resources', access_token)
   const refresh = refresher(bench, sessions)

@@ -12,7 +12,7 @@ import { type Bench, type Row, signIn, type Tokens } from './clients.ts'
 import { startGateway } from './second-gateway.ts'
 
 const CLIENTS = 8
-/** Each client sends 25 requests a second, eight of them 200. */
+/** Each of eight clients sends 25 requests a second: 200 in total. */
 const PAUSE_MS = 40
 const PHASE_MS = 5000
 const GIVE_UP_MS = 30_000
@@ -22,7 +22,7 @@ const kidOf = (token: string): string =>
 const get = async (pool: Pool, token: string) =>
   (await send(pool, { method: 'GET', path: '/api/v1/resources', headers: { authorization: `Bearer ${token}` } })).status
 
-/** Whether anybody is refused wrongly while the signing key rotates under load, and how soon a killed key is refused. */
+/** Whether anyone is wrongly refused while the signing key rotates under load, and how soon a killed key is refused. */
 export const benchKeys = async (bench: Bench): Promise<Row[]> => {
   console.error('rotation of the signing key under load, and the end of the old one')
   const other = await startGateway(bench, 'gateway-other')
@@ -55,7 +55,7 @@ export const benchKeys = async (bench: Bench): Promise<Row[]> => {
   try {
     const load = Promise.all(clients.map(work))
     await delay(PHASE_MS)
-    // As if the rotation time were over: the key that was published long ago takes over, a next one is published.
+    // As if the rotation time were over: the key that was published long ago takes over, and a next one is published.
     const later = new Date(Date.now() + (config.TOKEN__KEYS__ROTATE_EVERY_S + 60) * 1000)
     await tendKeys({ ...settings, clock: { now: () => later } })
     const end = performance.now() + GIVE_UP_MS

@@ -5,7 +5,7 @@ import { type Arm, closedLoop } from '../lib/load.ts'
 import { printFigure } from '../lib/print.ts'
 import { type Bench, of, type Physics, ROUNDS, type Row, signIn } from './clients.ts'
 
-/** Logins per second against bare Argon2id of the same parameters, and the memory that credential takes for them. */
+/** Logins per second against bare Argon2id with the same parameters, and the memory that credential uses for them. */
 export const benchLogins = async (bench: Bench): Promise<Row[]> => {
   const pid = bench.stack.pid('credential') ?? 0
   const hashes = Math.min(10, Math.max(2, availableParallelism()))

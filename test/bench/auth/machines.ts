@@ -13,7 +13,7 @@ const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const AUDIENCE = 'https://signalbox.bench'
 const LIFE_S = 200
 
-/** A CI system in the process of the load generator: its keys, and what a job of it claims. */
+/** A CI system in the load generator's process: its keys, and a job's claims. */
 export const startCi = async () => {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const keys = [{ ...(await exportJWK(publicKey)), kid: 'ci', alg: 'RS256', use: 'sig' }]
@@ -44,7 +44,7 @@ const signed = (
     .setExpirationTime(`${LIFE_S}s`)
     .sign(key)
 
-/** Makes machines and their credentials as an administrator does. */
+/** Creates machines and their credentials as an administrator does. */
 const administer = ({ gateway }: Bench, { access_token }: Tokens) => {
   const post = async (path: string, body: object, method = 'POST') => {
     const headers = { ...json, authorization: `Bearer ${access_token}`, 'idempotency-key': randomUUID() }
@@ -59,7 +59,7 @@ const administer = ({ gateway }: Bench, { access_token }: Tokens) => {
   return { post, machine, credential }
 }
 
-/** The ways in which a machine gets a token, and the requests of a directory, beside refreshes. */
+/** The ways in which a machine gets a token, and the requests of a directory, alongside refreshes. */
 export const benchMachines =
   (ci: Ci) =>
   async (bench: Bench, sessions: Tokens[], administrator: Tokens): Promise<Row[]> => {

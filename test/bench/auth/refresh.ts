@@ -19,7 +19,7 @@ import {
 
 const AUTH_APPS = ['gateway', 'session', 'token', 'identity'] as const
 
-/** The bare processes of a refresh, each knowing those that it asks. */
+/** The bare processes of a refresh; each knows the ones that it calls. */
 export const forkChain = async (redis_url: string): Promise<Record<string, Bare<number>>> => {
   const link = (role: string, ...next: Bare<number>[]) =>
     forkBare<number>('link', [role, redis_url, ...next.map(({ first }) => `http://127.0.0.1:${first}`)])

@@ -22,7 +22,9 @@ const untilRefused = async (pool: Pool, access_token: string): Promise<number> =
   }
 }
 
-/** From the answer of a logout to the refusal at another gateway: with Redis, and by the event alone without it. */
+/**
+ * From the answer to a logout until another gateway refuses the token: with Redis, and by the event alone without it.
+ */
 export const benchRevocation = async (bench: Bench): Promise<Row[]> => {
   console.error(`${LOGOUTS} logouts, seen by two other gateways`)
   const near = await startGateway(bench, 'gateway-near')

@@ -4,7 +4,7 @@ import { APPS } from '../../../apps/platform/run/apps.ts'
 import { appProcess } from '../../../apps/platform/run/supervisor.ts'
 import type { Bench } from './clients.ts'
 
-/** One more gateway of the same platform, a process of its own; `overrides` are laid over its environment. */
+/** One more gateway of the same platform, as a separate process; `overrides` replace variables of its environment. */
 export const startGateway = async ({ stack }: Bench, name: string, overrides: Record<string, string> = {}) => {
   const app = APPS.find((each) => each.name === 'gateway')
   if (!app) throw new Error('there is no gateway in the table of apps')

@@ -11,7 +11,7 @@ import { type Bench, json, type Row, type Tokens } from './clients.ts'
 
 const PEOPLE = 64
 
-/** A provider in the process of the load generator: its work is in no figure. */
+/** A provider in the load generator's process: no figure includes its work. */
 export const startCorp = async () => {
   const people = Array.from({ length: PEOPLE }, (_, at) => ({ sub: `s-${at}`, name: `sso-${at}`, groups: ['staff'] }))
   const provider = await startProvider({ port: 0, people })
@@ -43,7 +43,7 @@ const go = async (at: Dispatcher, path: string, headers = {}, body?: object): Pr
   return { status: reply.statusCode, location: String(location), cookie: [set].flat()[0]?.split(';')[0] ?? '', text }
 }
 
-/** One sign-in as a browser makes it: the answer to its return from the provider, if it got so far. */
+/** One sign-in as a browser makes it: the answer to its return from the provider, if it got that far. */
 const arrive = async (gateway: Pool, corp: Dispatcher, person: number): Promise<Answer | undefined> => {
   const started = await go(gateway, '/v1/sso/corp/start')
   if (started.status !== 303) return undefined
@@ -52,7 +52,7 @@ const arrive = async (gateway: Pool, corp: Dispatcher, person: number): Promise<
   return go(gateway, `${back.pathname}${back.search}`, { cookie: started.cookie })
 }
 
-/** Sign-ins of all people in turn, so that no two are of one person at a time; answers who has signed in. */
+/** Sign-ins of all people in turn, so that no two of one person overlap; returns who has signed in. */
 const signInAt = (gateway: Pool, corp: Dispatcher) => {
   let turn = 0
   return async (): Promise<number | undefined> => {
@@ -63,7 +63,7 @@ const signInAt = (gateway: Pool, corp: Dispatcher) => {
   }
 }
 
-/** The calls of federation one by one, each as often as the loop gets to it. */
+/** The calls of federation one by one, each as often as the loop reaches it. */
 const callsOf = async ({ gateway }: Bench, access_token: string) => {
   const asked = { client_id: 'signalbox-cli', host: 'bench' }
   const { device_code } = JSON.parse((await go(gateway, '/v1/device', {}, asked)).text) as { device_code: string }
@@ -88,7 +88,7 @@ const signedIn = async (gateway: Pool, { cookie = '' }: Partial<Answer> = {}) =>
   return { authorization: `Bearer ${access_token}`, 'x-csrf-token': String(next), 'idempotency-key': randomUUID() }
 }
 
-/** A passkey of each person, kept on all their devices and so without a counter, and sign-ins by them in turn. */
+/** A passkey for each person, synced to all their devices and so without a counter, and sign-ins with them in turn. */
 const passkeysAt = async ({ gateway, stack }: Bench, corp: Dispatcher) => {
   const origin = stack.gateway_url
   const site = { origin, rp_id: new URL(origin).hostname }
@@ -112,7 +112,7 @@ const passkeysAt = async ({ gateway, stack }: Bench, corp: Dispatcher) => {
   return { question: async () => (await question()).length > 0, signIn }
 }
 
-/** Tells that this person is out at the provider. */
+/** Reports that this person has signed out at the provider. */
 const logoutAt =
   ({ gateway }: Bench, { issuer, client_id, sign }: DemoProvider) =>
   async (person: number) => {
@@ -123,7 +123,9 @@ const logoutAt =
   }
 const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
 
-/** Sign-ins through a provider and by passkeys, and the other calls of federation, beside refreshes of the same run. */
+/**
+ * Sign-ins through a provider and by passkeys, and the other calls of federation, alongside refreshes in the same run.
+ */
 export const benchSso =
   (provider: DemoProvider) =>
   async (bench: Bench, sessions: Tokens[], { access_token }: Tokens): Promise<Row[]> => {

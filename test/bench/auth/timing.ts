@@ -5,7 +5,7 @@ import { type Bench, login, type Row } from './clients.ts'
 
 const WRONG = 'Wrong-Horse-7-Battery'
 
-/** Whether the time of a refused login tells who exists: a ghost, a disabled user, and a wrong password, in turns. */
+/** Whether the time of a refused login reveals who exists: a ghost, a disabled user, and a wrong password, in turn. */
 export const benchTiming = async (bench: Bench, samples: number): Promise<Row[]> => {
   console.error(`${samples} refused logins of each of three kinds`)
   const { ada } = await bench.stack.people()

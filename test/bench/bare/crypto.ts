@@ -2,8 +2,8 @@ import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import argon2 from 'argon2'
 
 /**
- * The physics under refresh and login, asked for by message: `rs256` makes two signatures and one verification as often
- * as it can, `argon2id` hashes ten at a time. Both answer `{count, seconds, cpu_ms}`.
+ * The lower bound for refresh and login, requested by message: `rs256` makes two signatures and one verification as
+ * often as it can, `argon2id` hashes ten at a time. Both answer `{count, seconds, cpu_ms}`.
  */
 type Task = { kind: 'rs256' | 'argon2id'; ms: number }
 

@@ -5,10 +5,10 @@ import { Pool } from 'undici'
 import { createRedis } from '../../../db/redis/redis.ts'
 
 /**
- * One link of a refresh through as many processes as the product has, with nothing in them but their messages: the same
- * HTTP server and client, one command of Redis where the product has a script, one verification, two signatures, no rule. What
- * the chain costs is the least that such an architecture can cost here. Arguments: the role, Redis, the next links.
- * Sends its port.
+ * One link of a refresh through as many processes as the product has, which only pass messages. It uses the same HTTP
+ * server and client, one Redis command where the product has a script, one verification, two signatures, and no rules.
+ * The cost of the chain is the least that such an architecture can cost here. Arguments: the role, Redis, the next
+ * links. Sends its port.
  */
 const [role = '', redis_url = '', ...next] = process.argv.slice(2)
 const pools = next.map((url) => new Pool(url, { connections: 64, pipelining: 1 }))

@@ -4,8 +4,8 @@ import { Pool } from 'undici'
 import { createRedis } from '../../../db/redis/redis.ts'
 
 /**
- * The baseline of the gateway: a pass-through on the same HTTP server and client that knows no token, limit, revocation,
- * header rule, metric or log. Sends its port; its arguments are the upstream and, if each request is to be counted
+ * The baseline of the gateway: a pass-through on the same HTTP server and client that knows no token, limit,
+ * revocation, header rule, metric or log. Sends its port. Its arguments are the upstream and, to count each request
  * before it passes, Redis.
  */
 const redis = process.argv[3] === undefined ? undefined : createRedis(process.argv[3], { name: 'bare-proxy' })

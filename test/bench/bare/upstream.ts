@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** The service behind the gateway: it answers 200 with a small document and does nothing else. Sends its port. */
+/** The service behind the gateway: it only answers 200 with a small document. Sends its port. */
 const body = Buffer.from(JSON.stringify({ items: Array.from({ length: 5 }, (_, i) => ({ id: `r${i}`, name: 'x' })) }))
 const server = createServer({ keepAliveTimeout: 75_000 }, (req, res) => {
   req.resume()

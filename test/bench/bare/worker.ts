@@ -1,7 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
 
-/** The baseline's worker: a process of its own with the same options as ours. Arguments: address, namespace, task queue. */
+/**
+ * The baseline's worker: a separate process with the same options as ours. Arguments: address, namespace, task queue.
+ */
 const [address = '127.0.0.1:7233', namespace = 'default', taskQueue = 'bare'] = process.argv.slice(2)
 
 Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: [] })

@@ -16,7 +16,7 @@ const DECISIONS = 20
 const LINES = 100_000
 const IDLE_MS = 30_000
 
-/** Runs in the page: when, on its own clock, something of this selector and text was first painted. */
+/** Runs in the page: when, on its own clock, an element with this selector and text was first painted. */
 const seenAt = (selector: string, text = ''): string => `new Promise((resolve) => {
   const look = () => [...document.querySelectorAll(${JSON.stringify(selector)})]
     .some((one) => one.textContent.includes(${JSON.stringify(text)}))
@@ -30,7 +30,7 @@ const slowDown = async (page: Page, rate: number): Promise<void> => {
   await session.send('Emulation.setCPUThrottlingRate', { rate })
 }
 
-/** From a reload until the first row of the inbox; and the requests until then. */
+/** From a reload until the first row of the inbox, and the number of requests until then. */
 export const benchInbox = async (): Promise<Figure[]> => {
   await start('a row of the inbox')
   const { context, page } = await sitDown('eva')
@@ -63,7 +63,7 @@ export const benchInbox = async (): Promise<Figure[]> => {
   ]
 }
 
-/** A matrix of 2,000 nodes: from its data to its cells, its elements, and keys on a slow processor. */
+/** A matrix of 2,000 nodes: the time from data to cells, the number of elements, and keys on a slow processor. */
 export const benchGraph = async (): Promise<Figure[]> => {
   const operation_id = await startMany(people, 500)
   const { context, page } = await sitDown('eva')
@@ -88,7 +88,7 @@ export const benchGraph = async (): Promise<Figure[]> => {
     await delay(150)
   }
   const took = await page.evaluate<number[]>('[...took.values()]')
-  // An interaction below the threshold of the browser is not told; it took less than 16 ms.
+  // The browser does not report an interaction below its threshold; it took less than 16 ms.
   while (took.length < KEYS) took.push(16)
   await context.close()
   return [
@@ -98,7 +98,7 @@ export const benchGraph = async (): Promise<Figure[]> => {
   ]
 }
 
-/** From the answer to another person's vote until an open page of the gate says so. */
+/** From the answer to another person's vote until an open page of the gate shows it. */
 export const benchNews = async (): Promise<Figure[]> => {
   const otto = await signIn(stack.gateway_url, accounts.get('otto') as Account)
   const { context, page } = await sitDown('eva')
@@ -123,7 +123,7 @@ export const benchNews = async (): Promise<Figure[]> => {
   ]
 }
 
-/** From the press on "Logs" until the last of 100,000 lines is seen. */
+/** From the press on "Logs" until the last of 100,000 lines is visible. */
 export const benchLog = async (): Promise<Figure[]> => {
   jobs.talk = async (_work, { log }) => {
     for (let n = 1; n <= LINES; n++) log(`said ${n}`)
@@ -150,7 +150,7 @@ export const benchLog = async (): Promise<Figure[]> => {
   return [{ name: `log of ${LINES} lines opens`, value: median(times), most: 400, unit: 'ms' }]
 }
 
-/** What the processes of a tab use while an operation runs and nobody touches anything. */
+/** What the processes of a tab use while an operation runs and no one touches anything. */
 export const benchIdle = async (): Promise<Figure[]> => {
   const { operation_id } = await start('idle', { held: true })
   await isHeld()

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 
 /**
- * Many changes in one request, a quarter of each kind: services are created in a segment, changed by the request after
- * it, related by the next and retired by the last. So no request changes a resource twice.
+ * Many changes in one request, a quarter of each kind: services are created in a segment, changed by the next request,
+ * related by the one after and retired by the last. So no request changes a resource twice.
  */
 const KINDS = 4
 export type Story = { names: string[][] }
@@ -76,7 +76,7 @@ const CLOSE = `with gone as (delete from catalog.relationship e using catalog.re
   select src, reltype_id, dst, rev, properties, valid_from, command_id, operation_id, rel_no, now() from gone`
 const END = `update catalog.resource set is_open = false where resource_id = any($1)`
 
-/** The same rows by hand: each kind set by set, without validation, rights, events, audit and answers. */
+/** The same rows by hand: each kind as a set, without validation, rights, events, audit and answers. */
 export const bulkByHand = async (pool: pg.Pool, names: Turn, segment: string, target: () => string) => {
   const { created, changed, related, retired } = names
   const client = await pool.connect()

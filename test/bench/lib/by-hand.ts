@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 
-/** The baseline: the same SQL by hand over pg, prepared; no HTTP, no validation, no policy, no events. */
+/** The baseline: the same hand-written SQL over pg, prepared; no HTTP, no validation, no policy, no events. */
 const VIEW = `select r.rid, r.resource_id, r.type_id, r.type_version, r.name, r.display_name, r.owner, r.labels, r.annotations,
   r.parent_rid, p.resource_id as parent_id, r.path::text as path, r.desired_state, r.is_open, r.created_at, r.created_by,
   s.version, s.generation, s.observed_generation, s.lifecycle_status, s.observed_state, s.health_status, s.health_revision,
@@ -31,7 +31,7 @@ export const byHand = (pool: pg.Pool) => {
           [JSON.stringify({ team })],
         )
       ).length > 0,
-    /** Recursive SQL: the nodes within reach, at most so many, and the edges between them. */
+    /** Recursive SQL: at most `max_nodes` nodes within reach, and the edges between them. */
     graph: async (rid: number, depth: number, max_nodes: number) => {
       const nodes = await run(
         'graph',
@@ -101,7 +101,7 @@ export const byHand = (pool: pg.Pool) => {
         client.release()
       }
     },
-    /** When the last event of a resource got its number, by polling the outbox. */
+    /** When the last event of a resource got its number, found by polling the outbox. */
     numbered: async (id: string, version: number) =>
       (
         await run(

@@ -13,12 +13,12 @@ export type CatalogApp = {
   pid: number
   public_url: string
   internal_url: string
-  /** From the start of the process until the graph was in memory, and what the graph says of itself. */
+  /** From the start of the process until the graph was in memory, and the graph's own figures. */
   warm: { start_ms: number; load_ms: number; count_ms: number; bytes: number; nodes: number; edges: number }
   stop: () => Promise<void>
 }
 
-/** The catalog as a process of its own; resolves when its graph is in memory. */
+/** The catalog as a separate process; resolves when its graph is in memory. */
 export const startApp = async (env: Record<string, string>, profile: string | undefined): Promise<CatalogApp> => {
   const ports = createPorts()
   const [http, internal] = [await ports.take('catalog', 0), await ports.take('catalog internal', 0)]
@@ -32,7 +32,7 @@ export const startApp = async (env: Record<string, string>, profile: string | un
       CATALOG__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
       SIGNALBOX__NATS__PREFIX: `b${randomBytes(4).toString('hex')}`,
       SIGNALBOX_LOG_LEVEL: 'info',
-      // The generator shares the machine: that is no overload of the app.
+      // The generator shares the machine, which is no overload of the app.
       SIGNALBOX__PRESSURE__UTILISATION: '1',
       SIGNALBOX__PRESSURE__DELAY_MS: '60000',
       ...env,
@@ -106,7 +106,7 @@ const parentOf = (pid: number | string): number =>
   )
 const TICK_MS = 10
 
-/** CPU of all processes of the database server, ended ones too, in milliseconds since it started. Linux only. */
+/** CPU of all processes of the database server, including ended ones, in milliseconds since it started. Linux only. */
 export const databaseCpu = async (client: pg.Pool): Promise<() => number> => {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   const postmaster = parentOf(rows[0]?.pid ?? 0)
@@ -117,7 +117,7 @@ export const databaseCpu = async (client: pg.Pool): Promise<() => number> => {
       try {
         if (parentOf(pid) === postmaster) sum += ticks(pid, [11, 12])
       } catch {
-        // it ended in between and counts with the postmaster's children
+        // it has ended in between and counts with the postmaster's children
       }
     }
     return sum * TICK_MS

@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** A seeded catalog made inside the database: places, resources of 15 types, a skewed web of edges and one hub. */
+/** A seeded catalog generated inside the database: places, resources of 15 types, a skewed web of edges and one hub. */
 const STATES: Record<string, object> = {
   'infra.service': { tier: 2 },
   'infra.host': { hostname: 'h' },
@@ -33,7 +33,10 @@ export type Loaded = {
 
 const placeId = `case level when 0 then 'region-' when 1 then 'dc-' when 2 then 'layer-' else 'segment-' end || n`
 
-/** Loads N resources and about M relationships; indexes that are no constraint are made after it. Prints how far it is. */
+/**
+ * Loads N resources and about M relationships; indexes that are not constraints are created afterward. Prints its
+ * progress.
+ */
 export const loadCatalog = async (
   url: string,
   { resources, relationships, seed }: { resources: number; relationships: number; seed: number },
@@ -163,7 +166,7 @@ const insertHub = (client: pg.Client, first: number, count: number) =>
     'select $1::bigint + i * 10 as src, $1::bigint + 1 as dst from generate_series(1, $2::int) i',
     [first, count],
   )
-/** Who is depended on is skewed: a few have very many dependents. */
+/** Dependencies are skewed: a few resources have very many dependents. */
 const insertEdges = (
   client: pg.Client,
   { first, resources, count }: { first: number; resources: number; count: number },

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 
 /**
- * What the arguments choose: figures by name, all unless one is named, and the values of options `--name=value`.
- * An argument that is neither ends the run and lists both.
+ * Parses the arguments: figures by name (default: all), and the values of options `--name=value`. An argument that is
+ * neither ends the run and lists both.
  */
 export const chosen = <T>(figures: Record<string, T>, ...options: string[]) => {
   try {

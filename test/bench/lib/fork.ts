@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export type Bare<T> = { child: ChildProcess; pid: number; first: T; stop: () => void }
 
-/** Starts a program of `test/bench/bare` as a process of its own and waits for its first message. */
+/** Starts a program of `test/bench/bare` as a separate process and waits for its first message. */
 export const forkBare = async <T>(name: string, args: string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Bare<T>> => {
   const file = fileURLToPath(new URL(`../bare/${name}.ts`, import.meta.url))
   const child = fork(file, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { ...process.env, ...env } })

@@ -1,4 +1,7 @@
-/** A layered graph of `count` nodes and width `width`: each node depends on two of the layer before. Equal arguments, equal graph. */
+/**
+ * A layered graph of `count` nodes and width `width`: each node depends on two of the layer before. Equal arguments
+ * give equal graphs.
+ */
 export const layeredGraph = (count: number, width: number): { node_id: string; depends_on: string[] }[] =>
   Array.from({ length: count }, (_, i) => {
     const layer = Math.floor(i / width)

@@ -4,8 +4,8 @@ import type { Dispatcher } from 'undici'
 export type Arm = { count: number; failed: number; seconds: number; per_s: number; times_ms: number[] }
 
 /**
- * A closed loop: `workers` callers, each sends its next call when the last one was answered, for `ms` milliseconds.
- * `call` answers whether it went well.
+ * A closed loop of `workers` callers for `ms` milliseconds: each sends its next call when the last one is answered.
+ * `call` returns whether it succeeded.
  */
 export const closedLoop = async (
   workers: number,
@@ -31,7 +31,7 @@ export const closedLoop = async (
 
 export type Reply = { status: number; text: string }
 
-/** One HTTP request with as little work on this side as there can be: the generator shares the machine with its subject. */
+/** One HTTP request with as little work on this side as possible: the generator shares the machine with its subject. */
 export const send = (
   pool: Dispatcher,
   { method, path, headers, body }: { method: string; path: string; headers: Record<string, string>; body?: string },

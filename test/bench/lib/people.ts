@@ -12,7 +12,7 @@ import { createTelemetry } from '../../../apps/shared/telemetry.ts'
 const ISSUER = 'http://localhost'
 const user_id = randomUUID()
 
-/** One administrator: keys and principals for an app under test, and tokens of hers. */
+/** One administrator: keys and principals for an app under test, and her tokens. */
 export const startPeople = async (registry_file: string) => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const telemetry = createTelemetry('bench', { level: 'silent' })

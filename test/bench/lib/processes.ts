@@ -4,7 +4,7 @@ import { statOf, TICK_MS } from './cpu.ts'
 
 type Process = { pid: number; parent: number; ticks: number; name: string }
 
-/** What a process is in the tables: an app of ours by its folder, a server by its program. */
+/** The name of a process in the tables: our apps by folder, servers by program. */
 const nameOf = (command: string): string | undefined => {
   const app = /\/apps\/([a-z]+)\/main\.ts/.exec(command)?.[1]
   if (app !== undefined) return app
@@ -24,7 +24,7 @@ const listProcesses = (): Process[] =>
     }
   })
 
-/** What this run has begun, by pid. */
+/** The processes that this run has started, by pid. */
 const ourProcesses = (): Map<number, Process> => {
   const processes = listProcesses()
   const ours = new Set([process.ppid])
@@ -36,8 +36,8 @@ const ourProcesses = (): Map<number, Process> => {
 }
 
 /**
- * Milliseconds of CPU that each part of the running platform has used since this call, servers included; the processes
- * of a server count together, and one that has ended meanwhile takes nothing away. Linux only.
+ * Milliseconds of CPU that each part of the running platform has used since this call, servers included. The processes
+ * of a server count together, and one that has ended in the meantime subtracts nothing. Linux only.
  */
 export const platformCpuSince = () => {
   const before = ourProcesses()
@@ -49,7 +49,7 @@ export const platformCpuSince = () => {
   }
 }
 
-/** Its share of memory in MiB; what processes of one server hold together counts once. */
+/** Its share of memory in MiB; memory shared by the processes of one server counts once. */
 const shareOf = (pid: number): number => {
   try {
     return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1024
@@ -67,7 +67,7 @@ export const platformMemory = (): Record<string, number> => {
 
 const IDLE_S = 10
 
-/** Milliseconds of CPU that each part uses in a second while nobody asks it anything. */
+/** Milliseconds of CPU that each part uses per second while it serves no requests. */
 export const idleCpu = async (): Promise<Record<string, number>> => {
   console.error(`idle for ${IDLE_S} s`)
   const cpu = platformCpuSince()

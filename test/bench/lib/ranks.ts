@@ -1,6 +1,6 @@
 /**
  * The probability of a difference at least as large as that of the two samples if both came from one source:
- * Mann-Whitney's U, two-sided, by the normal approximation with correction for ties. For samples of 20 and more.
+ * Mann-Whitney's U, two-sided, by the normal approximation with correction for ties. For samples of 20 or more.
  */
 export const mannWhitney = (left: readonly number[], right: readonly number[]): number => {
   const all = [...left.map((value) => ({ value, of: 0 })), ...right.map((value) => ({ value, of: 1 }))]

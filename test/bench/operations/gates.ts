@@ -13,7 +13,7 @@ const CROWD_GATES = 30
 type Gate = Parameters<typeof approveGate>[2]
 type Times = { decided_ms: number[]; begun_ms: number[] }
 
-/** An operation whose every node waits at a gate of its own. */
+/** An operation whose every node waits at its own gate. */
 const startGates = async (bench: Bench, count: number): Promise<string> => {
   const gates = Array.from({ length: count }, (_, i) => ({
     gate_id: `g${i}`,
@@ -27,7 +27,7 @@ const startGates = async (bench: Bench, count: number): Promise<string> => {
   return operation_id
 }
 
-/** Reads a gate, decides it; the time is that of the decision alone. */
+/** Reads a gate and decides it; returns the time of the decision alone. */
 const decide = async ({ approver }: Bench, operation_id: string, gate_id: string) => {
   const gate = await approver.get<Gate>(`/v1/operations/${operation_id}/gates/${gate_id}`)
   const at = Date.now()
@@ -36,7 +36,9 @@ const decide = async ({ approver }: Bench, operation_id: string, gate_id: string
   return { at, ms: performance.now() - before }
 }
 
-/** Decisions of one person at as many gates: each after the change behind the last one has ended, or one after the other. */
+/**
+ * One person's decisions at as many gates: each after the change behind the previous one has ended, or back to back.
+ */
 export const decideAlone = async (bench: Bench, pace: 'idle' | 'loaded'): Promise<Times> => {
   const { operator } = bench
   const operation_id = await startGates(bench, DECISIONS)
@@ -64,14 +66,14 @@ export const decideAlone = async (bench: Bench, pace: 'idle' | 'loaded'): Promis
   return { decided_ms: decided.map(({ ms }) => ms), begun_ms }
 }
 
-/** Many people at once, over several operations: on few cores the time says how long their queue is. */
+/** Many people at once, over several operations: on few cores the time shows how long their queue is. */
 const decideTogether = async (bench: Bench) => {
   const operations: string[] = []
   while (operations.length < CROWD_OPERATIONS) operations.push(await startGates(bench, CROWD_GATES))
   const waiting = operations.flatMap((operation_id) =>
     Array.from({ length: CROWD_GATES }, (_, i) => ({ operation_id, gate_id: `g${i}` })),
   )
-  // Neighbours in the queue are of different operations.
+  // Neighbors in the queue belong to different operations.
   waiting.sort((a, b) => Number(a.gate_id.slice(1)) - Number(b.gate_id.slice(1)))
   const times: number[] = []
   const cpu = platformCpuSince()
@@ -87,7 +89,7 @@ const decideTogether = async (bench: Bench) => {
   return { times, per_s, cpu: new Map(of_each.filter(([, ms]) => ms >= 0.5).toSorted((a, b) => b[1] - a[1])) }
 }
 
-/** A line for the times of decisions. */
+/** A row for the times of decisions. */
 const rowOf = (what: string, times: number[], aim: string): Row => {
   const [p50 = 0, p95 = 0, p99 = 0] = [0.5, 0.95, 0.99].map((q) => quantile(times, q))
   printFigure({ figure: what.replaceAll(/[^a-z0-9]+/g, '_'), p50, p95, p99, count: times.length, unit: 'ms' })
@@ -105,7 +107,7 @@ export const benchGates = async (bench: Bench): Promise<Row[]> => {
   return rows
 }
 
-/** Many people decide at once: their times, and the CPU that one decision costs with its read and its node. */
+/** Many people decide at once: their times, and the CPU of one decision with its read and its node. */
 export const benchPeople = async (bench: Bench): Promise<Row[]> => {
   console.error(`${CROWD_OPERATIONS * CROWD_GATES} gate decisions of ${CROWD} people at once`)
   const { times, per_s, cpu } = await decideTogether(bench)

@@ -4,7 +4,7 @@ import { idleCpu, platformCpuSince } from '../lib/processes.ts'
 import { registerHosts, STEPS, touchHosts } from './hosts.ts'
 import { type Bench, eventsOf, type Row, runBare, runGraph, WIDTH } from './runs.ts'
 
-/** The smaller the graph, the more one round says of the moment it met. */
+/** The smaller the graph, the more chance affects one round. */
 const ROUNDS = { 100: 9, 1000: 3 } as const
 
 type Arm = { nodes_per_s: number; events_per_node: number }
@@ -75,8 +75,8 @@ const FEW_RUNS = 10
 const nodesOf = (hosts: number) => hosts * STEPS.length
 
 /**
- * CPU of all processes per node beyond what they use while idle, for one arm waits longer than the other: of graphs by process beside bare Temporal, of a
- * large plan beside small ones.
+ * CPU of all processes per node, minus their idle use (one arm waits longer than the other): graphs by process against
+ * bare Temporal, and a large plan against small ones.
  */
 export const benchCost = async (bench: Bench): Promise<Row[]> => {
   const idle = await idleCpu()

@@ -4,7 +4,7 @@ import type { Person } from '../../../apps/platform/demo/client.ts'
 import { scratchFolder } from '../../support/servers.ts'
 import { type Bench, preview, secondsOf, startPlan } from './runs.ts'
 
-/** Five steps that do nothing, one behind the other, for each target: what a large plan is made of. */
+/** Five steps that do nothing, one after another, for each target: the makeup of a large plan. */
 export const STEPS = ['look', 'drain', 'change', 'verify', 'undrain']
 const PACK = {
   format: 'signalbox/pack@1',
@@ -27,7 +27,7 @@ const PACK = {
   ],
 }
 
-/** A folder with the pack of the benchmark (YAML reads JSON). */
+/** A folder with the benchmark's pack (YAML reads JSON). */
 export const packFolder = (): string => {
   const folder = scratchFolder()
   writeFileSync(join(folder, 'bench.yaml'), JSON.stringify(PACK))
@@ -35,7 +35,7 @@ export const packFolder = (): string => {
 }
 
 const AT_ONCE = 8
-/** A host stands in a segment. */
+/** A host is in a segment. */
 const PLACES = [
   { resource_id: 'bench', type_key: 'topology.region', desired_state: { code: 'bench' } },
   { resource_id: 'bench-a', type_key: 'topology.datacenter', parent_id: 'bench' },
@@ -48,7 +48,7 @@ const PLACES = [
   { resource_id: 'bench-web', type_key: 'topology.segment', parent_id: 'bench-edge' },
 ]
 
-/** Hosts that nothing stands behind; nobody asks them anything. */
+/** Hosts that exist only in the catalog; no one calls them. */
 export const registerHosts = async (admin: Person, count: number): Promise<void> => {
   const record = (resource: { resource_id: string } & Record<string, unknown>) =>
     admin.post('/v1/resources?mode=record_only', { name: resource.resource_id, ...resource }, resource.resource_id)
@@ -64,7 +64,7 @@ export const registerHosts = async (admin: Person, count: number): Promise<void>
   await Promise.all(Array.from({ length: AT_ONCE }, register))
 }
 
-/** A reviewed action on that many hosts, five nodes each, until its end. */
+/** Runs a reviewed action on that many hosts, five nodes each, to its end. */
 export const touchHosts = async (bench: Bench, count: number): Promise<void> => {
   const selector = { type_key: 'fleet.host', when: "target.name.startsWith('bench-host-')", limit: count }
   const constraints = { max_parallel: 50 }

@@ -4,13 +4,13 @@ import type { OperationView } from '../../../apps/platform/demo/operations.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { layeredGraph } from '../lib/graph.ts'
 
-/** What the figures of operations share: how a graph runs, here and on bare Temporal. */
+/** Shared by the operations figures: how a graph runs, here and on bare Temporal. */
 export const WIDTH = 50
-/** A look takes time from the measurement. */
+/** Polling takes time from the measurement. */
 const LOOK_MS = 1000
 
 export type Bench = { admin: Person; operator: Person; approver: Person; client: Client; queue: string }
-/** A line of the table: figure, ours, bare Temporal, ratio and aim. */
+/** A row of the table: figure, ours, bare Temporal, ratio and aim. */
 export type Row = [string, string, string, string]
 export type Run = { operation_id: string; begun: number }
 
@@ -39,9 +39,7 @@ export const startPlan = async ({ operator }: Bench, { plan_id, plan_hash }: Pla
   return { operation_id: body.operation_id, begun }
 }
 
-/**
- * Seconds from the request to start until the operation ended, by one clock: the looks in between are not part of it.
- */
+/** Seconds from the request to start until the operation ended, by one clock: the polls in between are not included. */
 export const secondsOf = async ({ operator }: Bench, { operation_id, begun }: Run): Promise<number> => {
   const { ended_at } = await waitUntil(
     'the end',
@@ -74,7 +72,7 @@ export const runBare = async (
   return { workflow_id, seconds: (performance.now() - started) / 1000 }
 }
 
-/** Events over all runs of a workflow, so that rolling into a new run hides none. */
+/** Events over all runs of a workflow, so that continuing as a new run hides none. */
 export const eventsOf = async ({ client }: Bench, workflow_id: string): Promise<number> => {
   let events = 0
   for await (const run of client.workflow.list({ query: `WorkflowId = "${workflow_id}"` })) events += run.historyLength

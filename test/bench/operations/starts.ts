@@ -12,7 +12,10 @@ const CROWD = 200
 const NODES = 10
 const AT_ONCE = 20
 
-/** From the request to start a reviewed plan of so many nodes until its answer, and until the first node has begun. */
+/**
+ * The time from the request to start a reviewed plan of `nodes` nodes until its answer, and until the first node
+ * begins.
+ */
 const timeStarts = async (bench: Bench, count: number, nodes: number) => {
   console.error(`${count} starts of ${nodes} nodes`)
   const answered: number[] = []
@@ -89,7 +92,7 @@ export const benchCrowd = async (bench: Bench): Promise<Row[]> => {
   ]
 }
 
-/** What the platform costs while nobody asks it anything: CPU of each process for a second. */
+/** What the idle platform costs: CPU of each process per second. */
 export const benchIdle = async (): Promise<Row[]> => {
   const used = Object.entries(await idleCpu())
   const total = used.reduce((sum, [, ms]) => sum + ms, 0)

@@ -9,8 +9,8 @@ type Row = { rid: string; resource_id: string }
 const AT_ONCE = 2000
 
 /**
- * Copies of a resource that the catalog has just made, `<prefix>-0` and so on, with history and log as if each had been
- * sent: by SQL, for the requests would take minutes.
+ * Copies of a resource that the catalog has just created, `<prefix>-0` and so on, with history and log as if each had
+ * been sent. It uses SQL, because the requests would take minutes.
  */
 export const addMany = async (
   c: Catalog,

@@ -30,14 +30,14 @@ const ISSUER = 'http://localhost'
 const AUDIENCE = 'signalbox-api'
 
 type Scope = { regionId?: string; datacenterId?: string; segmentId?: string; typeKey?: string }
-/** `grants`: instead of one grant of `scope` for each role. */
+/** `grants`: used instead of one grant of `scope` for each role. */
 export type Person = {
   id: string
   name: string
   roles: string[]
   scope: Scope
   grants?: { role: string; scope: Scope }[]
-  /** A machine, and what its credential permits. */
+  /** A machine, and the permissions of its credential. */
   machine?: string[]
 }
 const person = (name: string, roles: string[], scope: Scope = {}): Person => ({ id: randomUUID(), name, roles, scope })
@@ -54,7 +54,7 @@ export type Ask = {
   headers?: Record<string, string>
   type?: string | null
   raw?: string
-  /** Takes a retryable refusal as the answer. */
+  /** Accepts a retryable refusal as the answer. */
   once?: boolean
   /** Another process of this catalog, by its `public_at`. */
   at?: string
@@ -84,8 +84,8 @@ const sendOnce = async (
 const TRIES = 20
 
 /**
- * A well-behaved client: what the catalog calls retryable (a busy database, a twin that still runs) is sent again with
- * the same ids and content. Everything else is the answer.
+ * A well-behaved client: it sends retryable refusals (a busy database, a duplicate that still runs) again with the same
+ * ids and content. Everything else is the answer.
  */
 const send: typeof sendOnce = async (...request) => {
   for (let tries = 1; ; tries++) {
@@ -110,7 +110,7 @@ const freePort = async (): Promise<number> => {
 /** `linked`: the app reaches its database through a link that can be watched. */
 type Options = { env?: Record<string, string>; linked?: boolean }
 
-/** The catalog as it runs: real Postgres and NATS, both listeners on ports of their own; time can be moved on. */
+/** The catalog as it runs: real Postgres and NATS, both listeners on their own ports; the clock can move forward. */
 export const startCatalog = async ({ env = {}, linked = false }: Options = {}) => {
   const database = await testDatabase('catalog')
   const link = linked ? await startLink(database.url) : undefined
@@ -123,7 +123,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
     hosts: person('hosts', ['operator', 'viewer'], { typeKey: 'infra.host' }),
     nobody: person('nobody', []),
     plane: { ...person('machine:plane', ['controller']), machine: ['catalog:read', 'catalog:record'] } as Person,
-    /** Each test gives its own grants. */
+    /** Each test sets her grants. */
     rover: person('rover', []),
   }
   const settings = {
@@ -202,7 +202,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
       post: (path: string, body: unknown, ask?: Ask) => call('POST', path, body, ask),
       patch: (path: string, body: unknown, ask: Ask = {}) =>
         call('PATCH', path, body, { type: 'application/merge-patch+json', ...ask }),
-      /** Registers something that exists; throws when the catalog refuses it. */
+      /** Registers something that exists; throws if the catalog refuses it. */
       record: async (body: Record<string, unknown>) => {
         const reply = await call('POST', '/v1/resources?mode=record_only', body)
         if (reply.status !== 201) throw new Error(`${reply.status} ${reply.text}`)
@@ -211,7 +211,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
     }
   }
 
-  /** A call of a control plane to the internal listener, of this process or of the one at `at`. */
+  /** A control plane's call to the internal listener, of this process or of the one at `at`. */
   const internally = (
     method: string,
     path: string,
@@ -226,7 +226,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
     })
   }
 
-  /** Keys and principals of this file for a catalog that runs as a process of its own. */
+  /** The keys and principals of this file for a catalog that runs as a separate process. */
   const startTrust = async () => {
     const rpc = createHttpApp({ telemetry: deps.telemetry, codes: AUTH_CODES, internal: true })
     const scopes = Object.fromEntries(Identity.methods.map(({ localName }) => [localName, 'identity:read']))
@@ -240,7 +240,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
   let beside: ReturnType<typeof startTrust> | undefined
 
   const children: ChildProcess[] = []
-  /** The catalog once more, as a process of its own on the same database; `crash_at` names where it kills itself. */
+  /** A second catalog as a separate process on the same database; `crash_at` names where it kills itself. */
   const startProcess = async (
     crash_at?: string,
   ): Promise<{ at: string; public_at: string; exited: Promise<unknown> }> => {
@@ -270,7 +270,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
       what: 'another catalog process',
       timeout_ms: 60_000,
     })
-    // Somebody took its port in between: once more with others.
+    // Another program took its port in between: retries with other ports.
     const public_at = `http://127.0.0.1:${port}`
     return child.exitCode === null ? { at, public_at, exited } : startProcess(crash_at)
   }
@@ -287,7 +287,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
     tokenOf,
     as,
     internally,
-    /** A ResourceUpdateCommand with ids of its own; `over` replaces what the test is about. */
+    /** A ResourceUpdateCommand with its own ids; `over` replaces the parts under test. */
     result: (
       resource_id: string,
       over: Record<string, unknown>,
@@ -333,7 +333,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
     },
     rows: async <T>(text: string, values: unknown[] = []): Promise<T[]> =>
       (await deps.pool.query(text, values)).rows as T[],
-    /** Whatever a request could leave behind: the rows of every table of the catalog, and all versions. */
+    /** Everything that a request could leave behind: the rows of every table of the catalog, and all versions. */
     traces: async (): Promise<Record<string, string>> => {
       const tables = await deps.pool.query<{ name: string }>(
         `select tablename as name from pg_tables where schemaname = 'catalog' order by 1`,
@@ -347,7 +347,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
   }
   return {
     ...catalog,
-    /** Proves that the log of this file rebuilds what it has left, then ends everything. */
+    /** Proves that this file's log rebuilds the state it leaves, then ends everything. */
     stop: async () => {
       try {
         await provesRebuild(catalog)

@@ -6,7 +6,7 @@ import { createStore, type Store } from '../../../apps/catalog/graph/store.ts'
 import type { CatalogEvent } from '../../../apps/shared/contracts/catalog/events.ts'
 import { graphEventsAfter } from '../../../db/catalog/relationships/graph-events.ts'
 
-/** What of a running catalog the proof looks at. */
+/** The parts of a running catalog that the proof reads. */
 type Catalog = {
   deps: CatalogDeps
   config: CatalogConfig
@@ -18,9 +18,9 @@ type Catalog = {
 }
 
 /**
- * What every test file leaves behind is proof too: the log alone gives the documents, open relationships and healths of
- * the truth. The graph folded from the first event equals the graph that is loaded from the tables, with the counts of
- * each place (catalog.md 16.12).
+ * The state that every test file leaves behind is also a proof: the log alone gives the truth's documents, open
+ * relationships and healths. The graph folded from the first event equals the graph loaded from the tables, with the
+ * counts of each place (catalog.md 16.12).
  */
 export const provesRebuild = async (c: Catalog): Promise<void> => {
   while (await c.sequence());
@@ -82,13 +82,13 @@ const fold = ({ documents, edges, healths }: Facts, event: CatalogEvent): void =
     relationship_changes: (Edge & { op: string })[]
   }
   const type = part ? of : event.type
-  // Too large for an event: the document is fetched by whoever needs it, and nothing here can be compared.
+  // Too large for an event: consumers fetch the document, so it cannot be compared here.
   if (!part) documents.set(event.agg_id, document ?? 'large')
   if (event.type === 'resource.created') healths.set(event.agg_id, 'unknown')
   for (const { op, ...edge } of relationship_changes) {
     if (op === 'removed') edges.delete(edge.relationship_id)
     else edges.set(edge.relationship_id, edge)
-    // Containment is told by either end, and the place where a resource ended stays its place.
+    // Either end may report containment, and a resource that has ended keeps its last place.
     const child = edge.type_key === 'contained_in' && documents.get(edge.from_id)
     if (!child || child === 'large') continue
     if (op === 'added') documents.set(edge.from_id, { ...child, parent_id: edge.to_id })

@@ -8,7 +8,7 @@ describe('an administrator', () => {
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/Link, works once: https?:.*\/enrol#/) })
     const act = (verb: string, ...more: string[]) => signalbox('ada', ['user', verb, 'nadia', ...more])
     expect(await act('disable', '--reason', 'left')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') })
-    // What a command cannot try it does not do.
+    // A command that cannot do a dry run does nothing.
     expect(await act('disable', '--reason', 'left', '--yes', '--dry-run')).toMatchObject({
       code: 2,
       err: expect.stringContaining('no --dry-run'),

@@ -60,7 +60,8 @@ describe('the catalog', () => {
     expect((await signalbox('olga', [...update, '--dry-run'], label)).out).toBe('Would be: cli-host   /labels/team\n')
     expect((await signalbox('olga', update, label)).out).toBe('cli-host   version 2\n')
 
-    // Another person's field: who and since when, and what to do; it changes once it is taken over with a reason.
+    // Another person's field: the refusal says who, since when, and what to do. It changes once taken over with a
+    // reason.
     const ivo = { username: 'ivo', password: 'rT5hw-xC7pP-kJ2pa-qR4zz', roles: ['operator'] }
     await ensurePerson(stack.gateway_url, (await stack.people()).ada, ivo, 'netops')
     passwords.set('ivo', ivo.password)

@@ -94,7 +94,7 @@ describe('a change from intent to end', () => {
     })
     expect(await signalbox('eva', ['evidence', 'export', id])).toMatchObject({ code: 7 })
 
-    // A bundle shows what was approved; what nobody approved cannot be slipped in.
+    // A bundle shows what was approved; unapproved content cannot be slipped in.
     const { out: bundle } = await signalbox('olga', ['evidence', 'export', id, '--approved'])
     writeFileSync(join(home, 'bundle.jsonl'), bundle)
     const shown = await verify('bundle.jsonl')
@@ -105,7 +105,7 @@ describe('a change from intent to end', () => {
     writeFileSync(join(home, 'bundle.jsonl'), bundle.replace('"inputs":{', '"inputs":{"a":1,'))
     expect(await verify('bundle.jsonl')).toMatchObject({
       code: 5,
-      err: expect.stringContaining('no record approves what it shows'),
+      err: expect.stringContaining('no record approves the content it shows'),
     })
   })
 
@@ -216,7 +216,7 @@ describe('a change from intent to end', () => {
     expect(await signalbox('olga', passed)).toMatchObject({ code: 7, err: expect.stringContaining('signal:send') })
     const bot = (...words: string[]) => signalbox('none', words, '', { SIGNALBOX_TOKEN: key })
     expect(await bot('signal', id)).toMatchObject({ code: 2, err: expect.stringContaining('--check') })
-    expect(await bot(...passed, '--dry-run')).toMatchObject({ code: 0, err: expect.stringContaining('Would be taken') })
+    expect(await bot(...passed, '--dry-run')).toMatchObject({ code: 0, err: expect.stringContaining('would be accepted') })
     expect(await bot(...passed)).toMatchObject({ code: 0, err: expect.stringContaining('Sent: ') })
     expect(await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])).toMatchObject({ code: 0 })
     expect(await bot(...passed)).toMatchObject({ code: 7, err: expect.stringContaining('refused') })

@@ -4,7 +4,7 @@ import { until } from '../../support/until.ts'
 import { atTerminal, json, passwords, signalbox, stack } from '../client.ts'
 
 describe('at a terminal', () => {
-  /** A started operation of one gate, or its plan before the start. */
+  /** A started operation with one gate, or its plan before the start. */
   const plan = async () => {
     const created = await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '-o', 'id'])
     return json<{ plan_id: string; plan_hash: string }>(
@@ -37,7 +37,7 @@ describe('at a terminal', () => {
     expect(await no.code).toBe(1)
     expect(no.screen()).toContain('Nothing was sent.')
 
-    // Between what is shown and the answer another person is first.
+    // Another person acts between the display and the answer.
     const late = atTerminal('olga', ['plan', 'start', shown.plan_id])
     await late.shows('Start this? [y/N]')
     expect(await start(shown)).not.toBe('')
@@ -78,7 +78,7 @@ describe('at a terminal', () => {
     at.type('\u0003')
     expect(await at.code).toBe(130)
     expect(at.screen()).toContain(`The operation continues. Watch again: signalbox op watch ${id.slice(-6)}`)
-    // The cursor is there again, and lines wrap.
+    // The cursor is visible again, and lines wrap.
     expect(at.screen().lastIndexOf('\u001b[?25h')).toBeGreaterThan(at.screen().lastIndexOf('\u001b[?25l'))
     expect(at.screen().lastIndexOf('\u001b[?7h')).toBeGreaterThan(at.screen().lastIndexOf('\u001b[?7l'))
 
@@ -87,7 +87,7 @@ describe('at a terminal', () => {
     const gate = json<{ digest: string }>(await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']))
     await signalbox('eva', ['gate', 'approve', 'go', '--op', id, '--yes', '--digest', gate.digest])
     expect(await again.code).toBe(0)
-    // Drawn over by going up the lines that there were, never scrolled away.
+    // Redrawn by moving up over the existing lines, never scrolled away.
     const drawn = again.screen().split(/\[\d+A/)
     expect(drawn.length).toBeGreaterThan(1)
     const last = drawn.at(-1)
@@ -113,7 +113,7 @@ describe('at a terminal', () => {
     await line.close()
     expect(code).toBe(0)
     expect(err).toMatch(/did not answer: .* Trying again until it answers\.\nIt answers again\./)
-    // Nothing is told twice, and nothing that happened meanwhile is left out.
+    // Nothing is reported twice, and no event in the meantime is left out.
     const lines = out.trim().split('\n')
     expect(new Set(lines).size).toBe(lines.length)
     expect(lines.filter((text) => text.includes('node.succeeded'))).toHaveLength(2)
@@ -121,7 +121,7 @@ describe('at a terminal', () => {
   })
 })
 
-/** A line to the gateway that can be cut: then nobody answers at its address. */
+/** A connection to the gateway that can be cut: then no one answers at its address. */
 const cutLine = async (to: string) => {
   const { hostname, port } = new URL(to)
   const open = new Set<Socket>()

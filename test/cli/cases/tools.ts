@@ -11,7 +11,7 @@ import { atTerminal, credentials, home, json, login, passwords, signalbox, stack
 type Plan = { plan_id: string; plan_hash: string }
 type Finding = { check: string; ok: boolean; said: string; remedy?: string }
 
-/** Plans and starts this graph as olga; answers the ids. */
+/** Plans and starts this graph as olga; returns the ids. */
 const start = async (nodes: object[]) => {
   const intent = { kind: 'graph', title: 'looked at', reason: 'cli', targets: [], graph: { nodes, gates: [] } }
   const created = await signalbox('olga', ['intent', 'create', '-f', '-', '-o', 'id'], JSON.stringify(intent))
@@ -124,7 +124,7 @@ describe('doctor', () => {
     const ran = await signalbox(who, ['doctor', '-o', 'json'], '', env)
     return { code: ran.code, wrong: json<Finding[]>(ran).filter(({ ok }) => !ok) }
   }
-  /** A proxy before the gateway that says another time, or keeps answers until they are whole. */
+  /** A proxy in front of the gateway that reports another time, or buffers answers until they are complete. */
   let proxy: Server
   let fault: 'none' | 'late' | 'buffers' = 'none'
   let url = ''

@@ -1,4 +1,4 @@
-// The packed @signalbox/client, installed where nothing else is: signs in, lists, approves, survives an expired token.
+// The packed @signalbox/client, installed alone: signs in, lists, approves, survives an expired token.
 import { createSignalbox, ProblemError, read } from '@signalbox/client'
 
 const { SIGNALBOX_URL: url = '', PASSWORD: password = '', OPERATION_ID: operation_id = '' } = process.env

@@ -8,9 +8,9 @@ import { PUBLIC_DOCUMENT } from '../../../apps/platform/check/openapi/files.ts'
 import { ROLES, startOperation, startWorld } from '../world.ts'
 
 /**
- * The document in the hands of other tools, against a started platform: a generated Python client and our packed one are
- * used, and schemathesis sends what the document allows. `npm run test:clients` starts it with the tools in PYTHON_BIN;
- * without them, our packed client is proved alone.
+ * The document in the hands of other tools, against a started platform: a generated Python client and our packed one
+ * are used, and schemathesis sends what the document allows. `npm run test:clients` starts it with the tools in
+ * PYTHON_BIN; without them, only our packed client is tested.
  */
 const quick = process.env.CLIENTS_QUICK === 'true'
 const bin = (name: string) => join(process.env.PYTHON_BIN ?? '', name)
@@ -24,11 +24,11 @@ const run = (program: string, args: string[], { env = {}, cwd }: Where = {}): Pr
     child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`${program} ended with ${code}`))))
   })
 
-/** Our own client from its tarball: checked by TypeScript and run, in a folder that has nothing else. */
+/** Our own client from its tarball: checked by TypeScript and run, in an otherwise empty folder. */
 const provePacked = async (env: Record<string, string>): Promise<void> => {
   const cwd = mkdtempSync(join(tmpdir(), 'signalbox-packed-'))
   try {
-    // `prepack` builds it; the settings of the root, which `npm run` hands on, would leave that out.
+    // `prepack` builds it; the root's settings, which `npm run` passes on, would skip that.
     const pack = ['pack', '--silent', '--ignore-scripts=false', '--pack-destination', cwd]
     await run('npm', pack, { cwd: join(ROOT, 'apps/client') })
     const tarball = readdirSync(cwd).find((name) => name.endsWith('.tgz'))
@@ -43,7 +43,7 @@ const provePacked = async (env: Record<string, string>): Promise<void> => {
   }
 }
 
-/** A Python client, generated from the document, in the hands of client.py. */
+/** A Python client, generated from the document and used by client.py. */
 const provePython = async (scratch: string, env: Record<string, string>): Promise<void> => {
   const config = join(scratch, 'config.yml')
   writeFileSync(config, CONFIG)
@@ -83,7 +83,7 @@ try {
   await world.addUser('zoe', ROLES)
   const token = async () => (await world.login('zoe')).access_token
   const url = world.stack.gateway_url
-  /** For a client of its own gate. */
+  /** For a client that needs its own gate. */
   const given = async () => {
     const { operation_id } = await startOperation(world, await token())
     return { SIGNALBOX_URL: url, PASSWORD: world.password, OPERATION_ID: operation_id }

@@ -46,7 +46,7 @@ describe('artifacts', () => {
       await page.getByText(page_html.toString(), { exact: true }).waitFor()
       expect(await page.evaluate('"pwned" in window')).toBe(false)
 
-      // Other bytes than those that are recorded are neither saved nor shown.
+      // Bytes other than the recorded ones are neither saved nor shown.
       await page.route('**/artifacts/*/content', (route) => route.fulfill({ body: 'all eleven hosts answered' }))
       await press(page, 'Preview report.txt')
       await page.getByText('report.txt: the content does not match the recorded digest. It was not saved.').waitFor()
@@ -85,13 +85,13 @@ describe('a long log', () => {
       const line = (n: number) => box.getByText(`said ${n}`, { exact: true })
       await line(COUNT).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
-      // The box that has the focus is the one that scrolls: its keys move the lines.
+      // The focused box is the one that scrolls: its keys move the lines.
       await box.focus()
       await page.keyboard.press('PageUp')
       await line(COUNT).waitFor({ state: 'detached' })
       await page.keyboard.press('End')
       await line(COUNT).waitFor()
-      // At once after one another: the last key decides, whatever is still on its way.
+      // In quick succession: the last key decides, whatever is still in flight.
       for (const keys of [['Home'], ['End', 'Home'], ['Home', 'End', 'Home']]) {
         for (const key of keys) await page.keyboard.press(key)
         await line(1).waitFor()
@@ -107,7 +107,7 @@ describe('a long log', () => {
       await press(page, 'Previous match')
       await page.getByText(`2 of ${COUNT}, newest first`).waitFor()
 
-      // A link to lines, in a tab that knows nothing of them, and the range made by Shift.
+      // A link to lines, in a tab without any state, and the range made by Shift.
       await page.goto('about:blank')
       await page.goto(`${url}#L703-L705`)
       await line(704).waitFor()

@@ -30,7 +30,7 @@ const waiting = async (...all: Parameters<typeof start>[]) => {
 const boxOf = (page: Page, title: string) =>
   page.getByRole('checkbox', { name: `Select Go on with ${title}?, ${title}` })
 const rowOf = (page: Page, title: string) => dialogOf(page).getByRole('listitem').filter({ hasText: title }).first()
-/** The batch that the evidence of a vote names. */
+/** The batch named in a vote's evidence. */
 const batchOf = async (operation_id: string) => {
   type Records = { records: { kind: string; subject: { batch?: { id: string; size: number } } }[] }
   const { records } = await people.olga.get<Records>(`/v1/operations/${operation_id}/evidence`)
@@ -163,7 +163,7 @@ describe('gates decided together', () => {
   )
 })
 
-/** An operation with a patch that olga proposed; `max_parallel` is all that it changes. */
+/** An operation with a patch that olga proposed; it changes only `max_parallel`. */
 const patched = async (title: string, max_parallel: number) => {
   const [started] = await waiting([title])
   const path = `/v1/operations/${started?.operation_id}`

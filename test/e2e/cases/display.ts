@@ -33,7 +33,7 @@ describe('the display settings', () => {
       const row = other.page.getByRole('row').filter({ hasText: 'exact times' })
       expect(await row.locator('time').first().textContent()).toMatch(/^\d\d:\d\d:\d\d$/)
 
-      // A setting that does not reach the server is said, and stays here.
+      // A setting that does not reach the server is reported, and stays here.
       await page.route('**/api/v1/users/me/preferences', (route) => route.abort())
       await page.getByRole('radio', { name: 'Hell' }).check()
       await page.getByRole('status').getByText('Für andere Geräte nicht gespeichert').waitFor()
@@ -63,18 +63,18 @@ describe('the evidence on paper', () => {
       expect(digests.length).toBeGreaterThan(1)
       for (const digest of digests) expect(digest).toMatch(/^"(sha256:)?[0-9a-f]{64}"$/)
       expect(new Set(await page.evaluate<string[]>(styleOf('color')))).toEqual(new Set(['rgb(0, 0, 0)']))
-      // As wide as the paper: who printed it, and when.
+      // At paper width: who printed it, and when.
       await page.setViewportSize({ width: 703, height: 900 })
       await page
         .locator('.topbar')
         .getByText(/^\d\d:\d\d UTC$/)
         .waitFor()
-      // Unfolded, and no question about the rights of the reader.
+      // Unfolded, and without any request about the reader's rights.
       const folded = page.locator('main details')
       expect(await folded.count()).toBeGreaterThan(1)
       await page.getByText(`npx signalbox evidence export ${operation_id}`).waitFor()
       expect(await page.getByText('What can I not do here?').isVisible()).toBe(false)
-      // On a screen whose colors the person has set, one tab still differs from the others.
+      // On a screen with the person's own colors, one tab still differs from the others.
       await page.emulateMedia({ media: 'screen', forcedColors: 'active' })
       const grounds = `[...document.querySelectorAll('.tabs a')].map((tab) => getComputedStyle(tab).backgroundColor)`
       expect(new Set(await page.evaluate<string[]>(grounds)).size).toBe(2)

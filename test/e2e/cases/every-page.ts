@@ -9,7 +9,7 @@ import { PATIENCE_MS, people, sitDown, stack, start, takePictures } from '../des
 const ROUTES = join(ROOT, 'apps/console/routes')
 const ROUTE = /getParentRoute: \(\) => (\w+),\s+path: '([^']+)'/g
 const BELOW: Record<string, string> = { admin: '/admin', operation: '/operations/$operation_id' }
-/** They lead elsewhere at once, or stand for all other addresses. */
+/** They redirect at once, or match all other addresses. */
 const REDIRECTS = new Set(['$', '/', '/admin/', '/operations/$operation_id/', '/admin', '/operations/$operation_id'])
 
 /** The paths of all pages, as the router has them. */
@@ -20,7 +20,7 @@ const paths = (): string[] =>
     .filter((path) => !REDIRECTS.has(path))
     .sort()
 
-/** An operation at its gate with a patch, and what else the addresses name. */
+/** An operation at its gate with a patch, and the other objects that the addresses name. */
 const things = async (): Promise<Record<string, string>> => {
   // As long as a title may be, with no place to break it.
   const { operation_id } = await start('every-page'.repeat(20))
@@ -45,7 +45,7 @@ const things = async (): Promise<Record<string, string>> => {
 }
 const NODE = { node_id: 'one', name: 'one', kind: 'task', executor: 'noop', with: {}, idempotent: true, depends_on: [] }
 
-/** Views of a page that its path does not tell apart. */
+/** Views of a page that share its path. */
 const VIEWS: Record<string, string[]> = {
   '/resources/$resource_id': ['relations', 'impact', 'capabilities', 'operations', 'versions'],
   '/plans/$plan_id': ['graph', 'gates', 'checks', 'rehearsal'],
@@ -62,7 +62,7 @@ describe('every page', () => {
         .filter((path) => path !== '/login' && path !== '/enrol')
         .flatMap((path) => [path, ...(VIEWS[path] ?? []).map((tab) => `${path}?tab=${tab}`)])
         .concat('/no/such/page', '/operations/no-such-operation/graph', '/plans/no-such-plan', '/schedules/no-such-one')
-        // No parameter that a person mistypes takes the page away.
+        // A mistyped parameter does not break the page.
         .concat('/operations?tab=all&from=then&to=now', '/operations/$operation_id/graph?view=none')
       const faults: string[] = []
       for (const [index, path] of addresses.entries()) {

@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 import { accounts, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
 
 const FAULT = 'This part of the server has a fault.'
-/** No server of ours answers it: the last case of the desk tells it from a fault of ours. */
+/** None of our servers uses it, so the last case of the desk can tell it from a fault of ours. */
 const FAULT_STATUS = 599
 const json = {
   ...{
@@ -36,7 +36,7 @@ describe('a read that fails', () => {
     async () => {
       const { operation_id, url } = await start('faulty')
       const { context, page } = await sitDown('olga')
-      /** The page with this read broken says so beside `beside`, and is whole after a retry. */
+      /** With this read broken the page says so next to `beside`, and it is whole after a retry. */
       const survives = async (address: string, path: string, beside: string, absent?: string) => {
         const mend = await breakReads(page, path)
         await page.goto(address)
@@ -46,7 +46,7 @@ describe('a read that fails', () => {
         if (absent) expect(await page.getByText(absent).count(), `${address}: ${absent}`).toBe(0)
         expect(await accessibilityOf(page)).toEqual([])
         await mend()
-        // A read that a frame of the stream asked for may be faster than the press.
+        // A read that a stream frame triggered may be faster than the press.
         const retry = alert.getByRole('button', { name: 'Retry' })
         await retry.click({ timeout: 5000 }).catch(() => {})
         await until(async () => (await page.getByRole('alert').filter({ hasText: FAULT }).count()) === 0, {
@@ -55,7 +55,7 @@ describe('a read that fails', () => {
       }
       const { gateway_url: at } = stack
       await survives(`${at}/inbox?for=all`, '/v1/waiting', 'Go on with faulty?')
-      // Its views read for themselves.
+      // Its views do their own reads.
       await survives(`${url}/nodes`, `/v1/operations/${operation_id}`, 'task second')
       await survives(
         `${at}/new?kind=change&type=infra.generic`,
@@ -88,7 +88,7 @@ describe('a read that fails', () => {
         }
         const answer = await route.fetch()
         const { events, ...rest } = await answer.json()
-        // As a page of a long list: another one follows.
+        // Like a page of a long list: another one follows.
         const full = Array.from({ length: 1000 }, (_, at) => ({ ...events[0], seq: at + 1 }))
         await route.fulfill({ response: answer, json: { ...rest, events: full } })
       })
@@ -135,7 +135,7 @@ describe('a thing that does not exist', () => {
         [`/admin/users/${nobody}`, 'user', 'See all users'],
         [`/schedules/${nobody}`, 'schedule', 'See all schedules'],
       ] as const) {
-        // Within the open console: the edge itself refuses such a path.
+        // Within the open console, because the edge itself refuses such a path.
         await page.evaluate(`history.pushState({}, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`)
         await page.getByRole('alert').getByText(`No ${noun} with this id, or you may not see it.`).waitFor()
         expect(await accessibilityOf(page)).toEqual([])

@@ -14,7 +14,7 @@ describe('a freeze', () => {
       await page.getByRole('heading', { level: 1 }).waitFor()
       await page.keyboard.press('Control+k')
       await page.keyboard.type('freez')
-      // At once, before any answer: the first one is opened once it is known.
+      // At once, before any answer: the first one opens once it is known.
       await page.keyboard.press('Enter')
       await page.getByText('No freeze is in force or planned.').waitFor()
 
@@ -34,7 +34,7 @@ describe('a freeze', () => {
       await confirm(page, 'Create freeze')
       await page.getByRole('cell', { name: 'Stock-taking in eu1' }).waitFor()
       expect(await freezes()).toMatchObject([{ put_by: 'user:olga', applies: "target.name == 'no-such-host'" }])
-      // She is no approver of gates: the reason stands where others have the button.
+      // She does not approve gates: the reason appears where others have the button.
       expect(await page.getByRole('button', { name: /^End/ }).count()).toBe(0)
       await page.getByText('This needs the permission gate:decide (role approver).').waitFor()
       expect(await accessibilityOf(page)).toEqual([])

@@ -168,7 +168,7 @@ describe('deciding a gate', () => {
       page.on('request', (request) => {
         if (request.url().endsWith('/approve')) sent += 1
       })
-      // Three presses in one turn, before the dialog is drawn again.
+      // Three presses in one turn, before the dialog is redrawn.
       await dialogOf(page)
         .getByRole('button', { name: 'Break glass' })
         .evaluate((button) => [1, 2, 3].map(() => (button as unknown as { click: () => void }).click()))
@@ -210,7 +210,7 @@ describe('deciding a gate', () => {
       await confirm(eva, 'Reject')
       await dialogOf(eva).getByText('Enter a comment.').waitFor()
       await dialogOf(eva).getByLabel('Comment').fill('not on a Friday')
-      // The frame alone puts a decision on the screen: no read is answered before.
+      // Only the frame can put a decision on the screen: no read is answered before.
       await otto.route(`**/api/v1/operations/${operation_id}/gates/go`, () => undefined)
       await confirm(eva, 'Reject')
       await otto
@@ -268,7 +268,7 @@ describe('deciding a gate', () => {
       await until(async () => (await dialogOf(page).locator(':focus').count()) === 1, {
         what: 'the focus in the dialog',
       })
-      // Escape closes and gives the focus back; the second time it is meant.
+      // Escape closes the dialog and returns the focus; the second time the decision is confirmed.
       await page.keyboard.press('Escape')
       await dialogOf(page).waitFor({ state: 'detached' })
       await until(() => focused(reject))
@@ -284,7 +284,7 @@ describe('deciding a gate', () => {
         .getByText(/^Rejected by eva, /)
         .first()
         .waitFor()
-      // The button that had the focus is gone: it goes to the outcome, not to the start of the page.
+      // The button that had the focus is gone: focus moves to the outcome, not to the start of the page.
       await until(() => focused(page.getByRole('region', { name: 'Your decision' })))
       await tabTo(page.getByRole('link', { name: 'Next in inbox' }))
       await page.keyboard.press('Enter')
@@ -328,7 +328,7 @@ describe('deciding a gate', () => {
       for (const name of ['Approve', 'Reject'])
         expect(await page.getByRole('button', { name }).getAttribute('aria-disabled')).toBe('true')
       expect(await accessibilityOf(page)).toEqual([])
-      // At once: the page, which is live, would soon read the gate again by itself.
+      // At once: the live page would soon read the gate again by itself.
       const reload = await page.getByRole('button', { name: 'Reload', exact: true }).elementHandle()
       forging = false
       await reload?.dispatchEvent('click')
@@ -348,7 +348,7 @@ describe('deciding a gate', () => {
       page.on('response', (answer) => {
         if (answer.url().endsWith('/v1/token/reauth') && answer.ok()) confirmed = true
       })
-      // The server's own word, said early: by itself it would come after minutes.
+      // The server's own error, sent early: otherwise it would come after minutes.
       await page.route(`**/api/v1/operations/${operation_id}/gates/go/approve`, async (route) => {
         if (confirmed) return route.continue()
         await route.fulfill({

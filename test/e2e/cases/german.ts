@@ -26,7 +26,7 @@ const englishOnly = (): Set<string> => {
   return new Set(filesOf('manifest.json').filter((file) => !german.has(file)))
 }
 
-/** Runs in the page: the texts that it shows or says, each in one piece; what is marked as English may be. */
+/** Runs in the page: the texts that it shows or speaks, each as one piece, except those marked as English. */
 const TEXTS = `(() => {
   const texts = []
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
@@ -38,7 +38,7 @@ const TEXTS = `(() => {
 })()`
 const textsOf = (page: Page): Promise<string[]> => page.evaluate(TEXTS)
 
-/** The texts once half a second passes without another. */
+/** The texts, once half a second passes without a new one. */
 const settledTexts = (page: Page): Promise<string[]> => {
   let before = ''
   return until(
@@ -65,7 +65,7 @@ describe('the console in German', () => {
       page.on('request', (request) => fetched.add(new URL(request.url()).pathname.slice(1)))
       const pairs = await wordPairs()
       const both = new Set(pairs.map(({ german }) => german))
-      // One word in small letters may be a code or a name, which stay as they were sent.
+      // A single lowercase word may be a code or a name, which is shown as it was sent.
       const english = new Set(
         pairs.map((pair) => pair.english).filter((text) => !both.has(text) && !/^[a-z_]+$/.test(text)),
       )

@@ -4,7 +4,7 @@ import { accessibilityOf } from '../../support/browser.ts'
 import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, stack, tabOf } from '../desk.ts'
 
 describe('an intervention where the risk is high', () => {
-  /** A node that fails and is held, of a plan of this risk, with another behind it. */
+  /** A node that fails and is held, in a plan of this risk, with another node behind it. */
   const held = (title: string) =>
     startOperation(people.olga, title, {
       kind: 'graph',
@@ -47,7 +47,7 @@ describe('an intervention where the risk is high', () => {
       await dialogOf(olga).getByLabel('Ticket (optional)').fill('OPS-8')
       await dialogOf(olga).getByLabel('Reason').fill('the target is gone for good')
       await confirm(olga, 'Skip node')
-      // Whoever asks stands at the gate, and cannot open it.
+      // The requester reaches the gate, but cannot open it.
       await olga.getByRole('region', { name: 'Decision brief' }).waitFor()
       const own = olga.getByRole('main').getByRole('button', { name: 'Approve' })
       expect(await own.getAttribute('aria-disabled')).toBe('true')

@@ -27,7 +27,7 @@ describe('an operation of 2,000 nodes', () => {
       expect(await elements()).toBeLessThanOrEqual(MOST_ELEMENTS)
       expect(await accessibilityOf(page)).toEqual([])
 
-      // Beyond the drawn rows, and back: the focus is on the cell, the cell in view, its row says its place.
+      // Beyond the drawn rows, and back: the cell has the focus and is in view, and its row states its position.
       const placeOf = async (cell: Locator) => {
         const [own, box, head] = await Promise.all(
           [cell, page.locator('.matrix-box'), grid.locator('thead')].map((part) => part.boundingBox()),

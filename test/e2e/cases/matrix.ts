@@ -40,7 +40,7 @@ const startOnHosts = async (): Promise<string> => {
   return operation_id
 }
 
-/** Runs in the page: the size on the screen of every label of the drawing that is shown. */
+/** Runs in the page: the size on the screen of every visible label of the drawing. */
 const LABELS = `(() => {
   const zoom = new DOMMatrix(getComputedStyle(document.querySelector('.react-flow__viewport')).transform).a
   return [...document.querySelectorAll('.step p')]
@@ -67,13 +67,13 @@ describe('the graph of many hosts', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'matrix')
 
-      // The gate before the last two steps is a bar before its column; each head says how many are done, and their time.
+      // The gate before the last two steps is a bar before its column; each head shows how many are done, and the time.
       const head = grid.getByRole('columnheader', { name: /^move/ })
       await head.getByRole('button', { name: /^Move them now\? Waiting/ }).waitFor()
       await head.getByText('0 of 6 done').waitFor()
       await grid.getByText(/^6 of 6 done · p50 \d/).waitFor()
 
-      // One tab stop: from the first cell, the arrows reach every other, and Enter opens it.
+      // One tab stop: from the first cell, the arrows reach every other cell, and Enter opens it.
       await grid.locator('[tabindex="0"]').focus()
       for (const key of ['ArrowDown', 'End', 'Enter']) await page.keyboard.press(key)
       const panel = page.getByRole('complementary', { name: 'Selected node' })

@@ -4,7 +4,7 @@ import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { nodesOf, PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.ts'
 
-/** An operation that asks at its gate about a resource in a region of its own. */
+/** An operation whose gate concerns a resource in its own region. */
 const placed = async () => {
   const add = (body: object) => people.ada.post('/v1/resources?mode=record_only', body)
   await add({ resource_id: 'north', type_key: 'topology.region', name: 'north', desired_state: { code: 'north' } })

@@ -28,7 +28,7 @@ describe('changing a running graph', () => {
       await page.getByLabel('Step', { exact: true }).selectOption(second)
       await press(page, 'Add to the patch')
       await page.getByText('The graph would be sound. The patch has not been proposed yet.').waitFor()
-      // Drawn before it is proposed, as the others will see it.
+      // Drawn before it is proposed, as others will see it.
       const drawing = page.getByRole('application')
       await drawing.getByText('Added').waitFor()
       await drawing.getByText('before task second').waitFor()
@@ -57,7 +57,7 @@ describe('changing a running graph', () => {
       await json.fill(whole)
       await page.getByText('The graph would be sound.').waitFor()
 
-      // What was put together is not lost by a slip.
+      // A slip does not lose the draft.
       await page.getByRole('link', { name: 'patched' }).click()
       await confirm(page, 'Stay')
       await submit.click()
@@ -86,7 +86,7 @@ describe('changing a running graph', () => {
       await Promise.all([eva.goto(`${url}/patches`), olga.goto(otherPage)])
       await eva.getByRole('link', { name: 'look first' }).click()
       await eva.getByText('Digest checked').waitFor()
-      // Drawn before and after in one: what comes and what differs says so in words.
+      // Before and after in one drawing: additions and differences are labeled in words.
       const drawing = eva.getByRole('application')
       await drawing.getByText('Added').waitFor()
       await drawing.getByText('Changed').waitFor()
@@ -98,7 +98,7 @@ describe('changing a running graph', () => {
       await eva.getByText(/^Approved by eva, .*The graph became revision 2\.$/).waitFor()
       expect(await nodesOf(operation_id)).toHaveProperty(['before.second'])
 
-      // Live, without a reload: why it cannot be applied, and the way on.
+      // Live, without a reload: why it cannot be applied, and what to do next.
       await olga.getByText('It can no longer be applied: another patch has changed the graph.').waitFor()
       expect(await accessibilityOf(olga)).toEqual([])
       await olga.getByRole('link', { name: 'Propose the same changes on the new graph' }).click()
@@ -125,7 +125,7 @@ describe('changing a running graph', () => {
       await press(page, 'Intervene')
       await dialogOf(page).getByText('Skip: do not run it').waitFor()
       expect(await accessibilityOf(page)).toEqual([])
-      // What does not apply now stays visible, with the reason.
+      // An action that does not apply now stays visible, with the reason.
       await dialogOf(page)
         .getByText(/mark_succeeded does not apply/)
         .waitFor()
@@ -167,7 +167,7 @@ describe('changing a running graph', () => {
       const eva = await tabOf('eva')
       await eva.goto(`${url}/evidence`)
       await press(eva, 'Download the signed file')
-      await eva.getByText('Ask an auditor, or whoever asked for the operation.').waitFor()
+      await eva.getByText('Ask an auditor, or the person who requested the operation.').waitFor()
       await eva.close()
     },
     PATIENCE_MS,

@@ -20,8 +20,8 @@ import {
 } from '../desk.ts'
 
 /**
- * A phone that installs the console, is notified and decides. No browser reaches its vendor's push service from here, so
- * ours stands for that: it takes what the platform sends, reads it as the browser would and hands it to the worker.
+ * A phone that installs the console, is notified and decides. No browser can reach its vendor's push service from here,
+ * so ours replaces it: it takes what the platform sends, reads it as the browser would and hands it to the worker.
  */
 const BROWSER = `{
   const made = {
@@ -72,7 +72,7 @@ const notifications = () =>
   page.evaluate<Shown[]>(`navigator.serviceWorker.ready.then((one) => one.getNotifications()).then((shown) =>
     shown.map(({ tag, title, body, data }) => ({ tag, title, body, url: data.url })))`)
 
-/** A click as the browser makes it. Only a person's click may open a window: where it would lead is kept instead. */
+/** A click as the browser makes it. Only a person's click may open a window, so the target address is kept instead. */
 const clicked = async (tag: string): Promise<string> =>
   (await worker()).evaluate<string>(`registration.getNotifications({ tag: '${tag}' }).then(([notification]) =>
     new Promise((resolve) => {
@@ -80,7 +80,7 @@ const clicked = async (tag: string): Promise<string> =>
       dispatchEvent(new NotificationEvent('notificationclick', { notification }))
     }))`)
 
-/** How far the page is wider than the screen, and the controls that a thumb would miss. */
+/** How far the page is wider than the screen, and the controls that are too small for a thumb. */
 const clumsy = () =>
   page.evaluate<string[]>(`[
     ...(document.documentElement.scrollWidth > innerWidth ? ['too wide'] : []),
@@ -122,8 +122,8 @@ describe('a phone', () => {
       })
       const listened = [...(await script.text()).matchAll(/addEventListener\('(\w+)'/g)].map(([, name]) => name)
       expect(listened).toEqual(['push', 'notificationclick', 'pushsubscriptionchange'])
-      // The policy of the page lets no script but ours register a worker.
-      const bare = await phone.newPage() // Its complaint is the point, so nobody collects it.
+      // The policy of the page lets only our script register a worker.
+      const bare = await phone.newPage() // Its complaint is the point, so it is not collected.
       await bare.goto(stack.gateway_url)
       const refused = await bare.evaluate(`navigator.serviceWorker.register('/sw.js').then(() => '', String)`)
       await bare.close()

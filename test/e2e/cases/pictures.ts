@@ -27,7 +27,7 @@ const observe = async (resource_id: string, status: string): Promise<void> => {
   expect(reply.status, await reply.text()).toBeLessThan(300)
 }
 
-/** A database in a rack; sites and a pool use it, one of them sick. */
+/** A database in a rack; sites and a pool use it, one of them unhealthy. */
 const build = async (): Promise<void> => {
   await add('pic-power')
   await add('pic-db', [['hosted_on', 'pic-power']])

@@ -43,7 +43,7 @@ describe('the list of resources', () => {
       await page.getByLabel('Type').selectOption('infra.generic')
       await page.getByLabel('Drift').selectOption('unknown')
       await page.getByText('130 resources', { exact: true }).waitFor()
-      // A row of a phone is two lines.
+      // On a phone a row has two lines.
       await page.setViewportSize({ width: 360, height: 740 })
       const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
       expect(Math.max(...heights.slice(0, 20))).toBeLessThanOrEqual(72)
@@ -114,7 +114,7 @@ describe('the page of a resource', () => {
       await until(async () => (await shown.locator('.diff').textContent()) === 'labels.tiersilver→iron')
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'versions')
-      // The link shows the same to another person, in a fresh tab.
+      // The link shows another person the same, in a fresh tab.
       const link = page.url()
       await page.goto(`${stack.gateway_url}/inbox`)
       await page.goto(link)

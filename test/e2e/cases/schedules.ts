@@ -135,7 +135,7 @@ describe('a schedule', () => {
       }
       const first = await make('Create secret')
       expect(await deliver('whsec_wrong', '{"ref":"main"}')).toBe(401)
-      await hook.getByText('No delivery with a valid signature has come yet.').waitFor()
+      await hook.getByText('No delivery with a valid signature has arrived yet.').waitFor()
       const second = await make('Rotate secret')
       expect(second).not.toBe(first)
       await hook.getByText('The previous secret ends').waitFor()

@@ -3,7 +3,6 @@ import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.ts'
 
-/** A folder for pictures of what is tested here, in both themes. */
 describe('the go-to field', () => {
   it(
     'leads to every page that a person may open and every action on the page, and to no other; it sends no command',
@@ -28,7 +27,7 @@ describe('the go-to field', () => {
       await page.keyboard.press('Control+k')
       await page.keyboard.type('>')
       await options.first().waitFor()
-      // What the API allows, by the words of the buttons.
+      // The actions that the API allows, by their button labels.
       const operation = await people.olga.get<{ allowed_actions: { action: string; allowed: boolean }[] }>(
         `/v1/operations/${operation_id}`,
       )

@@ -56,7 +56,7 @@ describe('a session in the browser', () => {
       const page = await openTab(context)
       await page.goto(link)
       await page.getByRole('heading', { level: 1, name: 'Set your password' }).waitFor()
-      // The token opens an account: the address bar forgets it.
+      // The token opens an account, so the address bar drops it.
       await page.waitForURL(`${stack.gateway_url}/enrol`)
       const field = page.getByLabel('New password')
       const missing = page.getByRole('listitem').filter({ hasText: 'missing' })
@@ -95,7 +95,7 @@ describe('a session in the browser', () => {
       await again.goto(link)
       await again.getByLabel('New password').fill(`${account.password}-too`)
       await press(again, 'Set password')
-      await again.getByText('This enrolment link is not valid, was used, or has ended.').waitFor()
+      await again.getByText('This enrolment link is invalid, used or expired.').waitFor()
       await again.getByLabel('Enrollment token').waitFor()
       expect(await accessibilityOf(again)).toEqual([])
       await again.context().close()
@@ -288,7 +288,7 @@ describe('a session in the browser', () => {
         const answer = await route.fetch()
         const json = await answer.json()
         if (route.request().postData()?.includes('refresh_token')) refreshes += 1
-        // The first token tells that it ends in a minute: the page acts a minute before the end.
+        // The first token says that it ends in a minute: the page acts a minute before the end.
         await route.fulfill({ response: answer, json: refreshes === 0 ? { ...json, expires_in: 61 } : json })
       })
       await signInAs(page, stack.gateway_url, accounts.get('eva') as Account)
@@ -300,7 +300,7 @@ describe('a session in the browser', () => {
         await route.continue(headers ? { headers } : {})
       })
       await page.getByRole('link', { name: 'Resources' }).click()
-      // Other cases of this platform may have made some already.
+      // Other cases of this platform may have created some already.
       await page.getByText('No resources yet.').or(page.getByRole('table')).first().waitFor()
       // At least twice: news from the stream may ask for the list once more.
       expect(calls).toBeGreaterThanOrEqual(2)
@@ -346,7 +346,7 @@ describe('a session in the browser', () => {
       const { context, page } = await sitDown('eva')
       await page.goto((await start('left out')).url)
       await page.getByText('Live', { exact: true }).waitFor()
-      /** Another tab of this browser, with as many topics as a stream takes; they come first by the alphabet. */
+      /** Another tab of this browser, with as many topics as a stream accepts; they come first alphabetically. */
       const others = (topics: string[]) =>
         page.evaluate(
           `new BroadcastChannel('signalbox-live').postMessage({ kind: 'topics', tab: 'other', topics: ${JSON.stringify(topics)} })`,
@@ -373,7 +373,7 @@ describe('a session in the browser', () => {
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, { mode: 'graceful', reason: 'seen by polling' })
       await page.getByText('“seen by polling”').waitFor({ timeout: 20_000 })
       await page.unroute('**/api/v1/events?**')
-      // A poll that was answered may be faster than the press.
+      // A successful poll may be faster than the press.
       const live = page.getByText('Live', { exact: true })
       await Promise.race([press(page, 'Retry now').catch(() => {}), live.waitFor()])
       await live.waitFor()

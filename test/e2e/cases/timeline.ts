@@ -5,7 +5,7 @@ import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { isHeld, letGo, nodesOf, PATIENCE_MS, people, press, stack, tabOf, takePictures, target } from '../desk.ts'
 
-/** A node that fails twice and is retried by a person, one beside it, one behind a gate, one behind that. */
+/** A node that fails twice and is retried by a person, one next to it, one behind a gate, one behind that. */
 const startUneven = async (): Promise<string> => {
   const task = (node_id: string, depends_on: string[] = []) => ({
     ...{ node_id, name: `task ${node_id}`, kind: 'task', executor: 'noop', with: {}, idempotent: true, depends_on },
@@ -33,7 +33,7 @@ const refuse = () => {
 
 type Event = { type: string; at: string; node_id: string | null; data: { started_at?: string } }
 
-/** Buttons, keys and the wheel change the stretch in view; the address keeps it. */
+/** Buttons, keys and the wheel change the visible range; the address keeps it. */
 const zoom = async (page: Page) => {
   const chart = page.getByRole('region', { name: 'Attempts and waits' }).last()
   const bars = page.getByRole('img', { name: /^task / })
@@ -102,7 +102,7 @@ describe('the timeline of an uneven operation', () => {
       await people.olga.post(`${path}/resume`, { reason: 'back again' })
       await is('last', 'succeeded')
 
-      // The bars equal what the history says of the attempts: three of them, and a back-off after the first.
+      // The bars match the attempts in the history: three of them, and a backoff after the first.
       await bar(/^task last: attempt 1 Succeeded, /).waitFor()
       const { events } = await people.eva.get<{ events: Event[] }>(`${path}/timeline?limit=1000&node_id=flaky`)
       expect(events.filter(({ data }) => data.started_at !== undefined).map(({ type }) => type)).toEqual([

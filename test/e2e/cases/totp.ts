@@ -4,7 +4,7 @@ import { accessibilityOf } from '../../support/browser.ts'
 import { codeAt } from '../../support/totp.ts'
 import { accounts, browser, openTab, PATIENCE_MS, people, press, sitDown, stack } from '../desk.ts'
 
-/** A code counts once: each is of a later step, within the window that the server grants. */
+/** A code counts once: each is of a later step, within the server's window. */
 const soon = (secret: string, steps: number) => codeAt(secret, new Date(), steps)
 
 describe('an authenticator app', () => {
@@ -39,7 +39,7 @@ describe('an authenticator app', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await code.fill('000000')
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-      await page.getByText('The code is wrong, or was used already.').waitFor()
+      await page.getByText('The code is wrong or was already used.').waitFor()
       await code.fill(soon(secret, 1).replace(/^.{3}/, '$& '))
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByRole('button', { name: /Signed in as otto/ }).waitFor()

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 
 export type Seen = { method: string; url: string; headers: IncomingMessage['headers']; body: string }
 
-/** A real HTTP server in the place of catalog and operations: it records what reached it and answers as told. */
+/** A real HTTP server in place of catalog and operations: it records the requests that reach it and answers as told. */
 export const startUpstream = async () => {
   const seen: Seen[] = []
   let answer = (_req: IncomingMessage, res: ServerResponse): void => {
@@ -41,7 +41,7 @@ export const startUpstream = async () => {
   }
 }
 
-/** Sends bytes as they are and returns all that comes back until the connection ends or `until` is seen. */
+/** Sends bytes unchanged and returns everything that comes back until the connection ends or `until` is seen. */
 export const raw = async (url: string, bytes: string, until = /\r\n\r\n/): Promise<string> => {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) })

@@ -30,7 +30,7 @@ export type Change = {
 }
 type Reply = { status: number; body: Record<string, unknown> & { code?: string }; headers: Record<string, unknown> }
 
-/** Identity and credential on a database of their own, and a published key under which the test signs user tokens. */
+/** Identity and credential on their own database, and a published key under which the test signs user tokens. */
 export const startIdentity = async ({ linked = false } = {}) => {
   const services = testServices()
   const database = await testDatabase('identity', 'credential')
@@ -111,7 +111,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
     return { status: reply.statusCode, body: reply.body ? reply.json() : {}, headers: reply.headers }
   }
 
-  /** Requests as one user; `undefined` is nobody. */
+  /** Requests as one user; `undefined` sends them without a user. */
   const as = (user_id: string | undefined) => ({
     user_id,
     send: (method: string, url: string, body?: unknown) => send(method, url, user_id, { body }),
@@ -127,7 +127,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
   const enrol = (token: string, new_password = PASSWORD, more: Sent = {}) =>
     as(undefined).post('/v1/users/enrol', { enrolment_token: token, new_password }, more)
 
-  /** The first administrator, by the command and the link. */
+  /** The first administrator, created by the command and the link. */
   const firstAdmin = async (username = 'ada'): Promise<As> => {
     const { token } = await bootstrapAdmin(bootstrap, username, ['admin'])
     const reply = await enrol(token)
@@ -145,7 +145,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
     const { user, enrolment } = reply.body as { user: { id: string }; enrolment: { token: string } }
     return { ...as(user.id), user_id: user.id, username, token: enrolment.token }
   }
-  /** Another administrator, let in by whoever runs the machine: from now on two check each other. */
+  /** Another administrator, admitted by the operator of the machine: from now on two check each other. */
   const secondAdmin = async (username = 'carl', roles = ['admin']): Promise<As & { user_id: string }> => {
     const { token } = await enrolHere(bootstrap, username, roles)
     const reply = await enrol(token)
@@ -164,7 +164,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
   /** Confirms a change as it is now. */
   const confirm = async (admin: As, id: string, more: Sent = {}): Promise<Reply> =>
     admin.post(`/v1/admin/changes/${id}/confirm`, { digest: (await change(admin, id)).digest }, more)
-  /** A user whom two administrators make, and who enrols by both halves of the link. */
+  /** A user whom two administrators create, and who enrolls with both halves of the link. */
   const newUserByTwo = async (
     [one, other]: readonly [As, As],
     roles: string[] = [],
@@ -180,13 +180,13 @@ export const startIdentity = async ({ linked = false } = {}) => {
     if (enrolled.status !== 204) throw new Error(JSON.stringify(enrolled.body))
     return { ...as(user_id), user_id, username }
   }
-  /** What the person makes of both halves. */
+  /** The token that the person makes from both halves. */
   const tokenOfHalves = async (parties: readonly [As, As], id: string): Promise<string> => {
     const halves = await Promise.all(parties.map((admin) => admin.post(`/v1/admin/changes/${id}/half`)))
     const [first = '', second = ''] = halves.map(({ body }) => (body.half as { token: string }).token)
     return joinHalves(first, second) ?? ''
   }
-  /** Stands for the relay, which marks a row after it has ended the sessions. */
+  /** Acts as the relay, which marks a row after it has ended the sessions. */
   const relay = { runs: true }
   const marking = setInterval(() => {
     if (!relay.runs) return
@@ -198,7 +198,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
   }, 20)
 
   return {
-    /** The app's way to Postgres, when asked for. */
+    /** The app's link to Postgres, if requested. */
     link,
     env,
     deps,

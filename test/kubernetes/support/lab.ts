@@ -32,7 +32,7 @@ export const startKubeLab = async () => {
     ...{ node_id, executor: 'external', pool: 'infra', with: { job: `kubernetes.${job}`, inputs } },
     ...{ outputs: Object.fromEntries(outputs.map((name) => [name, `/${name}`])), ...more },
   })
-  /** A preview, a gate and the apply, which its undo compensates. */
+  /** A preview, a gate and the apply, with an undo that compensates it. */
   const change = (path: string, { inputs = {}, apply = {}, more = {} }: Change = {}) => {
     const act = { cluster: 'eu1', wait: false, preview: { $from: 'nodes/plan/outputs/preview' }, ...apply }
     const undo = { executor: 'external', with: { job: 'kubernetes.undo', inputs: act } }
@@ -52,7 +52,7 @@ export const startKubeLab = async () => {
       await agent.ended
       agent = lab.startAgent(file)
     },
-    /** Files of a source; objects are written as JSON. */
+    /** Writes a file of a source; objects are written as JSON. */
     write: (path: string, content: string | object[]) => {
       const at = join(sources, path)
       mkdirSync(dirname(at), { recursive: true })
@@ -90,7 +90,7 @@ export const deployment = (name: string, image: string, more: object = {}) => ({
     ...more,
   },
 })
-/** An object without what the server alone writes. */
+/** An object without the members that only the server writes. */
 export const bareOf = ({ status: _, ...object }: Any): Any => {
   const {
     managedFields: _m,

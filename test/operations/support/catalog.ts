@@ -35,7 +35,7 @@ const blank = (resource_id: string): ResourceDocument => ({
   updated_by: 'user:x',
 })
 
-/** The catalog's log and internal reads on a listener of its own: events as the catalog tells them, in one dense order. */
+/** The catalog's log and internal reads on their own listener: events as the catalog sends them, in one dense order. */
 export const catalogLog = async () => {
   const events: CatalogEvent[] = []
   const documents = new Map<string, ResourceDocument>()

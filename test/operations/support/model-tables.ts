@@ -1,6 +1,6 @@
 /**
- * The state tables of operations.md 2 and 5.4 as data, written from the design and not from the code: what a command is
- * answered in each state, and which states may follow one another. `ok`: accepted; anything else is the refusal's code.
+ * The state tables of operations.md 2 and 5.4 as data, written from the design and not from the code: the answer to a
+ * command in each state, and which states may follow one another. `ok`: accepted; anything else is the refusal's code.
  */
 type Table = Record<string, Record<string, string>>
 
@@ -18,7 +18,7 @@ const table = (text: string): Table => {
   )
 }
 
-/** 2.3: one who cancels is in a column of the mode. */
+/** 2.3: a cancelling operation is in the column of its mode. */
 export const OPERATION = table(`
                   queued                   running                  blocked                  pausing                  paused                   graceful           compensate         force              ended
 pause             ok                       ok                       ok                       already_paused           already_paused           already_cancelling already_cancelling already_cancelling operation_terminal
@@ -29,11 +29,11 @@ cancel_force      force_needs_cancel_first force_needs_cancel_first force_needs_
 propose_patch     ok                       ok                       ok                       ok                       ok                       already_cancelling already_cancelling already_cancelling operation_terminal
 `)
 
-/** What readers see after an accepted command, before the engine has said anything. */
+/** What readers see after an accepted command, before the engine has answered. */
 export const OPERATION_AFTER: Record<string, readonly string[]> = {
   pause: ['pausing', 'paused'],
   resume: ['queued', 'running', 'blocked'],
-  // One whose start was never sent ends here and now.
+  // One whose start was never sent ends immediately.
   cancel: ['cancelling', 'cancelled'],
   cancel_compensate: ['cancelling', 'cancelled'],
   cancel_force: ['cancelling'],
@@ -66,7 +66,7 @@ approve if                patch_closed patch_closed patch_closed patch_closed pa
 reject  ok                patch_closed patch_closed patch_closed patch_closed patch_closed base_revision_moved patch_closed
 `)
 
-/** Which states follow which, as the timeline tells them. `reset` is the effect of a retry. */
+/** Which states follow which, as the timeline reports them. `reset` is the effect of a retry. */
 const edges = (text: string): Record<string, ReadonlySet<string>> =>
   Object.fromEntries(
     text
@@ -79,8 +79,8 @@ const edges = (text: string): Record<string, ReadonlySet<string>> =>
   )
 
 export const EDGES = {
-  // A node that is started as soon as it may be is not told as ready; other inputs, a patch, a refused claim put it
-  // back.
+  // A node that is started as soon as it may be is not reported as ready; other inputs, a patch or a refused claim put
+  // it back.
   node: edges(`
     pending: reset pending gated ready dispatched running succeeded failed skipped cancelled removed
     gated: reset pending gated ready dispatched running failed skipped cancelled removed

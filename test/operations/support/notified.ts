@@ -4,7 +4,7 @@ import { type Person, type Platform, person } from './platform.ts'
 
 let number = 0
 
-/** An approver with a team of their own for one test, and no message that another test left behind. */
+/** An approver with their own team for one test; removes messages that another test left behind. */
 export const newcomer = async (p: Platform): Promise<Person & { team: string }> => {
   for (const table of ['destinations', 'rules', 'deliveries', 'notices', 'security'])
     await p.query(`delete from operations.notify_${table}`)
@@ -21,7 +21,7 @@ export const find = async (p: Platform): Promise<void> => {
   await Promise.all(p.running.map(({ deps }) => findNotices(deps)))
 }
 
-/** Sends what is due, in every process at once. */
+/** Sends due messages, in every process at once. */
 export const send = async (p: Platform): Promise<void> => {
   await Promise.all(p.running.map(({ deps }) => deps.channels && sendDue({ ...deps, channels: deps.channels })))
 }

@@ -4,7 +4,7 @@ import { type Authenticator, createAuthenticator } from '../../support/authentic
 
 const SITE = { origin: 'https://console.test', rp_id: 'console.test' }
 
-/** What stands for identity where passkeys are verified: by the same library, over keys of this process. */
+/** Replaces identity for verifying passkeys: with the same library, over keys of this process. */
 export const createTestPasskeys = () => {
   const known = new Map<string, { user_id: string; key: Authenticator; counter: number }>()
   const passkeys: Passkeys = {

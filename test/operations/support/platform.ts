@@ -48,11 +48,11 @@ export type Person = {
   groups: string[]
   scope?: Scope
   disabled?: boolean
-  /** How the person has signed in; by password unless said. */
+  /** How the person has signed in; by password by default. */
   amr?: string[]
-  /** It is a machine: what its credential permits, and who answers for it. */
+  /** Set for a machine: its credential's permissions, and who answers for it. */
   machine?: { permissions: string[]; behind: string[] }
-  /** Who gave the roles, put the person into the groups, made the credential, and when. */
+  /** Who granted the roles, added the person to the groups or made the credential, and when. */
   given?: { [what in 'roles' | 'groups' | 'reset']?: { by: string; at: Date } }
   session_id: string
   /** Seconds since the password was proved. */
@@ -100,7 +100,7 @@ const send = async (method: string, url: string, body: unknown, headers: Record<
   return { status: response.status, body: parsed, text, headers: response.headers }
 }
 
-/** Every refusal that any test gets is one of the closed table, with a status of it. */
+/** Every refusal that any test gets must be in the closed table, with one of its statuses. */
 const requireListed = (body: unknown): void => {
   const { category = '', code = '', status = 0 } = (body ?? {}) as Partial<Problem>
   const codes: Record<string, object> = CODES
@@ -109,7 +109,7 @@ const requireListed = (body: unknown): void => {
   if (!listed.includes(status)) throw new Error(`${category}/${code} refuses with ${status}; the table says ${listed}`)
 }
 
-/** What stands for identity: the people of this file, changed by tests at will. */
+/** Replaces identity: the people of this file, whom tests change at will. */
 const identityOf = (people: Record<string, Person>) => {
   const byWhom = (from: { by: string; at: Date } | undefined) =>
     from && { since: timestampFromDate(from.at), by: [from.by] }
@@ -147,7 +147,9 @@ const identityOf = (people: Record<string, Person>) => {
 }
 
 const NONE_AFFECTED = { total: 0, at_least: false, unhealthy: 0, groups: [], watermark: '0' }
-/** The catalog as far as this app asks it: an empty log. Resources are put into the projection by tests, and are so there. */
+/**
+ * The catalog as this app calls it: an empty log. Tests put resources into the projection, where they count as true.
+ */
 const emptyCatalog = (database_url: string) =>
   ({
     eventsAfter: async () => ({ items: [], last_pub_seq: '0' }),
@@ -174,15 +176,15 @@ export type Options = {
   packages?: string[][]
   env?: Record<string, string>
   relay?: boolean
-  /** Where the projection pulls from; an empty catalog unless said. */
+  /** Where the projection pulls from; an empty catalog by default. */
   catalog?: Trust['catalog']
-  /** The app's way to Postgres can be cut. */
+  /** The app's connection to Postgres can be cut. */
   linked?: boolean
-  /** Where the app finds its database, if another than the relay does: behind a pooler. */
+  /** Where the app finds its database, if not where the relay does: behind a pooler. */
   behind?: (url: string) => string
 }
 
-/** Operations as it runs: real Postgres, NATS and Temporal, instances of the app on ports of their own, and the relay's loops. */
+/** Operations as it runs: real Postgres, NATS and Temporal, app instances on their own ports, and the relay's loops. */
 export const startPlatform = async ({
   packages = [],
   instances = Math.max(1, packages.length),
@@ -346,7 +348,7 @@ export const startPlatform = async ({
   const query = async <R extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
     (await pool.query<R>(text, values)).rows
 
-  /** On a busy machine the same is sent again, under its key: it is done once. */
+  /** On a busy machine the same request is sent again, under its key: it is done once. */
   const soon = async (by: keyof typeof people, path: string, body: object, headers = {}): Promise<Reply> => {
     const key = randomUUID()
     for (let tries = 1; ; tries++) {
@@ -395,14 +397,14 @@ export const startPlatform = async ({
   }
 
   return {
-    /** The app's way to Postgres, when asked for. */
+    /** The app's link to Postgres, if requested. */
     link,
     database_url: database.url,
     people,
     identity,
     /** Gives a person a passkey. */
     enrol,
-    /** What session says of a session from now on: it is over. */
+    /** From now on session reports that this session is over. */
     endSession: (session_id: string) => void ended.add(session_id),
     evidence_key,
     config,
@@ -438,7 +440,7 @@ export const startPlatform = async ({
 }
 export type Platform = Awaited<ReturnType<typeof startPlatform>>
 
-/** The relay's loops as this app needs them: numbers for the own log, and commands to a queue that nobody polls. */
+/** The relay's loops for this app: they number its own log, and send commands to a queue that no one polls. */
 const startCarrier = (url: string, prefix: string, notify: () => void) => {
   const pool = new pg.Pool({ connectionString: url, max: 8 })
   const { log } = createTelemetry('relay', { level: process.env.LOG ?? 'silent' })

@@ -14,7 +14,7 @@ export type Pushed = {
   claims: JWTPayload
 }
 
-/** A real push service (RFC 8030) with its browsers: each reads its pushes by the reference implementation of RFC 8188. */
+/** A real push service (RFC 8030) with browsers that read their pushes by the reference implementation of RFC 8188. */
 export const startPushService = async () => {
   const browsers = new Map<string, { ecdh: ReturnType<typeof createECDH>; auth: Buffer; got: Pushed[] }>()
   const state = { status: 201 }
@@ -38,7 +38,7 @@ export const startPushService = async () => {
     state,
     /** Pushes that a browser or the service could not read. */
     faults,
-    /** A browser that subscribed: the body for the server, and what arrives. */
+    /** A subscribed browser: the body for the server, and the pushes that arrive. */
     browser: (host = '127.0.0.1') => {
       const path = `/push/${randomBytes(12).toString('base64url')}`
       const ecdh = createECDH('prime256v1')

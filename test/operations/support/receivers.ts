@@ -6,7 +6,7 @@ import { SMTPServer } from 'smtp-server'
 
 export type Mail = { to: string[]; raw: string; body: string }
 
-/** A real mail server that keeps what it is sent; `answer` may refuse a recipient with a status. */
+/** A real mail server that keeps all mail; `answer` may refuse a recipient with a status. */
 export const startMailServer = async () => {
   const mails: Mail[] = []
   const state = { refuse: undefined as number | undefined, seen: 0 }
@@ -45,7 +45,7 @@ export const startMailServer = async () => {
 
 export type Call = { path: string; headers: IncomingHttpHeaders; body: string }
 
-/** A real receiver of webhooks that answers as it is told. */
+/** A real receiver of webhooks that answers as told. */
 export const startHooks = async () => {
   const calls: Call[] = []
   const state = { status: 200, location: undefined as string | undefined, retry_after: undefined as string | undefined }

@@ -26,14 +26,14 @@ import {
 import { serverUrl } from '../../support/database.ts'
 import type { Platform } from './platform.ts'
 
-/** What the target answers to a call that it holds: it is done, it refuses, it fails for now, it breaks off. */
+/** The target's answer to a call that it holds: done, refused, a temporary failure, or a broken connection. */
 export type End = 'done' | 'refused' | 'broken' | 'cut'
 const STATUS = { done: 200, refused: 409, broken: 503 }
 
 type Attempt = {
   kind: 'run'
   effect: RunEffect
-  /** Of the engine: it begins the activity again when its worker is lost or does not know. */
+  /** The engine's tries: it starts the activity again if its worker is lost or does not know. */
   tries: number
   ended?: Promise<AttemptResult>
   answer?: (end: End) => void
@@ -66,14 +66,14 @@ export const startHeldTarget = async () => {
 }
 export type HeldTarget = Awaited<ReturnType<typeof startHeldTarget>>
 
-/** Times in what the rows say: they are told in the time of the stage. */
+/** Times in the rows' answers, which are shifted to the time of the stage. */
 const CLOCKS = new Set(['at', 'deadline_at', 'escalates_at', 'not_after'])
 const later = <T>(value: T, ms: number): T =>
   JSON.parse(JSON.stringify(value), (key, v) =>
     CLOCKS.has(key) && typeof v === 'string' ? new Date(Date.parse(v) + ms).toISOString() : v,
   )
 
-/** What an engine and a worker of a platform have in common; one stage at a time stands on it. */
+/** The engine and worker parts that a platform's stages share; only one stage is active at a time. */
 export const buildTheatre = (p: Platform, target: HeldTarget, policy_file: string) => {
   const worker = createDeps(
     loadWorkerConfig({
@@ -92,7 +92,7 @@ type Theatre = ReturnType<typeof buildTheatre>
 
 /**
  * One operation, carried by the real relay, reducer and activities over the real rows, in exactly the order that the
- * caller asks for: this stands where Temporal does, without its concurrency, so that equal choices give equal runs.
+ * caller asks for. It replaces Temporal, without its concurrency, so that equal choices give equal runs.
  */
 export class Stage {
   readonly operation_id: string
@@ -118,7 +118,7 @@ export class Stage {
         this.started = input
         return { kind: 'sent' }
       },
-      // Of another operation that stood here before, never begun or over: as the engine answers.
+      // For an operation of an earlier stage, one not yet started or one that is over: answers as the engine does.
       signal: async (id, message) => {
         if (id !== operation_id || !this.started || this.ended) return { kind: 'gone' }
         this.mail.push(message)
@@ -144,7 +144,9 @@ export class Stage {
     return this.state !== undefined && isDone(this.state)
   }
 
-  /** The relay sends the next command, if there is one; `twice`: its first message was in doubt. Answers whether there was. */
+  /**
+   * The relay sends the next command, if any; `twice`: its first message was in doubt. Returns whether there was one.
+   */
   async deliver(twice = false): Promise<boolean> {
     const unstarted = this.started === undefined
     await this.sender.turn()
@@ -161,7 +163,7 @@ export class Stage {
     return sent.length > 0
   }
 
-  /** Time goes by until something is due. */
+  /** Time passes until something is due. */
   async wait(): Promise<void> {
     const jump = Math.max(0, Math.ceil(this.wake - this.now)) + 5
     this.ahead_ms += jump
@@ -190,7 +192,7 @@ export class Stage {
     } else throw new Error(`nothing here writes to a catalog: ${effect.node_id}`)
   }
 
-  /** The claim; where it is granted the target has the call afterwards. */
+  /** The claim; if it is granted, the target then has the call. */
   private async begin(task: Attempt): Promise<void> {
     const { type: _, node: _node, name: _name, slice_s: _slice_s, ...attempt } = task.effect
     const arrived = this.theatre.target.next()
@@ -212,14 +214,14 @@ export class Stage {
     await this.take_end(task)
   }
 
-  /** The worker is lost: the engine begins the same activity again, and the old one may still come to an end. */
+  /** The worker is lost: the engine starts the same activity again, and the old one may still end. */
   lose(task: Attempt): void {
     this.lost.push({ ...task })
     delete task.answer
     delete task.ended
   }
 
-  /** A worker that was given up for lost is done after all. */
+  /** A worker that was considered lost finishes after all. */
   async endLost(end: End): Promise<AttemptResult | undefined> {
     const task = this.lost.shift()
     task?.answer?.(end)
@@ -229,7 +231,7 @@ export class Stage {
     return this.lost.length > 0
   }
 
-  /** Continue-as-new, where it is possible now. */
+  /** Continues as new, if that is possible now. */
   async leave(): Promise<void> {
     if (!this.state || !canLeave(this.state) || this.tasks.length > 0) return
     const carried = JSON.parse(JSON.stringify(snapshot(this.state)))
@@ -249,7 +251,7 @@ export class Stage {
       result = (await task.ended) ?? { status: 'dropped' }
     } catch (error) {
       if (!(error instanceof ApplicationFailure) || error.nonRetryable) throw error
-      // Nobody knows, and it may be repeated: so the engine does.
+      // The outcome is unknown and the attempt may be repeated, so the engine repeats it.
       delete task.answer
       delete task.ended
       return
@@ -282,7 +284,7 @@ export class Stage {
     return pages.map((page) => later(page, this.ahead_ms))
   }
 
-  /** As an activity of Temporal: what the SDK gives it is what this gives it. */
+  /** Runs it as a Temporal activity, with the context that the SDK would give. */
   private within<T>(run: () => Promise<T>, task?: Attempt): Promise<T> {
     const signal = task?.abort?.signal ?? new AbortController().signal
     const info = {

@@ -22,7 +22,7 @@ const settings = (p: Platform, policy_file: string) => ({
   WORKER__EXECUTORS__POLICY_FILE: policy_file,
 })
 
-/** The worker as a process of its own, which a test may kill. */
+/** The worker as a separate process, which a test may kill. */
 export const spawnWorker = (p: Platform, policy_file: string) => {
   const env = { ...process.env, ...settings(p, policy_file), WORKER__INTERNAL__PORT: '0' }
   const child = spawn(process.execPath, [join(ROOT, 'apps/worker/main.ts')], { cwd: ROOT, stdio: 'ignore', env })
@@ -45,7 +45,7 @@ export const startWorker = async (p: Platform, policy_file: string) => {
       await worker.stop()
       await deps.close()
     },
-    /** The engine's runtime holds this process open; nothing of it works afterwards. */
+    /** The engine's runtime keeps this process alive; it cannot be used after this. */
     end: () => Runtime.instance().shutdown(),
   }
 }

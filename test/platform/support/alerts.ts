@@ -31,7 +31,7 @@ export const RUNBOOKS = new Map(
 /** The address of a section, from the root of the repository. */
 export const addressOf = (alert: string) => `${FOLDER}/runbooks.md#${alert.toLowerCase()}`
 
-/** Series that Prometheus or our own recording rules make. */
+/** Series that Prometheus or our own recording rules create. */
 export const MADE = [
   { name: 'up', labels: { job: 'signalbox', instance: 'any' } },
   ...RULES.filter((rule) => rule.record !== undefined).map(({ record = '', labels }) => ({

@@ -28,7 +28,7 @@ export type ReceivedMetric = Metric & { app: string }
 const nameOf = ({ attributes }: { attributes: Attribute[] }) =>
   attributes.find(({ key }) => key === 'service.name')?.value.stringValue ?? ''
 
-/** Receives spans and metrics as a collector does: OTLP/HTTP with JSON. Answers 404 and 415 to all else. */
+/** Receives spans and metrics as a collector does: OTLP/HTTP with JSON. Answers 404 and 415 to everything else. */
 export const startCollector = async () => {
   const spans: ReceivedSpan[] = []
   const bodies: string[] = []

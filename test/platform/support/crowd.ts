@@ -14,7 +14,7 @@ import type { Run } from '../../../apps/platform/run/supervisor.ts'
 import { until } from '../../support/until.ts'
 import { type Running, runVerb } from './verb.ts'
 
-/** Processes that do nothing but take the cores away. */
+/** Processes that only take the cores away. */
 export const burn = (count: number) => {
   const spinning: ChildProcess[] = []
   for (let i = 0; i < count; i++) spinning.push(spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }))
@@ -23,14 +23,14 @@ export const burn = (count: number) => {
   }
 }
 
-/** The console is built and looked at elsewhere. */
+/** Other tests build and check the console. */
 const fakeConsole = (into: string) => {
   mkdirSync(join(into, 'console'), { recursive: true })
   writeFileSync(join(into, 'console/index.html'), '<!doctype html><title>Signalbox</title>')
   writeFileSync(join(into, 'console.stamp'), sourceHash())
 }
 
-/** One `npm start` with a folder of its own, at the ports that everybody wants. */
+/** One `npm start` with its own folder, at the ports that every member wants. */
 export const member = (hosts: number) => {
   const home = mkdtempSync(join(tmpdir(), 'signalbox-member-'))
   const dir = join(home, 'data')
@@ -45,11 +45,11 @@ export const member = (hosts: number) => {
     installation: () => readJson<Installation>('installation.json'),
     start: (by: typeof runVerb = runVerb): Running =>
       by('start', ['--hosts', String(hosts)], { env: { SIGNALBOX_DIR: dir, TMPDIR: scratch } }),
-    /** The id of the supervisor itself. */
+    /** The process id of the supervisor itself. */
     supervisor: () => holderOf(dir) as number,
-    /** All that runs for this folder, whoever started it. */
+    /** Every process that runs for this folder, whatever started it. */
     processes: () => processesWith('TMPDIR', scratch),
-    /** The account is made by the seed, which may have only begun. */
+    /** The seed creates the account, and it may have only just begun. */
     signIn: async (username: string, timeout_ms: number) => {
       const known = () => {
         const demo = readDemo(dir)
@@ -70,7 +70,7 @@ export const addressesOf = ({ run }: Member): string[] => {
   return [...[postgres, redis, nats].map((url) => new URL(url).port), temporal.split(':')[1], ...ports].map(String)
 }
 
-/** The operations of a platform by its own rows, and by the engine that it works with. */
+/** The operations of a platform by its own rows, and by its engine. */
 export const operationsOf = async (one: Member): Promise<{ rows: string[]; engine: string[] }> => {
   const { postgres, temporal } = one.run()
   const client = new pg.Client({ connectionString: postgres })

@@ -33,7 +33,7 @@ export const familiesOf = (text: string): Set<string> => {
   return new Set(types.keys())
 }
 
-/** Each series of an exposition with its labels; a family without series yet stands for itself, with the app's label alone. */
+/** Each series of an exposition with its labels; a family without series counts as one, with only the app's label. */
 export const seriesOf = (text: string): { name: string; labels: Record<string, string> }[] => {
   const series = text.split('\n').flatMap((line) => {
     const [, name, labels = ''] = SAMPLE.exec(line) ?? []

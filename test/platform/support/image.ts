@@ -14,14 +14,14 @@ const instructions = readFileSync(join(ROOT, 'apps/platform/deploy/Dockerfile'),
   .filter(Boolean)
   .map((line): [string, string] => [line.split(' ', 1)[0] ?? '', line.slice(line.indexOf(' ') + 1)])
 
-/** Half a gigabyte is not copied where a second name does. */
+/** Uses a hard link instead of copying half a gigabyte. */
 const link = (from: string, to: string): void => {
   mkdirSync(dirname(to), { recursive: true })
   const ends = statSync(from).isDirectory() ? [`${from}/.`, to] : [from, to]
   execFileSync('sh', ['-c', 'cp -alT "$1" "$2" 2>/dev/null || cp -aT "$1" "$2"', 'cp', ...ends])
 }
 
-/** The packages of this checkout replace those that `npm ci` fetches; the lock file says which are of development. */
+/** The packages of this checkout replace those that `npm ci` fetches; the lock file says which are for development. */
 const install = (stage: string, command: string): void => {
   if (!command.includes('--omit=dev')) {
     symlinkSync(join(ROOT, 'node_modules'), join(stage, 'node_modules'))
@@ -40,7 +40,7 @@ const install = (stage: string, command: string): void => {
   }
 }
 
-/** What .dockerignore lets through. */
+/** The entries that .dockerignore lets through. */
 const let_in = readFileSync(join(ROOT, '.dockerignore'), 'utf8').split('\n')
 
 type Stage = { folder: string; at: string }
@@ -50,7 +50,7 @@ const copy = (folder: string, { folder: stage, at }: Stage, rest: string): void 
   const paths = words.filter((word) => !word.startsWith('--'))
   const to = join(stage, resolve(at, paths.at(-1) ?? ''))
   for (const source of paths.slice(0, -1)) {
-    // What the base brings is not laid out here.
+    // Files from the base image are not laid out here.
     if (from && !source.startsWith(PLACE)) continue
     if (!from && !let_in.includes(`!${source.split('/')[0]}`)) throw new Error(`.dockerignore keeps ${source} out`)
     const found = from ? join(folder, from, source) : join(ROOT, source)
@@ -67,7 +67,7 @@ const execute = ({ folder, at }: Stage, rest: string): void => {
   if (more) execFileSync('sh', ['-c', more], { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
-/** Carries out the Dockerfile's instructions in a folder for each stage; answers the folder of the last one. */
+/** Carries out the Dockerfile's instructions in a folder for each stage; returns the folder of the last one. */
 const carryOut = (folder: string): string => {
   let stage: Stage = { folder, at: '/' }
   for (const [word, rest] of instructions) {
@@ -80,7 +80,7 @@ const carryOut = (folder: string): string => {
   return stage.folder
 }
 
-/** The files of the image: of the one that IMAGE_ROOT names, or laid out here, without an engine for containers. */
+/** The files of the image: of the one that IMAGE_ROOT names, or laid out here, without a container engine. */
 export const layOutImage = (): Image => {
   const given = process.env.IMAGE_ROOT
   const folder = given ?? mkdtempSync(join(tmpdir(), 'signalbox-image-'))

@@ -24,7 +24,7 @@ import { APPS } from '../../../apps/platform/run/apps.ts'
 import { ensureServers, type Servers, startServers } from '../../../apps/platform/servers/up.ts'
 import { withoutGivenServers } from '../../support/servers.ts'
 
-/** A production installation from its own files alone: nothing but them and PATH reaches an app. */
+/** A production installation from its own files alone: only they and PATH reach an app. */
 export const ORIGIN = 'https://signalbox.example.com'
 export const NAMES = APPS.map(({ name }) => name).filter((name) => name !== 'fleet')
 
@@ -53,7 +53,7 @@ export const createInstallation = () => {
     verb,
     envFilesOf,
     setUp: (...args: string[]) => verb('deploy/setup', 'production', '--out', out, '--origin', ORIGIN, ...args),
-    /** What a person edits: answers how to put it back. */
+    /** Makes a person's edit; returns a function that reverts it. */
     edit: (file: string, change: (text: string) => string) => {
       const path = join(out, file)
       const before = readFileSync(path, 'utf8')
@@ -128,21 +128,21 @@ const startFrontend = async (port: number, target: string, out: string, first_ke
 
 /** The image, or its files in a folder. */
 export type Image = {
-  /** Where the checkout of the image is. */
+  /** The image's checkout. */
   root: string
   /** Node. */
   program: string
-  /** What the image itself says to each process. */
+  /** The environment that the image itself gives each process. */
   env: Record<string, string>
-  /** Files that are otherwise than when the image was made. */
+  /** Files that have changed since the image was made. */
   changed: () => string[]
   remove: () => void
 }
 
-/** The user of the image; whoever is not root cannot become another. */
+/** The user of the image; only root can become another user. */
 const USER = process.getuid?.() === 0 ? { uid: 65532, gid: 65532 } : undefined
 
-/** Servers by TLS, the database, and every app of the image as a process of its own. */
+/** Servers over TLS, the database, and every app of the image as a separate process. */
 export const startInstallation = async (
   { home, out, setUp, node, shownBy, envFilesOf }: Installation,
   { root, program, env }: Image,
@@ -202,7 +202,7 @@ export const startInstallation = async (
     servers.postgres.admin_url,
   )
   if (migrated.status !== 0) throw new Error(migrated.text)
-  // The image has a user of its own, who has to get here.
+  // The image has its own user, who needs access to these folders.
   for (const folder of [home, root])
     for (let at = folder; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
   if (USER)
@@ -218,7 +218,7 @@ export const startInstallation = async (
           command: program,
           args: [...envFilesOf(name), join(root, 'apps', name, 'main.ts')],
           cwd: root,
-          // Of the run's folder: whoever ends an interrupted run finds its processes by it.
+          // The run's TMPDIR: the cleanup of an interrupted run finds its processes by it.
           env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, ...env },
           account: USER,
         }),

@@ -24,7 +24,7 @@ export const readPromql = (expr: string): { selectors: Selector[]; grouped: stri
   return { selectors, grouped }
 }
 
-/** What an expression asks for and these series cannot answer. A series stands for every value of its labels. */
+/** The parts of an expression that these series cannot answer. A series counts for every value of its labels. */
 export const unanswered = (
   expr: string,
   series: readonly { name: string; labels: Record<string, string> }[],

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { until } from '../../support/until.ts'
 
-/** What the run of the tests says about servers and Node is not meant for a platform of its own. */
+/** The test run's variables about servers and Node, which a separate platform must not inherit. */
 const FOREIGN = [
   'DATABASE_URL',
   'REDIS_URL',
@@ -21,11 +21,11 @@ export type VerbOptions = {
   env?: Record<string, string>
   uid?: number
   gid?: number
-  /** The door of another checkout. */
+  /** Another checkout whose entry point is used. */
   root?: string
 }
 
-/** A process and what it has printed so far, colours taken away. */
+/** A process and its output so far, without colors. */
 export const running = (child: ChildProcess) => {
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (text += chunk.toString()))
@@ -35,7 +35,7 @@ export const running = (child: ChildProcess) => {
     ended,
     text: () => stripVTControlCharacters(text),
     signal: (signal: NodeJS.Signals) => child.kill(signal),
-    /** Waits until it has printed this; fails with all it said when it ends before. */
+    /** Waits until it has printed this; if it ends before, fails with all of its output. */
     says: async (what: RegExp, timeout_ms = 30_000): Promise<void> => {
       let over = false
       void ended.then(() => (over = true))
@@ -46,11 +46,11 @@ export const running = (child: ChildProcess) => {
 }
 export type Running = ReturnType<typeof running>
 
-/** Runs `npm run <verb>` as its script does, without npm between. */
+/** Runs `npm run <verb>` as its script does, without npm in between. */
 export const runVerb = (verb: string, args: string[] = [], options: VerbOptions = {}): Running =>
   launch(process.execPath, [join(options.root ?? ROOT, 'apps/platform/bootstrap.mjs'), verb, ...args], options)
 
-/** Runs it by npm itself. */
+/** Runs it through npm itself. */
 export const runNpm = (verb: string, args: string[] = [], options: VerbOptions = {}): Running =>
   launch('npm', ['run', '--silent', verb, '--', ...args], options)
 

@@ -46,8 +46,8 @@ type Listening = {
 const open = (app: Listening): Promise<string> => app.listen({ host: '127.0.0.1', port: 0 })
 
 /**
- * The five auth apps in this process, on free ports of the loopback, with a database and a Redis prefix of their own.
- * Limits are out of the way unless `env` says otherwise; hashes are cheap. `clock` is that of credential.
+ * The five auth apps in this process, on free loopback ports, with their own database and Redis prefix. Limits are out
+ * of the way unless `env` says otherwise; hashes are cheap. `clock` is credential's clock.
  */
 export const startAuth = async (env: Record<string, string> = {}, { clock }: { clock?: Clock } = {}) => {
   const database = await testDatabase('identity', 'credential', 'session', 'token')
@@ -73,7 +73,7 @@ export const startAuth = async (env: Record<string, string> = {}, { clock }: { c
     GATEWAY__CONSOLE__DIR: console_dir,
     RELAY__AUDIT__KEY_FILE: services.keyFile('relay'),
     RELAY__AUDIT__ANCHOR_FILE: join(console_dir, 'audit-anchors.jsonl'),
-    // The test process runs five apps: its own slowness is not Redis'.
+    // The test process runs five apps: its own slowness is not Redis's.
     GATEWAY__REDIS__TIMEOUT_MS: '3000',
     SESSION__REDIS__TIMEOUT_MS: '3000',
     ...Object.fromEntries(
@@ -239,7 +239,7 @@ type Sent = {
   headers?: Record<string, string>
 }
 
-/** Sends one request with exactly these headers (no browser's, no cookie jar's). */
+/** Sends one request with exactly these headers (without those of a browser or a cookie jar). */
 export const send = async (url: string, { method, body, headers = {} }: Sent = {}): Promise<Answer> => {
   const reply = await undiciRequest(url, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
@@ -253,7 +253,7 @@ export const send = async (url: string, { method, body, headers = {} }: Sent = {
 
 export const bearer = (token: unknown) => ({ authorization: `Bearer ${String(token)}` })
 
-/** The `name=value` of a cookie of the answer. */
+/** The `name=value` of a cookie in the answer. */
 export const cookieOf = (answer: Answer, name = 'refresh_token'): string => {
   const lines = [answer.headers['set-cookie'] ?? []].flat()
   return lines.find((line) => line.startsWith(`${name}=`))?.split(';')[0] ?? ''

@@ -48,7 +48,7 @@ export const startSso = async (more: Record<string, unknown> = {}) => {
   write()
   const auth = await startAuth({ AUTH__PROVIDERS__FILE: file })
   const gateway = await auth.addGateway()
-  /** Lays other settings over the provider's, in every app at once. */
+  /** Overrides the provider's settings, in every app at once. */
   const configure = (changes: Record<string, unknown> = {}) => {
     write(changes)
     for (const { providers } of [auth.session.deps, auth.identity_deps]) providers.reread()
@@ -61,7 +61,7 @@ export const startSso = async (more: Record<string, unknown> = {}) => {
     state,
     file,
     configure,
-    /** A browser of its own, with its cookies. */
+    /** A separate browser, with its own cookies. */
     browser: () => createBrowser(gateway.url, auth.vars.GATEWAY__HTTP__PUBLIC_ORIGIN ?? ''),
     stop: async () => {
       await auth.stop()
@@ -72,7 +72,7 @@ export const startSso = async (more: Record<string, unknown> = {}) => {
 }
 export type Sso = Awaited<ReturnType<typeof startSso>>
 
-/** What a browser does here: keeps cookies by name, follows nothing by itself. */
+/** The browser behavior needed here: keeps cookies by name, follows no redirect by itself. */
 export const createBrowser = (gateway_url: string, origin: string) => {
   const cookies = new Map<string, string>()
   const go = async (url: string, init: RequestInit = {}) => {
@@ -94,7 +94,7 @@ export const createBrowser = (gateway_url: string, origin: string) => {
       cookies: reply.headers.getSetCookie(),
     }
   }
-  /** Begins at the gateway and answers as this person at the provider: the address that leads back. */
+  /** Begins at the gateway and answers as this person at the provider; returns the address that leads back. */
   const choose = async (sub: string, query = '') => {
     const started = await go(`/v1/sso/corp/start${query}`)
     return started.status === 303 ? (await go(`${started.location}&person=${sub}`)).location : started.location
@@ -102,7 +102,7 @@ export const createBrowser = (gateway_url: string, origin: string) => {
   return { cookies, go, choose, signIn: async (sub: string, query = '') => go(await choose(sub, query)) }
 }
 
-/** The headers of a signed-in page: its access token, renewed by the cookie, and the CSRF token. */
+/** The headers of a signed-in page: its access token, renewed with the cookie, and the CSRF token. */
 export const bearerOf = async (browser: ReturnType<typeof createBrowser>) => {
   const csrf = await browser.go('/v1/token/csrf', { headers: { 'sec-fetch-site': 'same-origin' } })
   const reply = await browser.go('/v1/token?response_mode=cookie', {

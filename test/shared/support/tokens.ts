@@ -31,7 +31,7 @@ export const accessClaims = (changes: Record<string, unknown> = {}) => ({
 export const b64 = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** Signs whatever is given, as a forger with a real key would. A text stands for itself, an object for its JSON. */
+/** Signs anything, as a forger with a real key would. A text is used as it is, an object as its JSON. */
 export const forge = (key: KeyObject, header: unknown, payload: unknown, digest: string | null = 'sha256'): string => {
   const input = `${b64(header)}.${b64(payload)}`
   return `${input}.${sign(digest, Buffer.from(input), key).toString('base64url')}`

@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * A reference agent: takes work by HTTP (stream.ts: from NATS), says that it begins, beats while it works, and says how
- * it ended. It acts only after its "started" was accepted, and stops when it is told to. It repeats a message under the
- * same result_id until it is answered by more than "later": so a lost answer never becomes a second effect.
+ * A reference agent: takes work over HTTP (stream.ts: from NATS), reports that it begins, sends heartbeats while it
+ * works, and reports how it ended. It acts only after its "started" is accepted, and stops when told to. It repeats a
+ * message with the same result_id until the answer is more than "later", so a lost answer never becomes a second
+ * effect.
  */
 export type Work = {
   operation_id: string
@@ -37,22 +38,22 @@ export type Answer = { status: number; cancel_requested?: boolean; code?: string
 type Tools = {
   signal: AbortSignal
   log: (text: string) => void
-  /** Announces what the job has made, then brings its bytes. */
+  /** Announces what the job has produced, then sends its bytes. */
   keep: (about: About, bytes: Buffer) => Promise<void>
 }
 export type Job = (work: Work, tools: Tools) => Promise<More['outputs']>
 
-/** Whoever stands in between may say so, too: the same again later. */
+/** A proxy in between may also ask to retry later. */
 const LATER = new Set([429, 502, 503, 504])
-/** As many lines as one message brings, and as much of each, stay far below what is taken. */
+/** One message carries this many lines, of at most this length each, far below the accepted limits. */
 const LINES = 40
 const TEXT = 16_000
-/** Work is stopped so long before its time is over, to say how it ended. */
+/** Work is stopped this long before its time is over, to report how it ended. */
 const LAST_WORD_MS = 2000
 
 /**
- * Sends until it is answered, after growing waits or as late as the answer asks; once the work's time is over, or if it
- * is only a sign of life, one time.
+ * Sends until it is answered, with a backoff or the delay that the answer requests. It sends only once if the work's
+ * time is over, or if the message is only a heartbeat.
  */
 const send = async (
   { execution_token, deadline_at, heartbeat_s }: Work,
@@ -85,11 +86,11 @@ export const createReporter = (work: Work) => {
   }
 }
 
-/** What this agent works at, by fence. */
+/** The work that this agent is doing, by fence. */
 const working = new Map<number, AbortController>()
 export const stopWork = ({ fence }: Pick<Work, 'fence'>) => working.get(fence)?.abort()
 
-/** Carries one piece of work through; a refusal anywhere means that it is somebody else's now. */
+/** Carries out one piece of work; a refusal anywhere means that it now belongs to another agent. */
 export const carryOut = async (work: Work, job: Job | undefined): Promise<void> => {
   const report = createReporter(work)
   const first = await report('started')
@@ -120,7 +121,7 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
       heard = Date.now()
       lines.splice(0, part.length)
     }
-    // After three silent heartbeats somebody else may do it.
+    // After three missed heartbeats another agent may do it.
     const lost = status >= 400 || Date.now() - heard > 2000 * work.heartbeat_s
     if (lost || cancel_requested) stop.abort()
   }
@@ -149,7 +150,7 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
   }
 }
 
-/** Listens for work, and at `/cancel` for work to stop; `take` says what is done with each. */
+/** Listens for work, and at `/cancel` for work to stop; `take` handles each piece. */
 export const listenForWork = async (take: (work: Work) => Promise<void>) => {
   const server = createServer((req, res) => {
     const chunks: Buffer[] = []

@@ -2,8 +2,8 @@ import type { NatsConnection } from 'nats'
 import { stopWork, type Work } from './agent.ts'
 
 /**
- * Takes the work of a pool from the stream. Each piece is acknowledged before it is begun, so that no two agents ever
- * begin the same one; what gets lost then is given out again when its time to begin is over.
+ * Takes the work of a pool from the stream. Each piece is acknowledged before it begins, so that no two agents ever
+ * begin the same one; a piece that is lost then is given out again when its time to begin is over.
  */
 export const takeFromStream = async (
   nc: NatsConnection,

@@ -57,7 +57,7 @@ const install = () => {
   })
 }
 
-/** A node of a test plan; what is left out has its default. */
+/** A node of a test plan; omitted members have their defaults. */
 export const node = (node_id: string, more: Partial<PlanNode> = {}): PlanNode => ({
   node_id,
   name: `Do ${node_id}`,
@@ -106,13 +106,13 @@ export type Spec = {
   pins?: { resource_id: string; version: number }[]
   roll_events?: number
   calendar?: OperationCalendar
-  /** Held from the start on. */
+  /** Held from the start. */
   leases?: Lease[]
   risk_level?: 'low' | 'medium' | 'high' | 'critical'
 }
 
 const NO_GRAPH: PlanGraph = { nodes: [], groups: [], gates: [], critical_path: [] }
-/** A catalog that takes no writes, and holds what a test has put into the projection. */
+/** A catalog that accepts no writes, and holds what a test has put into the projection. */
 const projectedCatalog = (pool: pg.Pool): CatalogWriter => ({
   apply: async () => ({ status: 'refused', message: 'no catalog in this test' }),
   documentOf: async () => undefined,
@@ -123,10 +123,10 @@ const projectedCatalog = (pool: pg.Pool): CatalogWriter => ({
 })
 
 /**
- * Real Temporal, real Postgres, real worker; the API's part (rows of a decision) and the relay's (the signal with
- * requestId = command_id) are played here by hand.
+ * Real Temporal, real Postgres, real worker; the test itself plays the API's part (rows of a decision) and the relay's
+ * (the signal with requestId = command_id).
  */
-/** Nobody loses a right here: whoever voted is proved. */
+/** No one loses a right here: every voter is proved. */
 const proveAll = async (pool: pg.Pool, operation_id: string, gate_ids: readonly string[]): Promise<undefined> => {
   await pool.query(
     'update operations.gates set standing_at = clock_timestamp() where operation_id = $1 and gate_id = any($2)',
@@ -141,7 +141,7 @@ export const createEngine = async (
     linked?: boolean
     /** Another build of the workflows. */
     workflows?: string
-    /** Encrypts what the engine stores. */
+    /** Encrypts the data that the engine stores. */
     codec?: EncryptingCodec
   } = {},
 ) => {
@@ -149,7 +149,7 @@ export const createEngine = async (
   const database = await testDatabase('operations')
   const prefix = `t${randomBytes(4).toString('hex')}-`
   const { db, pool, close } = createDb(database.url, { app: 'test', max: 30 })
-  // The worker's own way to Postgres, so that a test can cut it and still look.
+  // The worker's own link to Postgres, so that a test can cut it and still look.
   const link = options.linked ? await startLink(database.url) : undefined
   const linked = link && createDb(link.url, { app: 'test', max: 10, statement_timeout_ms: 5000 })
   const telemetry = createTelemetry('test')
@@ -382,7 +382,7 @@ export const createEngine = async (
     )
   }
 
-  /** What the rows themselves have told the engine (a grant, drift), as the relay would send it. */
+  /** Sends the commands that the rows themselves created (a grant, drift), as the relay would. */
   const sendPending = async (operation_id: string) => {
     const { rows } = await pool.query<{ command_id: string; seq: string; kind: CommandKind; payload: never }>(
       `select command_id, seq, kind, payload from operations.operation_commands where operation_id = $1 and status = 'pending' order by seq`,
@@ -441,7 +441,7 @@ export const createEngine = async (
 
   await startWorkers()
   return {
-    /** The worker's way to Postgres, when asked for. */
+    /** The worker's link to Postgres, if requested. */
     link,
     db,
     pool,

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 export type Effect = { path: string; key: string; fence: number; body: unknown; authorization: string | undefined }
 
 /**
- * A real HTTP server that nodes act on. It honours key and fence: an effect counts once per key, and a call with a
- * smaller fence than one seen is refused. `effects` is the independent witness.
+ * A real HTTP server that nodes act on. It honors key and fence: an effect counts once per key, and a call with a
+ * smaller fence than one already seen is refused. `effects` is the independent witness.
  */
 export const startTarget = async () => {
   const effects: Effect[] = []
@@ -41,7 +41,7 @@ export const startTarget = async () => {
     effects,
     calls,
     paths: () => effects.map(({ path }) => path),
-    /** What a path answers; the call's number counts from 1. */
+    /** The answer of a path; the call's number counts from 1. */
     answer: (
       path: string,
       answer: (call: number, effect: Effect) => { status: number; body?: unknown; hang?: boolean },

@@ -33,7 +33,7 @@ const SYSTEM = { kind: 'system', id: 'test', name: 'Test' } as const
 
 /**
  * The rows, the target and the relay around a reducer, small enough to reason about: claims decide like the real ones,
- * commands change rows first and arrive later, each effect on the target is written down.
+ * commands change rows first and arrive later, and each effect on the target is recorded.
  */
 export class World {
   pages: GraphPage[]
@@ -58,12 +58,12 @@ export class World {
   blocked_on: unknown[] = []
   problems: string[] = []
   revision = 1
-  /** The open patch, as the rows have it: what it holds, and the graph it makes. */
+  /** The open patch in the rows: the nodes that it holds, and the graph that it makes. */
   patch: { id: string; touched: number[]; change: (rows: Rows) => void } | null = null
-  /** Nodes whose undo a person asked for, whatever came after them. */
+  /** Nodes whose undo a person requested, whatever came after them. */
   asked_undo = new Set<number>()
   max_parallel: number
-  /** What a withdrawal of each approved patch puts back. */
+  /** The rows that a withdrawal of each approved patch restores. */
   undo = new Map<string, () => void>()
 
   constructor(pages: GraphPage[]) {
@@ -89,7 +89,7 @@ export class World {
     return this.nodes()[i]?.[0] ?? ''
   }
 
-  /** A decided command: its rows are changed by the caller; the signal is on its way. */
+  /** A decided command: the caller changes its rows; the signal is in flight. */
   command<K extends CommandKind>(kind: K, body: CommandBodies[K], late = false): CommandMessage<K> {
     this.seq += 1
     const message = {
@@ -128,7 +128,7 @@ export class World {
     return this.attempts.filter((attempt) => attempt.open)
   }
 
-  /** The claim: nothing when it is granted. */
+  /** The claim; `undefined` if it is granted. */
   claim({ node, role, generation, attempt, slice }: RunEffect): Refusal | undefined {
     const known = this.attempts.find((a) => a.node === node && a.role === role && a.attempt === attempt)
     if (slice > 0) {
@@ -163,7 +163,7 @@ export class World {
     return undefined
   }
 
-  /** Writes the result; `dropped` when the attempt was closed by somebody else. */
+  /** Writes the result; `dropped` if the attempt has already been closed by another party. */
   result({ node, role, attempt }: RunEffect, result: AttemptResult): AttemptResult {
     const mine = this.attempts.find((a) => a.node === node && a.role === role && a.attempt === attempt)
     if (!mine?.open) return { status: 'dropped' }
@@ -200,7 +200,7 @@ export class World {
       else if (change.t === 'gate_open' || change.t === 'gate_expire' || change.t === 'gate_escalate')
         this.moveGate(change, result)
     }
-    // A report may be older than the undo that a person asked for meanwhile; no work of a plan is ever under it.
+    // A paused report may predate an undo that a person requested since, but must never coincide with a run attempt.
     const working = this.openAttempts().some(({ role }) => role === 'run')
     if (this.status === 'paused' && working && this.control === 'pause')
       this.problems.push('reported paused with an attempt in flight')
@@ -214,7 +214,7 @@ export class World {
       this.leases = 'released'
       return { state: 'released', blocked_on: [] }
     }
-    // Now and then somebody else has them.
+    // Now and then another operation holds them.
     const taken = this.leases === 'waiting' || (this.leases === 'released' && this.seq % 2 === 0)
     this.leases = taken ? 'waiting' : 'held'
     return { state: this.leases, blocked_on: taken ? [{ kind: 'lease', id: 'r', message: 'Somebody holds r.' }] : [] }
@@ -254,7 +254,7 @@ export class World {
     result.gates.push({ gate_id: change.gate_id, status, round, deadline_at, escalates_at })
   }
 
-  /** The rows as the rules of commands look at them. */
+  /** The rows as the rules of commands see them. */
   facts() {
     const open = (n: number) => this.attempts.some((a) => a.node === n && a.open)
     const runs = (n: number) => this.attempts.filter((a) => a.node === n && a.role === 'run')
@@ -304,7 +304,7 @@ export class World {
     this.send('intervene', body)
   }
 
-  /** What changes asks a gate again; one that was used guards the node from then on. */
+  /** A change asks a gate again; one that was already used guards the node from then on. */
   askAgain(i: number, g: number, type: NodeIntervention): Pick<CommandBodies['intervene'], 'gates' | 'guarded_by'> {
     const gate = this.gates[g]
     if (!gate || (gate.status !== 'waiting' && gate.status !== 'approved')) return {}
@@ -326,7 +326,7 @@ export class World {
     }
   }
 
-  /** Nothing of it has happened by the rows: a patch may change it. */
+  /** By the rows the node has not begun in any way: a patch may change it. */
   isUntouched(i: number): boolean {
     const state = this.states[i] ?? ''
     return (
@@ -360,7 +360,7 @@ export class World {
     this.send('patch_proposed', { patch_id: this.patch.id, node_ids: touched.map((i) => this.id(i)) })
   }
 
-  /** Approved in the rows; late: the engine hears of it when its time is over. */
+  /** Approved in the rows; late: the engine receives it after it has expired. */
   approvePatch(asks: number | null, late: boolean) {
     const { patch } = this
     if (!patch) return

@@ -10,9 +10,9 @@ import type {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 
 /**
- * What the rules of an operation, its gates and its nodes look at (operations.md 2). The rules are pure: the command
+ * The input of the rules of an operation, its gates and its nodes (operations.md 2). The rules are pure: the command
  * transaction decides by them, `allowed_actions[]` is filled by them, and the reducer checks live state against them.
- * Each returns the refusal, or undefined.
+ * Each returns the refusal, or `undefined`.
  */
 export type OperationFacts = {
   status: OperationStatus
@@ -21,7 +21,7 @@ export type OperationFacts = {
   /** RFC 3339; when the first cancel was accepted. */
   cancelled_at: string | null
   pause_reason: string | null
-  /** Nodes whose end nobody knows. */
+  /** Nodes with an unknown outcome. */
   unknown_nodes: number
 }
 
@@ -35,7 +35,7 @@ export type NodeFacts = {
   begun: boolean
   skippable: boolean
   has_compensation: boolean
-  /** An agent outside has the work and has missed a heartbeat. */
+  /** An external agent has the work and has missed a heartbeat. */
   silent?: boolean
   depends_on: readonly string[]
 }
@@ -72,7 +72,7 @@ export const hasEnded = (status: OperationStatus): boolean =>
   status === 'cancelled' ||
   status === 'timed_out'
 
-/** An end wins; then what is wanted; `pausing` until the engine reports paused (operations.md 2.3). */
+/** An end takes precedence, then the wanted control; `pausing` until the engine reports paused (operations.md 2.3). */
 export const statusOf = (control: Control, engine_status: string): OperationStatus => {
   const reported = engine_status as OperationStatus
   if (hasEnded(reported)) return reported

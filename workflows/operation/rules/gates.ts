@@ -5,7 +5,7 @@ import { type GateFacts, hasEnded, type OperationFacts, refusal } from './facts.
 const notWaiting = (code: CodeOf<'gate_not_waiting'>, detail: string, extra?: Record<string, unknown>) =>
   refusal('gate_not_waiting', code, detail, extra ? { extra } : {})
 
-/** Why the gate takes no decision in this round; undefined while it is waiting. */
+/** Returns why the gate takes no decision in this round; `undefined` while it is waiting. */
 const refuseRound = (gate: GateFacts, round: number): RefusalCode | undefined => {
   if (gate.status === 'armed') return notWaiting('not_reached', 'The operation has not reached this gate yet.')
   if (gate.status === 'cancelled') return notWaiting('cancelled', 'The gate is closed: no node waits behind it.')
@@ -13,7 +13,7 @@ const refuseRound = (gate: GateFacts, round: number): RefusalCode | undefined =>
     return notWaiting('round_superseded', `You decided on round ${round}; the gate is in round ${gate.round}.`, {
       round: gate.round,
     })
-  if (gate.status === 'expired') return notWaiting('expired', 'The time to decide is over.')
+  if (gate.status === 'expired') return notWaiting('expired', 'The time to decide has passed.')
   if (gate.consumed) return notWaiting('already_consumed', 'The gate is decided and its nodes have started.')
   if (gate.status !== 'waiting') return notWaiting('already_decided', `The gate is ${gate.status} already.`)
   return undefined
@@ -31,7 +31,7 @@ export type GateDecision = { round: number; user_id: string }
 export const refuseGateApprove = (facts: OperationFacts, gate: GateFacts, { round }: GateDecision) =>
   refuseRound(gate, round) ?? refuseDeciding(facts)
 
-/** Rejecting is also possible for one who approved, until a node behind the gate has started. */
+/** Someone who approved may also reject, until a node behind the gate has started. */
 export const refuseGateReject = (facts: OperationFacts, gate: GateFacts, { round, user_id }: GateDecision) =>
   (mayTakeBack(gate, user_id) && round === gate.round ? undefined : refuseRound(gate, round)) ?? refuseDeciding(facts)
 
@@ -40,7 +40,10 @@ export const mayTakeBack = (gate: GateFacts, user_id: string): boolean =>
   !gate.consumed &&
   gate.votes.some((vote) => vote.user_id === user_id && vote.decision === 'approve')
 
-/** The digest that the person saw must be the gate's digest now: checked after state, so a stranger cannot probe it. */
+/**
+ * The digest that the person saw must be the gate's current digest; checked after state, so that a stranger cannot
+ * probe it.
+ */
 export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalCode | undefined =>
   reviewed_digest === gate.digest
     ? undefined

@@ -1,15 +1,15 @@
 import type { NodeState, RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { cancelling, hasEnded, type NodeFacts, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
 
-/** States in which an attempt may have an effect at this moment. */
+/** Whether an attempt in this state may have an effect at this moment. */
 export const isInFlight = (state: NodeState): boolean =>
   state === 'dispatched' || state === 'running' || state === 'compensating'
 
 const RETRYABLE: ReadonlySet<NodeState> = new Set(['failed', 'outcome_unknown', 'succeeded', 'skipped'])
 
 /**
- * The nodes that a retry resets: the node alone, or with every descendant that is not pending (and was not removed).
- * In the order given.
+ * Returns the nodes that a retry resets: the node alone, or with every descendant that is not pending (and was not
+ * removed). In the order given.
  */
 export const resetCone = <N extends Pick<NodeFacts, 'node_id' | 'state' | 'depends_on'>>(
   nodes: readonly N[],
@@ -22,7 +22,7 @@ export const resetCone = <N extends Pick<NodeFacts, 'node_id' | 'state' | 'depen
   )
 }
 
-/** A node and all that comes after it, in the order given. */
+/** Returns a node and all nodes after it, in the order given. */
 export const coneOf = <N extends Pick<NodeFacts, 'node_id' | 'depends_on'>>(
   nodes: readonly N[],
   node_id: string,
@@ -80,7 +80,7 @@ export const OPERATION_INTERVENTIONS = [
 ] as const
 export type OperationIntervention = (typeof OPERATION_INTERVENTIONS)[number]
 
-/** States of a node in which each intervention makes sense (operations.md 5.4); the reducer looks at the same table. */
+/** States of a node in which each intervention makes sense (operations.md 5.4); the reducer uses the same table. */
 export const INTERVENTION_STATES: Record<NodeIntervention, ReadonlySet<NodeState>> = {
   skip: new Set(['pending', 'gated', 'ready', 'backoff', 'failed', 'outcome_unknown']),
   mark_succeeded: new Set(['failed', 'outcome_unknown']),
@@ -97,7 +97,7 @@ const notApplicable = (detail: string, extra?: Record<string, unknown>) =>
 
 export type InterventionCommand = {
   type: NodeIntervention
-  /** The node and all that comes after it. */
+  /** The node and all nodes after it. */
   cone: readonly NodeFacts[]
 }
 
@@ -107,7 +107,7 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   const undoing = OF_AN_UNDO.has(type) && node.state === 'compensation_failed'
   if (status === 'cancelling' && !(undoing && (type === 'mark_compensated' || cancel_mode === 'compensate')))
     return cancelling(cancel_mode)
-  // Nobody has to wait until three heartbeats are missed.
+  // No one has to wait until three heartbeats are missed.
   const givenUp = type === 'mark_failed' && node.state === 'running' && node.silent === true
   if (!INTERVENTION_STATES[type].has(node.state) && !givenUp)
     return notApplicable(`The node is ${node.state}: ${type} does not apply.`)
@@ -127,8 +127,8 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
 }
 
 /**
- * What comes next after a guarded node was approved with it: to skip the node would let it begin without that approval,
- * unless the same gate guards it too. Asked of the rows alone, where gates are decided.
+ * A node after a guarded one was approved together with it: skipping the guarded node would let the later one begin
+ * without that approval, unless the same gate guards it too. Checked only on the rows, where gates are decided.
  */
 export const refuseGuardedSkip = (
   unpassed: readonly { gate_id: string; guards: readonly string[] }[],
@@ -152,13 +152,13 @@ const refuseBegun = (nodes: readonly NodeFacts[], what: string) => {
   return begun.length > 0 ? notApplicable(`"${begun[0]}" ${what}.`, { nodes: begun.slice(0, 100) }) : undefined
 }
 
-/** What is extended, delegated or limited is looked at by who reads it; this is what the operation itself allows. */
+/** Returns the operation's own refusal; the caller checks the object that is extended, delegated or limited. */
 export const refuseOperationIntervention = (
   { status, cancel_mode }: OperationFacts,
   type: OperationIntervention,
 ): RefusalCode | undefined => {
   if (hasEnded(status)) return terminal(status)
-  // A cancel may have to wait for an attempt: only that time can be given.
+  // A cancel may have to wait for an attempt: only that time can be extended.
   if (status === 'cancelling' && type !== 'extend_deadline') return cancelling(cancel_mode)
   if (type === 'release_leases' && status !== 'paused')
     return notApplicable(`The operation is ${status}: only one that is paused gives its leases back.`)

@@ -1,7 +1,7 @@
 import type { RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { cancelling, hasEnded, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
 
-/** Whether the graph of an operation can be changed at all (operations.md 2.6). */
+/** Returns why the graph of an operation cannot be changed; `undefined` if it can (operations.md 2.6). */
 export const refusePatch = ({ status, cancel_mode }: OperationFacts): RefusalCode | undefined => {
   if (hasEnded(status)) return terminal(status)
   return status === 'cancelling' ? cancelling(cancel_mode) : undefined
@@ -9,7 +9,10 @@ export const refusePatch = ({ status, cancel_mode }: OperationFacts): RefusalCod
 
 export type PatchFacts = { status: string; status_reason: string | null; rebase: unknown }
 
-/** Whether a patch still takes votes. One that came too late says so, with the patch to propose instead. */
+/**
+ * Returns why a patch takes no more votes; `undefined` if it does. For one that came too late, the refusal carries the
+ * patch to propose instead.
+ */
 export const refusePatchDecision = (
   facts: OperationFacts,
   { status, status_reason, rebase }: PatchFacts,
@@ -24,7 +27,7 @@ export const refusePatchDecision = (
 }
 const PATCH_CODES = ['base_revision_moved', 'node_already_dispatched', 'unsound'] as const
 
-/** The digest of the patch that was read must be the one that is decided. */
+/** The digest that the person reviewed must be the patch's current digest. */
 export const refuseDigestOf = (now: string, reviewed_digest: string): RefusalCode | undefined =>
   reviewed_digest === now
     ? undefined

@@ -1,6 +1,8 @@
 import type { GateFacts } from './facts.ts'
 
-/** What a set of votes of one round comes to: approved at quorum and group minimums, rejected by the rule, else waiting. */
+/**
+ * Returns the outcome of a round's votes: approved at quorum and group minimums, rejected by the rule, else waiting.
+ */
 export const outcomeOfVotes = ({
   policy,
   votes,
@@ -12,7 +14,7 @@ export const outcomeOfVotes = ({
   return missing.count === 0 && missing.groups.length === 0 ? 'approved' : 'waiting'
 }
 
-/** How many approvals are missing in all, and of which groups. */
+/** Returns how many approvals are missing in total, and of which groups. */
 export const missingVotes = ({ policy, votes }: Pick<GateFacts, 'policy' | 'votes'>) => {
   const approvals = votes.filter(({ decision }) => decision === 'approve')
   const groups = policy.groups
@@ -21,7 +23,10 @@ export const missingVotes = ({ policy, votes }: Pick<GateFacts, 'policy' | 'vote
   return { count: Math.max(0, policy.quorum - approvals.length), groups }
 }
 
-/** These approvals as votes that satisfy the policy, each with the group it fills; undefined if they are not enough. */
+/**
+ * Returns these approvals as votes that satisfy the policy, each with the group it fills; `undefined` if they are not
+ * enough.
+ */
 export const fillGate = <A extends { user_id: string; groups: readonly string[] }>(
   policy: GateFacts['policy'],
   approvals: readonly A[],
@@ -38,8 +43,8 @@ export const fillGate = <A extends { user_id: string; groups: readonly string[] 
 }
 
 /**
- * The group that a vote fills: the named one, else the first that is still missing, else any that the person is in.
- * A person counts once.
+ * Returns the group that a vote fills: the named one, else the first that still lacks votes, else any that the person
+ * is in. A person counts once.
  */
 export const groupOfVote = (
   gate: Pick<GateFacts, 'policy' | 'votes'>,

@@ -23,14 +23,17 @@ import {
 import { takeOut } from './patch.ts'
 import type { NodeRun, State } from './types.ts'
 
-/** Milliseconds after which a claim is asked again where no command explains the refusal, and the catalog while it is away. */
+/** Milliseconds before another claim if no command explains the refusal; the last one is for an absent catalog. */
 const CLAIM_AGAIN_MS = 1000
-/** A command that a claim knew of may be withdrawn before it is sent: nobody waits longer for it. */
+/** How long to wait for a command that a claim knew of: it may be withdrawn before it is sent. */
 const COMMAND_LOST_MS = 5000
 const CATALOG_AGAIN_MS = 30_000
 export const CATALOG_CONFLICT = 'catalog_conflict'
 
-/** Sends an attempt out. Its number grows only after a definite end of the one before; an open one keeps its number. */
+/**
+ * Dispatches an attempt. Its number grows only after a definite end of the previous one; an open attempt keeps its
+ * number.
+ */
 export const dispatch = (s: State, i: number, role: Role, at: number) => {
   const node = item(s.nodes, i)
   const step = node.reopen ? 0 : 1
@@ -49,7 +52,10 @@ export const dispatch = (s: State, i: number, role: Role, at: number) => {
   send(s, i, role)
 }
 
-/** The next slice of an attempt that said "pending": no new start, so a pause or cancel does not hold it. */
+/**
+ * Sends the next slice of an attempt that answered "pending". This is no new start, so a pause or cancel does not hold
+ * it.
+ */
 const nextSlice = (s: State, i: number) => {
   const node = item(s.nodes, i)
   node.slice += 1
@@ -73,7 +79,7 @@ const send = (s: State, i: number, role: Role) => {
   })
 }
 
-/** An activity came back. What is not the attempt that is out is old news. */
+/** Takes an activity's result. A result that is not of the attempt in flight is outdated. */
 export const attemptEnded = (s: State, event: Extract<Event, { type: 'attempt_ended' }>) => {
   s.activities -= 1
   const node = item(s.nodes, event.node)
@@ -83,7 +89,7 @@ export const attemptEnded = (s: State, event: Extract<Event, { type: 'attempt_en
   endAttempt(s, event.node, event.result, event.at)
 }
 
-/** What an attempt's end means for its node. */
+/** Applies an attempt's end to its node. */
 export const endAttempt = (s: State, i: number, result: AttemptResult, at: number) => {
   const node = item(s.nodes, i)
   if (result.status === 'pending') {
@@ -107,7 +113,7 @@ export const endAttempt = (s: State, i: number, result: AttemptResult, at: numbe
 
 const TAKEN_OVER: NodeError = {
   class: 'cancelled',
-  message: 'The attempt was closed while it ran; whether it took effect is not known.',
+  message: 'The attempt was closed during the run; whether it took effect is unknown.',
   retryable: false,
 }
 
@@ -134,7 +140,7 @@ const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: '
   }
 }
 
-/** It may start later only. A reason older than the calendar, or the places, as known here no longer counts. */
+/** Whether the node may start only later. A reason older than the known calendar or places no longer counts. */
 const shut = (s: State, i: number, { closure, seq }: Refusal, at: number): boolean => {
   if (!closure || seq < s.calendar_seq) return false
   const { state } = item(s.nodes, i)
@@ -144,11 +150,11 @@ const shut = (s: State, i: number, { closure, seq }: Refusal, at: number): boole
   return true
 }
 
-/** Succeeded at the target; where the node writes to the catalog it is done when that has been accepted. */
+/** Succeeded at the target; if the node writes to the catalog, it is done once the catalog has accepted the write. */
 export const finish = (s: State, i: number, at: number, extra: Extra = {}) =>
   item(s.graph.profiles, i).catalog ? applyCatalog(s, i) : succeed(s, i, at, extra)
 
-/** Undone at the target; done when the catalog has back what the node changed there. */
+/** Undone at the target; done once the catalog has the earlier values again. */
 export const finishUndo = (s: State, i: number, at: number) =>
   item(s.graph.profiles, i).undo_catalog ? applyCatalog(s, i) : undone(s, i, at)
 
@@ -193,7 +199,7 @@ const endCatalog = (s: State, i: number, result: CatalogResult, at: number) => {
   }
 }
 
-/** What the catalog refuses to take back is for a person to judge, as an undo that failed at its target is. */
+/** A person judges an undo that the catalog refuses, as for an undo that failed at its target. */
 const endCatalogUndo = (s: State, i: number, result: CatalogResult, at: number) => {
   const id = item(s.graph.ids, i)
   switch (result.status) {
@@ -212,7 +218,7 @@ const endCatalogUndo = (s: State, i: number, result: CatalogResult, at: number) 
   }
 }
 
-/** The claim said no: the node returns to the state of its row, and waits for the reason that the row gives. */
+/** The claim was refused: the node returns to the state of its row, and waits for the reason that the row gives. */
 const refused = (s: State, i: number, refusal: Refusal, at: number) => {
   const node = item(s.nodes, i)
   giveBack(s, i, 'run', refusal)
@@ -246,7 +252,7 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
   }
 }
 
-/** No attempt began, so the number is free again; or an open attempt resumes later under its own. */
+/** If no attempt began, its number is free again; an open attempt resumes later under its own number. */
 const giveBack = (s: State, i: number, role: Role, { repeated }: Refusal) => {
   const node = item(s.nodes, i)
   if (repeated) node.reopen = true

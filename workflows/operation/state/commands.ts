@@ -19,12 +19,12 @@ type Handle<K extends keyof CommandBodies> = (
 ) => Refused | undefined
 
 const SEEN = 256
-/** Signals that no node waits for yet: they are carried from run to run. */
+/** How many signals that no node waits for yet are kept; they are carried from run to run. */
 const KEPT_SIGNALS = 256
 
 /**
- * Takes a command once: later numbers only, and never an id that was seen. One that is past its `not_after` is answered
- * `expired`; its decision is undone by record_changes.
+ * Takes a command once: only later numbers, and never an id that was seen. A command past its `not_after` is answered
+ * `expired`; record_changes undoes its decision.
  */
 export const takeCommand = (s: State, command: CommandMessage, at: number) => {
   if (command.seq <= s.last_seq || s.seen.includes(command.command_id)) return
@@ -48,13 +48,13 @@ export const takeCommand = (s: State, command: CommandMessage, at: number) => {
   note(s, { t: 'command', command_id, status: refused ? 'refused' : 'applied', ...refused })
 }
 
-/** Nodes whose rows the command has written. */
+/** Returns the nodes whose rows the command has written. */
 const nodesOf = ({ body }: CommandMessage): string[] => [
   ...('node_id' in body && body.node_id !== null ? [body.node_id] : []),
   ...('generations' in body ? Object.keys(body.generations ?? {}) : []),
 ]
 
-/** Parked nodes try again once the command is there that their refused claim knew of. */
+/** Parked nodes claim again once the command that their refused claim knew of has arrived. */
 export const unpark = (s: State) => {
   for (const i of [...s.parked]) if (item(s.nodes, i).wait_seq <= s.last_seq) toReady(s, i)
 }
@@ -131,7 +131,7 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
     s.wanted_revision = Math.max(s.wanted_revision, plan_revision)
     return undefined
   },
-  // Its outcome is told once the new graph is there (patch.ts).
+  // Its outcome is reported once the new graph is loaded (patch.ts).
   patch_applied: (s, body, _at, { command_id }) => void s.patching.push({ ...body, command_id }),
 }
 
@@ -139,7 +139,7 @@ export const pause = (s: State, reason: string, at: number) => {
   if (s.control !== 'run') return
   s.control = 'pause'
   s.pause_reason = reason
-  // The operation's own clock stands while it is paused.
+  // The operation's own clock stops while it is paused.
   if (s.deadline > 0) s.deadline_left = Math.max(s.deadline - at, 1)
   s.deadline = 0
 }
@@ -148,7 +148,7 @@ const resume = (s: State, at: number) => {
   if (s.control !== 'pause') return
   s.control = 'run'
   s.pause_reason = null
-  // A person may have given back what was waited for; the rows know.
+  // A person may have given back the awaited leases; the rows know.
   if (s.leases === 'waiting') leasesLost(s)
   if (s.deadline_left === 0) return
   s.deadline = at + s.deadline_left
@@ -156,7 +156,10 @@ const resume = (s: State, at: number) => {
   note(s, { t: 'deadline', deadline_at: s.deadline })
 }
 
-/** Resets the named nodes to their new generations. The command transaction has decided it; only what moved since can refuse. */
+/**
+ * Resets the named nodes to their new generations. The command transaction has decided it, so only later moves can
+ * refuse it.
+ */
 const retry = (
   s: State,
   { node_id, generations, gates, guarded_by }: CommandBodies['retry_node'],
@@ -167,7 +170,7 @@ const retry = (
   if (root === undefined || cone.some((i) => i === undefined))
     return refuse('node', `There is no node "${node_id}".`, 'not_found')
   const nodes = cone as number[]
-  // Generations only grow, also those of a retry without effect: claims compare them with the rows.
+  // Generations only grow, even for a retry without effect: claims compare them with the rows.
   for (const i of nodes) raise(s, i, generations[item(s.graph.ids, i)])
   if (s.control === 'cancel') return refuse('already_cancelling', 'The operation is being cancelled.')
   const busy = nodes.find((i) => isFlying(item(s.nodes, i)))
@@ -176,7 +179,7 @@ const retry = (
   for (const i of nodes) reset(s, i)
   guardBy(s, root, guarded_by, at)
   takeGates(s, gates, at)
-  // A person's retry proceeds even if its dependencies would have had it skipped.
+  // A person's retry proceeds even if its dependencies would have caused a skip.
   const node = item(s.nodes, root)
   if (node.open === 0 && node.bad > 0) toGate(s, root, at)
   s.touched.push(...nodes)
@@ -197,7 +200,7 @@ const reset = (s: State, i: number) => {
 
 const NOT_APPLICABLE = (state: string): Refused => refuse('intervention_not_applicable', `The node is now ${state}.`)
 
-/** An intervention as the command transaction decided it; refused when the node has moved on since. */
+/** Applies an intervention that the command transaction decided; refuses it if the node has moved on since. */
 const intervene = (
   s: State,
   body: CommandBodies['intervene'],
@@ -216,11 +219,11 @@ const intervene = (
   }
   const i = node_id === null ? undefined : s.graph.index.get(node_id)
   if (i === undefined) return refuse('node', `There is no node "${node_id}".`, 'not_found')
-  // Generations only grow, also those of an intervention without effect: claims compare them with the rows.
+  // Generations only grow, even for an intervention without effect: claims compare them with the rows.
   const others = Object.keys(generations).flatMap((id) => s.graph.index.get(id) ?? [])
   for (const n of others) raise(s, n, generations[item(s.graph.ids, n)])
   raise(s, i, generation)
-  // Outputs are rows: the engine only hears which gates ask again.
+  // Outputs are in the rows: the engine only learns which gates ask again.
   if (type === 'set_output') return void takeGates(s, body.gates, at)
   const node = item(s.nodes, i)
   const givenUp = type === 'mark_failed' && isUnderWay(node, payload.attempt)
@@ -234,14 +237,14 @@ const intervene = (
   return undefined
 }
 
-/** This attempt is out, or between two looks at its agent. */
+/** Whether this attempt is in flight, or between two checks of its agent. */
 const isUnderWay = (node: NodeRun, attempt: number | undefined): boolean =>
   attempt !== undefined &&
   node.state === 'running' &&
   node.attempt === attempt &&
   (node.doing === 'attempt' || node.doing === 'poll')
 
-/** The calendar is another one: what it held asks its claim again, which says what still holds it. */
+/** The calendar has changed: nodes that it held claim again, and the claim says what still holds them. */
 const askCalendar = (s: State, seq: number) => {
   s.calendar_seq = seq
   for (const key of Object.keys(s.shut)) askAgain(s, Number(key))
@@ -252,7 +255,7 @@ const raise = (s: State, i: number, generation = 0) => {
   node.generation = Math.max(node.generation, generation)
 }
 
-/** More time for the whole, whose clock may stand, or for a gate as its row has it. */
+/** Extends the time of the whole operation, whose clock may be stopped, or of a gate, as its row states. */
 const extend = (s: State, { payload = {}, gates }: CommandBodies['intervene'], at: number): undefined => {
   const more = 1000 * (payload.add_s ?? 0)
   if (s.deadline > 0) s.deadline += more
@@ -288,7 +291,7 @@ const ON_NODE: Record<Exclude<NodeIntervention, 'set_output'>, OnNode> = {
   },
   mark_succeeded: (s, i, at) => {
     item(s.nodes, i).exception = true
-    // Its write to the catalog is still to come, also where the failure was passed over.
+    // Its write to the catalog is still to come, even if the failure was passed over.
     settle(s, i, OPEN)
     finish(s, i, at, { exception: 'mark_succeeded' })
   },
@@ -296,7 +299,7 @@ const ON_NODE: Record<Exclude<NodeIntervention, 'set_output'>, OnNode> = {
     item(s.nodes, i).exception = true
     fail(s, i, { class: 'cancelled', message, retryable: false }, at, { exception: 'mark_failed' })
   },
-  // The target is as before, so the catalog has to say so, unless it was the catalog that refused.
+  // The target has its earlier state, so the catalog must show that, unless the catalog itself refused.
   mark_compensated: (s, i, at) => {
     const node = item(s.nodes, i)
     node.exception = true
@@ -308,7 +311,7 @@ const ON_NODE: Record<Exclude<NodeIntervention, 'set_output'>, OnNode> = {
     guardBy(s, i, guarded_by, at)
     takeGates(s, gates, at)
   },
-  // What needs an undone node will never come: those that wait for it are looked at again.
+  // Nodes that need an undone node can never start, so nodes that wait for it are checked again.
   trigger_compensation: (s, i, at, _body, others) => {
     item(s.nodes, i).exception = true
     queueUndo(s, i, at)

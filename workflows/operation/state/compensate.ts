@@ -8,7 +8,7 @@ import type { Ending, State } from './types.ts'
 const STARTABLE: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 'gated', 'ready', 'backoff'])
 const RANK: Record<CancelMode, number> = { graceful: 0, compensate: 1, force: 2 }
 
-/** Begins a cancel, or sharpens one that runs: graceful, then compensate, then force. */
+/** Begins a cancel, or escalates a running one: graceful, then compensate, then force. */
 export const beginCancel = (s: State, mode: CancelMode, ending: Ending, at: number) => {
   const first = s.control !== 'cancel'
   if (!first && s.mode !== null && RANK[mode] <= RANK[s.mode]) return
@@ -26,14 +26,14 @@ export const beginCancel = (s: State, mode: CancelMode, ending: Ending, at: numb
     for (const [i, node] of s.nodes.entries())
       if (STARTABLE.has(node.state) || node.doing === 'wait') stopHere(s, i, at)
   }
-  // An undo that a person asked for and that has not begun: only a compensating cancel resumes it.
+  // An undo requested by a person that has not begun: only a compensating cancel resumes it.
   if (mode === 'graceful')
     for (const [i, node] of s.nodes.entries())
       if (node.state === 'compensating' && !isFlying(node)) failUndo(s, i, NOT_UNDONE, at)
   if (mode === 'force') tellToStop(s, at)
 }
 
-/** Attempts are asked to stop; what has not ended after the grace is closed as unknown. */
+/** Asks attempts to stop; those that have not ended after the grace period are closed as unknown. */
 const tellToStop = (s: State, at: number) => {
   s.force_at = at + s.force_grace_ms
   s.dues.push(s.force_at, FORCE_DUE)
@@ -41,7 +41,7 @@ const tellToStop = (s: State, at: number) => {
   for (const i of s.nodes.keys()) tellAgent(s, i)
   for (const [node, run] of s.nodes.entries()) if (run.state === 'compensating' && !isFlying(run)) loseUndo(s, node, at)
 }
-/** Keys of the queue of due times beside nodes (>= 0) and gates (-1 - position). */
+/** Key in the queue of due times, besides nodes (>= 0) and gates (-1 - position). */
 export const FORCE_DUE = 1e9
 
 export const forceDue = (s: State, at: number) => {
@@ -49,7 +49,7 @@ export const forceDue = (s: State, at: number) => {
   s.force_at = 0
   const error: NodeError = {
     class: 'cancelled',
-    message: 'It did not stop in time after a forced cancel: whether it took effect is not known.',
+    message: 'It did not stop in time after a forced cancel: whether it took effect is unknown.',
     retryable: false,
   }
   for (const [i, node] of s.nodes.entries()) {
@@ -65,7 +65,7 @@ export const NOT_UNDONE: NodeError = {
   retryable: false,
 }
 
-/** Undos begin: asked for by a person while the operation stands, or in the course of a compensating cancel. */
+/** Whether undos may begin: at a person's request while no cancel runs, or during a compensating cancel. */
 export const mayUndo = (s: State): boolean => s.control !== 'cancel' || s.mode === 'compensate'
 
 const loseUndo = (s: State, i: number, at: number) =>
@@ -87,14 +87,14 @@ export const beginUndo = (s: State, at: number) => {
   passUndo(s, free, at)
 }
 
-/** Succeeded and there is an undo for it, or its undo is running. */
+/** Whether the node succeeded and has an undo, or its undo has begun. */
 const isUndoable = (s: State, i: number): boolean => {
   const { state } = item(s.nodes, i)
   if (state === 'compensating' || state === 'compensation_failed') return true
   return state === 'succeeded' && item(s.graph.profiles, i).undo
 }
 
-/** Walks back from nodes after which all is undone. */
+/** Walks back from nodes after which everything is undone. */
 const passUndo = (s: State, free: number[], at: number) => {
   for (let i = free.pop(); i !== undefined; i = free.pop()) {
     if (isUndoable(s, i)) {
@@ -109,14 +109,14 @@ const passUndo = (s: State, free: number[], at: number) => {
   }
 }
 
-/** Asks for the undo of a node; it begins when there is a place for it. */
+/** Queues the undo of a node; it begins when there is room for it. */
 export const queueUndo = (s: State, i: number, at: number) => {
   item(s.nodes, i).undo_tries = 0
   enter(s, i, 'compensating', at, { role: 'undo' })
   s.undo_ready.push(i)
 }
 
-/** The world is as before this node: what it needed may be undone next. */
+/** This node's effect is undone, so its dependencies may be undone next. */
 export const undone = (s: State, i: number, at: number) => {
   enter(s, i, 'compensated', at, { role: 'undo' })
   if (!s.undoing) return
@@ -124,7 +124,7 @@ export const undone = (s: State, i: number, at: number) => {
   passUndo(s, [i], at)
 }
 
-/** Again after the back-off while tries are left; else the operation stays in cancelling until a person acts. */
+/** Retries after a backoff while tries are left; otherwise the operation stays `cancelling` until a person acts. */
 export const failUndoAttempt = (s: State, i: number, error: NodeError, at: number) => {
   const node = item(s.nodes, i)
   const { retry } = item(s.graph.profiles, i)

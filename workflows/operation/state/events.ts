@@ -16,23 +16,23 @@ import type { CommandMessage } from '../messages.ts'
 
 export type Role = 'run' | 'undo'
 
-/** What nodes of one kind have in common: sent once a page, so that a node costs less than 100 bytes. */
+/** The common properties of similar nodes: sent once per page, so that a node costs less than 100 bytes. */
 export type Profile = {
   kind: 'task' | 'barrier' | 'wait'
   executor: string
   join: Join
   on_failure: OnFailure
   retry: Retry
-  /** Seconds that one activity of it may take. */
+  /** Seconds that one activity of the node may take. */
   slice_s: number
   when: boolean
   catalog: boolean
   undo: boolean
-  /** Its undo writes to the catalog; absent in graphs of before. */
+  /** Its undo writes to the catalog; absent in older graphs. */
   undo_catalog?: true
-  /** False where the plan says that it must not be skipped. */
+  /** False if the plan says that it must not be skipped. */
   skippable?: boolean
-  /** Of a barrier: it fails when more of its dependencies failed. */
+  /** For a barrier: it fails if more of its dependencies failed. */
   max_failures: number | null
   wait: { duration_s?: number; until?: string; signal?: string } | null
 }
@@ -42,13 +42,13 @@ export type GateSpec = {
   on_reject: GatePolicy['on_reject']
   status: GateStatus
   round: number
-  /** While it waits and no attempt is in flight, the leases are given back. */
+  /** While the gate waits and no attempt is in flight, the leases are given back. */
   release?: true
 }
 
 /**
- * One page of load_graph. Nodes refer to dependencies and gates by position; `profiles` are those of this page. Positions
- * never change: a patch appends nodes and gates, and what it took out keeps its place as removed.
+ * One page of load_graph. Nodes refer to dependencies and gates by position; `profiles` are those of this page.
+ * Positions never change: a patch appends nodes and gates, and removed ones keep their place.
  */
 export type GraphPage = {
   plan_revision: number
@@ -68,7 +68,7 @@ export type GraphPage = {
   }
 }
 
-/** Facts for record_changes, in the order in which they came to be. */
+/** Facts for record_changes, in the order in which they arose. */
 export type Change =
   | {
       t: 'node'
@@ -81,7 +81,7 @@ export type Change =
       error?: NodeError
       due?: number
       exception?: string
-      /** No news: the rows may have it otherwise, because of a command without effect. */
+      /** Not a new fact: the rows may differ because of a command without effect. */
       again?: true
     }
   | { t: 'catalog'; id: string; at: number; status: string; version?: number; role?: 'undo' }
@@ -114,7 +114,7 @@ export type Report = {
 
 export type RecordBatch = { record_seq: number; changes: Change[]; report: Report }
 
-/** What the rows said: gates that moved, conditions, the control row after a swap. */
+/** The rows' answer: gates that moved, conditions, the control row after a swap. */
 export type RecordResult = {
   record_seq: number
   gates: {
@@ -125,13 +125,13 @@ export type RecordResult = {
     escalates_at?: string | null
   }[]
   whens: Record<string, boolean | string>
-  /** After a swap was asked for: which was made, and the last command that the rows know of. */
+  /** After a requested swap: which swap was made, and the last command that the rows know of. */
   control: { swapped: 'pause' | 'cancel' | null; seq: number } | null
-  /** What became of the leases that were given back or asked for; who is in the way. */
+  /** The state of leases that were given back or requested, and who blocks them. */
   leases?: { state: 'held' | 'released' | 'waiting' | 'none'; blocked_on: BlockedOn[] }
   /** The start was too late and is undone, with no further effect. */
   withdrawn?: boolean
-  /** An approved patch was taken back: the graph that holds now. */
+  /** An approved patch was taken back: the graph now in force. */
   plan_revision?: number
 }
 
@@ -151,9 +151,9 @@ export type Refusal = {
   seq: number
   generation: number
   gates: { gate_id: string; status: GateStatus; round: number }[]
-  /** An earlier try of this attempt had begun: its effect may be there. */
+  /** An earlier try of this attempt had begun: its effect may exist. */
   repeated: boolean
-  /** Of frozen, window_closed, executor_busy, drifted and unproved: by what, and until when. */
+  /** For frozen, window_closed, executor_busy, drifted and unproved: what blocks it, and until when. */
   closure?: Closure
 }
 
@@ -163,7 +163,7 @@ export type AttemptResult =
   | { status: 'unknown'; error: NodeError }
   | { status: 'pending'; started_at: number; poll_after_s: number }
   | { status: 'refused'; refusal: Refusal }
-  /** Another fence took over, or the attempt was closed: its owner speaks for it. */
+  /** Another fencing token took over, or the attempt was closed: its owner reports for it. */
   | { status: 'dropped' }
 
 export type CatalogResult =
@@ -191,9 +191,9 @@ export type Event = { at: number } & (
   | { type: 'loaded'; pages: GraphPage[] }
   | { type: 'due' }
   | { type: 'closed'; result: CloseResult }
-  /** A person cancelled the workflow in the engine itself. */
+  /** A person canceled the workflow in the engine itself. */
   | { type: 'cancel_requested'; by: string }
-  /** Stop launching, let what is out come back, then the shell continues as new. */
+  /** Stop launching and let work in flight return; the workflow then continues as new. */
   | { type: 'roll' }
 )
 
@@ -211,7 +211,7 @@ export type RunEffect = {
 export type Effect =
   | RunEffect
   | { type: 'cancel_attempts' }
-  /** An agent outside may have it: it is told to stop. */
+  /** An external agent may have it, and is told to stop. */
   | { type: 'cancel_attempt'; node_id: string; role: Role; attempt: number }
   | { type: 'apply_catalog'; node: number; node_id: string; role: Role; generation: number; attempt: number }
   | { type: 'record'; batch: RecordBatch }

@@ -4,15 +4,15 @@ import { at as item } from './graph.ts'
 import { fail, move, note, noteNode, toReady } from './nodes.ts'
 import type { GateRun, State } from './types.ts'
 
-/** How long a gate waits before it asks about a time that is not over by the clock of Postgres. */
+/** How long a gate waits before it asks again about a time that is not yet over on Postgres's clock. */
 const AGAIN_MS = 1000
 
-/** A gate lets its guarded nodes start. */
+/** Whether a gate lets its guarded nodes start. */
 export const isPassed = (status: GateStatus): boolean => status === 'approved' || status === 'bypassed'
 
 /**
- * Takes over what the rows say of a gate. A round that is behind the known one is old news; within one round a decided
- * status never changes back.
+ * Takes over a gate's state from the rows. A round before the known one is outdated; within one round a decided status
+ * never changes back.
  */
 export const setGate = (s: State, g: number, status: GateStatus, round: number, at: number) => {
   const gate = item(s.gates, g)
@@ -21,7 +21,7 @@ export const setGate = (s: State, g: number, status: GateStatus, round: number, 
   const news = round !== gate.round || status !== was
   gate.round = round
   gate.status = status
-  // What was passed over stays an exception, also where the gate is decided anew.
+  // A bypass stays an exception, even if the gate is decided again.
   if (was === 'bypassed' && status !== was) s.overridden = true
   if (news) {
     gate.asked = false
@@ -35,7 +35,7 @@ export const setGate = (s: State, g: number, status: GateStatus, round: number, 
 
 const isDecided = (status: GateStatus): boolean => status !== 'armed' && status !== 'waiting'
 
-/** Waiting with this deadline; 0: it waits for ever. */
+/** Sets the deadline of a waiting gate; 0: it waits forever. */
 export const setDeadline = (s: State, g: number, deadline: number) => {
   const gate = item(s.gates, g)
   gate.deadline = gate.status === 'waiting' ? deadline : 0
@@ -56,11 +56,11 @@ const shiftNode = (s: State, i: number, by: 1 | -1, at: number) => {
   }
 }
 
-/** A gate guards one node more. */
+/** Makes a gate guard one more node. */
 export const guard = (s: State, g: number, i: number, at: number) => {
   const gate = item(s.gates, g)
   if (gate.guards.includes(i)) return
-  // In the order in which a graph that is loaded again has them: a run continues in the same way after it was unloaded.
+  // Keeps the order of a reloaded graph, so that a run continues in the same way after it was unloaded.
   insert(gate.guards, i)
   insert(item(s.graph.gates_of, i), g)
   if (!isPassed(gate.status)) shiftNode(s, i, 1, at)
@@ -71,14 +71,14 @@ const insert = (sorted: number[], value: number) => {
   sorted.splice(place < 0 ? sorted.length : place, 0, value)
 }
 
-/** Armed again while a guarded node stands before it: asked to open at once. */
+/** Armed again while a guarded node waits at it: asks for it to be opened at once. */
 const reopen = (s: State, gate: GateRun) => {
   if (!gate.guards.some((i) => item(s.nodes, i).state === 'gated')) return
   gate.asked = true
   note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
 }
 
-/** Rejected or expired: what that means for the guarded nodes is the policy's `on_reject`. */
+/** Rejected or expired: the policy's `on_reject` decides the effect on the guarded nodes. */
 const close = (s: State, gate: GateRun, at: number) => {
   if (s.control === 'cancel' || gate.on_reject === 'hold') return
   if (gate.on_reject === 'cancel_operation') {
@@ -99,7 +99,7 @@ const close = (s: State, gate: GateRun, at: number) => {
   }
 }
 
-/** A time of a waiting gate has come: Postgres decides by its own clock whether it expires or asks more people. */
+/** A waiting gate is due: Postgres decides by its own clock whether it expires or asks more people. */
 export const gateDue = (s: State, g: number, at: number) => {
   const gate = item(s.gates, g)
   if (gate.status !== 'waiting' || gate.asked) return
@@ -110,7 +110,7 @@ export const gateDue = (s: State, g: number, at: number) => {
   note(s, { t, gate_id: gate.gate_id, round: gate.round })
 }
 
-/** What record_changes found when it opened, expired or escalated gates. */
+/** Takes the result of record_changes after it opened, expired or escalated gates. */
 export const gateRecorded = (
   s: State,
   { gate_id, status, round, deadline_at, escalates_at = null }: RecordResult['gates'][number],
@@ -119,7 +119,7 @@ export const gateRecorded = (
   const g = s.graph.gate_index.get(gate_id)
   if (g === undefined) return
   const gate = item(s.gates, g)
-  // Where a time seems over and the row says that it is not, the clocks differ a little: ask again soon.
+  // If a time seems over but the row says otherwise, the clocks differ slightly: ask again soon.
   const due = gate.asked && gate.status === 'waiting' && gate.deadline + gate.escalation > 0
   const soon = (time: string | null) => (time === null ? 0 : Math.max(Date.parse(time), due ? at + AGAIN_MS : 0))
   gate.asked = false
@@ -138,7 +138,7 @@ export const askTimes = (s: State, g: number) => {
   note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
 }
 
-/** The operation is cancelled or over: nobody is asked any more. */
+/** The operation is canceled or over: its gates ask no one. */
 export const cancelGates = (s: State) => {
   for (const gate of s.gates) {
     if (gate.status !== 'armed' && gate.status !== 'waiting') continue

@@ -2,7 +2,7 @@ import type { NodeState } from '../../../apps/shared/contracts/operations/graph.
 import type { GraphPage } from './events.ts'
 import type { GateRun, Graph, NodeRun } from './types.ts'
 
-/** Puts the pages of load_graph together; positions count on from page to page. */
+/** Joins the pages of load_graph; positions continue from page to page. */
 export const graphOf = (pages: readonly GraphPage[]): Graph => {
   const graph: Graph = {
     ids: [],
@@ -65,7 +65,7 @@ export const gatesOf = (pages: readonly GraphPage[], graph: Graph): GateRun[] =>
   return gates
 }
 
-/** An element that the graph says is there: a position out of range is a broken graph, never a case. */
+/** Returns an element that the graph says exists: a position out of range means a broken graph. */
 export const at = <T>(list: readonly T[], position: number): T => {
   const item = list[position]
   if (item === undefined) throw new Error(`position ${position} is outside of the graph`)

@@ -3,8 +3,8 @@ import { note } from './nodes.ts'
 import type { State } from './types.ts'
 
 /**
- * The leases of an operation (operations.md 3.5). Rows decide: a claim without them is refused. Here stands only what was
- * last heard of them, so that no dispatch is in vain and they are requested when a node could start.
+ * Whether the operation has its leases (operations.md 3.5). The rows decide: a claim without leases is refused. This is
+ * only the last known state, so that no dispatch is in vain and leases are requested when a node could start.
  */
 export const hasLeases = (s: State, wanted: () => boolean): boolean => {
   if (s.leases === 'held' || s.leases === 'none') return true
@@ -15,7 +15,7 @@ export const hasLeases = (s: State, wanted: () => boolean): boolean => {
   return false
 }
 
-/** Gives them back while only a gate that says so, and perhaps others, block every node. */
+/** Gives the leases back while every node is blocked, and a waiting gate is set to release them. */
 export const giveBack = (s: State, rests: () => boolean) => {
   if (s.leases !== 'held' || s.control !== 'run' || s.in_flight > 0) return
   if (!s.gates.some(({ status, release }) => release && status === 'waiting') || !rests()) return
@@ -23,7 +23,7 @@ export const giveBack = (s: State, rests: () => boolean) => {
   note(s, { t: 'leases', to: 'release' })
 }
 
-/** The rows have answered, or their keeper is one of before, who knows of no leases. */
+/** Takes the rows' answer; an older worker does not know leases and sends none. */
 export const leasesRecorded = (s: State, { leases }: RecordResult) => {
   const asked = s.leases === 'giving' || s.leases === 'taking'
   if (!asked || s.changes.some(({ t }) => t === 'leases')) return
@@ -36,7 +36,7 @@ export const leasesGranted = (s: State) => {
   s.lease_blockers = []
 }
 
-/** A claim found them gone, or a person gave them back while they were waited for: they are asked for again. */
+/** A claim found the leases gone, or a person gave them back while the operation waited for them: request them anew. */
 export const leasesLost = (s: State) => {
   if (s.leases === 'held' || s.leases === 'none' || s.leases === 'waiting') s.leases = 'released'
 }

@@ -7,10 +7,10 @@ import { BAD, type Doing, GOOD, type NodeRun, OPEN, type Settled, type State } f
 const FLYING: ReadonlySet<Doing> = new Set<Doing>(['attempt', 'poll', 'catalog', 'catalog_wait'])
 const ATTENTION: ReadonlySet<NodeState> = new Set<NodeState>(['failed', 'outcome_unknown', 'compensation_failed'])
 
-/** An attempt of it is running: it holds one of the operation's places. */
+/** Whether an attempt of the node is running: it then holds one of the operation's places. */
 export const isFlying = (node: NodeRun): boolean => FLYING.has(node.doing)
 
-/** Puts a node into a state and keeps every counter that depends on it; writes no fact. */
+/** Moves a node to a state and updates every counter that depends on it; records no fact. */
 export const move = (s: State, i: number, state: NodeState, doing: Doing) => {
   const node = item(s.nodes, i)
   const before = isFlying(node)
@@ -35,7 +35,7 @@ export const move = (s: State, i: number, state: NodeState, doing: Doing) => {
   s.fresh.delete(i)
 }
 
-/** Notes a fact for record_changes. Routine ones wait a moment for company; the others go at once. */
+/** Notes a fact for record_changes. Routine facts wait a moment to be batched; others are sent at once. */
 export const note = (s: State, change: Change, urgent = true) => {
   s.changes.push(change)
   if (urgent) s.urgent = true
@@ -52,7 +52,7 @@ export const noteNode = (s: State, i: number, state: NodeState, at: number, extr
   note(s, change, !ROUTINE.has(state))
 }
 
-/** Tells the rows how these nodes are, because a command without effect has written another state into them. */
+/** Records the state of these nodes again, because a command without effect wrote another state into their rows. */
 export const tellAgain = (s: State, node_ids: readonly string[], at: number) => {
   for (const i of node_ids.flatMap((id) => s.graph.index.get(id) ?? [])) {
     const node = item(s.nodes, i)
@@ -60,13 +60,13 @@ export const tellAgain = (s: State, node_ids: readonly string[], at: number) => 
   }
 }
 
-/** Moves a node and notes it. */
+/** Moves a node and notes the fact. */
 export const enter = (s: State, i: number, state: NodeState, at: number, extra: Extra = {}) => {
   move(s, i, state, 'idle')
   noteNode(s, i, state, at, extra)
 }
 
-/** What a node is worth to its dependents; those that this may release are looked at by the next `sweep`. */
+/** Sets a node's settled value for its dependents; the next `sweep` checks those that this may release. */
 export const settle = (s: State, i: number, value: Settled) => {
   const node = item(s.nodes, i)
   const was = node.settled
@@ -95,12 +95,12 @@ export const joinOf = (s: State, i: number): 'go' | 'never' | 'wait' => {
   }
 }
 
-/** Looks at every node whose dependencies moved, without recursion: a chain of thousands may fall at once. */
+/** Checks every node whose dependencies moved, without recursion: a chain of thousands may fall at once. */
 export const sweep = (s: State, at: number) => {
   for (let i = s.touched.pop(); i !== undefined; i = s.touched.pop()) consider(s, i, at)
 }
 
-/** Looks at a pending node: it proceeds, is skipped because its inputs will never come, or keeps waiting. */
+/** Checks a pending node: it proceeds, is skipped because its inputs will never come, or keeps waiting. */
 export const consider = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.state !== 'pending' || node.doing !== 'idle' || s.control === 'cancel') return
@@ -115,7 +115,7 @@ export const consider = (s: State, i: number, at: number) => {
   } else toGate(s, i, at)
 }
 
-/** A node whose join and condition are met: before its gates, or ready. */
+/** A node whose join and condition are met goes to its gates, or becomes ready. */
 export const toGate = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.closed_gates === 0) return toReady(s, i)
@@ -144,7 +144,7 @@ export const tellAgent = (s: State, i: number) => {
   s.out.push({ type: 'cancel_attempt', node_id, role: undo ? 'undo' : 'run', attempt: undo ? undo_attempt : attempt })
 }
 
-/** What waited for a time or a word asks again. */
+/** A node that waited for a time or an answer claims again. */
 export const askAgain = (s: State, i: number) => {
   const { state } = item(s.nodes, i)
   if (state === 'compensating') {
@@ -170,7 +170,7 @@ export const succeed = (s: State, i: number, at: number, extra: Extra = {}) => {
   settle(s, i, GOOD)
 }
 
-/** Tries again after the back-off when the failure allows it; else the node has failed and its policy decides. */
+/** Retries after the backoff if the failure allows it; otherwise the node has failed and its policy decides. */
 export const failAttempt = (
   s: State,
   i: number,
@@ -190,10 +190,10 @@ export const failAttempt = (
   setDue(s, i, due)
 }
 
-/** A definite end without success: what it means for the rest is the node's `on_failure`. */
+/** A definite end without success: the node's `on_failure` decides the effect on the rest. */
 export const fail = (s: State, i: number, error: NodeError, at: number, extra: Extra = {}) => {
   const node = item(s.nodes, i)
-  // A target that is not as planned is for a person to look at, whatever its failures would mean.
+  // A person must look at a target that is not as planned, whatever `on_failure` says.
   const drifted = error.class === TARGET_DRIFTED
   const on_failure = drifted ? 'hold' : item(s.graph.profiles, i).on_failure
   const passedOver = s.control !== 'cancel' && (on_failure === 'tolerate' || on_failure === 'skip_dependents')
@@ -219,7 +219,10 @@ export const fail = (s: State, i: number, error: NodeError, at: number, extra: E
   overspend(s, i)
 }
 
-/** Pauses once more tasks have failed, or ended unknown, than the plan allows; what a step tolerates is not counted. */
+/**
+ * Pauses once more tasks have failed, or ended unknown, than the plan allows; failures that a step tolerates do not
+ * count.
+ */
 const overspend = (s: State, i: number) => {
   if (s.failure_budget === null || s.control !== 'run' || s.wanted !== null) return
   const spent = s.nodes.filter(
@@ -236,14 +239,14 @@ const holdBack = (s: State, i: number, drifted: boolean) => {
     s.wanted = { to: 'pause', reason: drifted ? 'target_drift' : 'failed_node', node: i, asked: false, after_seq: 0 }
 }
 
-/** Nobody knows whether it took effect: a person decides, it is never repeated silently. */
+/** It is unknown whether it took effect: a person decides, and it is never repeated silently. */
 export const loseSight = (s: State, i: number, error: NodeError, at: number, extra: Extra = {}) => {
   item(s.nodes, i).error = error
   enter(s, i, 'outcome_unknown', at, { ...extra, error })
   overspend(s, i)
 }
 
-/** Cancelled before it was begun; one that had begun may have taken effect, and nobody will repeat it. */
+/** Canceled before it began; one that had begun may have taken effect, and nothing will repeat it. */
 export const stopHere = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (!node.reopen) return enter(s, i, 'cancelled', at)

@@ -40,13 +40,14 @@ export const takeOut = (s: State, i: number) => {
 }
 
 /**
- * Takes approved patches over, one after the other: the rows have the new graph already, it is loaded, and only then is
- * the command applied. A node that has moved on without a claim (a barrier, a condition that was false) refuses it whole.
+ * Takes over approved patches, one after the other. The rows already have the new graph; it is loaded, and only then is
+ * the command applied. A node that has moved on without a claim (a barrier, a condition that was false) refuses the
+ * whole patch.
  */
 export const settlePatches = (s: State, at: number) => {
   for (let patch = s.patching[0]; patch; patch = s.patching[0]) {
     const changed = Object.keys(patch.generations).flatMap((id) => s.graph.index.get(id) ?? [])
-    // Claims and conditions that were in flight before the hold was known come back soon, without having begun.
+    // Claims and conditions that were in flight before the hold was known return soon, without having begun.
     if (changed.some((i) => isFlying(item(s.nodes, i)) || item(s.nodes, i).doing === 'when')) return
     const begun = changed.find((i) => !UNTOUCHED.has(item(s.nodes, i).state) && item(s.nodes, i).state !== 'removed')
     if (begun !== undefined && s.control !== 'cancel') refusePatch(s, patch, item(s.graph.ids, begun), at)
@@ -98,7 +99,7 @@ const applyPatch = (s: State, patch: Patching, at: number) => {
   note(s, { t: 'command', command_id: patch.command_id, status: 'applied' })
 }
 
-/** Puts the loaded graph under the running state. Positions stay; what is new is appended. */
+/** Replaces the graph under the running state with the loaded one. Positions stay; new elements are appended. */
 export const regraft = (s: State, pages: readonly GraphPage[], at: number) => {
   s.loading = false
   const revision = pages[0]?.plan_revision ?? 0
@@ -119,7 +120,7 @@ export const regraft = (s: State, pages: readonly GraphPage[], at: number) => {
   if (s.undoing) beginUndo(s, at)
 }
 
-/** Brings a state in line with a newer graph that it stands on: nodes from `known` on are new to it. */
+/** Adapts the state to a newer graph; nodes from position `known` on are new to it. */
 const adopt = (s: State, revision: number, known: number, at: number) => {
   s.plan_revision = revision
   for (const [i, node] of s.nodes.entries()) {

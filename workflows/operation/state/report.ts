@@ -5,7 +5,7 @@ import type { State } from './types.ts'
 
 const SHOWN = 50
 
-/** What the rows tell readers about the operation as a whole. */
+/** Returns the summary of the whole operation that the rows show to readers. */
 export const reportOf = (s: State, engine_status: EngineStatus): Report => {
   const sum = (...states: NodeState[]) => states.reduce((total, state) => total + s.counts[state], 0)
   return {
@@ -20,7 +20,7 @@ export const reportOf = (s: State, engine_status: EngineStatus): Report => {
   }
 }
 
-/** Why the operation is blocked, oldest position first; empty while a node runs. */
+/** Returns why the operation is blocked, oldest position first; empty while a node runs. */
 const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
   if (status === 'paused') {
     const paused: BlockedOn = { kind: 'paused', id: s.operation_id, message: pausedBecause(s.pause_reason) }
@@ -52,7 +52,7 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
   return [...leases, ...gates, ...patches, ...closures(s), ...nodesInTheWay(s)].slice(0, SHOWN)
 }
 
-/** Windows, freezes and pools, each once; of the calendar with the time at which the first node asks again. */
+/** Returns windows, freezes and pools, each once; calendar entries with the time of the first node's next claim. */
 const closures = (s: State, only?: Closure['kind']): BlockedOn[] => {
   const first = new Map<string, Closure>()
   for (const closure of Object.values(s.shut)) {

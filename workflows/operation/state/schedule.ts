@@ -11,10 +11,10 @@ import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
 import type { State } from './types.ts'
 
-/** Routine facts wait so long for company before they are recorded. */
+/** How long routine facts wait to be batched before they are recorded. */
 const FLUSH_MS = 100
 
-/** Brings an operation as far as it can go now: due times, dispatch, undo, its end, and what has to be recorded. */
+/** Advances an operation as far as possible now: due times, dispatch, undo, its end, and the facts to record. */
 export const schedule = (s: State, at: number) => {
   if (s.stage === 'ended') return
   passTime(s, at)
@@ -54,7 +54,7 @@ const mayDispatch = (s: State, at: number): boolean =>
   at >= s.not_before &&
   (s.last_seq >= s.halt_seq || at >= s.halt_until)
 
-/** A command came to nothing, and the rows may still say what it wrote: no attempt begins on that. */
+/** Whether a command had no effect but the rows may still contain its writes: no attempt begins on those. */
 const isTakenBack = (s: State): boolean => s.taking_back || s.changes.some(isUndone)
 const isUndone = (change: Change): boolean => change.t === 'command' && change.status !== 'applied'
 
@@ -94,7 +94,7 @@ const beginWait = (s: State, i: number, at: number) => {
   else if (signal !== undefined) hear(s, at)
 }
 
-/** Gives signals to the wait nodes of their name; one that nobody waits for yet is kept. */
+/** Gives signals to the wait nodes of their name; a signal that no node waits for yet is kept. */
 const hear = (s: State, at: number) => {
   for (const i of [...s.waits].sort((a, b) => a - b)) {
     const name = item(s.graph.profiles, i).wait?.signal
@@ -121,8 +121,8 @@ const undoReady = (s: State, at: number) => {
 }
 
 /**
- * Engine-made pause or cancel: asked for once, and made by record_changes only where the rows still say `run`. What
- * fails during a pause waits for the resume; only a cancel made in the engine itself does not.
+ * Requests an engine-made pause or cancel once; record_changes makes it only if the rows still say `run`. A failure
+ * during a pause waits for the resume; only a cancel made in the engine itself does not.
  */
 const askForSwap = (s: State) => {
   const { wanted } = s
@@ -137,7 +137,7 @@ const askForSwap = (s: State) => {
   }
 }
 
-/** The answer to a swap: made, or another person was faster and their signal (up to `seq`) is on its way. */
+/** Takes the answer to a swap: it was made, or another person was faster and their signal (up to `seq`) is coming. */
 export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
   const { wanted } = s
   if (made === 'pause') pause(s, wanted?.to === 'pause' ? wanted.reason : 'failed_node', at)
@@ -173,7 +173,7 @@ const finish = (s: State, at: number) => {
   s.out.push({ type: 'close', ...end, last_seq: s.last_seq, ...(batch && { batch }) })
 }
 
-/** The answer of the rows decides the next step. */
+/** Whether the rows' answer to this fact decides the next step. */
 const asks = (change: Change): boolean => isUndone(change) || !['command', 'node', 'catalog'].includes(change.t)
 
 const endOf = (s: State): { status: OperationEnd; end_reason: string | null } | null => {
@@ -185,13 +185,13 @@ const endOf = (s: State): { status: OperationEnd; end_reason: string | null } | 
   return { status: hasExceptions(s) ? 'succeeded_with_exceptions' : 'succeeded', end_reason: null }
 }
 
-/** An undo that a person asked for is not over. */
+/** Whether an undo that a person requested is not over. */
 const isUndoing = ({ counts }: State): boolean => counts.compensating + counts.compensation_failed > 0
 
 const hasExceptions = (s: State): boolean =>
   s.overridden || s.nodes.some((node) => node.exception) || s.gates.some((gate) => gate.status === 'bypassed')
 
-/** What the engine reports; readers see it through `statusOf`. */
+/** The engine's status; readers see it through `statusOf`. */
 const engineStatusOf = (s: State, at: number): EngineStatus => {
   if (s.control === 'cancel') return 'cancelling'
   if (s.control === 'pause') {
@@ -203,7 +203,7 @@ const engineStatusOf = (s: State, at: number): EngineStatus => {
   return canMove(s) ? 'running' : 'blocked'
 }
 
-/** Something happens by itself: an attempt, a back-off, a wait, a node that only needs a place. */
+/** Whether anything will happen without outside help: an attempt, a backoff, a wait, a node that only needs a place. */
 const canMove = (s: State): boolean =>
   s.in_flight > 0 ||
   (s.leases !== 'waiting' && s.counts.ready > s.held.size + Object.keys(s.shut).length) ||
@@ -217,7 +217,7 @@ const canMove = (s: State): boolean =>
   s.changes.some(({ t }) => t === 'when') ||
   s.gates.some(({ asked, status }) => asked && status === 'armed')
 
-/** Hands over what has come together, one batch at a time. */
+/** Sends the collected facts, one batch at a time. */
 const flush = (s: State, at: number) => {
   if (s.recording || s.stage === 'closing') return
   const status = engineStatusOf(s, at)
@@ -232,7 +232,7 @@ const flush = (s: State, at: number) => {
   s.out.push({ type: 'record', batch })
 }
 
-/** All facts that are not recorded yet, with the state of the whole. */
+/** Returns all unrecorded facts, with the state of the whole operation. */
 const takeBatch = (s: State, status: EngineStatus, at: number): RecordBatch => {
   for (const i of s.fresh) noteNode(s, i, 'ready', at)
   s.fresh.clear()

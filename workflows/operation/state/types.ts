@@ -20,7 +20,7 @@ export type Graph = {
   dependents: number[][]
   gates_of: number[][]
   gate_index: Map<string, number>
-  /** Nodes that a patch has taken out. */
+  /** Nodes that a patch has removed. */
   removed: Set<number>
 }
 
@@ -28,17 +28,17 @@ export type Graph = {
 export type Doing =
   | 'idle'
   | 'when' // record_changes evaluates its condition
-  | 'attempt' // an activity is out
+  | 'attempt' // an activity is in flight
   | 'poll' // between two slices of one attempt
   | 'catalog' // its result is being written to the catalog
   | 'catalog_wait' // the catalog is away
   | 'wait' // a wait node waits for its time or signal
-  | 'delay' // the claim said no for a reason that no command explains: asked again soon
-  | 'parked' // the claim said no because of a command that is on its way
+  | 'delay' // the claim was refused for a reason that no command explains: it claims again soon
+  | 'parked' // the claim was refused because of a command that is in flight
   | 'held' // an open patch would change it
-  | 'shut' // a window is closed, a freeze holds it, the agents of its pool have enough to do, or its target moved
+  | 'shut' // a window is closed, a freeze holds it, its pool's agents are busy, or its target moved
 
-/** Settled: it does not change by itself. Good ones release their dependents. */
+/** A settled node does not change on its own. Good ones release their dependents. */
 export const OPEN = 0
 export const GOOD = 1
 export const BAD = 2
@@ -48,7 +48,7 @@ export type NodeRun = {
   state: NodeState
   doing: Doing
   generation: number
-  /** The last number given to an attempt; `tries` counts those of this generation. */
+  /** The last number assigned to an attempt; `tries` counts those of this generation. */
   attempt: number
   tries: number
   undo_attempt: number
@@ -57,14 +57,14 @@ export type NodeRun = {
   /** An attempt of this number has begun and is still open: the next dispatch resumes it. */
   reopen: boolean
   due: number
-  /** Command that a parked node waits for. */
+  /** The command that a parked node waits for. */
   wait_seq: number
   settled: Settled
   /** Dependencies by their settled value. */
   open: number
   good: number
   bad: number
-  /** Guarding gates that are not passed. */
+  /** Guarding gates that have not passed. */
   closed_gates: number
   /** Dependents whose undo is not over. */
   undo_open: number
@@ -88,20 +88,20 @@ export type Wanted =
   | { to: 'pause'; reason: string; node: number; asked: boolean; after_seq: number }
   | { to: 'cancel'; mode: CancelMode; ending: Ending; node: number; asked: boolean; after_seq: number; by?: string }
 
-/** An approved patch whose graph the reducer has yet to take over. */
+/** An approved patch whose graph the reducer has not taken over yet. */
 export type Patching = CommandBodies['patch_applied'] & { command_id: string }
 
 /**
- * State of one operation in the reducer. It is changed in place by `step` and belongs to one caller: whoever needs an
- * older state keeps a snapshot.
+ * State of one operation in the reducer. `step` changes it in place, and it belongs to one caller: to keep an older
+ * state, take a snapshot.
  */
 export type State = {
   operation_id: string
   plan_revision: number
   stage: 'open' | 'closing' | 'ended'
-  /** Begun by code that recorded the last facts before it asked for the end. */
+  /** Begun by code that recorded the last facts before requesting the end. */
   closes_apart: boolean
-  /** Begun by code that started nodes while the rows of a refused command were not put back yet. */
+  /** Begun by code that started nodes before the rows of a refused command were put back. */
   starts_early: boolean
   graph: Graph
   nodes: NodeRun[]
@@ -121,15 +121,15 @@ export type State = {
   failure_budget: number | null
   force_grace_ms: number
   force_at: number
-  /** When the first cancel came; 0: none has. */
+  /** When the first cancel came; 0: none yet. */
   cancelled_at: number
-  /** No node is dispatched before this command has come, which a claim knew of already, or this time has passed. */
+  /** No node is dispatched before this command, which a claim already knew of, has arrived or this time has passed. */
   halt_seq: number
   halt_until: number
   /** The close transaction waits for this command. */
   close_seq: number
   in_flight: number
-  /** Attempts of role run among them: compensation begins when none is left. */
+  /** How many of those in flight are runs: compensation begins when none is left. */
   running: number
   unsettled: number
   undo_left: number
@@ -138,16 +138,19 @@ export type State = {
   attention: Set<number>
   parked: Set<number>
   waits: Set<number>
-  /** Ready, but under an open patch. */
+  /** Ready, but held by an open patch. */
   held: Set<number>
-  /** A person has overridden a freeze: it can at best succeed with exceptions. */
+  /**
+   * A person has overridden a freeze, or bypassed a gate that was then asked again: the operation can at best succeed
+   * with exceptions.
+   */
   overridden: boolean
-  /** Whether what starts holds what it needs; `none`: there is no lease to give back. */
+  /** The last known state of the leases; `none`: there is no lease to give back. */
   leases: 'held' | 'giving' | 'released' | 'taking' | 'waiting' | 'none'
   lease_blockers: BlockedOn[]
-  /** The last command that changed what the calendar allows, or told of free places. */
+  /** The last command that changed what the calendar allows, or announced free places. */
   calendar_seq: number
-  /** Ready, or to be undone, but the calendar or its pool lets it start later: by position of the node. */
+  /** Nodes that are ready, or to be undone, but that the calendar or their pool lets start only later, by position. */
   shut: Record<number, Closure>
   /** Open patch by position of the node. */
   holds: Record<number, string>
@@ -158,7 +161,7 @@ export type State = {
   /** Nodes whose dependencies moved in this step. */
   touched: number[]
   signals: string[]
-  /** Ready since the last record: written only if they still are when it is made. */
+  /** Ready since the last record; recorded only if they are still ready then. */
   fresh: Set<number>
   ready: Heap
   instant: Heap
@@ -168,7 +171,7 @@ export type State = {
   seen: string[]
   record_seq: number
   recording: boolean
-  /** What is being recorded takes back what a command wrote. */
+  /** The batch being recorded takes back a command's writes. */
   taking_back: boolean
   changes: Change[]
   urgent: boolean

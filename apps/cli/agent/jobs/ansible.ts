@@ -20,7 +20,7 @@ const MAX_UNFORESEEN = 200
 const MAX_NAMED = 10
 
 type Counts = { ok: number; changed: number; failed: number; unreachable: number; skipped: number }
-/** What the events of one run have told. */
+/** The state gathered from the events of one run. */
 type Told = {
   hosts: Record<string, Counts>
   faults: Map<string, string>
@@ -29,22 +29,22 @@ type Told = {
   begun: boolean
   changes: PreviewChange[]
   unforeseen: string[]
-  /** The last words outside events. */
+  /** The last output that is not an event. */
   said: string
 }
 type Ready = { args: string[]; dir: string; env: Record<string, string>; source_digest: string; inputs_digest: string }
 
-/** Writes what ansible reads: a copy of the source, the inventory, the variables and the plugin. */
+/** Writes the files that Ansible reads: a copy of the source, the inventory, the variables and the plugin. */
 const prepare = (job: Job): Ready | Verdict => {
   const { source, playbook, inventory, extra_vars = {}, limit, forks = 5 } = job.work.inputs as Record<string, unknown>
   const found = job.file.ansible?.sources[String(source)]
   if (!found) return refusedBy(`The agent's file names no source "${source}" of playbooks.`)
   if (typeof playbook !== 'string' || !PLAYBOOK.test(playbook))
-    return refusedBy('"playbook" is the path of a .yml file in the source.')
+    return refusedBy('"playbook" must be the path of a .yml file in the source.')
   if (!Number.isInteger(forks) || Number(forks) < 1 || Number(forks) > 100) return refusedBy('"forks" is 1 to 100.')
   const { text, keys, names } = inventoryOf(job, found.vars ?? {})
   if (limit !== undefined && !(Array.isArray(limit) && limit.every((name) => names.includes(name))))
-    return refusedBy('"limit" is a list of hosts of the inventory.')
+    return refusedBy('"limit" must be a list of hosts of the inventory.')
   const vars = yamlOf(varsOf(extra_vars, 'extra_vars'))
   const dir = join(job.folder, 'source')
   const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
@@ -142,7 +142,7 @@ const take = (
   job.log(`${name}: ${state}${words ? ` (${words})` : ''}`, { level: bad ? 'error' : 'info' })
 }
 
-/** Which hosts failed, in words; undefined if no more did than may. */
+/** Names the failed hosts; `undefined` if no more than `allowed` failed. */
 const hostsFailed = ({ hosts, faults }: Told, allowed = 0): string | undefined => {
   const bad = Object.entries(hosts).filter(([, counts]) => counts.failed + counts.unreachable > 0)
   if (bad.length <= allowed) return undefined
@@ -150,7 +150,7 @@ const hostsFailed = ({ hosts, faults }: Told, allowed = 0): string | undefined =
   return `${bad.length} of ${Object.keys(hosts).length} hosts failed. ${named.join('; ')}.`
 }
 
-/** `ansible.preview`: runs the playbook in check mode, and answers what each task would change at each host. */
+/** `ansible.preview`: runs the playbook in check mode and returns the changes of each task on each host. */
 export const previewPlaybook: Tool = async (job) => {
   const ready = prepare(job)
   if ('status' in ready) return ready
@@ -170,18 +170,18 @@ export const previewPlaybook: Tool = async (job) => {
   return { status: 'succeeded', outputs: { preview: made } }
 }
 
-/** `ansible.run`: runs the playbook; with a preview only if source and inputs are those of the preview. */
+/** `ansible.run`: runs the playbook. If a preview is given, the source and inputs must match it. */
 export const runPlaybook: Tool = async (job) => {
   const { preview, max_failures = 0 } = job.work.inputs as Record<string, unknown>
-  if (!Number.isInteger(max_failures)) return refusedBy('"max_failures" is a number of hosts.')
+  if (!Number.isInteger(max_failures)) return refusedBy('"max_failures" must be a number of hosts.')
   if (preview !== undefined && !Value.Check(CheckRun, preview))
-    return refusedBy('"preview" is no preview of ansible: pass the output of its node.')
+    return refusedBy('"preview" is not a preview of ansible: pass the output of its node.')
   const ready = prepare(job)
   if ('status' in ready) return ready
   if (preview !== undefined && preview.source_digest !== ready.source_digest)
-    return stale('The files of the source changed since this preview was made.')
+    return stale('The source files changed since this preview.')
   if (preview !== undefined && preview.inputs_digest !== ready.inputs_digest)
-    return stale('The inputs are other ones than those of the preview.')
+    return stale('The inputs differ from those of the preview.')
   const { end, told } = await play(job, ready)
   const other = stopped(end, 'ansible-playbook')
   if (other) {

@@ -1,4 +1,4 @@
-/** The stdout plugin of ansible: one line of JSON per event. A diff comes in parts, and whole; the agent cuts it. */
+/** Ansible's stdout plugin: one line of JSON per event. A diff comes whole, in parts; the agent truncates it. */
 export const CALLBACK = String.raw`
 import difflib, json, sys
 from ansible.plugins.callback import CallbackBase

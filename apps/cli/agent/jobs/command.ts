@@ -7,14 +7,14 @@ const MAX_OUTPUTS = 64 * 1024
 const GRACE_S = 10
 
 /**
- * `command`: a program that the agent's file names, never a shell. What it writes as a JSON object into the file
- * $SIGNALBOX_OUTPUTS are the outputs.
+ * `command`: runs a program that the agent's file names, never a shell. The JSON object that it writes to the file
+ * $SIGNALBOX_OUTPUTS becomes the outputs.
  */
 export const command: Tool = async (job) => {
   const { program: name, args = [], stdin = '', timeout_s } = job.work.inputs as Record<string, unknown>
   const program = job.file.known.get(String(name))
   if (!program) return refusedBy(`The agent's file names no program "${name}".`)
-  if (!Array.isArray(args) || typeof stdin !== 'string') return refusedBy('"args" is a list, and "stdin" a text.')
+  if (!Array.isArray(args) || typeof stdin !== 'string') return refusedBy('"args" must be a list, and "stdin" a string.')
   const texts = args.map(String)
   const wrong = program.refuse(texts)
   if (wrong !== undefined) return refusedBy(`${name}: ${wrong}.`)

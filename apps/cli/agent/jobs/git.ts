@@ -11,7 +11,7 @@ const AUTHOR = 'Signalbox <signalbox@localhost>'
 const PATH = /^(?!.*(^|\/)(\.{0,2}|\.git)(\/|$))[A-Za-z0-9._@+/-]{1,500}$/i
 const MAX_FILES = 500
 const SHA = /^[0-9a-f]{40,64}$/
-/** Merges are made again so often when the branch moves meanwhile. */
+/** How often a merge is redone because the branch moved in the meantime. */
 const TRIES = 3
 
 type Asked = { base: string; branch: string; files: Record<string, string | null>; message: string; digest: string }
@@ -20,7 +20,7 @@ const askedOf = (job: Job): Asked => {
   const { repo, files, message } = job.work.inputs as Record<string, unknown>
   const base = branchOf(job, 'base')
   const branch = branchOf(job, 'branch', 'push')
-  if (typeof message !== 'string' || message.trim() === '') throw refusal('"message" is a text.')
+  if (typeof message !== 'string' || message.trim() === '') throw refusal('"message" must be a string.')
   if (!isObject(files) || Object.keys(files).length > MAX_FILES || Object.keys(files).length === 0)
     throw refusal(`"files" is an object of 1 to ${MAX_FILES} files.`)
   for (const [path, text] of Object.entries(files)) {
@@ -31,7 +31,7 @@ const askedOf = (job: Job): Asked => {
   return { ...asked, digest: digest({ repo, ...asked }) }
 }
 
-/** The commit of these files on a base: its author and time come from the agent's file and the base, so a repeat is the same. */
+/** Commits these files on a base. Author and time come from the agent's file and the base, so a repeat is the same. */
 const commitOn = async (job: Job, { must }: Repo, head: string, { files, message }: Asked): Promise<string> => {
   const time = (await must(['log', '-1', '--format=%ct', head])).trim()
   const who = `${job.file.git?.author ?? AUTHOR} ${time} +0000`
@@ -50,7 +50,7 @@ const commitOn = async (job: Job, { must }: Repo, head: string, { files, message
   return (await must(['rev-parse', 'refs/heads/made'])).trim()
 }
 
-/** What a commit changes, file by file. */
+/** Returns the changes of a commit, file by file. */
 const changesIn = async (job: Job, { must }: Repo, from: string, to: string): Promise<PreviewChange[]> => {
   const changes: PreviewChange[] = []
   let file: { id: string; action: string; diff: ReturnType<typeof createDiff> } | undefined
@@ -76,7 +76,7 @@ const fetchHead = async ({ must, url }: Repo, branch: string, ...options: string
   return (await must(['rev-parse', `refs/heads/here/${branch}`])).trim()
 }
 
-/** `git.preview`: makes the commit without pushing it, and answers what it changes. */
+/** `git.preview`: makes the commit without pushing it and returns its changes. */
 export const previewCommit: Tool = async (job) => {
   const asked = askedOf(job)
   const repo = await openRepo(job)
@@ -97,13 +97,13 @@ export const previewCommit: Tool = async (job) => {
   return { status: 'succeeded', outputs: { preview: made } }
 }
 
-/** `git.push`: opens the branch with exactly the commit that was previewed. A repeat finds it there. */
+/** `git.push`: creates the branch with exactly the previewed commit. A repeat finds it already there. */
 export const push: Tool = async (job) => {
   const given = (job.work.inputs as Record<string, unknown>).preview
   if (!Value.Check(CommitPreview, given))
-    return refusedBy('"preview" is no preview of git: pass the output of its node.')
+    return refusedBy('"preview" is not a preview of git: pass the output of its node.')
   const asked = askedOf(job)
-  if (asked.digest !== given.source_digest) return stale('The inputs are other ones than those of the preview.')
+  if (asked.digest !== given.source_digest) return stale('The inputs differ from those of the preview.')
   const { commit, head, branch_head } = given
   if (given.no_change) return { status: 'succeeded', outputs: { commit: head, branch: asked.branch, pushed: false } }
   const done: Verdict = { status: 'succeeded', outputs: { commit, branch: asked.branch, pushed: true } }
@@ -113,17 +113,17 @@ export const push: Tool = async (job) => {
   if (heads.get(asked.base) !== head) return stale(`The branch "${asked.base}" moved since this commit was made.`)
   const here = await fetchHead(repo, asked.base, '--depth=1')
   if (here !== head || (await commitOn(job, repo, head, asked)) !== commit)
-    return stale('These files make another commit than the preview.')
+    return stale('These files produce a different commit than the preview.')
   return (await bring(repo, asked.branch, commit, branch_head ?? '')) ?? done
 }
 
-/** Moves a branch from where it was to a commit. Returns why it did not; undefined if it did. */
+/** Moves a branch from its previous commit to another. Returns the reason if it did not; `undefined` if it did. */
 const bring = async (repo: Repo, branch: string, commit: string, was: string): Promise<Verdict | undefined> => {
   const lease = `--force-with-lease=refs/heads/${branch}:${was}`
   const args = ['push', '--porcelain', '--no-verify', lease, '--', repo.url, `${commit}:refs/heads/${branch}`]
   const { code, out, said } = await repo.git(args, { acts: true })
   if (code === 0) return undefined
-  // The answer may be lost although the branch moved.
+  // The answer may be lost even though the branch moved.
   const now = await repo.heads(branch).catch(() => undefined)
   if (!now) {
     const message = `The push of ${branch} gave no answer. Look at the branch: its commit would be ${commit}.`
@@ -136,12 +136,12 @@ const bring = async (repo: Repo, branch: string, commit: string, was: string): P
   return failed('conflict', `The repository refused the branch "${branch}": ${why}. No change was made.`, false)
 }
 
-/** `git.merge`: merges exactly this commit of a branch into another one. A repeat finds it merged. */
+/** `git.merge`: merges exactly this commit of a branch into another one. A repeat finds it already merged. */
 export const merge: Tool = async (job) => {
   const { commit, message } = job.work.inputs as Record<string, unknown>
   const branch = branchOf(job, 'branch')
   const into = branchOf(job, 'into', 'merge')
-  if (typeof commit !== 'string' || !SHA.test(commit)) return refusedBy('"commit" is the full name of a commit.')
+  if (typeof commit !== 'string' || !SHA.test(commit)) return refusedBy('"commit" must be the full name of a commit.')
   const repo = await openRepo(job)
   const text = typeof message === 'string' && message !== '' ? message : `Merge ${branch} into ${into}`
   for (let turn = 1; ; turn += 1) {

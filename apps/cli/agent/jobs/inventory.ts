@@ -11,14 +11,14 @@ const refuse = (message: string): never => {
   throw refusal(message)
 }
 
-/** Variables of a step. Those that say how ansible reaches a host or what it runs there are for the agent's file alone. */
+/** The variables of a step. Only the agent's file sets how Ansible reaches a host or what it runs there. */
 export const varsOf = (given: unknown, name: string): Record<string, unknown> => {
   if (!isObject(given)) return refuse(`"${name}" is an object.`)
   const wrong = Object.keys(given).find((key) => !NAME.test(key) || key.startsWith('ansible_'))
   return wrong === undefined ? given : refuse(`A step cannot set the variable "${wrong}" in "${name}".`)
 }
 
-/** YAML of a value, with no text of which is a template: "{{ lookup('pipe', 'id') }}" stays these characters. */
+/** The YAML of a value in which no text acts as a template: "{{ lookup('pipe', 'id') }}" remains these characters. */
 export const yamlOf = (value: unknown): string => {
   if (typeof value === 'string') return `!unsafe ${quoted(value)}`
   if (Array.isArray(value)) return `[${value.map(yamlOf).join(', ')}]`
@@ -29,12 +29,12 @@ export const yamlOf = (value: unknown): string => {
   return JSON.stringify(value)
 }
 
-/** YAML takes these for line breaks. */
+/** YAML treats these as line breaks. */
 const BREAKS = /[\u007f-\u009f\u2028\u2029\ufeff]/g
 const quoted = (text: string): string =>
   JSON.stringify(text).replace(BREAKS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** The inventory of a step, and the lines of the host keys that it pins. */
+/** The inventory of a step, and the known_hosts lines of the host keys that it pins. */
 export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
   const { hosts, groups = {} } = ((job.work.inputs as Record<string, unknown>).inventory ?? {}) as Record<
     string,
@@ -42,7 +42,7 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
   >
   if (!isObject(hosts) || Object.keys(hosts).length === 0 || Object.keys(hosts).length > MAX_HOSTS)
     return refuse(`"inventory.hosts" is an object of 1 to ${MAX_HOSTS} hosts.`)
-  if (!isObject(groups)) return refuse('"inventory.groups" is an object.')
+  if (!isObject(groups)) return refuse('"inventory.groups" must be an object.')
   const keys: string[] = []
   const entries = Object.entries(hosts).map(([name, given]) => {
     if (!HOST.test(name)) refuse(`"${name}" is no name of a host.`)

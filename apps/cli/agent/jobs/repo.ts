@@ -5,18 +5,18 @@ import { Ended, failed, type Job, refusal, runTool, stopped } from '../tools/typ
 
 type Options = {
   stdin?: string
-  /** It writes into the repository outside: when it is killed the outcome is unknown. */
+  /** It writes to the remote repository, so the outcome is unknown if it is killed. */
   acts?: boolean
-  /** Takes the lines of stdout in place of `out`. */
+  /** Receives the lines of stdout instead of `out`. */
   take?: (line: string) => void
 }
-/** A repository of the agent's file, as an empty one in the folder of the attempt: no work tree, hooks or settings. */
+/** A repository of the agent's file, as an empty one in the attempt's folder: no work tree, hooks or settings. */
 export type Repo = {
   url: string
   git: (args: string[], options?: Options) => Promise<{ code: number; out: string; said: string }>
   /** Ends the job if git does not succeed. */
   must: (args: string[], options?: Options) => Promise<string>
-  /** Where these branches are; those that do not exist are left out. */
+  /** The commits of these branches; branches that do not exist are left out. */
   heads: (...branches: string[]) => Promise<Map<string, string>>
 }
 
@@ -32,7 +32,7 @@ const repoOf = (job: Job) => {
   return { rules, name, repo }
 }
 
-/** The name of a branch that the agent's file allows, or the end of the job. */
+/** Returns the name of a branch that the agent's file allows; otherwise ends the job. */
 export const branchOf = (job: Job, name: string, allowed?: 'push' | 'merge'): string => {
   const branch = (job.work.inputs as Record<string, unknown>)[name]
   if (typeof branch !== 'string' || !BRANCH.test(branch)) throw refusal(`"${name}" is the name of a branch.`)

@@ -4,9 +4,9 @@ import { ADDRESS, hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
 import { failed, type Job, refusedBy, runTool, type Tool, type Verdict } from '../tools/types.ts'
 
 /**
- * Runs on the host. Its text is fixed; arguments come as base64, which no shell reads as anything else. It begins only
- * after the agent answers its word, so a connection lost before that has no effect. When the connection ends it ends the
- * program: a program that runs on unseen would meet its own repeat.
+ * Runs on the host. Its text is fixed; arguments arrive as base64, so no shell interprets them. It begins only after
+ * the agent answers its "ready" line, so a connection lost before that has no effect. When the connection ends, it
+ * stops the program: otherwise a program that keeps running unseen would overlap its own repeat.
  */
 const REMOTE = [
   'n=$1; shift; i=$#',
@@ -24,12 +24,12 @@ const REMOTE = [
 
 const GRACE_S = 10
 const MAX_ARGS = 64 * 1024
-/** So much of the end of the program's words comes back. */
+/** How many bytes of the end of the program's output are returned. */
 const MAX_STDOUT = 16 * 1024
 
 type Asked = { name: string; stdin: string; codes: unknown[]; options: string[]; argv: string[]; timeout_s?: number }
 
-/** `ssh`: a program that the agent's file names, on a host whose key is pinned, without a shell that reads a value. */
+/** `ssh`: runs a program that the agent's file names, on a host whose key is pinned. No shell interprets a value. */
 export const ssh: Tool = async (job) => {
   const asked = askedOf(job)
   if ('status' in asked) return asked
@@ -81,14 +81,14 @@ const askedOf = (job: Job): Asked | Verdict => {
   const { address, port = 22, user, host_keys } = (inputs.host ?? {}) as Record<string, unknown>
   if (typeof address !== 'string' || !ADDRESS.test(address) || !rules.hosts.some((one) => fits(one, address)))
     return refusedBy(`The agent's file names no host "${address}".`)
-  if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535) return refusedBy('"host.port" is a port.')
+  if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535) return refusedBy('"host.port" must be a port.')
   const as = user ?? rules.users[0]
   if (!rules.users.includes(String(as))) return refusedBy(`The agent's file names no user "${as}" of hosts.`)
   const keys = hostKeysOf(host_keys ?? [])
   if (!keys)
     return failed(
       'host_key',
-      'One of "host.host_keys" is no public key: give "type base64", as ssh-keyscan prints.',
+      'One of "host.host_keys" is not a public key: give "type base64", as ssh-keyscan prints it.',
       false,
     )
   if (keys.length === 0)
@@ -96,7 +96,7 @@ const askedOf = (job: Job): Asked | Verdict => {
   const program = remote.get(String(called))
   if (!program) return refusedBy(`The agent's file names no program "${called}" of hosts.`)
   if (!Array.isArray(args) || !Array.isArray(exit_codes)) return refusedBy('"args" and "exit_codes" are lists.')
-  if (typeof stdin !== 'string') return refusedBy('"stdin" is a text.')
+  if (typeof stdin !== 'string') return refusedBy('"stdin" must be a string.')
   const texts = args.map(String)
   const wrong = program.refuse(texts)
   if (wrong !== undefined) return refusedBy(`${called}: ${wrong}.`)

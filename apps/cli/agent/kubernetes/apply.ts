@@ -9,14 +9,14 @@ import { eachOf, keyOf, liveAt } from './set.ts'
 
 type Item = Saved['objects'][number]
 
-/** How often a kind is asked for that has just come. */
+/** How often to look for a kind that was only just added. */
 const LOOKS = 20
 const LOOK_MS = 500
 const MAX_LISTED = 500
 
 /**
- * `kubernetes.apply`: applies exactly the objects that were previewed. All are checked again first; if one of them does
- * not come out as it was shown, no object is written.
+ * `kubernetes.apply`: applies exactly the objects that were previewed. It first checks all of them again; if one result
+ * differs from the preview, it writes no object.
  */
 export const applySet: Tool = (job) =>
   withCluster(job, async (cluster) => {
@@ -43,7 +43,7 @@ export const applySet: Tool = (job) =>
     return { status: 'succeeded', outputs: { applied, applied_count: run.done.length, cluster_uid: cluster.uid } }
   })
 
-/** Checks an object again, against what was shown of it. */
+/** Checks an object again and compares the result with the preview. */
 const recheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> => {
   const now = await check(run.cluster, item, rules)
   if ('words' in now) throw fault(run, 'preview_stale', now.words)
@@ -54,7 +54,7 @@ const recheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> => 
 
 const basisFor = ({ live, taken }: Checked): Basis => basisOf(live, taken.length > 0)
 
-/** Applies all waves; the list of the set is written before the first object that it could lose. */
+/** Applies all waves. Writes the set's list before the first object, other than a namespace, so that none is lost. */
 const applyAll = async (run: Run, basis: Map<Item, Checked>, before: Entry[], rules: Rules): Promise<Entry[]> => {
   const { saved } = run
   const made: Entry[] = []
@@ -86,7 +86,7 @@ const applyAll = async (run: Run, basis: Map<Item, Checked>, before: Entry[], ru
   return entries
 }
 
-/** The first check of an object whose namespace or kind has come with the set: it must be new there. */
+/** The first check of an object whose namespace or kind came with the set: the object must be new there. */
 const firstCheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> => {
   for (let look = 1; ; look += 1) {
     heed(run)

@@ -5,12 +5,12 @@ import { bare, type Difference, differences, type KubeObject, leavesOf } from '.
 import { applyAt, conflictsOf, liveAt, type Placed } from './set.ts'
 
 export type Action = 'create' | 'update' | 'none' | 'unseen'
-/** `noise`: the server sets it by itself. `unknown`: it makes another value each time. */
+/** `noise`: the server sets it itself. `unknown`: the value differs on every request. */
 export type Found = Difference & { noise?: boolean; unknown?: boolean }
 export type Checked = {
   action: Action
   fields: Found[]
-  /** Fields of other managers that it takes. */
+  /** The fields that it takes from other managers. */
   taken: string[]
   live: KubeObject | undefined
   after: KubeObject | undefined
@@ -23,7 +23,7 @@ export type Rules = {
   brought: ReadonlySet<string>
 }
 
-/** Values that the server draws anew for each object. */
+/** Values that the server generates for each object. */
 const DRAWN = /^\/spec\/(clusterIPs?(\/\d+)?|healthCheckNodePort|ports\/[^/]+\/nodePort)$|controller-uid$/
 const TRIES = 3
 
@@ -40,7 +40,7 @@ export const broughtOf = (placed: readonly Placed[]): Set<string> =>
 const isBrought = ({ ref: { apiVersion, kind, namespace } }: Placed, brought: Rules['brought']) =>
   brought.has(`namespace ${namespace}`) || brought.has(`kind ${apiVersion.split('/')[0]} ${kind}`)
 
-/** Asks the server what applying an object would do: a dry run, of the version that exists now. */
+/** Asks the server what applying an object would do: a dry run against the version that exists now. */
 export const check = async (cluster: Cluster, placed: Placed, rules: Rules): Promise<Checked | Refused> => {
   for (let turn = 1; ; turn += 1) {
     const live = await liveAt(cluster, placed.path)
@@ -63,7 +63,7 @@ export const check = async (cluster: Cluster, placed: Placed, rules: Rules): Pro
 export const ownedWords = (id: string, taken: readonly string[]): string =>
   `${id} has fields that others manage: ${taken.slice(0, 10).join(', ')}. Leave them out of the set, or take them by "conflicts: take".`
 
-/** What the server cannot check yet: the manifest as it is. */
+/** The unchanged manifest of an object that the server cannot check yet. */
 const unseen = ({ object }: Placed): Checked => {
   const fields = [...leavesOf(object)].map(([path, after]) => ({ path, after }))
   return { action: 'unseen', fields, taken: [], live: undefined, after: undefined }
@@ -87,8 +87,8 @@ const fieldsOf = (
 }
 
 /**
- * Why a check is not what the preview showed; undefined if each field comes out as previewed, or exists already, and
- * no other one changes.
+ * Returns why a check differs from the preview. `undefined` if each field comes out as previewed, or already has that
+ * value, and no other field changes.
  */
 export const movedFrom = (
   previewed: { action: Action; fields: readonly Found[]; taken: readonly string[] },

@@ -9,20 +9,20 @@ import { Ended, failed, type Job, refusal, runTool, type Verdict } from '../tool
 
 export type Answer = { code: number; body: Record<string, unknown> }
 export type Call = { body?: object; patch?: boolean; query?: Record<string, string> }
-/** A group and version of the cluster, with where each kind is. */
+/** How a kind of a group and version is addressed in the cluster. */
 type Kind = { plural: string; namespaced: boolean }
 
 /** One cluster of the agent's file, open for one attempt. */
 export type Cluster = {
   name: string
-  /** Answers any status; throws when the cluster does not answer. */
+  /** Returns an answer of any status; throws if the cluster does not answer. */
   request: (method: string, path: string, call?: Call) => Promise<Answer>
-  /** Undefined if the cluster has no such kind. */
+  /** `undefined` if the cluster has no such kind. */
   kindOf: (apiVersion: string, kind: string) => Promise<Kind | undefined>
   /** Why the agent's file refuses an object there. */
   refuse: (kind: string, namespace: string | undefined) => string | undefined
   version: string
-  /** Of its namespace kube-system: who answers under the name. */
+  /** The uid of the namespace kube-system: it identifies the cluster behind the name. */
   uid: string
   close: () => Promise<void>
 }
@@ -33,15 +33,15 @@ const TRIES = 4
 const LATER = new Set([429, 503, 504])
 const MOST_CALLS = 8
 
-/** The cluster gave no answer: a write may have been taken. */
+/** The cluster did not answer: a write may have been applied. */
 export class NoAnswer extends Error {}
 
 const unreachable = (name: string, why: string): Verdict =>
   failed('unreachable', `The cluster "${name}" does not answer: ${why} No change was made.`, true)
 
 /**
- * Opens the cluster that the step names. kubectl holds the connection and knows every way to sign in; it serves the API
- * on a socket in the folder of the attempt.
+ * Opens the cluster that the step names. kubectl holds the connection and supports every way to sign in; it serves the
+ * API on a socket in the attempt's folder.
  */
 export const openCluster = async (job: Job): Promise<Cluster> => {
   const { cluster } = job.work.inputs as Record<string, unknown>
@@ -58,7 +58,7 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
   let said = ''
   let over = false
   const options = ['--kubeconfig', config, ...(found.context ? ['--context', found.context] : [])]
-  // It outlives a stop of the work: the request in flight is answered first.
+  // The proxy outlives a stop of the work, so the request in flight is still answered.
   const proxy = runTool(
     { ...job, signal: done.signal },
     {
@@ -137,7 +137,7 @@ const send = (by: { agent: Agent; socketPath: string }, method: string, path: st
       ...{ host: 'localhost', accept: 'application/json' },
       // JSON is YAML.
       ...(body && { 'content-type': patch ? 'application/apply-patch+yaml' : 'application/json' }),
-      // Node frames no body of a DELETE by itself: its preconditions would be lost.
+      // Node does not frame the body of a DELETE on its own, so its preconditions would be lost.
       ...(text !== undefined && { 'content-length': Buffer.byteLength(text) }),
     }
     const url = query ? `${path}?${new URLSearchParams(query)}` : path
@@ -149,7 +149,7 @@ const send = (by: { agent: Agent; socketPath: string }, method: string, path: st
         const said = Buffer.concat(chunks).toString()
         const parsed = objectIn(said)
         const code = res.statusCode ?? 0
-        // What is no object is a word of kubectl, which could not reach the cluster.
+        // A body that is not an object is a message of kubectl, which could not reach the cluster.
         if (!parsed && code >= 500) return fail(new Error(said.trim().slice(0, 300) || `HTTP ${code}.`))
         resolve({ code, body: parsed ?? { message: said.trim().slice(0, 300) } })
       })
@@ -159,7 +159,7 @@ const send = (by: { agent: Agent; socketPath: string }, method: string, path: st
     req.end(text)
   })
 
-/** What the server said of a refused request. */
+/** The server's message about a refused request. */
 export const wordsOf = ({ code, body }: Answer): string =>
   typeof body.message === 'string' && body.message !== '' ? `${body.message.replace(/\.?$/, '')}.` : `HTTP ${code}.`
 
@@ -180,7 +180,7 @@ const discovery = (request: Cluster['request']): Cluster['kindOf'] => {
   return async (apiVersion, kind) => {
     const before = (await known.get(apiVersion))?.get(kind)
     if (before) return before
-    // A kind may have come with this very set.
+    // The kind may have come with this very set.
     known.set(apiVersion, load(apiVersion))
     return (await known.get(apiVersion))?.get(kind)
   }

@@ -1,6 +1,6 @@
 import { equalJson, isObject, pointerOf } from '../../../shared/data/pointer.ts'
 
-/** One place in which an object differs. Items of a list go by their names, where they have them. */
+/** One place in which an object differs. Items of a list are identified by name if they have one. */
 export type Difference = { path: string; before?: unknown; after?: unknown }
 export type Leaves = Map<string, unknown>
 type Members = Record<string, unknown>
@@ -12,17 +12,17 @@ export type KubeObject = Members & {
 
 const SERVER = ['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink']
 
-/** An object without what the server alone writes. */
+/** An object without the members that only the server writes. */
 export const bare = <T extends Members>({ status: _, ...object }: T): T => {
   const metadata = isObject(object.metadata) ? object.metadata : {}
   const kept = Object.entries(metadata).filter(([key]) => !SERVER.includes(key))
   return { ...object, metadata: Object.fromEntries(kept) } as unknown as T
 }
 
-/** The order of named items, as a place of its own. */
+/** The path segment for the order of named items. */
 const ORDER = '*'
 
-/** Every value of an object by its path. */
+/** Every value of an object, by its path. */
 export const leavesOf = (value: unknown): Leaves => {
   const leaves: Leaves = new Map()
   const walk = (path: string, at: unknown) => {
@@ -45,7 +45,7 @@ const namesOf = (list: unknown[]): string[] | undefined => {
   return all.length === list.length && new Set(all).size === list.length ? (all as string[]) : undefined
 }
 
-/** Where two objects differ. */
+/** The differences between two objects. */
 export const differences = (before: Leaves, after: Leaves): Difference[] => {
   const found: Difference[] = []
   for (const [path, value] of after)
@@ -57,7 +57,7 @@ export const differences = (before: Leaves, after: Leaves): Difference[] => {
   return found.sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** An item more or less is a difference of its own, not one of the order. */
+/** An added or removed item is a separate difference, not one of the order. */
 const same = (path: string, before: unknown, after: unknown): boolean => {
   if (!path.endsWith(pointerOf(ORDER)) || !Array.isArray(before) || !Array.isArray(after))
     return equalJson(before, after)

@@ -4,14 +4,14 @@ import { type Cluster, rootOf, wordsOf } from './cluster.ts'
 import { bare, type KubeObject, ownedBy } from './fields.ts'
 import { applyAt, idOf, keyOf, liveAt, managerOf, type Placed, pathOf, type Ref } from './set.ts'
 
-/** One object that the set has applied; `uid` once it is known. */
+/** One object that the set applied, with its `uid` once that is known. */
 export type Entry = Ref & { uid?: string }
 export type Pruned = { ref: Ref; id: string; path: string; uid: string; previous: KubeObject }
 
-/** Removed only if the step names them: data or much else goes with them. */
+/** Removed only if the step names them, because data or many other objects go with them. */
 const KEPT = ['Namespace', 'CustomResourceDefinition', 'PersistentVolumeClaim', 'PersistentVolume']
 
-/** The list of the objects that the set has applied: a ConfigMap beside its objects. Labels would be copied with an object. */
+/** The list of the objects that the set applied: a ConfigMap beside them. An object's copy would keep its labels. */
 const placeOf = (namespace: string, set: string, objects = ''): Placed => {
   const name = `signalbox-set-${set}`
   const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name }
@@ -30,7 +30,7 @@ export const readInventory = async (cluster: Cluster, namespace: string, set: st
   }
 }
 
-/** Returns the server's words if it refuses the list. */
+/** Returns the server's message if it refuses the list. */
 export const writeInventory = async (cluster: Cluster, namespace: string, set: string, entries: Entry[]) => {
   const placed = placeOf(namespace, set, JSON.stringify(entries))
   const answer =
@@ -41,18 +41,18 @@ export const writeInventory = async (cluster: Cluster, namespace: string, set: s
   return answer.code < 300 || gone ? undefined : wordsOf(answer)
 }
 
-/** Both lists as one; the uid that is known later counts. */
+/** Merges both lists; a uid that becomes known later wins. */
 export const joined = (before: readonly Entry[], now: readonly Entry[]): Entry[] => {
   const all = new Map(before.map((entry) => [keyOf(entry), entry]))
   for (const entry of now) all.set(keyOf(entry), { ...all.get(keyOf(entry)), ...entry })
   return [...all.values()]
 }
 
-/** Whether an object is the one that the set has applied: by its uid, and by its manager. */
+/** Whether an object is the one that the set applied: by its uid and its manager. */
 export const isOurs = (live: KubeObject, { uid }: Entry, set: string): boolean =>
   (uid === undefined || live.metadata.uid === uid) && ownedBy(live, managerOf(set)) !== undefined
 
-/** Objects of the list that are in the set no more, as they are now. Foreign ones stay, and so does what is kept. */
+/** Returns the listed objects that are no longer in the set, as they are now. Skips foreign objects and kept kinds. */
 export const prunable = async (
   cluster: Cluster,
   set: string,
@@ -73,7 +73,7 @@ export const prunable = async (
   return found
 }
 
-/** Deletes exactly this object, as it was read. Returns the server's words if it refuses. */
+/** Deletes exactly the object that was read. Returns the server's message if it refuses. */
 export const deleteAt = async (cluster: Cluster, path: string, live: KubeObject): Promise<string | undefined> => {
   const { uid, resourceVersion } = live.metadata
   const body = {

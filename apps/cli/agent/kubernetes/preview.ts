@@ -11,16 +11,16 @@ import { type Entry, type Pruned, prunable, readInventory } from './inventory.ts
 import { render } from './render.ts'
 import { eachOf, type Placed, placeAll, secretsMask } from './set.ts'
 
-/** What leaves the agent sealed: all that the apply and its undo need. */
+/** The sealed data that leaves the agent: everything that the apply and its undo need. */
 export type Saved = {
-  /** Makes the digest say no secret. */
+  /** Keeps the digest from revealing a secret. */
   nonce: string
   cluster_uid: string
   namespace: string
   set: string
   noise: string[]
   take: boolean
-  /** `previous` has the values of the fields that the set has or gets; undefined if the object was not there. */
+  /** `previous` has the values of the fields that the set has or gets; `undefined` if the object did not exist. */
   objects: (Placed & Pick<Checked, 'action' | 'fields' | 'taken'> & { previous?: KubeObject })[]
   prune: Pruned[]
   inventory: Entry[]
@@ -30,7 +30,7 @@ const LAST_APPLIED = 'last-applied-configuration'
 const MAX_REFUSED = 10
 const MAX_PATTERNS = 100
 
-/** A list of texts among the inputs. */
+/** Reads a list of texts from the inputs. */
 const textsOf = (job: Job, member: string): string[] => {
   const value = (job.work.inputs as Record<string, unknown>)[member] ?? []
   if (!Array.isArray(value) || value.length > MAX_PATTERNS || value.some((one) => typeof one !== 'string'))
@@ -38,7 +38,7 @@ const textsOf = (job: Job, member: string): string[] => {
   return value as string[]
 }
 
-/** Opens the cluster for as long as `act` takes. */
+/** Keeps the cluster open while `act` runs. */
 export const withCluster = async (job: Job, act: (cluster: Cluster) => Promise<Verdict>): Promise<Verdict> => {
   const cluster = await openCluster(job)
   try {
@@ -52,14 +52,14 @@ export const withCluster = async (job: Job, act: (cluster: Cluster) => Promise<V
 }
 
 /**
- * `kubernetes.preview`: asks the server what applying the set would do, object by object, and keeps the rendered set
- * sealed under its digest. Every request is a read or a dry run.
+ * `kubernetes.preview`: asks the server what applying the set would do, object by object. It keeps the rendered set,
+ * sealed, under its digest. Every request is a read or a dry run.
  */
 export const previewSet: Tool = (job) =>
   withCluster(job, async (cluster) => {
     const { conflicts = 'refuse', prune = false } = job.work.inputs as Record<string, unknown>
     if ((conflicts !== 'refuse' && conflicts !== 'take') || typeof prune !== 'boolean')
-      return refusedBy('"conflicts" is refuse or take, and "prune" true or false.')
+      return refusedBy('"conflicts" must be refuse or take, and "prune" true or false.')
     const { objects, source_digest, namespace, set } = await render(job, cluster.version)
     const placed = await placeAll(cluster, objects, namespace, set)
     const rules: Rules = { take: conflicts === 'take', noise: textsOf(job, 'noise'), brought: broughtOf(placed) }
@@ -124,7 +124,7 @@ const changeOf = (
       ...(after !== undefined && { after: values(after) }),
     }
   })
-  // The folded ones go last, so a bound cuts them first.
+  // The folded fields come last, so that a size limit drops them first.
   const ordered = [...shown.filter(({ noise }) => !noise), ...shown.filter(({ noise }) => noise)]
   const note = taken.length > 0 ? { note: `takes ${taken.join(', ')}` } : {}
   return [{ id, action: action === 'create' || action === 'unseen' ? 'create' : 'update', ...note, fields: ordered }]

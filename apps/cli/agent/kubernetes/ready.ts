@@ -3,7 +3,7 @@ import { type CelProgram, compileCel } from '../../../shared/expressions/cel.ts'
 import { refusal } from '../tools/types.ts'
 import type { KubeObject } from './fields.ts'
 
-/** `failed`: it will not get ready by waiting. */
+/** `failed`: waiting will not make it ready. */
 export type Readiness = { ready: boolean; failed?: boolean; words: string }
 type Numbers = Record<string, number | undefined>
 type Condition = { type: string; status: string; reason?: string; message?: string }
@@ -23,7 +23,7 @@ const conditionsOf = (object: KubeObject): Condition[] => {
   return Array.isArray(conditions) ? (conditions as Condition[]) : []
 }
 
-/** So many of an amount, and if fewer, in words. */
+/** Ready if at least `want` of an amount exist; otherwise says how many do. */
 const countOf = (have: number | undefined, want: number, words: string): Readiness =>
   (have ?? 0) >= want ? READY : waits(`${have ?? 0} of ${want} ${words}`)
 const firstOpen = (...all: Readiness[]): Readiness => all.find(({ ready }) => !ready) ?? READY
@@ -75,7 +75,7 @@ const KINDS: Record<string, (object: KubeObject) => Readiness> = {
 }
 const BUILT_IN = /^(apps|batch|apiextensions\.k8s\.io)\//
 
-/** Whether an object has come to what it asks for: the rules of its kind, otherwise its conditions. */
+/** Whether an object has reached its desired state: by the rules of its kind, otherwise by its conditions. */
 export const readinessOf = (object: KubeObject, own?: CelProgram): Readiness => {
   const { generation } = object.metadata as unknown as Numbers
   const { observedGeneration } = statusOf(object)
@@ -85,7 +85,7 @@ export const readinessOf = (object: KubeObject, own?: CelProgram): Readiness => 
     (observedGeneration ??
       (kind && object.kind !== 'Job' && object.kind !== 'CustomResourceDefinition' ? 0 : generation)) < generation
   )
-    return waits('its controller has not seen it')
+    return waits('its controller has not seen it yet')
   const stalled = conditionsOf(object).find(({ type, status }) => type === 'Stalled' && status === 'True')
   if (stalled) return ends(stalled)
   if (own) return ownRule(object, own)
@@ -96,7 +96,7 @@ export const readinessOf = (object: KubeObject, own?: CelProgram): Readiness => 
     : READY
 }
 
-/** Members that are not there yet make no error: the object is not ready. */
+/** A member that does not exist yet is no error: the object is not ready. */
 const ownRule = (object: KubeObject, program: CelProgram): Readiness => {
   try {
     return program.test({ object: { status: {}, ...object } }) ? READY : waits('ready_if is not true')
@@ -105,9 +105,9 @@ const ownRule = (object: KubeObject, program: CelProgram): Readiness => {
   }
 }
 
-/** The rules of the step for other kinds. */
+/** The step's rules for other kinds. */
 export const rulesOf = (ready_if: unknown = {}): Map<string, CelProgram> => {
-  if (!isObject(ready_if)) throw refusal('"wait.ready_if" has an expression for each kind.')
+  if (!isObject(ready_if)) throw refusal('"wait.ready_if" must have an expression for each kind.')
   return new Map(
     Object.entries(ready_if).map(([kind, source]) => {
       try {

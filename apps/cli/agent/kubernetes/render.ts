@@ -17,12 +17,12 @@ const GRACE_S = 5
 const MAX_OBJECTS = 2000
 const MAX_TEXT = 64 * 1024 * 1024
 
-/** Manifests, as a source or the step itself gives them. */
+/** Manifests from a source or from the step itself. */
 export type Rendered = { objects: KubeObject[]; source_digest: string; namespace: string; set: string }
 
 const broken = (message: string) => new Ended(failed('render_failed', `${message} No change was made.`, false))
 
-/** Renders the objects of the step: plain files, a kustomization, a Helm chart, or those that the step lists. */
+/** Renders the objects of the step: plain files, a kustomization, a Helm chart, or objects listed in the step. */
 export const render = async (job: Job, server: string): Promise<Rendered> => {
   const inputs = job.work.inputs as Record<string, unknown>
   const { source, path = '.', render: how = 'none', namespace, set, values = {}, objects } = inputs
@@ -30,7 +30,7 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
     if (typeof value !== 'string' || !NAME.test(value)) throw refusal(`"${member}" is a name of Kubernetes.`)
   const names = { namespace: String(namespace), set: String(set) }
   if (objects !== undefined) {
-    if (source !== undefined || !Array.isArray(objects)) throw refusal('"objects" is a list, without a "source".')
+    if (source !== undefined || !Array.isArray(objects)) throw refusal('"objects" must be a list, and excludes "source".')
     const own = objects.flatMap((object) => unfold(object, '"objects"'))
     if (own.some(({ kind }) => kind === 'Secret'))
       throw refusal('A Secret comes from a source of the agent, never from the inputs of a step.')
@@ -38,7 +38,7 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
   }
   const found = job.file.kubernetes?.sources?.[String(source)]
   if (!found) throw refusal(`The agent's file names no source "${source}" of manifests.`)
-  if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path))) throw refusal('"path" is a path in the source.')
+  if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path))) throw refusal('"path" must be a path in the source.')
   const root = join(job.folder, 'source')
   const source_digest = copySource(job, String(source), found.path, root, SKIPPED)
   const dir = join(root, path)
@@ -51,7 +51,7 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
         : how === 'helm' && isObject(values)
           ? await helm(job, { dir, server, values, ...names })
           : undefined
-  if (!made) throw refusal('"render" is none, kustomize or helm, and "values" an object.')
+  if (!made) throw refusal('"render" must be none, kustomize or helm, and "values" an object.')
   if (made.length === 0 || made.length > MAX_OBJECTS)
     throw broken(`The source "${source}" has ${made.length} objects; a set has 1 to ${MAX_OBJECTS}.`)
   return { ...names, objects: made, source_digest: digest({ source_digest, path, how, values }) }
@@ -82,7 +82,7 @@ const helm = async (job: Job, { dir, server, values, namespace, set }: Chart): P
   return objects
 }
 
-/** What a program prints; its words are not logged, for they may hold what it renders. */
+/** Returns a program's output. Its messages are not logged, because they may contain what it renders. */
 const outputOf = async (job: Job, program: string | undefined, args: string[]): Promise<string> => {
   const lines: string[] = []
   let said = ''
@@ -102,7 +102,7 @@ const outputOf = async (job: Job, program: string | undefined, args: string[]): 
   return lines.join('\n')
 }
 
-/** As kubectl reads it: YAML 1.1, but for times, which stay texts (0644 is octal, and 12:30 no number). */
+/** Parses YAML as kubectl does: YAML 1.1, except that times stay texts (0644 is octal, and 12:30 is not a number). */
 const objectsOf = (text: string, place: string): KubeObject[] => {
   const documents = parseAllDocuments(text, {
     schema: 'yaml-1.1',
@@ -140,7 +140,7 @@ const unfold = (document: unknown, place: string): KubeObject[] => {
   return [withData(bare(document as KubeObject))]
 }
 
-/** Texts of a Secret go where the server would put them; there their removal is seen, too. */
+/** Moves the texts of a Secret to where the server would put them, so that their removal is seen too. */
 const withData = ({ stringData, ...object }: KubeObject): KubeObject => {
   if (object.kind !== 'Secret' || !isObject(stringData))
     return { ...object, ...(stringData !== undefined && { stringData }) } as KubeObject

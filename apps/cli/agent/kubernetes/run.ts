@@ -13,31 +13,31 @@ import type { Saved } from './preview.ts'
 import { type Readiness, readinessOf, rulesOf } from './ready.ts'
 import { applyAt, conflictsOf, eachOf, liveAt, type Placed, secretsMask } from './set.ts'
 
-/** One change of a cluster, and what is done of it. */
+/** One change of a cluster and its progress. */
 export type Run = {
   job: Job
   cluster: Cluster
   saved: Saved
   /** Masks the data of every Secret of the set. */
   mask: (text: string) => string
-  /** In words, as they were done. */
+  /** The changes made so far, in words and in order. */
   done: string[]
   /** A write was sent. */
   begun: boolean
 }
 
-/** The last so much of its time is for the last word. */
+/** The end of the work's time that is reserved for the final report. */
 const LAST_WORD_MS = 5000
 const TRIES = 3
 const PAUSE_MS = 1000
 const WAIT_S = 600
 const MAX_NAMED = 20
 
-/** The set that was approved, byte for byte; it opens for the cluster that checked it. */
+/** Opens the approved set, byte for byte, and only for the cluster that checked it. */
 export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
   const given = (job.work.inputs as Record<string, unknown>).preview
   if (!Value.Check(ObjectSet, given))
-    throw refusal('"preview" is no preview of kubernetes: pass the output of its node.')
+    throw refusal('"preview" is not a preview of kubernetes: pass the output of its node.')
   const saved = JSON.parse((await fetchSealed(job, 'objects', given.plan)).toString()) as Saved
   if (saved.cluster_uid !== cluster.uid)
     throw new Ended(stale(`The cluster "${cluster.name}" is another one than the preview was made with.`))
@@ -52,7 +52,7 @@ export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
 const progressOf = ({ done, saved }: Run): string =>
   `${done.length} of ${saved.objects.length + saved.prune.length} objects are done${done.length > 0 ? `: ${done.slice(0, MAX_NAMED).join(', ')}` : ''}.`
 
-/** Ends the run by a fault; before the first write no change was made. */
+/** Ends the run with a fault; before the first write, it says that no change was made. */
 export const fault = (run: Run, kind: string, words: string): Ended =>
   new Ended(
     run.begun
@@ -62,7 +62,7 @@ export const fault = (run: Run, kind: string, words: string): Ended =>
         : failed(kind, run.mask(`${words} No change was made.`), false),
   )
 
-/** Ends the run if the work is to be stopped, or its time is nearly over: between two requests, so no outcome is unknown. */
+/** Ends the run if the work must stop or its time is nearly over: between two requests, so no outcome is unknown. */
 export const heed = (run: Run): void => {
   const { signal, work } = run.job
   const late = Date.now() > Date.parse(work.deadline_at) - LAST_WORD_MS
@@ -70,14 +70,14 @@ export const heed = (run: Run): void => {
   if (late) throw new Ended(failed('timeout', `The time is over. ${progressOf(run)}`, false))
 }
 
-/** What a write is made of: the version that was read ("1" makes an object only where none is), or why there is none. */
+/** The version that a write is based on ("1" creates an object only if none exists), and whether it is forced. */
 export type Basis = { version: string; force: boolean }
 export const basisOf = (live: KubeObject | undefined, force = false): Basis => ({
   version: live ? String(live.metadata.resourceVersion) : '1',
   force,
 })
 
-/** Deletes an object as it was read. */
+/** Deletes exactly the object that was read. */
 export const remove = async (run: Run, { id, path }: { id: string; path: string }, live: KubeObject) => {
   run.begun = true
   const words = await deleteAt(run.cluster, path, live)
@@ -86,15 +86,15 @@ export const remove = async (run: Run, { id, path }: { id: string; path: string 
   run.job.log(`${id}: deleted`)
 }
 
-/** Writes the list of the objects of the set. */
+/** Writes the list of the set's objects. */
 export const list = async (run: Run, entries: Entry[]) => {
   const words = await writeInventory(run.cluster, run.saved.namespace, run.saved.set, entries)
   if (words !== undefined) throw fault(run, 'refused', `The server refuses the list of the set: ${words}`)
 }
 
 /**
- * Applies one object of the version that was checked. If it moved meanwhile it is checked again by `renew`. Returns the
- * object as it is then.
+ * Applies one object against the version that was checked. If it has changed in the meantime, `renew` checks it again.
+ * Returns the resulting object.
  */
 export const write = async (
   run: Run,
@@ -149,7 +149,7 @@ const PRIORITY: [RegExp, number][] = [
 const WAVE = 'argocd.argoproj.io/sync-wave'
 const REST = 6
 
-/** Objects in the order in which they are applied: their own waves, and in each of them by kind. */
+/** Objects in the order in which they are applied: by their waves, and by kind within each wave. */
 export const wavesOf = <T extends Placed>(placed: readonly T[]): T[][][] => {
   const waveOf = ({ object: { metadata } }: Placed) =>
     Number(isObject(metadata.annotations) ? (metadata.annotations[WAVE] ?? 0) : 0) || 0
@@ -159,13 +159,13 @@ export const wavesOf = <T extends Placed>(placed: readonly T[]): T[][][] => {
   return parts(placed, waveOf).map((wave) => parts(wave, orderOf))
 }
 
-/** Waits until each object is ready; a line of the log for each change of its state. */
+/** Waits until each object is ready; logs one line per change of its state. */
 export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void> => {
   const { wait = {} } = run.job.work.inputs as { wait?: unknown }
   if (wait === false) return
   const { timeout_s = WAIT_S, ready_if } = isObject(wait) ? wait : {}
   const rules = rulesOf(ready_if)
-  // The time of the work may be shorter; the cause is told all the same.
+  // The work may have less time than that; the cause is reported anyway.
   const end = Math.min(Date.now() + 1000 * Number(timeout_s), Date.parse(run.job.work.deadline_at) - 2 * LAST_WORD_MS)
   const said = new Map<string, string>()
   let open = placed
@@ -191,7 +191,7 @@ export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void
   }
 }
 
-/** A cluster that does not answer for a while is waited for, too. */
+/** A cluster that does not answer for a while is waited for as well. */
 const stateOf = async ({ cluster }: Run, { path, ref }: Placed, rules: Map<string, CelProgram>): Promise<Readiness> => {
   const live = await orNoAnswer(liveAt(cluster, path))
   if (live instanceof NoAnswer) return { ready: false, words: 'the cluster does not answer' }
@@ -205,7 +205,7 @@ type KubeEvent = {
   lastTimestamp?: string
   involvedObject?: { name?: string }
 }
-/** The newest warnings about an object and those made for it, whose names begin with its own. */
+/** The newest warnings about an object and about objects made for it, whose names begin with its name. */
 const eventsOf = async ({ request }: Cluster, { ref }: Placed): Promise<string[]> => {
   if (ref.namespace === undefined) return []
   const query = { fieldSelector: 'type=Warning', limit: '500' }

@@ -5,9 +5,9 @@ import { Ended, failed, type Job, refusal } from '../tools/types.ts'
 import { type Answer, type Cluster, rootOf, wordsOf } from './cluster.ts'
 import type { KubeObject } from './fields.ts'
 
-/** Where an object is: its kind, place and name. */
+/** The identity of an object: its kind, namespace and name. */
 export type Ref = { apiVersion: string; kind: string; namespace?: string; name: string }
-/** An object of the set, with its path at the server. */
+/** An object of the set with its path on the server. */
 export type Placed = { ref: Ref; path: string; id: string; object: KubeObject; manager: string }
 
 export const managerOf = (set: string): string => `signalbox-${set}`
@@ -19,7 +19,7 @@ export const keyOf = ({ apiVersion, kind, namespace = '', name }: Ref): string =
 export const pathOf = (root: string, plural: string, { namespace, name }: Ref): string =>
   `${root}/${namespace === undefined ? '' : `namespaces/${namespace}/`}${plural}/${name}`
 
-/** The kind of a definition, when the same set brings it. */
+/** The kind that a definition in the same set adds. */
 const broughtBy = (objects: KubeObject[], { apiVersion, kind }: KubeObject) => {
   for (const { kind: definition, spec } of objects) {
     if (definition !== 'CustomResourceDefinition' || !isObject(spec) || !isObject(spec.names)) continue
@@ -31,7 +31,7 @@ const broughtBy = (objects: KubeObject[], { apiVersion, kind }: KubeObject) => {
   return undefined
 }
 
-/** Gives each object its place at the cluster, within the rules of the agent's file. */
+/** Assigns each object its path in the cluster, within the rules of the agent's file. */
 export const placeAll = async (cluster: Cluster, objects: KubeObject[], namespace: string, set: string) => {
   const outside = cluster.refuse('ConfigMap', namespace)
   if (outside !== undefined) throw refusal(outside)
@@ -56,7 +56,7 @@ export const placeAll = async (cluster: Cluster, objects: KubeObject[], namespac
   return placed
 }
 
-/** The object as it is at the server; undefined if it is not there. */
+/** The object as it is on the server; `undefined` if it does not exist. */
 export const liveAt = async (cluster: Cluster, path: string): Promise<KubeObject | undefined> => {
   const answer = await cluster.request('GET', path)
   if (answer.code === 404) return undefined
@@ -65,7 +65,7 @@ export const liveAt = async (cluster: Cluster, path: string): Promise<KubeObject
 }
 
 type Apply = { force?: boolean; dry?: boolean; version?: string | undefined }
-/** Server-side apply of an object under the manager of its set, of the version that was read. */
+/** Server-side apply of an object under its set's manager, against the version that was read. */
 export const applyAt = (cluster: Cluster, { path, object, manager }: Placed, { force, dry, version }: Apply) =>
   cluster.request('PATCH', path, {
     patch: true,
@@ -76,7 +76,7 @@ export const applyAt = (cluster: Cluster, { path, object, manager }: Placed, { f
     },
   })
 
-/** The fields of other managers that a refused apply names, as ".spec.replicas of hpa"; undefined if it is no such refusal. */
+/** The fields of other managers in a refused apply, as ".spec.replicas of hpa"; `undefined` for other refusals. */
 export const conflictsOf = ({ code, body }: Answer): string[] | undefined => {
   const causes = isObject(body.details) && Array.isArray(body.details.causes) ? body.details.causes : []
   const taken = causes.filter((cause) => isObject(cause) && cause.reason === 'FieldManagerConflict')
@@ -85,7 +85,7 @@ export const conflictsOf = ({ code, body }: Answer): string[] | undefined => {
 }
 
 const AT_ONCE = 8
-/** Runs over a list, some at once. After a failure none begins, and those in flight end before it is thrown. */
+/** Runs over a list, a few items at a time. After a failure none begins, and those in flight end before it throws. */
 export const eachOf = async <T, R>(list: readonly T[], act: (item: T) => Promise<R>): Promise<R[]> => {
   const results: R[] = []
   const faults: unknown[] = []
@@ -99,7 +99,7 @@ export const eachOf = async <T, R>(list: readonly T[], act: (item: T) => Promise
 }
 
 const SECRET_LENGTH = 6
-/** Masks the data of Secrets wherever they turn up, such as in the words of the server. */
+/** Masks the data of Secrets wherever they appear, such as in the server's messages. */
 export const secretsMask = (job: Job, objects: readonly (KubeObject | undefined)[]) => {
   const values = objects.flatMap((object) =>
     object?.kind === 'Secret' && isObject(object.data) ? Object.values(object.data).map(String) : [],

@@ -6,8 +6,8 @@ import { basisOf, heed, list, openSaved, remove, waitFor, wavesOf, write } from 
 import { eachOf, keyOf, liveAt, managerOf, type Placed } from './set.ts'
 
 /**
- * `kubernetes.undo`: the compensation of an apply, by the same preview. What stood in the fields of the set is applied
- * again, what was made is deleted, and what was pruned is made again. Fields of other managers stay theirs.
+ * `kubernetes.undo`: compensates an apply, from the same preview. It restores the previous values of the set's fields,
+ * deletes what was created, and recreates what was pruned. Fields of other managers remain theirs.
  */
 export const undoSet: Tool = (job) =>
   withCluster(job, async (cluster) => {
@@ -24,7 +24,7 @@ export const undoSet: Tool = (job) =>
     for (const part of wavesOf(before).flat())
       await eachOf(part, async (one) => {
         const live = await liveAt(cluster, one.path)
-        // An apply that did not get so far has not changed it.
+        // The apply did not get this far, so it has not changed the object.
         if (live && ownedBy(live, one.manager) === undefined) return
         const { metadata } = await write(run, one, basisOf(live), async () => basisOf(await liveAt(cluster, one.path)))
         made.push({ ...one.ref, uid: String(metadata.uid) })

@@ -13,19 +13,19 @@ const LOCK_WAIT_S = 30
 const MAX_LOCK_WAIT_S = 3600
 const LOCKED = 'Retry when its holder has ended. Only if it has died: remove this lock (opentofu.unlock).'
 
-/** `opentofu.apply`: carries out exactly the plan file that was previewed, and none on a state or a source that has moved. */
+/** `opentofu.apply`: applies exactly the previewed plan file, and refuses if the state or the source has changed. */
 export const apply: Tool = async (job) => {
   const { preview: given, lock_wait_s = 0 } = job.work.inputs as Record<string, unknown>
-  if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is no preview: pass the output of its node.')
+  if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is not a preview: pass the output of its node.')
   if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
     return refusedBy(`"lock_wait_s" is a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
   const plan = await fetchSealed(job, 'plan', given.plan)
   const module = await openModule(job)
   if (module.source_digest !== given.source_digest)
-    return stale('The files of the source changed since this plan was made.')
+    return stale('The source files changed since this plan was made.')
   const now = await baseOf(module)
   const { lineage, serial } = given.base
-  if (lineage !== null && now.lineage !== lineage) return stale('The state is another one than this plan was made for.')
+  if (lineage !== null && now.lineage !== lineage) return stale('The state differs from the one this plan was made for.')
   if (now.serial !== serial)
     return stale(`The state moved since this plan was made (serial ${serial}, now ${now.serial}).`)
   const path = join(job.folder, 'plan.bin')
@@ -36,7 +36,7 @@ export const apply: Tool = async (job) => {
 
 type Said = { errors: string[]; begun: Set<string>; done: string[]; outputs: Record<string, unknown> }
 
-/** What `apply -json` tells, line by line; its messages are the log. */
+/** Reads the output of `apply -json` line by line; its messages become the log. */
 const reader = (job: Job, said: Said): Job['log'] => {
   return (text, line) => {
     const event = objectIn(text)

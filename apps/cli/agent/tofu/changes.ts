@@ -2,7 +2,7 @@ import type { PreviewField } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { pictureOf } from '../tools/picture.ts'
 
-/** What a saved plan would do, without its secrets: only listed members are read, and what the tool marks as sensitive has no value. */
+/** The changes of a saved plan without its secrets: only listed members, and no values marked as sensitive. */
 type ToolChange = {
   actions: string[]
   before?: unknown

@@ -9,12 +9,12 @@ import { recordOf } from './record.ts'
 const MAX_NAMED = 100
 
 /**
- * `opentofu.drift`: compares the real objects with the state, by a refresh-only plan. It changes neither, and takes no lock.
- * Its outputs are the record for the catalog and the health that follows.
+ * `opentofu.drift`: compares the real objects with the state by a refresh-only plan. It changes neither and takes no
+ * lock. Its outputs are the record for the catalog and the resulting health.
  */
 export const drift: Tool = async (job) => {
   const { variables = {} } = job.work.inputs as Record<string, unknown>
-  if (!isObject(variables)) return refusedBy('"variables" is an object.')
+  if (!isObject(variables)) return refusedBy('"variables" must be an object.')
   const module = await openModule(job)
   writeFileSync(join(module.dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables), { mode: 0o644 })
   const path = join(job.folder, 'drift.bin')

@@ -3,14 +3,14 @@ import { pictureOf } from '../tools/picture.ts'
 import { Ended, failed, refusedBy, stale, type Tool } from '../tools/types.ts'
 import { type Module, openModule } from './module.ts'
 
-/** Of the holder as little is known as its backend tells. */
+/** The lock and its holder, as far as the backend reports them. */
 type Lock = { id: string; who?: string; since?: string; operation?: string }
 
-/** The lock that the words of a tool name; undefined if they are about something else. */
+/** Finds the lock in a tool's output; `undefined` if the output is about something else. */
 export const lockIn = (said: string): Lock | undefined => {
   const text = said.replace(/\s+/g, ' ')
   if (!/state lock|already locked/i.test(text)) return undefined
-  // The http backend shows the one who asked as the holder, and beside it the id of the real one.
+  // The http backend reports the requester as the holder, next to the real holder's lock id.
   const [, foreign] = /already locked: ID=(\S+)/.exec(text) ?? []
   if (foreign !== undefined) return { id: foreign }
   const [, id, operation, who, since] =
@@ -21,11 +21,11 @@ export const lockIn = (said: string): Lock | undefined => {
   return { id, ...(who && { who }), ...(since && { since: `${since} UTC` }), ...(operation && { operation }) }
 }
 
-/** Who holds the state since when, by which lock. */
+/** Says who holds the state, since when, and by which lock. */
 export const lockWords = ({ id, who, since }: Lock): string =>
   `The state is locked${who ? ` by ${who}` : ''}${since ? ` since ${since}` : ''} (lock ${id}).`
 
-/** Who holds the lock now: takes it for a moment to see, and writes no state. */
+/** Finds who holds the lock now by taking it for a moment; writes no state. */
 const lockOf = async ({ tofu }: Module): Promise<Lock | undefined> => {
   const words: string[] = []
   const ask = ['state', 'rm', '-dry-run', '-no-color', '-lock-timeout=0s', 'terraform_data.signalbox']
@@ -37,7 +37,7 @@ const lockOf = async ({ tofu }: Module): Promise<Lock | undefined> => {
   return lock
 }
 
-/** `opentofu.lock`: who holds the state. It is the preview of `opentofu.unlock`, so a gate shows it. */
+/** `opentofu.lock`: reports who holds the state. It is the preview of `opentofu.unlock`, so a gate shows it. */
 export const lock: Tool = async (job) => {
   const module = await openModule(job)
   const { out } = await module.tofu(['version', '-json'], { quiet: true })
@@ -54,16 +54,16 @@ const drawn = (held: Lock | undefined, mask: (text: string) => string) => {
   return pictureOf(held ? [{ id: `lock ${held.id}`, action: 'delete', fields }] : [])
 }
 
-/** An id, and no option. */
+/** Matches an id, never an option. */
 const ID = /^[A-Za-z0-9][\w.:/+=-]{0,199}$/
 
 /**
- * `opentofu.unlock`: removes exactly the lock that it names. The tool does not compare the id with every backend, so it is
- * compared here first. A lock that is gone is no failure.
+ * `opentofu.unlock`: removes exactly the lock that it names. The tool does not compare the id with every backend, so it
+ * is compared here first. A lock that no longer exists is not a failure.
  */
 export const unlock: Tool = async (job) => {
   const { lock_id, preview } = job.work.inputs as Record<string, unknown>
-  if (typeof lock_id !== 'string' || !ID.test(lock_id)) return refusedBy('"lock_id" is the id of a lock.')
+  if (typeof lock_id !== 'string' || !ID.test(lock_id)) return refusedBy('"lock_id" must be the id of a lock.')
   const module = await openModule(job)
   const held = await lockOf(module)
   if (!held) return { status: 'succeeded', outputs: { unlocked: false } }

@@ -4,14 +4,14 @@ import { objectIn } from '../../../shared/data/pointer.ts'
 import { copySource, filesOf } from '../tools/source.ts'
 import { Ended, failed, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
-/** A root module of OpenTofu or Terraform in the sandbox of one attempt, and the tool to run in it. */
+/** A root module of OpenTofu or Terraform in the sandbox of one attempt, with the tool to run in it. */
 export type Module = {
-  /** Runs the tool; `code` is its own exit code. Throws a Verdict when it did not end by itself. */
+  /** Runs the tool; `code` is its exit code. Throws a Verdict if it was stopped from outside. */
   tofu: (args: string[], options?: { quiet?: boolean; log?: Job['log'] }) => Promise<{ code: number; out: string }>
   dir: string
-  /** Digest of the files that were copied. */
+  /** The digest of the copied files. */
   source_digest: string
-  /** Where the agent's file keeps the state, if it does. */
+  /** Where the agent's file keeps the state, if it sets a place. */
   state_file: string | undefined
 }
 
@@ -22,12 +22,12 @@ const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
 const MAX_JSON = 64 * 1024 * 1024
 
 const MAX_SAID = 4000
-/** Whoever stops these does not know what they did. */
+/** Commands whose effect is unknown if they are stopped. */
 const ACTING = new Set(['apply', 'force-unlock'])
 const LOCKED =
   'A provider is not the one that the lock file of the source names. No change was made. Compare the mirror with .terraform.lock.hcl.'
 
-/** Providers come from this folder and no registry; the lock file of the source proves their hashes. */
+/** Providers come from this folder, never a registry; the source's lock file proves their hashes. */
 const mirrorOnly = (path: string): string =>
   `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(path)}\n  }\n}\n`
 
@@ -38,7 +38,7 @@ export const openModule = async (job: Job): Promise<Module> => {
   const found = rules?.sources[String(source)]
   if (!rules || !found) throw refusal(`The agent's file names no source "${source}".`)
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
-    throw refusal('"workspace" is a name of letters, digits and ._-.')
+    throw refusal('"workspace" must consist of letters, digits and ._-.')
   const dir = join(job.folder, 'module')
   const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
@@ -87,7 +87,7 @@ export const openModule = async (job: Job): Promise<Module> => {
   return { tofu, dir, source_digest, state_file }
 }
 
-/** The state as it is now; undefined if there is none. A file is read as such: a start of the tool costs more than the rest. */
+/** The current state; `undefined` if there is none. Reads a state file directly, because starting the tool is slow. */
 export const stateOf = async ({ tofu, state_file }: Module): Promise<Record<string, unknown> | undefined> => {
   if (state_file !== undefined) {
     if (!existsSync(state_file)) return undefined
@@ -98,11 +98,11 @@ export const stateOf = async ({ tofu, state_file }: Module): Promise<Record<stri
   if (code !== 0) throw new Ended(failed('tool_failed', 'The state cannot be read. No change was made.'))
   if (out.trim() === '') return undefined
   const state = stateIn(out)
-  if (!state) throw new Ended(failed('tool_failed', 'The state is no JSON object with a serial.'))
+  if (!state) throw new Ended(failed('tool_failed', 'The state is not a JSON object with a serial.'))
   return state
 }
 
-/** Only the tool reads one that is encrypted, or that is written at this moment. */
+/** Only the tool can read a state that is encrypted or being written at this moment. */
 const stateIn = (text: string): Record<string, unknown> | undefined => {
   const state = objectIn(text)
   return typeof state?.serial === 'number' ? state : undefined
@@ -110,7 +110,7 @@ const stateIn = (text: string): Record<string, unknown> | undefined => {
 
 export type Base = { lineage: string | null; serial: number }
 
-/** Where the state stands now. */
+/** The current lineage and serial of the state. */
 export const baseOf = async (module: Module): Promise<Base> => {
   const state = await stateOf(module)
   return state ? { lineage: String(state.lineage), serial: Number(state.serial) } : { lineage: null, serial: 0 }

@@ -8,18 +8,18 @@ import { changesOf } from './changes.ts'
 import { baseOf, openModule } from './module.ts'
 
 /**
- * `opentofu.preview`: plans, keeps the plan file sealed under its digest, and answers what it would do without its
- * secrets. It reads only, and takes no lock.
+ * `opentofu.preview`: plans, keeps the plan file, sealed, under its digest, and returns the changes without their
+ * secrets. It only reads and takes no lock.
  */
 export const preview: Tool = async (job) => {
   const { variables = {}, destroy = false } = job.work.inputs as Record<string, unknown>
-  if (!isObject(variables)) return refusedBy('"variables" is an object.')
+  if (!isObject(variables)) return refusedBy('"variables" must be an object.')
   const module = await openModule(job)
   writeFileSync(join(module.dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables), { mode: 0o644 })
   const base = await baseOf(module)
   const path = join(job.folder, 'plan.bin')
   const options = ['-no-color', '-input=false', '-lock=false', '-detailed-exitcode', `-out=${path}`]
-  // Its words may show what the marks of its JSON hide: only the JSON is read.
+  // Its text output may show values that its JSON marks as sensitive, so only the JSON is read.
   const { code } = await module.tofu(['plan', ...options, ...(destroy === true ? ['-destroy'] : [])], { quiet: true })
   if (code !== 0 && code !== 2) return failed('tool_failed', 'plan failed: see the log. No change was made.')
   const shown = await module.tofu(['show', '-json', path], { quiet: true })

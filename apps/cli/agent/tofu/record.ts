@@ -5,7 +5,7 @@ const MAX_OUTPUTS = 200
 const MAX_OUTPUT = 4096
 const MAX_RESOURCES = 1000
 
-/** What the catalog is told of a state: where it stands, its outputs that are not sensitive, and the addresses in it. */
+/** The catalog's record of a state: its version, its outputs that are not sensitive, and its addresses. */
 export type StateRecord = {
   lineage?: string
   serial: number
@@ -14,7 +14,7 @@ export type StateRecord = {
   resources_count: number
 }
 
-/** Reads it from the state; values of the job's credentials are masked. */
+/** Reads the record from the state and masks the values of the job's credentials. */
 export const recordOf = async (module: Module, mask: (text: string) => string): Promise<StateRecord> => {
   const { lineage, serial, outputs, resources } = (await stateOf(module)) ?? {}
   const addresses = (Array.isArray(resources) ? resources : []).map(({ module, mode, type, name }) =>
@@ -33,7 +33,7 @@ export const recordOf = async (module: Module, mask: (text: string) => string): 
   }
 }
 
-/** A value as the catalog takes it: without null, and not too large. */
+/** An output as the catalog accepts it: without null, and not too large. */
 const outputIn = (name: string, value: unknown, mask: (text: string) => string) => {
   const text = mask(JSON.stringify(value ?? null))
   return text === 'null' || text.length > MAX_OUTPUT ? [] : [{ name, value: withoutNull(JSON.parse(text)) }]

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import type { PreviewChange } from '../../../shared/contracts/client/preview.ts'
 import { MAX_FIELDS } from './picture.ts'
 
-/** So much of each side of a hunk is shown. */
+/** How many characters of each side of a hunk are shown. */
 const MAX_SIDE = 350
 
 type Side = { text: string; size: number }
 
-/** Reads a unified diff without context line by line, in bounded memory: each hunk is a field. Masks before it cuts. */
+/** Reads a unified diff without context by line, in bounded memory: each hunk is a field. Masks before it truncates. */
 export const createDiff = (mask: (text: string) => string) => {
   const hunks: { path: string; before: Side; after: Side }[] = []
   const hash = createHash('sha256')

@@ -10,7 +10,7 @@ import { usageError } from '../../errors.ts'
 const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
 const Path = Type.String({ pattern: '^/', maxLength: 1000 })
 
-/** What the owner of an agent lets it do. No plan has a say in it. */
+/** The permissions that the owner of an agent gives it. No plan can change them. */
 export const AgentFile = Closed({
   format: Type.Literal('signalbox/agent@1'),
   pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
@@ -18,16 +18,16 @@ export const AgentFile = Closed({
   concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   /** Holds the key that seals saved plans, and the plugin cache. */
   state_dir: Path,
-  /** As whom jobs run; 0 must be said. */
+  /** The user that jobs run as; 0 must be stated explicitly. */
   uid: Type.Optional(Type.Integer({ minimum: 0 })),
   programs: Type.Optional(Programs),
   tofu: Type.Optional(
     Closed({
       /** tofu or terraform. */
       program: Path,
-      /** Root modules by name. `state`: where a module without a backend of its own keeps the state of each workspace. */
+      /** Root modules by name. `state`: where a module without its own backend keeps the state of each workspace. */
       sources: Type.Record(Name, Closed({ path: Path, state: Type.Optional(Path) })),
-      /** A mirror of providers, as `providers mirror` writes it: no registry is asked. */
+      /** A mirror of providers, as `providers mirror` writes it; no registry is contacted. */
       providers: Type.Optional(Path),
       grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
     }),
@@ -36,24 +36,24 @@ export const AgentFile = Closed({
     Closed({
       /** The OpenSSH client. */
       program: Path,
-      /** Addresses that steps may name; * is any text. */
+      /** Addresses that steps may name; * matches any text. */
       hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 }),
       users: Type.Array(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }), { minItems: 1, maxItems: 100 }),
-      /** Programs of the hosts. */
+      /** Programs on the hosts. */
       programs: Type.Optional(Programs),
     }),
   ),
   git: Type.Optional(
     Closed({
       program: Path,
-      /** Who makes the commits: a name and an address. */
+      /** The author of the commits: a name and an address. */
       author: Type.Optional(Type.String({ pattern: '^[^<>\\r\\n]+ <[^<>\\r\\n ]+>$', maxLength: 200 })),
       repos: Type.Record(
         Name,
         Closed({
           url: Type.String({ pattern: '^(ssh://|https://|/)[^\\s]+$', maxLength: 1000 }),
           host_keys: Type.Optional(Type.Array(Type.String())),
-          /** Branches that jobs may write; * is any text. */
+          /** Branches that jobs may write to; * matches any text. */
           push: Type.Array(Type.String(), { minItems: 1 }),
           /** Branches that jobs may merge into. */
           merge: Type.Optional(Type.Array(Type.String())),
@@ -65,7 +65,7 @@ export const AgentFile = Closed({
     Closed({
       /** ansible-playbook. */
       program: Path,
-      /** Folders with playbooks. `vars`: of every host, such as ansible_connection; a step sets none of these. */
+      /** Folders with playbooks. `vars` apply to every host, such as ansible_connection; a step cannot set them. */
       sources: Type.Record(
         Name,
         Closed({ path: Path, vars: Type.Optional(Type.Record(Type.String(), Type.Unknown())) }),
@@ -84,15 +84,15 @@ export const AgentFile = Closed({
         Closed({
           kubeconfig: Path,
           context: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
-          /** Namespaces that jobs may change; * is any text. */
+          /** Namespaces that jobs may change; * matches any text. */
           namespaces: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000 }),
-          /** Kinds outside of namespaces that they may change. */
+          /** Cluster-scoped kinds that jobs may change. */
           cluster_kinds: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 1000 })),
         }),
       ),
     }),
   ),
-  /** Variables of the environment of jobs that name the credential: each from a file. */
+  /** Environment variables for jobs that name the credential; each value comes from a file. */
   credentials: Type.Optional(
     Type.Record(
       Name,
@@ -104,10 +104,10 @@ export const AgentFile = Closed({
   ),
 })
 type Known = ReturnType<typeof programsOf>
-/** `known` are programs of this machine, `remote` of the hosts that ssh reaches. */
+/** `known` are programs on this machine, `remote` those on the hosts that ssh reaches. */
 export type AgentFile = Static<typeof AgentFile> & { known: Known; remote: Known }
 
-/** Reads the agent's file; a broken one names the member that is wrong. */
+/** Reads the agent's file; the error for a broken one names the faulty member. */
 export const readAgentFile = (path: string): AgentFile => {
   const document = readDocument(path)
   const [fault] = Value.Errors(AgentFile, document)
@@ -123,11 +123,11 @@ export const readAgentFile = (path: string): AgentFile => {
   }
 }
 
-/** A pattern of the agent's file, in which * is any text. */
+/** Whether a text matches a pattern of the agent's file, in which * is any text. */
 export const fits = (pattern: string, text: string): boolean =>
   new RegExp(`^${pattern.replace(/[^A-Za-z0-9*]/g, '\\$&').replaceAll('*', '.*')}$`).test(text)
 
-/** The variables of a credential that this job may use; a string says why it may not. */
+/** The variables of a credential that this job may use; a string says why it must not. */
 export const environmentOf = (
   { credentials = {} }: AgentFile,
   name: unknown,

@@ -4,14 +4,14 @@ import type { Job } from './types.ts'
 
 /** The credential's variable that holds a private key. */
 const KEY = 'SIGNALBOX_SSH_KEY'
-/** What is a host on a command line, and no option. */
+/** Matches a host on a command line, never an option. */
 export const ADDRESS = /^[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?$/
 const HOST_KEY = /^((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{40,16000}={0,2})(?: [^\r\n]*)?$/
 /** The name under which pinned keys are known, whatever the address. */
 const ALIAS = 'pinned'
 const CONNECT_S = 10
 
-/** A file of one attempt that only its jobs can read. */
+/** Writes a file that only the jobs of this attempt can read. */
 export const writeOwn = (job: Job, name: string, text: string): string => {
   const path = join(job.folder, name)
   writeFileSync(path, text, { mode: 0o600 })
@@ -19,7 +19,7 @@ export const writeOwn = (job: Job, name: string, text: string): string => {
   return path
 }
 
-/** Pinned keys as type and base64; undefined if one of them is no public key. */
+/** Pinned keys as type and base64; `undefined` if one of them is not a public key. */
 export const hostKeysOf = (given: unknown): string[] | undefined => {
   if (!Array.isArray(given)) return undefined
   const keys = given.map((key) => HOST_KEY.exec(String(key)))
@@ -27,8 +27,8 @@ export const hostKeysOf = (given: unknown): string[] | undefined => {
 }
 
 /**
- * Options that let OpenSSH trust exactly these keys, under one name or as lines that name their host. It reads no
- * configuration, agent or key of the machine.
+ * Options that let OpenSSH trust exactly these keys, under one alias or as lines that name their host. OpenSSH then
+ * reads no configuration, agent or key of the machine.
  */
 export const sshOptions = (job: Job, lines: readonly string[], alias = true): string[] => {
   const known = writeOwn(job, 'known_hosts', lines.map((line) => `${alias ? `${ALIAS} ` : ''}${line}\n`).join(''))
@@ -59,7 +59,7 @@ export const sshOptions = (job: Job, lines: readonly string[], alias = true): st
   ]
 }
 
-/** Whether OpenSSH says that the key of a host is not a pinned one; answers the words for it. */
+/** Returns the message if OpenSSH reports that a host's key is not pinned. */
 export const hostKeyFault = (said: string, name: string): string | undefined => {
   if (!/Host key verification failed|No \S+ host key is known/.test(said)) return undefined
   const [offered = 'another key'] = /SHA256:[A-Za-z0-9+/]+/.exec(said) ?? []

@@ -4,17 +4,17 @@ import { digest } from '../../../shared/data/digest.ts'
 const MAX_CHANGES = 200
 export const MAX_FIELDS = 100
 const MAX_TEXT = 400
-/** Outputs of an attempt are at most 256 KiB. */
+/** The outputs of an attempt are limited to 256 KiB. */
 const MAX_SHOWN = 150_000
 
-/** The members of a preview that tell its changes: bounded for people, counted and digested whole. */
+/** The members of a preview that report its changes: bounded for display, but counted and digested in full. */
 export const pictureOf = (all: PreviewChange[]) => {
   const counts: Record<string, number> = {}
   for (const { id, action } of all) if (!id.startsWith('output.')) counts[action] = (counts[action] ?? 0) + 1
   return {
     changes: picture(all),
     changes_count: all.length,
-    /** Over all changes whole, also those that are not shown. */
+    /** Covers all changes, including those that are not shown. */
     digest: digest(all),
     counts,
     unknowns: all.reduce((sum, { fields }) => sum + fields.filter(({ unknown }) => unknown).length, 0),
@@ -39,7 +39,7 @@ const ORDER = ['delete', 'replace', 'update', 'create', 'read', 'forget']
 const byWeight = (a: PreviewChange, b: PreviewChange) =>
   ORDER.indexOf(a.action) - ORDER.indexOf(b.action) || (a.id < b.id ? -1 : 1)
 
-/** A diff of any size has a bounded picture. */
+/** Bounds the display of a diff of any size. */
 const bounded = ({ fields, ...change }: PreviewChange): PreviewChange => ({
   ...change,
   fields: fields

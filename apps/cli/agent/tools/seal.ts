@@ -5,7 +5,7 @@ import { seal as sealBy, unseal as unsealBy } from '../../../shared/codec/seal.t
 import { sha256Hex } from '../../../shared/data/digest.ts'
 import { type Job, refusal } from './types.ts'
 
-/** Saved plans hold secrets in clear: they leave the agent sealed, by a key that agents of one pool share as a file. */
+/** Saved plans contain secrets, so they leave the agent sealed, by a key file that the agents of one pool share. */
 const MAGIC = Buffer.from('sbx1')
 
 const keyOf = (state_dir: string): Buffer => {
@@ -19,11 +19,11 @@ const keyOf = (state_dir: string): Buffer => {
   return readFileSync(path)
 }
 
-/** Sealed for one operation: in another one it does not open. */
+/** Seals bytes for one operation; they do not open in another. */
 export const seal = (state_dir: string, operation_id: string, bytes: Buffer): Buffer =>
   Buffer.concat([MAGIC, sealBy(keyOf(state_dir), operation_id, bytes)])
 
-/** The bytes, or undefined when another key sealed them, for another operation, or they were changed. */
+/** The bytes; `undefined` if they were changed, or sealed by another key or for another operation. */
 export const unseal = (state_dir: string, operation_id: string, sealed: Buffer): Buffer | undefined => {
   if (!sealed.subarray(0, MAGIC.length).equals(MAGIC)) return undefined
   try {
@@ -33,7 +33,7 @@ export const unseal = (state_dir: string, operation_id: string, sealed: Buffer):
   }
 }
 
-/** Keeps bytes sealed as an artifact. Answers its digest and that of the bytes. */
+/** Keeps bytes as a sealed artifact. Returns its digest and that of the bytes. */
 export const keepSealed = async ({ file, work, keep }: Job, name: string, kind: string, bytes: Buffer) => {
   const about = { name: `${name}.sealed`, kind, media_type: 'application/octet-stream' }
   const { sha256 } = await keep(about, seal(file.state_dir, work.operation_id, bytes))
@@ -41,7 +41,7 @@ export const keepSealed = async ({ file, work, keep }: Job, name: string, kind: 
 }
 
 type Kept = { sha256: string; content_sha256: string }
-/** What was approved, byte for byte; otherwise the job ends. */
+/** Returns the approved bytes exactly; otherwise ends the job. */
 export const fetchSealed = async (job: Job, what: 'plan' | 'objects', kept: Kept): Promise<Buffer> => {
   const [does, them, has] = what === 'plan' ? ['does', 'it, or it was', 'has'] : ['do', 'them, or they were', 'have']
   const bytes = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(kept.sha256))

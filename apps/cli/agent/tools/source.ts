@@ -3,7 +3,7 @@ import { chownSync, cpSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { type Job, refusal } from './types.ts'
 
-/** Copies a folder of the agent's file into the attempt; answers the digest of its files. */
+/** Copies a folder of the agent's file into the attempt; returns the digest of its files. */
 export const copySource = (job: Job, name: string, from: string, dir: string, skipped: RegExp): string => {
   try {
     cpSync(from, dir, { recursive: true, verbatimSymlinks: true, filter: (path) => !skipped.test(basename(path)) })

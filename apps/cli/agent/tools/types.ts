@@ -5,21 +5,21 @@ import type { AgentFile } from './file.ts'
 export type Verdict =
   | { status: 'succeeded'; outputs: Record<string, unknown> }
   | { status: 'failed'; class: string; message: string; retryable?: boolean }
-  /** The tool was killed: what it did nobody knows. */
+  /** The tool was killed, so its effect is unknown. */
   | { status: 'unknown'; class: string; message: string }
 
 export type LogLine = { stream: 'stdout' | 'stderr' | 'log'; level: 'info' | 'warn' | 'error' }
 
-/** What a job works with: one sandbox, and the ways to the control plane. */
+/** The environment of a job: one sandbox and access to the control plane. */
 export type Job = {
   work: Work
   file: AgentFile
-  /** A folder of its own, which goes with the attempt. */
+  /** The attempt's own folder, removed with it. */
   folder: string
   env: Record<string, string>
-  /** Masks the values of its credentials. */
+  /** Masks the values of the job's credentials. */
   mask: (text: string) => string
-  /** Aborted when the work is to be stopped. */
+  /** Aborted when the work must stop. */
   signal: AbortSignal
   log: (text: string, line?: Partial<LogLine>) => void
   stored: () => Promise<void>
@@ -34,10 +34,10 @@ export const failed = (kind: string, message: string, retryable?: boolean): Verd
   message,
   ...(retryable !== undefined && { retryable }),
 })
-/** The agent's own rules refuse it; no tool was begun. */
+/** The agent's own rules refuse the job; no tool was started. */
 export const refusedBy = (message: string): Verdict => failed('agent_refused', message)
 
-/** An end of a job that needs no more steps. */
+/** Ends a job early with a verdict. */
 export class Ended extends Error {
   readonly verdict: Verdict
   constructor(verdict: Verdict) {
@@ -45,10 +45,10 @@ export class Ended extends Error {
     this.verdict = verdict
   }
 }
-/** The end by a rule of the agent. */
+/** Ends a job by a rule of the agent. */
 export const refusal = (message: string): Ended => new Ended(refusedBy(message))
 const STALE = 'No change was made. Retry the preview: the gate asks with the new plan.'
-/** The preview that was approved is no longer true. */
+/** The approved preview no longer holds. */
 export const stale = (moved: string): Verdict => failed('preview_stale', `${moved} ${STALE}`, false)
 
 type Run = {
@@ -68,15 +68,15 @@ type Run = {
 const BIG = { file_blocks: 8_388_608, open_files: 4096 }
 
 /**
- * Runs a program of a job in a process group of its own. It is interrupted when the work is to be stopped or its time
- * ends, and killed after its grace. It is killed at once when this agent dies.
+ * Runs a program of a job in its own process group. It is interrupted when the work must stop or its time ends, and
+ * killed after its grace period. It is killed at once if this agent dies.
  */
 export const runTool = (
   job: Job,
   { grace_s, ask = 'SIGINT', env = {}, log = job.log, timeout_s, uid, ...run }: Run,
 ) => {
   const left_ms = Math.max(Date.parse(job.work.deadline_at) - Date.now(), 0)
-  // Its grace and the last word fit into its time.
+  // The grace period and the final report must fit into the work's time.
   const grace_ms = Math.min(grace_s * 1000, left_ms / 4)
   const timeout_ms = Math.min(left_ms - grace_ms - Math.min(2000, left_ms / 10), (timeout_s ?? Infinity) * 1000)
   const as = uid ?? job.file.uid
@@ -93,14 +93,14 @@ export const runTool = (
   })
 }
 
-/** An end that is not the program's own: it was asked to stop, or something killed it. `reads`: it changes no target. */
+/** The verdict if the program did not end on its own: someone stopped or killed it. `reads`: it changes no target. */
 export const stopped = (end: ProcessEnd, name: string, reads = false): Verdict | undefined => {
   const done = reads ? ' No change was made.' : ''
   if (end.how === 'not_begun') return failed('refused', `${name} could not be begun: ${end.message}`)
   if (end.code === null) {
     const message = `${name} was ended by ${end.signal}.${done}`
     const kind = { timeout: 'timeout', told: 'cancelled', ended: 'tool_failed' }[end.how]
-    // A stranger's kill, such as for want of memory: what only reads may be tried again.
+    // Killed from outside, such as for lack of memory: a job that only reads may be tried again.
     return reads ? failed(kind, message, end.how !== 'told') : { status: 'unknown', class: kind, message }
   }
   if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended when asked to.${done}`, false)

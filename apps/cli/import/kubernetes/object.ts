@@ -14,7 +14,7 @@ import { isSecretName } from '../loss.ts'
 import type { Manifest } from '../manifest.ts'
 import { withRest } from '../rest.ts'
 
-/** Everything that rules look at besides their object. */
+/** Everything that rules consult besides their object. */
 export type Place = {
   found: Collected
   source: string
@@ -27,7 +27,7 @@ export type Rule = (manifest: Manifest, place: Place) => void
 export const idOf = ({ source }: Place, kind: string, namespace: string, name: string) =>
   `${source}/${kind}/${namespace}/${name}`
 
-/** The members that all objects of a cluster share. Names are unique in a namespace only, and ours in the cluster. */
+/** The members that all objects of a cluster share. Kubernetes names are unique per namespace, ours per cluster. */
 export const baseOf = (manifest: Manifest, place: Place) => {
   const { kind, name, namespace } = manifest
   const { labels, annotations } = marksOf(fieldsOf(manifest.metadata).labels, `${PREFIX}labels`)
@@ -43,14 +43,14 @@ export const baseOf = (manifest: Manifest, place: Place) => {
 }
 
 const PREFIX = 'kubernetes.io/'
-/** A copy of the manifest that kubectl leaves in it. */
+/** A copy of the manifest that kubectl leaves in the object. */
 const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 const SET_BY_CLUSTER = ['managedFields', 'resourceVersion', 'selfLink', 'generation', 'creationTimestamp', 'uid']
-/** Members that name secrets and do not hold them. */
+/** Members that name secrets but do not hold them. */
 const NAMES_SECRET =
   /^(secrets?|.*secret(Name|Ref|KeyRef|Namespace)s?|imagePullSecrets|automountServiceAccountToken|tokenRequests)$/i
 
-/** Adds the item with the whole manifest: in attributes, or as annotations of types without them. */
+/** Adds the item with the whole manifest: in attributes, or in annotations if the type has no attributes. */
 export const addWith = (item: ImportItem, manifest: Manifest, { found }: Place): void => {
   const { kind, name: _, namespace: _ns, generated: _g, apiVersion, metadata, status, ...members } = manifest
   const { name: _n, namespace: _s, labels: _l, annotations, ...meta } = fieldsOf(metadata)
@@ -74,7 +74,7 @@ export const addWith = (item: ImportItem, manifest: Manifest, { found }: Place):
   found.add(withRest(stated, fields, { ledger: found.ledger, kind, prefix: PREFIX, open, plain: NAMES_SECRET }))
 }
 
-/** Without the values of variables whose names are those of secrets. */
+/** Removes the values of variables whose names suggest secrets. */
 const withoutValues = (value: unknown, withhold: (field: string) => void): unknown => {
   if (Array.isArray(value)) return value.map((one) => withoutValues(one, withhold))
   if (!isFields(value)) return value
@@ -111,7 +111,7 @@ const TYPES: Record<string, string> = {
   CustomResourceDefinition: 'k8s.definition',
 }
 
-/** An object without a rule of its own: one of the pack's types, or generic, with its whole manifest. */
+/** An object whose kind has no rule: one of the pack's types, or generic, with its whole manifest. */
 export const object: Rule = (manifest, place) => {
   const base = baseOf(manifest, place)
   const { kind, namespace, apiVersion, spec } = manifest

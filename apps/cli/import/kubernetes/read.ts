@@ -4,7 +4,7 @@ import { containersOf, hostsIn, type Manifest, manifestsOf, portOf, releaseOf, s
 import { placeOf } from '../places.ts'
 import { addWith, baseOf, idOf, object, type Place, type Rule } from './object.ts'
 
-/** Reads the objects of a cluster: the file is the cluster, its objects go below it (catalog.md 13). Secrets are never read. */
+/** Reads a cluster's objects: the file is the cluster, they are below it (catalog.md 13). Never reads Secrets. */
 export const readKubernetes: Reader = (documents, { source, into }) => {
   const all = manifestsOf(documents)
   const found = collect()
@@ -65,7 +65,7 @@ const workload: Rule = (manifest, place) => {
   addWith(item, manifest, place)
 }
 
-/** Config maps and claims of the file that the pods of a workload use. */
+/** The config maps and claims in the file that a workload's pods use. */
 const usedIn = (manifest: Manifest, place: Place) => {
   const names = new Set<string>()
   const look = (value: unknown): void => {
@@ -102,7 +102,7 @@ const service: Rule = (manifest, place) => {
   addWith(item, manifest, place)
 }
 
-/** Ingresses and routes, and one endpoint for each host, which depends on the services behind it. */
+/** Ingresses and routes, with one endpoint per host, which depends on the services behind it. */
 const route: Rule = (manifest, place) => {
   const spec = specOf(manifest)
   const rules = listOf(spec.rules).map(fieldsOf)
@@ -159,7 +159,7 @@ const UNITS: Record<string, number> = {
   T: 1e12,
   '': 1,
 }
-/** A quantity of Kubernetes in GiB, rounded up. */
+/** Converts a Kubernetes quantity to GiB, rounded up. */
 const gibOf = (quantity: string | undefined): number | undefined => {
   const [, number, unit = ''] = /^(\d{1,12}(?:\.\d{1,6})?)(Ki|Mi|Gi|Ti|k|M|G|T)?$/.exec(quantity ?? '') ?? []
   return number === undefined ? undefined : Math.max(1, Math.ceil((Number(number) * (UNITS[unit] ?? 1)) / 2 ** 30))
@@ -192,13 +192,13 @@ const node: Rule = (manifest, place) => {
 }
 
 const BY_CLUSTER = new Set(['Event', 'ControllerRevision', 'Endpoints', 'EndpointSlice', 'Lease'])
-/** Why an object becomes no item; undefined if it becomes one. */
+/** Why an object becomes no item; `undefined` if it becomes one. */
 const leftOut = ({ kind, generated, metadata }: Manifest): string | undefined => {
   if (kind === 'Secret') return 'secret values are never read'
-  if (generated) return 'it has no name of its own: the cluster makes one at each creation'
-  if (BY_CLUSTER.has(kind)) return 'the cluster makes it by itself'
+  if (generated) return 'it has no fixed name: the cluster generates one at each creation'
+  if (BY_CLUSTER.has(kind)) return 'the cluster creates it'
   const owned = listOf(fieldsOf(metadata).ownerReferences).some((owner) => fieldsOf(owner).controller === true)
-  return owned && /^(Pod|ReplicaSet|Job)$/.test(kind) ? 'another object of the cluster makes it' : undefined
+  return owned && /^(Pod|ReplicaSet|Job)$/.test(kind) ? 'another object of the cluster creates it' : undefined
 }
 
 const RULES: Record<string, Rule> = {

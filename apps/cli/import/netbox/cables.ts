@@ -3,7 +3,7 @@ import { type Index, idOf, type Row } from './rows.ts'
 
 type Ends = { A: Row[]; B: Row[] }
 
-/** Where the cables of a file lead: from port to port, and through patch panels to the real ends. */
+/** The destinations of a file's cables: from port to port, and through patch panels to the real ends. */
 export const cablesOf = (index: Index) => {
   const ends = endsOf(index)
   const sideOf = new Map<string, { cable: string; side: 'A' | 'B' }>()
@@ -15,7 +15,7 @@ export const cablesOf = (index: Index) => {
     index.rows.filter(({ model }) => model === 'dcim.frontport'),
     ({ fields }) => String(fields.rear_port),
   )
-  /** The ports at the other end of the cable of this one. */
+  /** The ports at the other end of this port's cable. */
   const farEnds = (row: Row): Row[] => {
     const at = sideOf.get(idOf(row))
     return at ? (ends.get(at.cable)?.[at.side === 'A' ? 'B' : 'A'] ?? []) : []
@@ -26,9 +26,9 @@ export const cablesOf = (index: Index) => {
     return all.filter(({ fields }) => Number(fields.rear_port_position ?? 1) === position)
   }
   /**
-   * The ends that a port reaches: front port to its rear port, and on the far side from the rear port to the front port of
-   * the same position; a cable of a device on a rear port reaches all of its strands. Where a path goes no further, the
-   * port it stops at is its end.
+   * The ends that a port reaches. A path leads from a front port to its rear port. On the far side it leads from the
+   * rear port to the front port of the same position. A device's cable on a rear port reaches all of its strands. Where
+   * a path stops, the last port is its end.
    */
   const realEnds = (from: Row): Row[] => {
     const found = new Map<string, Row>()
@@ -53,7 +53,7 @@ export const cablesOf = (index: Index) => {
     walk(from, [], new Set([idOf(from)]))
     return [...found.values()].filter((row) => idOf(row) !== idOf(from))
   }
-  /** Of each cable, the ids at its ends: its own record names them. */
+  /** The ids at the ends of each cable, which its own record names. */
   const endIds = (cable: string) => {
     const { A = [], B = [] } = ends.get(cable) ?? {}
     return { a: A.map(idOf), b: B.map(idOf) }
@@ -62,10 +62,10 @@ export const cablesOf = (index: Index) => {
 }
 export type Cables = ReturnType<typeof cablesOf>
 
-/** Panels are passed through; all else is an end of its own. */
+/** Paths pass through panel ports; any other port is an end. */
 export const isPanelPort = ({ model }: Row): boolean => model === 'dcim.frontport' || model === 'dcim.rearport'
 
-/** The ends of each cable, as NetBox has kept them in its versions. */
+/** The ends of each cable, in the forms that the versions of NetBox use. */
 const endsOf = ({ rows, byId, kindOf }: Index): Map<string, Ends> => {
   const ends = new Map<string, Ends>()
   const put = (cable: unknown, side: unknown, row: Row | undefined) => {

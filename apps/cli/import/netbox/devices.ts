@@ -46,7 +46,7 @@ export const device = (row: Row, place: Place): ImportItem | undefined => {
   )
 }
 
-/** A device depends on the devices and power feeds that feed its power ports. */
+/** The edges of a device to the devices and power feeds that feed its power ports. */
 const feedsOf = (row: Row, { index, cables, powered }: Place): Edge[] => {
   const feeds = (powered.get(row.pk) ?? [])
     .flatMap((port) => cables.realEnds(port))
@@ -90,7 +90,7 @@ export const machine = (row: Row, place: Place): ImportItem => {
   const on = refTo('dcim.device', row.fields.device, place.index)
   const { vcpus, memory, disk } = row.fields
   const cores = Number(vcpus ?? 0)
-  // Since NetBox 4.1, which also brought the serial, disks are in MB and no longer in GB.
+  // Since NetBox 4.1, which also introduced the serial, disks are in MB instead of GB.
   const disk_gib = 'serial' in row.fields ? Number(disk ?? 0) / 1000 : Number(disk ?? 0)
   return finish(
     row,

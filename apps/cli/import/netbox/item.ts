@@ -16,12 +16,12 @@ import type { Cables } from './cables.ts'
 import { MODELS, REFS } from './mapping.ts'
 import { type Index, idOf, nameOf, type Row } from './rows.ts'
 
-/** Everything that rules look at besides their row. */
+/** Everything that rules consult besides their row. */
 export type Place = {
   found: Collected
   index: Index
   cables: Cables
-  /** Edges between the real ends of cables, by the end that tells them. */
+  /** Edges between the real ends of cables, by the end that reports them. */
   links: ReadonlyMap<string, string[]>
   /** Addresses by their assignment, prefixes by their VLAN. */
   addresses: ReadonlyMap<string, string[]>
@@ -33,7 +33,7 @@ export type Place = {
 }
 export type Edge = NonNullable<ImportItem['relationships']>[number]
 
-/** An item as far as its rule makes it, and the fields that the rule has read. */
+/** An item as far as its rule builds it, and the fields that the rule has read. */
 export type Draft = Pick<ImportItem, 'type_key'> &
   Partial<Omit<ImportItem, 'external_id'>> & { read: readonly string[]; refs?: Record<string, string> | undefined }
 
@@ -44,11 +44,11 @@ const MAX_TAGS = 40
 /** Fields that NetBox computes from others. */
 const COMPUTED =
   /^(_.*|url|display|display_url|display_name_full|lft|rght|tree_id|level|family|.*_count|.*connected_endpoints.*|link_peers.*|cable_peer.*|connection_status|assigned_object|scope|primary_ip|occupied|owner_type)$/
-/** Models that tell something of other rows, and become no items of their own. */
+/** Models that only describe other rows and become no items. */
 const PARTS: Record<string, string> = {
   'dcim.cabletermination': 'the ends of cables are edges of the cable',
   'dcim.cablepath': 'NetBox computes it from cables',
-  'extras.taggeditem': 'tags are labels of what they are on',
+  'extras.taggeditem': 'tags become labels of the tagged objects',
   'contenttypes.contenttype': 'it names models',
 }
 export const partOf = (model: string): string | undefined => PARTS[model]
@@ -56,7 +56,7 @@ export const partOf = (model: string): string | undefined => PARTS[model]
 const hasAttributes = (type_key: string) => !/^(infra|topology)\./.test(type_key) || type_key === 'infra.generic'
 const COMMON = ['slug', 'status', 'description', 'comments']
 
-/** The rest of an item: labels, references, custom fields, and every field that its rule has not read. */
+/** Completes an item: labels, references, custom fields, and every field that its rule has not read. */
 export const finish = (row: Row, { read, refs = {}, ...draft }: Draft, place: Place): ImportItem => {
   const { ledger } = place.found
   const open = hasAttributes(draft.type_key)
@@ -104,7 +104,7 @@ const toldByCable = (row: Row, { index, cables }: Place): boolean => {
   return index.byId.has(`dcim.cable/${cable}`) && [...a, ...b].includes(idOf(row))
 }
 
-/** Model, status and tags as labels; a tag that is too long for a key has its whole text in an annotation. */
+/** Model, status and tags as labels; a tag that is too long for a label key keeps its full text in an annotation. */
 const marksOfRow = (row: Row, { index }: Place) => {
   const labels: Record<string, string> = { [`${PREFIX}model`]: labelOf(row.model) }
   const annotations: Record<string, string> = {}
@@ -124,7 +124,7 @@ const marksOfRow = (row: Row, { index }: Place) => {
   return { labels, annotations }
 }
 
-/** Takes the fields that name other rows of the file out of `fields`, as edges that say which fields they stand for. */
+/** Moves fields that name other rows of the file out of `fields`, as edges that say which fields they represent. */
 const referencesIn = (fields: Fields, row: Row, refs: Record<string, string>, place: Place): Edge[] => {
   const targets = new Map<string, string[]>()
   const add = (id: string, field: string) => targets.set(id, [...(targets.get(id) ?? []), field])
@@ -175,7 +175,7 @@ export const isItem = (id: string, { index }: Place): boolean => {
   return row !== undefined && partOf(row.model) === undefined && !/^(auth|users|core)\./.test(row.model)
 }
 
-/** The container of records without one: --into, or an inventory named as the source. */
+/** The container of records without one: --into, or an inventory named after the source. */
 export const inventory = ({ found, source, into }: Place): Pick<ImportItem, 'parent_external_id'> => ({
   parent_external_id: found.ensure({
     external_id: `inventory/${source}`,
@@ -185,7 +185,7 @@ export const inventory = ({ found, source, into }: Place): Pick<ImportItem, 'par
   }),
 })
 
-/** A row whose model has an entry in MODELS, or none: then it is generic and keeps all its fields. */
+/** The item of a row by its model's entry in MODELS; a row without an entry is generic and keeps all its fields. */
 export const plain = (row: Row, place: Place, taken: readonly string[] = []): ImportItem => {
   const model = MODELS[row.model]
   const links = (place.links.get(idOf(row)) ?? []).map((id) => ({ type_key: 'connects_to', target_external_id: id }))

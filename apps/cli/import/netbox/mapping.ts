@@ -1,15 +1,15 @@
-/** How the rows of one model become items. Fields that are named nowhere here are kept as they are. */
+/** How the rows of one model become items. Unlisted fields are kept as they are. */
 export type Model = {
   type: string
-  /** The field whose row contains the item: the first one that is in the file. */
+  /** The field whose row contains the item; the first whose row is in the file counts. */
   in?: readonly string[]
-  /** Fields that are members of the type, by their own name or by ours. */
+  /** Fields that are members of the type, by NetBox's name or by ours. */
   members?: Record<string, string>
-  /** Which model a field names, where REFS does not say it. */
+  /** Which model a field names, if REFS does not say so. */
   refs?: Record<string, string>
-  /** What is the same for all rows. */
+  /** State that is the same for all rows. */
   state?: Record<string, unknown>
-  /** The name, where it is not `name`. */
+  /** The fields that give the name, if it is not `name`. */
   name?: readonly string[]
 }
 
@@ -75,7 +75,7 @@ export const REFS: Record<string, string> = {
   vrf: 'ipam.vrf',
 }
 
-/** Models with a type of their own; those that need more than this table are in devices.ts and places.ts; read.ts chooses. */
+/** Models with their own type. Those that need more than this table are in devices.ts and places.ts. */
 export const MODELS: Record<string, Model> = {
   'extras.tag': { type: 'dcim.tag', members: COLOR },
   'dcim.region': { type: 'topology.region', members: { slug: 'code' }, refs: { parent: 'dcim.region' } },

@@ -44,7 +44,7 @@ const noRegion = ({ found }: Place): string =>
     desired_state: { code: 'none' },
   })
 
-/** The data center of rows that need one and name none. */
+/** The data center for rows that need one but name none. */
 export const noSite = (place: Place): string =>
   place.found.ensure({
     external_id: 'site/none',
@@ -54,7 +54,7 @@ export const noSite = (place: Place): string =>
     desired_state: { code: 'none' },
   })
 
-/** The layer of a kind in a site, made when it is first needed. */
+/** The layer of a kind in a site, created on first use. */
 export const layerIn = (kind: string, site_id: string, place: Place): string => {
   const layer_kind =
     kind

@@ -6,12 +6,12 @@ import { type Place, partOf, plain } from './item.ts'
 import { rack, site, vlan } from './places.ts'
 import { type Index, idOf, indexOf, isOwn, type Row, rowsOf } from './rows.ts'
 
-/** Makes the item of a row; undefined if its container is not in the file. */
+/** Makes the item of a row; `undefined` if its container is not in the file. */
 type Rule = (row: Row, place: Place) => ImportItem | undefined
 
 /**
- * Reads an export of NetBox (catalog.md 13): rows of `dumpdata`, or endpoints with rows of its API. Every row becomes an
- * item with all its fields; the ledger names what is in none. Secrets are never read.
+ * Reads a NetBox export (catalog.md 13): rows of `dumpdata`, or endpoints with rows of its API. Every row becomes an
+ * item with all its fields; the ledger lists everything that is in no item. Secrets are never read.
  */
 export const readNetbox: Reader = (documents, { source, into }) => {
   const index = indexOf(documents.flatMap(rowsOf))
@@ -48,7 +48,7 @@ export const readNetbox: Reader = (documents, { source, into }) => {
   return found.done()
 }
 
-/** Texts of all rows of a model, by their owner. */
+/** The texts of a model's rows, grouped by owner. */
 const grouped = ({ rows }: Index, model: string, field: string, keyOf: (row: Row) => string | undefined) => {
   const groups = new Map<string, string[]>()
   for (const row of rows) {
@@ -58,7 +58,7 @@ const grouped = ({ rows }: Index, model: string, field: string, keyOf: (row: Row
   return groups
 }
 
-/** Pairs of real ends of cables, each told once: by the end that comes first in the file. */
+/** Pairs of real cable ends, each reported once: by the end that comes first in the file. */
 const linksOf = ({ rows }: Index, cables: Cables): Map<string, string[]> => {
   const links = new Map<string, string[]>()
   const told = new Set<string>()
@@ -106,7 +106,7 @@ const RULES: Record<string, Rule> = {
   'dcim.interface': (row, place) => networkPort(row, 'dcim.device', 'device', place),
   'virtualization.vminterface': (row, place) =>
     networkPort(row, 'virtualization.virtualmachine', 'virtual_machine', place),
-  // As its API calls them.
+  // The API's name for the model.
   'virtualization.interface': (row, place) =>
     networkPort(row, 'virtualization.virtualmachine', 'virtual_machine', place),
 }

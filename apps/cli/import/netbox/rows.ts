@@ -1,17 +1,14 @@
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../items.ts'
 import { SourceError } from '../source.ts'
 
-/** A row of NetBox, as its dumps have them: choices are texts, references are keys. */
+/** A NetBox row in the form of its dumps: choices are texts, references are keys. */
 export type Row = { model: string; pk: string; fields: Fields }
 
-/**
- * The rows of a document: of `dumpdata` ({model, pk, fields}), or of an object from endpoint (`dcim/sites`) to the rows of
- * its API.
- */
+/** The rows of a document: of `dumpdata` ({model, pk, fields}), or an object from endpoint (`dcim/sites`) to rows. */
 export const rowsOf = (document: unknown): Row[] => {
   if (Array.isArray(document)) return document.map(dumped)
   if (!isFields(document))
-    throw new SourceError('it is no NetBox export: neither a list of rows nor endpoints with rows')
+    throw new SourceError('it is not a NetBox export: neither a list of rows nor endpoints with rows')
   return Object.entries(document).flatMap(([endpoint, value]) => {
     const list = Array.isArray(value) ? value : fieldsOf(value).results
     if (!/^[a-z]+\/[a-z-]+$/.test(endpoint) || !Array.isArray(list))
@@ -22,14 +19,14 @@ export const rowsOf = (document: unknown): Row[] => {
   })
 }
 
-/** Models that NetBox keeps for itself, and the secrets of its plugin, which are never read. */
+/** NetBox's internal models, and the secrets of its plugin, which are never read. */
 const OWN = /^(auth|admin|contenttypes|sessions|users|django_rq|core|social_django|secrets|netbox_secrets)\./
 /** Models of the group `extras` that describe the inventory; the others are scripts, logs and settings. */
 const EXTRAS = /^extras\.(tag|taggeditem|customfield|customfieldchoiceset|journalentry|imageattachment|configcontext)$/
 export const isOwn = ({ model }: Row): boolean =>
   OWN.test(model) || (model.startsWith('extras.') && !EXTRAS.test(model))
 
-/** A row without pk is of a dump with natural keys, where only rows of NetBox's own have none. */
+/** A row without pk comes from a dump with natural keys, in which only NetBox's internal rows lack one. */
 const dumped = (row: unknown, index: number): Row => {
   const { model, pk, fields } = fieldsOf(row)
   if (typeof model !== 'string' || !isFields(fields))
@@ -62,7 +59,7 @@ const flatOf = (value: unknown): unknown => {
   return choice ?? reference ?? value
 }
 
-/** The rows by the references to them: `dcim.site/1`, kinds of content, and tags. */
+/** Indexes the rows by the references to them: `dcim.site/1`, content types, and tags. */
 export const indexOf = (rows: readonly Row[]) => {
   const byId = new Map<string, Row>()
   for (const row of rows) {

@@ -26,7 +26,7 @@ export const byExternalId = (known: readonly Known[]): Map<string, Known> =>
   new Map(known.map((one) => [idOf(one), one]))
 
 /**
- * The items as they go to the catalog, with the source's marks. An `infra.generic` of an earlier import stays one, since
+ * The items to send to the catalog, with the source's marks. An `infra.generic` of an earlier import stays one, because
  * a resource keeps its type.
  */
 export const settledItems = (found: Found, source: string, known: readonly Known[]) => {
@@ -62,14 +62,14 @@ const asGeneric = (item: ImportItem, before: Known, found: Found): ImportItem =>
   }
 }
 
-/** What this source made or labeled and its file no longer names: no item has its id, and none was found to be it. */
+/** Resources that this source made or labeled and its file no longer names: no item has the id or matches them. */
 export const goneOf = (known: readonly Known[], items: readonly ImportItem[], results: readonly ImportResult[]) => {
   const named = new Set(items.map(({ external_id }) => external_id))
   const found = new Set(results.map(({ resource_id }) => resource_id))
   return known.filter((one) => !named.has(idOf(one)) && !found.has(one.resource_id))
 }
 
-/** Labels resources that came from this source and are no longer in it. Returns what is missing now. */
+/** Labels resources that came from this source and are no longer in it. Returns those that are missing now. */
 export const markMissing = async ({ api, dry_run }: Context, gone: readonly Known[]) => {
   const fresh = gone.filter(({ labels }) => labels[MISSING] === undefined)
   const patch = { labels: { [MISSING]: 'true' } }
@@ -84,7 +84,7 @@ export const markMissing = async ({ api, dry_run }: Context, gone: readonly Know
 type Wanted = { one: Known; op: 'update' | 'retire'; patch?: object }
 const BATCH = 500
 
-/** Changes resources at the versions that were read, many at once; gives the refusal of each, undefined if it is done. */
+/** Changes many resources at once, at the versions that were read. Returns each refusal; `undefined` for a success. */
 export const change = async (api: Context['api'], wanted: readonly Wanted[]): Promise<(Refusal | undefined)[]> => {
   const refusals: (Refusal | undefined)[] = []
   for (let from = 0; from < wanted.length; from += BATCH) {

@@ -13,8 +13,8 @@ export type Pruned = {
 const MAX_SHOWN = 50
 
 /**
- * Retires what this source made in earlier imports and no longer names. Anyone can write labels, so the catalog is asked
- * who created it. Shows the list first and asks, unless --yes is given; a dry run only shows it.
+ * Retires the resources that this source made in earlier imports and no longer names. Anyone can write labels, so the
+ * catalog is asked who created each. Shows the list first and asks, unless --yes is given; a dry run only shows it.
  */
 export const prune = async (context: Context, source: string, gone: readonly Known[]): Promise<Pruned> => {
   const isMade = ({ field_owners = {} }: Known) => field_owners[''] === `import:${source}`
@@ -36,12 +36,12 @@ const review = ({ out }: Context, name: string, doomed: readonly Known[]): void 
   if (doomed.length > MAX_SHOWN) out.note(`  … ${doomed.length - MAX_SHOWN} more: -o json --dry-run lists all`)
 }
 
-/** The states on the way to retired, for lifecycles that do not go there at once. */
+/** The states on the way to retired, for lifecycles that do not lead there directly. */
 const STEPS = ['deprovisioning', 'failed']
 
 /**
- * Retires again and again, since a container can go only after what is in it; ends when a round brings nothing forward.
- * A resource that changed since the review stays.
+ * Retires in rounds, because a container can go only after its contents; ends when a round makes no progress. A
+ * resource that changed since the review stays.
  */
 const retireAll = async ({ api }: Context, doomed: readonly Known[], pruned: Pruned): Promise<void> => {
   let left: { one: Known; reason?: string }[] = doomed.map((one) => ({ one }))
@@ -63,7 +63,7 @@ const retireAll = async ({ api }: Context, doomed: readonly Known[], pruned: Pru
   pruned.failed.push(...left.map(({ one: { resource_id }, reason = '' }) => ({ resource_id, reason })))
 }
 
-/** Brings what cannot end at once a step nearer to its end; gives those that moved, at their new version. */
+/** Moves resources that cannot end at once one step closer to their end. Returns those moved, at the new version. */
 const step = async (api: Context['api'], rest: readonly { one: Known; refusal: Refusal }[]) => {
   const stepped = new Map<Known, Known>()
   for (const lifecycle_status of STEPS) {

@@ -23,7 +23,7 @@ const MAX_SHOWN = 20
 const CONTAINER = /at least 1 contained_in|contained_in topology/
 const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused']
 
-/** What an import loses: fields and rows that are in no item. */
+/** The ledger of an import by fate: lost, withheld, computed and untyped fields, lost and left-out rows. */
 export const lossOf = ({ ledger }: Found) => {
   const fields = ledger.fields()
   const of = (fate: Fate) => fields.filter((one) => one.fate === fate).map(({ fate: _, ...one }) => one)
@@ -95,7 +95,7 @@ const outcomeTable = ({ out }: Context, results: ImportResult[], types: Readonly
   ])
 }
 
-/** With --jsonl each batch has had its line: the body holds the rest. */
+/** With --jsonl each batch was already printed as a line, so the body holds the rest. */
 const printBody = ({ out }: Context, { results, found, missing, pruned }: Run): void => {
   const { ledger } = found
   const rest = {
@@ -155,7 +155,7 @@ export const showLoss = (note: Note, found: Found): void => {
 const line = ({ kind, field, reason, count, example }: Omit<FieldFate, 'fate'>) =>
   `${count} × ${kind} ${field}: ${reason} (${example})`
 
-/** Equal problems of one type together, with one of them in its own words; `-o json` has all. */
+/** Groups equal problems of one type and shows one of them verbatim; `-o json` has all. */
 const showProblems = (note: Note, problems: ImportResult[], types: ReadonlyMap<string, string>) => {
   const alike = Map.groupBy(
     problems,

@@ -54,7 +54,7 @@ export type Mapping = Static<typeof Mapping>
 export type ItemRule = Static<typeof Item>
 export type FieldRule = Static<typeof Field>
 
-/** Throws SourceError with the place of the first fault. */
+/** Throws a SourceError with the place of the first fault. */
 export const readMapping = (file: string): Mapping => {
   let document: unknown
   try {

@@ -6,7 +6,7 @@ import { withRest } from '../rest.ts'
 import { SourceError } from '../source.ts'
 import type { FieldRule, ItemRule, Mapping } from './mapping.ts'
 
-/** A row with the number of its line or its place, for messages. */
+/** A row with its line number or place, for messages. */
 type Row = { at: string; fields: Fields }
 
 /** The rows of a CSV text, whose first line names the columns. */
@@ -38,7 +38,7 @@ export const jsonRows = (documents: readonly unknown[], { rows = '' }: Mapping):
   })
 }
 
-/** Members of members by names with dots, beside the members themselves. */
+/** Flattens nested members to dotted names, up to 8 levels deep. Empty members stay as they are. */
 const flat = (row: Fields, prefix = '', depth = 0): Fields =>
   Object.fromEntries(
     Object.entries(row).flatMap(([name, value]): [string, unknown][] =>
@@ -48,7 +48,7 @@ const flat = (row: Fields, prefix = '', depth = 0): Fields =>
     ),
   )
 
-/** Makes items of rows. Columns that no rule names are kept where `rest` says, or named as lost. */
+/** Makes items of rows. Columns that no rule names are kept where `rest` says, or recorded as lost. */
 export const readRows = (rows: readonly Row[], mapping: Mapping, { into }: Pick<Options, 'into'>): Found => {
   const found = collect()
   const made = new Map<string, ImportItem>()
@@ -137,7 +137,7 @@ const itemOf = (rule: ItemRule, row: Row, used: Set<string>, into: Options['into
   return item
 }
 
-/** The template with its columns; undefined if one of them is empty. */
+/** Fills the template with its columns; `undefined` if one of them is empty. */
 const fill = (template: string, { fields }: Row, used: Set<string>): string | undefined => {
   const columns = columnsIn(template)
   for (const column of columns) used.add(column)
@@ -153,7 +153,7 @@ const edgesOf = ({ relations = [] }: ItemRule, row: Row, used: Set<string>) =>
     })),
   )
 
-/** The ids that a template stands for: with a separator, one for each part of its first column. */
+/** The ids that a template yields: with a separator, one for each part of its first column. */
 const targetsOf = (template: string, separator: string | undefined, row: Row, used: Set<string>): string[] => {
   const [column = ''] = columnsIn(template)
   const cell = row.fields[column]

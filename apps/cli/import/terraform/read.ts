@@ -31,10 +31,10 @@ type Place = {
   segments: ReadonlyMap<string, string>
 }
 
-/** What a state says that exists (catalog.md 13): machines, data stores, balancers, volumes, networks, names, certificates. */
+/** Reads a state's resources (catalog.md 13): machines, stores, balancers, volumes, networks, names, certificates. */
 export const readTerraform: Reader = (documents, options) => {
   const [state] = documents
-  if (!isFields(state)) throw new SourceError('it is no Terraform state: there is no object at its top')
+  if (!isFields(state)) throw new SourceError('it is not a Terraform state: its top level is not an object')
   const found = collect()
   const mapped = instancesOf(state, found).map((instance): Known => {
     const item = RULES.find(({ types }) => types.test(instance.type))?.map(instance.values)
@@ -60,7 +60,7 @@ export const readTerraform: Reader = (documents, options) => {
     found.add(withRest(itemOf(instance, item, place), isFields(marks) ? values : { ...values, tags, labels }, rest))
   }
   for (const [name] of Object.entries(fieldsOf(state.outputs)))
-    found.skip(`output ${name}`, 'outputs are values of the configuration, no resources')
+    found.skip(`output ${name}`, 'outputs are values of the configuration, not resources')
   return found.done()
 }
 
@@ -87,7 +87,7 @@ const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): Im
   return {
     external_id: address,
     ...item,
-    // Addresses and hosts are unique in a state only.
+    // Addresses and hosts are unique only within a state.
     name: /^(infra\.(endpoint|generic)|cloud\..*)$/.test(item.type_key)
       ? `${place.options.source}/${address}`.slice(-253)
       : (name ?? address).slice(0, 253),
@@ -99,16 +99,16 @@ const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): Im
   }
 }
 
-/** A dependency names a resource; all its instances are meant. */
+/** A dependency names a resource and means all its instances. */
 const targetsOf = (address: string, { known, instances }: Place): string[] =>
   known.has(address) ? [address] : (instances.get(address) ?? [])
 
-/** What one item may hold of edges. */
+/** How many edges one item may have. */
 const MAX_EDGES = 100
 const IN_SEGMENT = /^infra\.(virtual_machine|cluster|database|volume|load_balancer|certificate)$/
 const IN_DATACENTER = /^infra\.(virtual_machine|cluster|database|volume|certificate)$/
 
-/** Its subnet when that is imported too, else the data center of its zone, else below --into. */
+/** Its subnet if that is also imported, otherwise the data center of its zone, otherwise below --into. */
 const containerOf = ({ values }: Instance, type_key: string, edges: string[], place: Place) => {
   const { found, options, segments } = place
   const segment = [values.subnet_id, ...edges].map((id) => segments.get(String(id))).find((id) => id !== undefined)
@@ -120,7 +120,7 @@ const containerOf = ({ values }: Instance, type_key: string, edges: string[], pl
   return options.into === undefined || type_key === 'infra.endpoint' ? {} : below(options.into, type_key, place)
 }
 
-/** A data center or layer gets what stands between it and the thing: a layer `cloud`, a segment named as the source. */
+/** Adds the levels between a data center or layer and the item: a layer `cloud`, and a segment named as the source. */
 const below = ({ resource_id, type_key: at }: Container, type_key: string, { found, options }: Place) => {
   const direct = { parent_id: resource_id }
   const wants_layer = type_key === 'topology.segment'
@@ -158,10 +158,10 @@ const instancesOf = (state: Fields, found: Collected): Instance[] => {
   if (state.version !== 4)
     throw new SourceError(
       state.version === undefined
-        ? 'it is no Terraform state: it has neither version nor values'
+        ? 'it is not a Terraform state: it has neither version nor values'
         : `state version ${JSON.stringify(state.version)} is not taken, only 4: write it anew with Terraform 0.12 or later`,
     )
-  if (!Array.isArray(state.resources)) throw new SourceError('it is no Terraform state: its resources are no list')
+  if (!Array.isArray(state.resources)) throw new SourceError('it is not a Terraform state: its resources are not a list')
   return state.resources.flatMap((entry, index) => stored(fieldsOf(entry), index, found))
 }
 
@@ -185,7 +185,7 @@ const stored = ({ mode, type, name, module, instances }: Fields, index: number, 
   })
 }
 
-/** A sensitive attribute is named by a path of steps, the first of which names the member. */
+/** A sensitive attribute is named by a path of steps, of which the first names the member. */
 const memberOf = (path: unknown): string =>
   typeof path === 'string' ? path : String(fieldsOf(listOf(path)[0]).value ?? '')
 const DATA = 'data sources belong to another state'
@@ -215,7 +215,7 @@ const shownIn = (module: Fields, found: Collected): Instance[] => {
   return [...own, ...listOf(module.child_modules).flatMap((child) => shownIn(fieldsOf(child), found))]
 }
 
-/** A mark may stand deep inside: then the whole member is sensitive. */
+/** A mark may be nested deep inside: then the whole member is sensitive. */
 const isMarked = (mark: unknown): boolean =>
   mark === true || (typeof mark === 'object' && mark !== null && Object.values(mark).some(isMarked))
 

@@ -7,7 +7,7 @@ type Rule = { types: RegExp; map: (values: Fields) => Mapped | undefined }
 const tagged = (values: Fields): string | undefined => textOf(fieldsOf(values.tags).Name)
 const cut = (value: unknown, length: number): string | undefined => textOf(value)?.slice(0, length)
 
-/** Which resource types of the providers stand for which of ours, and what is read of them. */
+/** Which of our types the providers' resource types map to, and which values are read. */
 export const RULES: readonly Rule[] = [
   {
     types:
@@ -122,7 +122,7 @@ const CLOUD: readonly [RegExp, string][] = [
   [/_(secretsmanager_secret|secret_manager_secret|key_vault_secret|kms_key|key_vault)$/, 'cloud.secret'],
 ]
 
-/** The item of a resource type of the pack `cloud`; undefined for all others. */
+/** The item of a resource type of the pack `cloud`; `undefined` for all others. */
 export const cloudOf = (provider: string, { type, values }: { type: string; values: Fields }): Mapped | undefined => {
   const type_key = CLOUD.find(([types]) => types.test(type))?.[1]
   if (type_key === undefined) return undefined

@@ -9,7 +9,7 @@ import { tAccount } from '../../words/account.ts'
 import { t } from '../../words/index.ts'
 import { PasskeysPage } from './passkeys.tsx'
 
-/** All that a session may do whose person needs a second factor and has proved none: it leads on once there is one. */
+/** The only page for a session whose person still needs a second factor. It continues once they have one. */
 export const FirstFactorPage = () => {
   const navigate = useNavigate()
   const { next } = useSearch({ from: '/second-factor' })

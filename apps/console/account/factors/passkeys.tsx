@@ -18,7 +18,7 @@ const PATH = '/api/v1/users/me/passkeys'
 
 const words = tAccount.passkeys
 
-/** One's own passkeys: added by the browser's dialog, removed one by one; both need a fresh sign-in. */
+/** The person's passkeys: added through the browser's dialog, removed one by one. Both need a fresh sign-in. */
 export const PasskeysPage = () => {
   const list = useQuery(passkeysQuery())
   const [name, setName] = useState('')

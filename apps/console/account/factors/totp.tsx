@@ -16,7 +16,7 @@ import { send, Told, useChanges } from '../changes.tsx'
 const PATH = '/api/v1/users/me/totp'
 const words = tAccount.totp
 
-/** One's own authenticator app: set up by its first code, replaced the same way, removed; all by a fresh sign-in. */
+/** The person's authenticator app: set up or replaced with its first code, or removed. All need a fresh sign-in. */
 export const TotpSection = () => {
   const state = useQuery(totpQuery())
   const [setup, setSetup] = useState<TotpSetup>()
@@ -80,7 +80,7 @@ export const TotpSection = () => {
 type Act = ReturnType<typeof useChanges>['act']
 type SetUpProps = { setup: TotpSetup; change: Act; busy: boolean; cancel: () => void }
 
-/** The secret of a new app, for this moment alone, and the field for its first code. */
+/** The secret of a new app, shown only now, and the field for its first code. */
 const SetUp = ({ setup, change, busy, cancel }: SetUpProps) => {
   const [code, setCode] = useState('')
   const [error, setError] = useState<string | null>(null)
@@ -89,7 +89,7 @@ const SetUp = ({ setup, change, busy, cancel }: SetUpProps) => {
   const set = async () => {
     const answer = await send('PUT', PATH, { setup: setup.setup, code: digitsOf(code) })
     if (answer?.code !== 'totp_invalid') return answer
-    // Said at the field.
+    // Shown at the field.
     setError(tLogin.code_refused)
     return ''
   }
@@ -119,7 +119,7 @@ const SetUp = ({ setup, change, busy, cancel }: SetUpProps) => {
   )
 }
 
-/** Dark on white in every theme: cameras read it so. */
+/** Dark on white in every theme, because cameras expect that. */
 const QrCode = ({ text, label }: { text: string; label: string }) => {
   const rows = encodeQR(text, 'raw', { border: 4 })
   const squares = rows.flatMap((row, y) => row.flatMap((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : [])))

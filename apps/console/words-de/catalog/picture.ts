@@ -3,7 +3,7 @@ import { count } from '../frame/plural.ts'
 
 const EFFECTS = { unhealthy: 'Gestört', degraded: 'Eingeschränkt' }
 
-/** German words of relations as pictures. */
+/** The German texts for relations as pictures. */
 export const picture: typeof en.picture = {
   view: 'Darstellung',
   views: { picture: 'Bild', table: 'Tabelle' },
@@ -14,7 +14,7 @@ export const picture: typeof en.picture = {
   partial: 'Nur ein Teil der Beziehungen ist geladen.',
 }
 
-/** German words of impact. */
+/** The German texts for impact. */
 export const impact: typeof en.impact = {
   title: (name: string) => `Wenn ${name} ausfällt`,
   sentence: (unhealthy: number, degraded: number) => {

@@ -9,7 +9,7 @@ const MATCHES = {
   spelling: 'ähnliche Schreibweise',
 }
 
-/** German words of the list of resources. */
+/** The German texts for the list of resources. */
 export const resources: typeof en.resources = {
   title: 'Ressourcen',
   search: 'Ressourcen suchen oder filtern',
@@ -42,7 +42,7 @@ export const resources: typeof en.resources = {
   behind: (text: string) => `Der Katalog ist ${text} im Rückstand.`,
 }
 
-/** German words of one resource. */
+/** The German texts for one resource. */
 export const resource: typeof en.resource = {
   tabs: {
     overview: 'Übersicht',

@@ -1,7 +1,7 @@
 import type * as en from '../../words/catalog/topology.ts'
 import { count } from '../frame/plural.ts'
 
-/** German words of places. */
+/** The German texts for places. */
 export const topology: typeof en.topology = {
   title: 'Topologie',
   levels: { regions: 'Regionen', datacenters: 'Rechenzentren', layers: 'Ebenen', segments: 'Segmente' },
@@ -22,7 +22,7 @@ export const topology: typeof en.topology = {
   empty_hint: 'Über die Befehlszeile importieren oder registrieren.',
 }
 
-/** German words of capabilities. */
+/** The German texts for capabilities. */
 export const capabilities: typeof en.capabilities = {
   title: 'Fähigkeiten',
   caption: 'Fähigkeiten, die Ressourcen bereitstellen',

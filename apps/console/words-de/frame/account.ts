@@ -1,6 +1,6 @@
 import type * as en from '../../words/frame/account.ts'
 
-/** German words of one’s own account: sessions, password, first sign-in, display. */
+/** The German texts for the person’s account: sessions, password, first sign-in, display. */
 export const sessions: typeof en.sessions = {
   title: 'Aktive Sitzungen',
   note: 'Jede Sitzung abmelden, die Sie nicht kennen. Das wirkt sofort.',
@@ -18,7 +18,7 @@ export const sessions: typeof en.sessions = {
   ended_others: 'Überall sonst abgemeldet.',
 }
 
-/** German words of passkeys. */
+/** The German texts for passkeys. */
 export const passkeys: typeof en.passkeys = {
   title: 'Passkeys',
   note: 'Ein Passkey meldet ohne Passwort an und unterschreibt Stimmen, wo eine Freigabe es verlangt.',
@@ -37,7 +37,7 @@ export const passkeys: typeof en.passkeys = {
   sign_in_again: 'Es gibt einen zweiten Faktor. Abmelden und damit neu anmelden.',
 }
 
-/** German words of the sign-in of a device. */
+/** The German texts for signing in a device. */
 export const device: typeof en.device = {
   title: 'Gerät anmelden',
   note: 'Den Code eingeben, den signalbox login --device im Terminal zeigt.',
@@ -60,7 +60,7 @@ export const device: typeof en.device = {
   denied: 'Verweigert. Das Gerät bekommt keine Sitzung.',
 }
 
-/** German words of the authenticator app. */
+/** The German texts for the authenticator app. */
 export const totp: typeof en.totp = {
   title: 'Authenticator-App',
   note: 'Mit App verlangt die Anmeldung per Passwort zusätzlich 6 Ziffern. Der Code unterschreibt keine Stimmen.',
@@ -78,7 +78,7 @@ export const totp: typeof en.totp = {
   removed: 'Die Authenticator-App ist entfernt.',
 }
 
-/** German words of notifications. */
+/** The German texts for notifications. */
 export const notifications: typeof en.notifications = {
   title: 'Benachrichtigungen',
   note: 'Gemeldet wird, was auf Ihre Stimme wartet. Ruhezeiten und Stufen: signalbox notify rules.',
@@ -128,7 +128,7 @@ export const notifications: typeof en.notifications = {
   queued: 'Die Nachricht wird noch einmal gesendet.',
 }
 
-/** German words of the change of one’s password. */
+/** The German texts for changing the person’s password. */
 export const password: typeof en.password = {
   title: 'Passwort ändern',
   note: 'Das meldet alle Ihre anderen Sitzungen ab.',
@@ -153,7 +153,7 @@ export const password: typeof en.password = {
   not_met: 'fehlt',
 }
 
-/** German words of the first sign-in. */
+/** The German texts for the first sign-in. */
 export const enrol: typeof en.enrol = {
   title: 'Passwort festlegen',
   submit: 'Passwort festlegen',
@@ -166,7 +166,7 @@ export const enrol: typeof en.enrol = {
   half_note: 'Ihr Link kam in zwei Hälften, von zwei Personen der Administration. Die andere hier einfügen.',
 }
 
-/** German words of the display settings. */
+/** The German texts for the display settings. */
 export const display: typeof en.display = {
   title: 'Anzeige',
   language: 'Sprache',

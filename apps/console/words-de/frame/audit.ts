@@ -4,7 +4,7 @@ import { count } from './plural.ts'
 const lines = (rows: number): string => count(rows, '{n} Zeile', '{n} Zeilen')
 const decimal = new Intl.NumberFormat('de', { maximumFractionDigits: 1 })
 
-/** German words of the audit logs. */
+/** The German texts for the audit logs. */
 export const audit: typeof en.audit = {
   title: 'Prüfprotokoll',
   intro: 'Wer was mit welchem Ergebnis tat, Neuestes zuerst. Einträge werden nie geändert.',
@@ -38,7 +38,7 @@ export const audit: typeof en.audit = {
     `Neueste ${lines(rows)} gespeichert. Alle exportieren: signalbox audit export --source ${source}`,
 }
 
-/** German words of the health page. */
+/** The German texts for the health page. */
 export const health: typeof en.health = {
   title: 'Zustand',
   resources: 'Ressourcen, die nicht in Ordnung sind',

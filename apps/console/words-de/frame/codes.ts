@@ -1,7 +1,7 @@
 import type { Code, CodeOf } from '../../../shared/contracts/codes.ts'
 import type { Said } from '../../words/frame/refusal.ts'
 
-/** Every code of these categories is said in German; of the others those that people meet. */
+/** Every code of these categories has a German text; of the others, only those that people meet. */
 type Whole = Exclude<
   CodeOf<
     | 'policy_denied'
@@ -27,7 +27,7 @@ const ADMIN = 'Die Administration fragen.'
 const OTHER = 'Eine andere Person muss entscheiden.'
 const STATE = 'Den Vorgang ansehen.'
 
-/** German words of refusals. */
+/** The German texts for refusals. */
 const CODES: Codes = {
   // Not allowed
   no_account: ['Hier gibt es kein Konto für Sie, und dieser Anbieter legt keines an.', ADMIN],
@@ -210,6 +210,6 @@ const CODES: Codes = {
   restored: ['Die Datenbank wurde wiederhergestellt und noch nicht angenommen.', ADMIN],
 }
 
-/** Undefined for a code that has no words here, or that this release does not know. */
+/** `undefined` for a code that has no text here, or that this release does not know. */
 export const saidOf = (code: string): Said | undefined =>
   Object.hasOwn(CODES, code) ? CODES[code as keyof Codes] : undefined

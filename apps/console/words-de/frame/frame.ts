@@ -2,7 +2,7 @@ import type * as en from '../../words/frame/frame.ts'
 import { count, list } from './plural.ts'
 
 const CHANGED = { create: 'hinzugefügt', update: 'geändert', replace: 'ersetzt', delete: 'entfernt' }
-/** German words of the frame around every page, and those that all pages share. */
+/** The German texts for the frame around every page, and those shared by all pages. */
 export const frame: typeof en.frame = {
   product: 'Signalbox',
   skip: 'Zum Inhalt springen',
@@ -122,7 +122,7 @@ export const frame: typeof en.frame = {
     cancelling: 'Wird abgebrochen',
     undone: 'Zurückgebaut',
   },
-  /** Exact states whose word is more precise than the one of their group. */
+  /** Exact states whose label is more precise than that of their group. */
   state: {
     rejected: 'Abgelehnt',
     expired: 'Abgelaufen',

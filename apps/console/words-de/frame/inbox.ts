@@ -1,13 +1,13 @@
 import type * as en from '../../words/frame/inbox.ts'
 import { count, list } from './plural.ts'
 
-/** A gate, a patch, or some of both: as the subject, as the object, as many, and the verb of an approval. */
+/** A gate, a patch, or a mix of both: as the subject, as the object, in the plural, and the verb of an approval. */
 const ONE = { gate: 'Eine Freigabe', patch: 'Eine Planänderung', item: 'Ein Eintrag' }
 const THE_ONE = { ...ONE, item: 'Einen Eintrag' }
 const MANY = { gate: 'Freigaben', patch: 'Planänderungen', item: 'Einträge' }
 const GIVE = { gate: 'erteilen', patch: 'annehmen', item: 'freigeben' }
 
-/** German words of the inbox. */
+/** The German texts for the inbox. */
 export const inbox: typeof en.inbox = {
   title: 'Eingang',
   sentence: ({ gates_mine, gates_all, patches_mine, failures_mine }) => {

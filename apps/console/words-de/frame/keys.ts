@@ -1,6 +1,6 @@
 import type * as en from '../../words/frame/keys.ts'
 
-/** German words of the keys that work on every page. */
+/** The German texts for the keys that work on every page. */
 export const keys: typeof en.keys = {
   title: 'Tastenkürzel',
   entries: [

@@ -1,6 +1,6 @@
 import type * as en from '../../words/frame/login.ts'
 
-/** German words of signing in. */
+/** The German texts for signing in. */
 export const tLogin: typeof en.tLogin = {
   title: 'Anmelden',
   username: 'Benutzername',
@@ -51,7 +51,7 @@ export const tLogin: typeof en.tLogin = {
     `Die Anmeldung wurde zurückgewiesen (${code}). Bitte an die Administration wenden.`,
 }
 
-/** German words of a session that has ended, and of a decision that asks who one is. */
+/** The German texts for a session that has ended, and for a decision that asks who the person is. */
 export const tSession: typeof en.tSession = {
   title: 'Ihre Sitzung ist beendet',
   text: (name: string) => `Wieder als ${name} anmelden. Ihre Eingaben auf der Seite bleiben erhalten.`,

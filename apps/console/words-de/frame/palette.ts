@@ -2,7 +2,7 @@ import type * as en from '../../words/frame/palette.ts'
 
 const VIEWED: Record<string, string> = { inbox: 'Eingang', operations: 'Vorgänge', resources: 'Ressourcen' }
 
-/** German words of the list below the go-to field. */
+/** The German texts for the list below the go-to field. */
 export const palette: typeof en.palette = {
   none: 'Keine passenden Seiten, Aktionen, Ansichten, Vorgänge oder Ressourcen.',
   hint: '> Aktionen · # Schritte · : Protokollzeile',

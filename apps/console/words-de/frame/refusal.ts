@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import type * as en from '../../words/frame/refusal.ts'
 
-/** German words of a refusal, read with the first one. Undefined until then, and for a code that has none. */
+/** The German text for a refusal, loaded with the first refusal. `undefined` until then, and for a code without one. */
 export const useRefusal: typeof en.useRefusal = (code) => {
   const [said, setSaid] = useState<en.Said>()
   useEffect(() => {

@@ -5,7 +5,7 @@ const finishing = (running: number): string =>
   running === 0
     ? 'Kein Schritt läuft'
     : count(running, 'Ein laufender Schritt endet noch', '{n} laufende Schritte enden noch')
-/** German words of the dialogs of commands. */
+/** The German texts for the dialogs of commands. */
 export const command: typeof en.command = {
   reason: 'Begründung',
   reason_needed: 'Begründung eingeben.',

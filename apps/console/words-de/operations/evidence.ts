@@ -3,7 +3,7 @@ import { count } from '../frame/plural.ts'
 
 const decimal = (value: number): string => value.toFixed(1).replace('.', ',')
 
-/** German words of evidence and artifacts: the records that prove an operation, and the files of its nodes. */
+/** The German texts for evidence: the records that prove an operation. */
 export const evidence: typeof en.evidence = {
   title: 'Nachweise',
   sentence: (n: number) =>
@@ -70,7 +70,7 @@ export const evidence: typeof en.evidence = {
   ].join(' '),
 }
 
-/** German words of artifacts. */
+/** The German texts for artifacts. */
 export const artifacts: typeof en.artifacts = {
   title: 'Artefakte',
   caption: 'Artefakte dieses Vorgangs',

@@ -35,7 +35,7 @@ const ENDS: Record<string, string> = {
   paused: 'angehalten',
 }
 
-/** German words of gates and votes. */
+/** The German texts for gates and votes. */
 export const gate: typeof en.gate = {
   page: 'Freigabe',
   waiting: (needed: string) => `Wartet auf ${needed}.`,
@@ -48,7 +48,7 @@ export const gate: typeof en.gate = {
   no_deadline: 'keine Frist',
   no_changes: 'Keine Änderungen an Ressourcen.',
   timeout: { reject: 'sie wird abgelehnt', hold: 'sie wartet weiter', approve: 'das System gibt sie frei' },
-  /** They follow the words for "when it is rejected", after which German turns verb and subject around. */
+  /** These follow the text for "if it is rejected", after which German swaps verb and subject. */
   reject_effect: {
     fail_nodes: 'schlagen die Schritte dahinter fehl',
     hold: 'warten die Schritte dahinter weiter',

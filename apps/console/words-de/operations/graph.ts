@@ -1,7 +1,7 @@
 import type * as en from '../../words/operations/graph.ts'
 import { count } from '../frame/plural.ts'
 
-/** German words of the graph. */
+/** The German texts for the graph. */
 export const graph: typeof en.graph = {
   label: 'Graph des Vorgangs',
   drawing: 'Zeichnung',
@@ -33,7 +33,7 @@ export const graph: typeof en.graph = {
     `${name}, ${status}${attempt > 1 ? `, Versuch ${attempt}` : ''}`,
   gate: 'Freigabe',
   gates: 'Freigaben',
-  /** A box has no room for "waiting for a person". */
+  /** "Waiting for a person" does not fit into a box. */
   gate_state: (word: string, open: boolean) =>
     open ? 'Freigabe: offen' : `Freigabe: ${word.charAt(0).toLowerCase()}${word.slice(1)}`,
   spoken_gate: (question: string, status: string, guards: number) =>

@@ -1,7 +1,7 @@
 import type * as en from '../../words/operations/intent.ts'
 import { count, list } from '../frame/plural.ts'
 
-/** German words of intents: the desired state, and why. */
+/** The German texts for intents: the desired state and the reason. */
 export const intent: typeof en.intent = {
   title: 'Vorhaben',
   what: 'Ein Vorhaben nennt das gewünschte Ergebnis, sein Plan den Weg. Erst der Start des Plans ändert etwas.',

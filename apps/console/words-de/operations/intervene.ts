@@ -3,7 +3,7 @@ import { count, list } from '../frame/plural.ts'
 
 const EXCEPTION = ' Der Vorgang kann dann bestenfalls mit Ausnahmen erfolgreich enden.'
 
-/** German words of interventions: changes to a node by a person, outside its plan. */
+/** The German texts for interventions: changes to a node by a person, outside its plan. */
 export const intervene: typeof en.intervene = {
   open: 'Eingreifen',
   title: (node: string) => `In ${node} eingreifen?`,

@@ -1,7 +1,7 @@
 import type * as en from '../../words/operations/node.ts'
 import { count } from '../frame/plural.ts'
 
-/** German words of nodes and their logs. */
+/** The German texts for nodes and their logs. */
 export const nodes: typeof en.nodes = {
   title: 'Schritte',
   caption: 'Schritte dieses Vorgangs, Fehlschläge zuerst',
@@ -17,7 +17,7 @@ export const nodes: typeof en.nodes = {
   no_match: 'Keine Schritte mit diesem Status.',
 }
 
-/** German words of one node. */
+/** The German texts for one node. */
 export const node: typeof en.node = {
   tabs: { summary: 'Übersicht', logs: 'Logs', io: 'Ein- und Ausgaben', artifacts: 'Artefakte' },
   tabs_label: 'Ansichten dieses Schritts',
@@ -46,7 +46,7 @@ export const node: typeof en.node = {
   see_logs: 'Log ansehen',
 }
 
-/** German words of logs. */
+/** The German texts for logs. */
 export const logs: typeof en.logs = {
   label: 'Log',
   lines: 'Zeilen des Logs',

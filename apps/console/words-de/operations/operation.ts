@@ -23,7 +23,7 @@ const KINDS: Record<string, string> = {
   'place free': 'Platz frei',
 }
 
-/** German words of operations and of their list. */
+/** The German texts for operations and their list. */
 export const operations: typeof en.operations = {
   title: 'Vorgänge',
   tabs: {
@@ -62,7 +62,7 @@ export const operations: typeof en.operations = {
   demo: 'Einen Vorgang starten: npm run demo',
 }
 
-/** German words of one operation. */
+/** The German texts for one operation. */
 export const operation: typeof en.operation = {
   tabs: {
     graph: 'Graph',
@@ -100,7 +100,7 @@ export const operation: typeof en.operation = {
     cancelled: (by: string) => `Abgebrochen${by}.`,
     timed_out: 'Zeit überschritten.',
   },
-  /** Why the system itself paused or ended an operation. */
+  /** Why the system paused or ended an operation. */
   system_reason: {
     node_failed: 'Ein Schritt ist fehlgeschlagen.',
     gate_rejected: 'Eine Freigabe wurde abgelehnt.',

@@ -3,7 +3,7 @@ import { count, list } from '../frame/plural.ts'
 
 const from = (groups: string[]): string => (groups.length > 0 ? `aus ${list.format(groups)}` : 'von Freigebenden')
 
-/** German words of patches: changes to the graph of a running operation. */
+/** The German texts for patches: changes to the graph of a running operation. */
 export const patch: typeof en.patch = {
   page: 'Planänderung',
   title: (id: string) => `Planänderung ${id}`,

@@ -1,7 +1,7 @@
 import type * as en from '../../words/operations/plan.ts'
 import { count, list } from '../frame/plural.ts'
 
-/** German words of plans: the changes of an intent, and how they are carried out. */
+/** The German texts for plans: the changes of an intent, and how they are carried out. */
 export const plan: typeof en.plan = {
   title: 'Plan',
   digest: 'Prüfsumme des Plans',

@@ -1,7 +1,7 @@
 import type * as en from '../../words/operations/schedule.ts'
 import { count } from '../frame/plural.ts'
 
-/** German words of schedules: intents at set times. */
+/** The German texts for schedules: intents at set times. */
 export const schedule: typeof en.schedule = {
   title: 'Zeitpläne',
   what: [

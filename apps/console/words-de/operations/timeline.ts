@@ -1,6 +1,6 @@
 import type * as en from '../../words/operations/timeline.ts'
 
-/** German words of the timeline and its events. */
+/** The German texts for the timeline and its events. */
 export const timeline: typeof en.timeline = {
   title: 'Verlauf',
   gantt: 'Versuche und Wartezeiten',
@@ -53,7 +53,7 @@ export const timeline: typeof en.timeline = {
   nothing_ran: 'Noch kein Schritt hat begonnen.',
 }
 
-/** German words of the actions on an operation. */
+/** The German texts for the actions on an operation. */
 export const activity: typeof en.activity = {
   title: 'Aktionen an diesem Vorgang',
   who: { people: 'Personen', system: 'System', all: 'Alle' },
@@ -62,7 +62,7 @@ export const activity: typeof en.activity = {
   empty: 'Noch keine Aktionen.',
 }
 
-/** German nouns of events. */
+/** The German nouns of events. */
 export const event_nouns: typeof en.event_nouns = {
   operation: 'Vorgang',
   node: 'Schritt',
@@ -77,7 +77,7 @@ export const event_nouns: typeof en.event_nouns = {
   export: 'Export',
 }
 
-/** Every event by name: the server's own word, which others fall back to, is English. */
+/** Names every event: the fallback would be the server's term, which is English. */
 export const events: typeof en.events = {
   'operation.queued': 'Vorgang eingereiht',
   'operation.started': 'Vorgang gestartet',

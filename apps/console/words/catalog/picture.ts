@@ -1,6 +1,6 @@
 import { count } from '../frame/plural.ts'
 
-/** Words of relations and impact as pictures. */
+/** Texts for relations and impact as pictures. */
 export const picture = {
   view: 'View',
   views: { picture: 'Picture', table: 'Table' },

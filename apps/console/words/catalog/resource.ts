@@ -9,7 +9,7 @@ const MATCHES = {
 }
 type Match = keyof typeof MATCHES
 
-/** Words of resources. */
+/** Texts for resources. */
 export const resources = {
   title: 'Resources',
   search: 'Search resources, or filter',

@@ -1,6 +1,6 @@
 import { count } from '../frame/plural.ts'
 
-/** Words of places and capabilities. */
+/** Texts for places and capabilities. */
 export const topology = {
   title: 'Topology',
   levels: { regions: 'Regions', datacenters: 'Data centers', layers: 'Layers', segments: 'Segments' },

@@ -1,4 +1,4 @@
-/** Words of one’s own account: sessions, password, first sign-in, display. */
+/** Texts for the person’s account: sessions, password, first sign-in, display. */
 export const sessions = {
   title: 'Active sessions',
   note: 'Sign out any session that you do not recognize. It takes effect immediately.',

@@ -1,4 +1,4 @@
-/** Words of the audit logs and of the health page. */
+/** Texts for the audit logs and the health page. */
 export const audit = {
   title: 'Audit',
   intro: 'Who did what and with which outcome, newest first. The log is append-only.',

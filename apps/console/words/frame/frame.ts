@@ -2,7 +2,7 @@ import { count, list } from './plural.ts'
 
 const CHANGED = { create: 'added', update: 'changed', replace: 'replaced', delete: 'removed' }
 
-/** Words of the frame around every page, and those that all pages share. */
+/** Texts for the frame around every page, and those shared by all pages. */
 export const frame = {
   product: 'Signalbox',
   skip: 'Skip to content',
@@ -120,7 +120,7 @@ export const frame = {
     cancelling: 'Canceling',
     undone: 'Undone',
   },
-  /** Exact states whose word is more precise than the one of their group. */
+  /** Exact states whose label is more precise than that of their group. */
   state: {
     rejected: 'Rejected',
     expired: 'Expired',

@@ -5,7 +5,7 @@ type Counts = { gates_mine: number; gates_all: number; patches_mine: number; fai
 type Noun = 'gate' | 'patch' | 'item'
 const MANY: Record<Noun, string> = { gate: 'gates', patch: 'patches', item: 'items' }
 
-/** Words of the inbox. */
+/** Texts for the inbox. */
 export const inbox = {
   title: 'Inbox',
   sentence: ({ gates_mine, gates_all, patches_mine, failures_mine }: Counts) => {

@@ -1,4 +1,4 @@
-/** Words of signing in. */
+/** Texts for signing in. */
 export const tLogin = {
   title: 'Sign in',
   username: 'Username',
@@ -48,7 +48,7 @@ export const tLogin = {
   refused_otherwise: (code: string) => `The sign-in was refused (${code}). Ask an administrator.`,
 }
 
-/** Words of a session that has ended, and of a decision that asks who one is. */
+/** Texts for a session that has ended, and for a decision that asks who the person is. */
 export const tSession = {
   title: 'Your session has ended',
   text: (name: string) => `Sign in again as ${name}. The page keeps what you typed.`,

@@ -1,4 +1,4 @@
-/** Words of the list below the go-to field. */
+/** Texts for the list below the go-to field. */
 export const palette = {
   none: 'No pages, actions, views, operations or resources match.',
   hint: '> actions · # nodes · : line of a log',

@@ -1,6 +1,6 @@
 const rules = new Map<string, Intl.PluralRules>()
 
-/** The form of a word for a number, by the rules of the language; `{n}` in the form becomes the number. */
+/** The form of a word for a number, by the rules of the language; the number replaces `{n}`. */
 export const plural = (language: string, n: number, forms: { one: string; other: string }): string => {
   let rule = rules.get(language)
   if (rule === undefined) {

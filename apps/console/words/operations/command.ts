@@ -2,7 +2,7 @@ import { count, list } from '../frame/plural.ts'
 
 const finishing = (running: number): string =>
   running === 0 ? 'No node is running' : count(running, 'One running node finishes', '{n} running nodes finish')
-/** Words of the dialogs of commands. */
+/** Texts for the dialogs of commands. */
 export const command = {
   reason: 'Reason',
   reason_needed: 'Enter a reason.',

@@ -1,6 +1,6 @@
 import { count } from '../frame/plural.ts'
 
-/** Words of evidence and artifacts: the records that prove an operation, and the files of its nodes. */
+/** Texts for evidence and artifacts: the records that prove an operation, and the files of its nodes. */
 export const evidence = {
   title: 'Evidence',
   sentence: (n: number) =>

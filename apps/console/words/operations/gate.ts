@@ -1,6 +1,6 @@
 import { count, list } from '../frame/plural.ts'
 
-/** Words of gates and votes. */
+/** Texts for gates and votes. */
 export const gate = {
   page: 'Gate',
   waiting: (needed: string) => `Waiting for ${needed}.`,

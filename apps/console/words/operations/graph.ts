@@ -1,6 +1,6 @@
 import { count } from '../frame/plural.ts'
 
-/** Words of the graph. */
+/** Texts for the graph. */
 export const graph = {
   label: 'Graph of the operation',
   drawing: 'Drawing',
@@ -32,7 +32,7 @@ export const graph = {
     `${name}, ${status}${attempt > 1 ? `, attempt ${attempt}` : ''}`,
   gate: 'Gate',
   gates: 'Gates',
-  /** A box has no room for "waiting for a person". */
+  /** "Waiting for a person" does not fit into a box. */
   gate_state: (word: string, open: boolean) =>
     open ? 'Gate: undecided' : `Gate: ${word.charAt(0).toLowerCase()}${word.slice(1)}`,
   spoken_gate: (question: string, status: string, guards: number) =>

@@ -1,6 +1,6 @@
 import { count, list } from '../frame/plural.ts'
 
-/** Words of intents: the desired state, and why. */
+/** Texts for intents: the desired state and the reason. */
 export const intent = {
   title: 'Intents',
   what: 'An intent states the desired result. Its plan states how to get there. No change happens until someone starts the plan.',

@@ -2,7 +2,7 @@ import { count, list } from '../frame/plural.ts'
 
 const EXCEPTION = ' The operation can then at best succeed with exceptions.'
 
-/** Words of interventions: changes to a node by a person, outside its plan. */
+/** Texts for interventions: changes to a node by a person, outside its plan. */
 export const intervene = {
   open: 'Intervene',
   title: (node: string) => `Intervene in ${node}?`,

@@ -1,6 +1,6 @@
 import { count } from '../frame/plural.ts'
 
-/** Words of nodes and their logs. */
+/** Texts for nodes and their logs. */
 export const nodes = {
   title: 'Nodes',
   caption: 'Nodes of this operation, failures first',

@@ -1,6 +1,6 @@
 import { count } from '../frame/plural.ts'
 
-/** Words of operations and of their list. */
+/** Texts for operations and their list. */
 export const operations = {
   title: 'Operations',
   tabs: {
@@ -76,7 +76,7 @@ export const operation = {
     cancelled: (by: string) => `Canceled${by}.`,
     timed_out: 'Timed out.',
   },
-  /** Why the system itself paused or ended an operation. */
+  /** Why the system paused or ended an operation. */
   system_reason: {
     node_failed: 'A node failed.',
     gate_rejected: 'A gate was rejected.',

@@ -1,6 +1,6 @@
 import { count, list } from '../frame/plural.ts'
 
-/** Words of patches: changes to the graph of a running operation. */
+/** Texts for patches: changes to the graph of a running operation. */
 export const patch = {
   page: 'Patch',
   title: (id: string) => `Patch ${id}`,

@@ -1,6 +1,6 @@
 import { count, list } from '../frame/plural.ts'
 
-/** Words of plans: the changes of an intent, and how they are carried out. */
+/** Texts for plans: the changes of an intent, and how they are carried out. */
 export const plan = {
   title: 'Plan',
   digest: 'Plan hash',

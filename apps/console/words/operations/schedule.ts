@@ -1,4 +1,4 @@
-/** Words of schedules: intents at set times. */
+/** Texts for schedules: intents at set times. */
 export const schedule = {
   title: 'Schedules',
   what: 'A schedule states an intent at set times and plans it, with the rights of its owner at that time.',
@@ -47,13 +47,13 @@ export const schedule = {
     shown: 'Store this secret with the sender now. It is shown only once.',
     deliveries: 'Last deliveries',
     delivery: { accepted: 'Accepted', ignored: 'Ignored' },
-    no_deliveries: 'No delivery with a valid signature has come yet.',
+    no_deliveries: 'No delivery with a valid signature has arrived yet.',
   },
   action: { pause: 'Pause', resume: 'Resume', run: 'Run now', end: 'End' } as Record<string, string>,
   effect: {
-    pause: 'No further run begins. What runs continues.',
-    resume: 'It continues with its next time.',
-    run: 'It runs once now, beside its times.',
+    pause: 'No further run begins. Running operations continue.',
+    resume: 'It continues with its next run.',
+    run: 'It runs once now, in addition to its schedule.',
     end: 'It never runs again. Its runs stay readable.',
   } as Record<string, string>,
 }

@@ -1,4 +1,4 @@
-/** Words of the timeline and its events. */
+/** Texts for the timeline and its events. */
 export const timeline = {
   title: 'Timeline',
   gantt: 'Attempts and waits',

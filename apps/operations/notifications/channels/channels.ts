@@ -11,15 +11,15 @@ export type Channels = {
   console_url: string
   /** Whether there is a mail server. */
   mail: boolean
-  /** Undefined without a key to sign pushes with. */
+  /** Undefined without a key that signs pushes. */
   push: Push | undefined
-  /** Whether a webhook may have this URL, as far as it says itself. */
+  /** Whether a webhook may use this URL, judged by the URL alone. */
   mayCall: (url: URL) => boolean
   send: (reach: Reach, message: Message, at: Date) => Promise<Sent>
   close: () => Promise<void>
 }
 
-/** The ways out of this process; undefined unless NOTIFY__ENABLED. */
+/** This process's notification channels; undefined unless NOTIFY__ENABLED. */
 export const createChannels = (config: OperationsConfig): Channels | undefined => {
   if (!config.NOTIFY__ENABLED) return undefined
   const console_url = new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN).origin

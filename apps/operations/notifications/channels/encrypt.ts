@@ -1,15 +1,15 @@
 import { createCipheriv, createECDH, hkdfSync, randomBytes } from 'node:crypto'
 
-/** The keys of a subscription (RFC 8291), base64url: a point of P-256, and 16 bytes. */
+/** The keys of a subscription (RFC 8291), base64url: a point on P-256, and 16 bytes. */
 export type PushKeys = { p256dh: string; auth: string }
 
-/** The browser takes one record of no more than this. */
+/** The browser accepts one record of at most this size. */
 const RECORD = 4096
 
 /**
- * The body of a push: the payload in one record of aes128gcm (RFC 8188) that only the browser of the subscription reads
- * (RFC 8291). The key pair and the salt are new for each push; only a test of known answers gives its own. Throws for a
- * `p256dh` that is no point of the curve.
+ * Returns the body of a push: the payload in one record of aes128gcm (RFC 8188) that only the subscribed browser can
+ * read (RFC 8291). The key pair and the salt are new for each push; only a test with known answers passes its own.
+ * Throws if `p256dh` is not a point on the curve.
  */
 export const encryptPush = (
   payload: string,
@@ -34,7 +34,7 @@ export const encryptPush = (
   return Buffer.concat([head, sender, cipher.update(`${payload}\u0002`), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Whether these are keys that a push can be encrypted with. */
+/** Whether a push can be encrypted with these keys. */
 export const areKeys = ({ p256dh, auth }: PushKeys): boolean => {
   if (Buffer.from(auth, 'base64url').length !== 16) return false
   try {

@@ -6,7 +6,7 @@ import { type Reach, type Sent, TIMEOUT_MS } from './reach.ts'
 
 type MailError = Error & { responseCode?: number; code?: string }
 
-/** The way to a mail server; undefined if there is none. */
+/** Sends mail through the configured server; undefined if there is none. */
 export const createMail = (config: OperationsConfig) => {
   const { NOTIFY__SMTP__HOST: host, NOTIFY__SMTP__PORT: port, NOTIFY__SMTP__TLS: tls } = config
   const { NOTIFY__SMTP__FROM: from, NOTIFY__SMTP__USER: user, NOTIFY__SMTP__PASSWORD_FILE: file } = config
@@ -45,7 +45,7 @@ export const createMail = (config: OperationsConfig) => {
         const words = responseCode
           ? `The mail server answers ${responseCode}.`
           : `No mail server: ${code ?? 'no answer'}.`
-        // Of ours alone is the account: an address that is refused stays so.
+        // Only the account (EAUTH) is our fault; a refused address stays refused.
         return responseCode && responseCode >= 500 && code !== 'EAUTH'
           ? { error: words, final: true }
           : { error: words }

@@ -9,15 +9,18 @@ import { pushOf } from '../messages/push.ts'
 import { encryptPush, type PushKeys } from './encrypt.ts'
 import { post, type Reach, type Sent } from './reach.ts'
 
-/** What is kept of a subscription, sealed: where its browser has pushes taken, and the keys to encrypt them with. */
+/**
+ * The stored part of a subscription, sealed: the endpoint that takes the browser's pushes, and the keys to encrypt
+ * them.
+ */
 export type Subscription = PushKeys & { endpoint: string }
 export type Push = NonNullable<ReturnType<typeof createPush>>
 
 const TOKEN_S = 12 * 3600
-/** A push service gives up on a device that is off for so long. */
+/** How long a push service keeps trying a device that is off. */
 const TTL_S = 86_400
 
-/** Web Push (RFC 8030): to browsers' push services alone, encrypted for the browser and signed by our key (RFC 8292). */
+/** Web Push (RFC 8030), only to browsers' push services: encrypted for the browser, signed with our key (RFC 8292). */
 export const createPush = (config: OperationsConfig, console_url: string, rulesFor: (url: URL) => Rule[]) => {
   if (!config.NOTIFY__PUSH__KEY_FILE) return undefined
   const { private_key, public_key } = readPushKey(config.NOTIFY__PUSH__KEY_FILE)
@@ -27,9 +30,9 @@ export const createPush = (config: OperationsConfig, console_url: string, rulesF
   const sender = config.NOTIFY__SMTP__FROM?.replace(/^.*<|>.*$/g, '')
   const sub = sender ? `mailto:${sender}` : console_url
   return {
-    /** What browsers subscribe with: the point of our key, base64url. */
+    /** The point of our key, base64url, with which browsers subscribe. */
     public_key,
-    /** Whether a browser may have its pushes taken here, as far as the URL says itself. */
+    /** Whether a browser's pushes may go to this URL, judged by the URL alone. */
     mayCall: (url: URL) => mayReach(allowed(url), url),
     send: async ({ address }: Omit<Reach, 'kind'>, message: Message, at: Date): Promise<Sent> => {
       const { endpoint, ...keys } = JSON.parse(address) as Subscription
@@ -42,7 +45,7 @@ export const createPush = (config: OperationsConfig, console_url: string, rulesF
         'content-type': 'application/octet-stream',
         ttl: String(TTL_S),
         urgency: urgent ? 'high' : 'normal',
-        // Of pushes with one topic that wait at the push service, the device gets the last.
+        // Of several pushes with one topic that wait at the push service, the device gets only the last.
         topic: createHash('sha256').update(topic).digest('base64url').slice(0, 32),
       }
       return post(agent, endpoint, headers, encryptPush(JSON.stringify(payload), keys), [404, 410])
@@ -66,7 +69,7 @@ const readPushKey = (file: string): { private_key: KeyObject; public_key: string
   }
 }
 
-/** A JSON Web Token by ES256. */
+/** Returns a JSON Web Token signed with ES256. */
 const signedBy = (key: KeyObject, claims: object): string => {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const signed = `${part({ typ: 'JWT', alg: 'ES256' })}.${part(claims)}`

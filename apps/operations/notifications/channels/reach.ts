@@ -5,12 +5,12 @@ import { Denied } from '../../../shared/web/agent.ts'
 
 export const TIMEOUT_MS = 10_000
 
-/** How a try ended. `final`: it is not tried again; `gone`: nor is anything else sent there. */
+/** The result of a try. `final`: it is not retried; `gone`: nothing else is sent there either. */
 export type Sent = { error?: string; final?: true; gone?: true; retry_after_ms?: number | undefined }
-/** What is opened of a destination to reach it. */
+/** The unsealed parts of a destination that are needed to reach it. */
 export type Reach = { delivery_id: string; kind: Destination['kind']; address: string; secret: string | undefined }
 
-/** One POST. No redirect is followed, and no answer is kept. The statuses in `gone` end the destination. */
+/** Sends one POST. It follows no redirect and keeps no answer. The statuses in `gone` end the destination. */
 export const post = async (
   agent: Agent,
   url: string,

@@ -4,7 +4,7 @@ import type { Message } from '../messages/decisions.ts'
 import { bodyOf, type Webhook } from '../messages/shapes.ts'
 import { post, type Reach, type Sent } from './reach.ts'
 
-/** One POST, signed as Standard Webhooks states it. */
+/** Sends one POST, signed as Standard Webhooks specifies. */
 export const callWebhook = async (
   agent: Agent,
   { delivery_id, kind, address, secret }: Reach & { kind: Webhook },

@@ -1,14 +1,14 @@
 import type { Decided, Waiting } from '../../../../db/operations/notifications/waiting.ts'
 import type { NotifyEvent, SecurityEvent } from '../../../shared/contracts/notifications/notifications.ts'
 
-/** A message before its channel gives it a shape: plain words and one link each, no markup. */
+/** A message before its channel shapes it: plain words and one link each, no markup. */
 export type Message = {
-  /** What a webhook is told that it is, if it is not about decisions. */
+  /** The type that a webhook is given if the message is not about decisions. */
   type: 'test' | SecurityEvent | undefined
   subject: string
-  /** How the one decision of its items ended: it replaces the notification that asked for it. */
+  /** The outcome of its one decision: it replaces the notification that asked for the decision. */
   outcome?: string
-  /** Ids, words and a link of each decision; a program reads these. */
+  /** Ids, words and a link for each decision, to be read by programs. */
   items: MessageItem[]
   text: string
   link: string
@@ -29,7 +29,7 @@ export type Told = Waiting & { event: NotifyEvent }
 const SHOWN = 20
 const MOST_WORDS = 300
 
-/** One line: no line of a title looks like a line of ours. */
+/** Returns one line, so that no line of a title can look like one of our lines. */
 export const line = (text: string): string =>
   text
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
@@ -41,7 +41,7 @@ export const idsOf = (object: string) => {
   return { gate_id: kind === 'gate' ? id : null, patch_id: kind === 'patch' ? id : null }
 }
 
-/** The page of a decision: it shows and asks; it needs a sign-in, and opening it decides no gate. */
+/** Links to the page of a decision. The page requires a sign-in, and opening it decides no gate. */
 const linkOf = (console_url: string, { operation_id, object, round }: Told): string => {
   const { gate_id, patch_id } = idsOf(object)
   const path = gate_id === null ? `patches/${patch_id}` : `gates/${encodeURIComponent(gate_id)}?round=${round}`
@@ -50,7 +50,10 @@ const linkOf = (console_url: string, { operation_id, object, round }: Told): str
 
 export type Style = { console_url: string; content: 'titles' | 'minimal' }
 
-/** One message for all of these decisions. It holds no token and no secret: ids, words that readers of the operation see, and links. */
+/**
+ * One message for all of these decisions. It holds no token or secret: only ids, words that the operation's readers
+ * see, and links.
+ */
 export const decisionsMessage = (told: readonly Told[], { console_url, content }: Style): Message => {
   const items = told.map((one): MessageItem => {
     const { event, operation_id, round, escalation, title, question, risk_level, deadline_at } = one
@@ -75,7 +78,7 @@ export const decisionsMessage = (told: readonly Told[], { console_url, content }
 
 const VERDICTS: Record<string, string> = { approved: 'Approved', rejected: 'Rejected', expired: 'Expired' }
 
-/** That a decision no longer waits, and why; without words for a reader who may no longer read it. */
+/** Says that a decision no longer waits, and why; without words for a reader who may no longer read it. */
 export const outcomeMessage = (decided: Decided, { console_url, content }: Style, readable: boolean): Message => {
   const { items, link } = decisionsMessage([{ ...decided, event: 'gate.waiting' }], {
     console_url,

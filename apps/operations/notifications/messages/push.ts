@@ -1,14 +1,14 @@
 import type { Message } from './decisions.ts'
 
 /**
- * What a device is told. A notification of a tag takes the place of the one before; a later round of a gate has the tag of
- * the earlier. `silent`: it makes no sound.
+ * The notification on a device. It replaces an earlier one with the same tag; all rounds of a gate share a tag.
+ * `silent`: it makes no sound.
  */
 export type PushPayload = { tag: string; title: string; body: string; url: string; silent: boolean }
 
 const URGENT: ReadonlySet<string> = new Set(['high', 'critical'])
 
-/** A push of a message, and the topic under which it replaces one that was not delivered. */
+/** Returns a message's push, and the topic under which it replaces an undelivered one. */
 export const pushOf = (message: Message): { topic: string; urgent: boolean; payload: PushPayload } => {
   const { items, subject, link, outcome } = message
   const [item] = items

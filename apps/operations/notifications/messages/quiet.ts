@@ -6,7 +6,7 @@ const at = (clock: string, timezone: string, now: number): number => {
   return nextTime({ cron: `${minute} ${hour} * * *`, timezone }, 0, now) ?? now
 }
 
-/** When the quiet hours end that `now` lies in, in milliseconds; undefined outside of them. They may span midnight. */
+/** Returns when the quiet hours around `now` end, in ms; `undefined` outside of them. They may span midnight. */
 export const quietUntil = (quiet: Quiet | null, now: number): number | undefined => {
   if (!quiet || quiet.from === quiet.to) return undefined
   const end = at(quiet.to, quiet.timezone, now)

@@ -3,13 +3,13 @@ import type { Message, MessageItem } from './decisions.ts'
 
 export type Webhook = Exclude<DestinationKind, 'email' | 'push'>
 
-/** The body of a message for each kind of webhook. No shape reads markup out of a title. */
+/** Returns the body of a message for each kind of webhook. No format reads markup from a title. */
 export const bodyOf = (kind: Webhook, message: Message, at: string): string => JSON.stringify(SHAPES[kind](message, at))
 
 const titleOf = ({ words }: MessageItem): string =>
   words ? [words.title, words.question, `Risk: ${words.risk}`].filter(Boolean).join(' · ') : 'A decision'
 
-/** Slack reads only these three as the begin of markup. */
+/** Slack treats only these three as the start of markup. */
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
 
 /** Slack takes 50 blocks, of 3000 characters each. */
@@ -57,7 +57,7 @@ const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
   }),
 }
 
-/** A TextBlock would read Markdown. */
+/** A RichTextBlock, because a TextBlock would read Markdown. */
 const richText = (text: string, style: object) => ({
   type: 'RichTextBlock',
   inlines: [{ type: 'TextRun', text, ...style }],

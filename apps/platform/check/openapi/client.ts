@@ -4,7 +4,7 @@ const HEAD = '/** The public API as types; made from openapi/public.json by `npm
 
 /**
  * The types of the client package. Examples are left to the document, and the client itself adds the keys of commands.
- * An answer that is JSON by default is typed as JSON alone: `read` parses it so, and its text forms are read from `send`.
+ * An answer that is JSON by default is typed only as JSON: `read` parses it so; `send` returns its text forms.
  */
 export const clientTypes = async (document: string): Promise<string> => {
   const text = JSON.stringify(JSON.parse(document), (name, value) => (isExample(name, value) ? undefined : value))
@@ -19,6 +19,6 @@ const jsonAlone = (value: { content?: Record<string, unknown>; description?: unk
   return json ? { ...value, content: { 'application/json': json } } : value
 }
 
-/** A list of examples, or one; a member of data may have such a name, too, but is a schema then. */
+/** A list of examples, or one. A member of data may also have such a name, but is then a schema. */
 const isExample = (name: string, value: unknown): boolean =>
   (name === 'examples' && Array.isArray(value)) || name === 'example'

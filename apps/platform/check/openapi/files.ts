@@ -10,7 +10,7 @@ import { clientTypes } from './client.ts'
 import { contractSchemas, nameSchemas } from './names.ts'
 import { publicDocument } from './public.ts'
 
-/** The OpenAPI documents: made from the routes of each app that serves an HTTP API, and committed. */
+/** The committed OpenAPI documents: made from the routes of each app that serves an HTTP API. */
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
 export const PUBLIC_DOCUMENT = join(FOLDER, 'public.json')
 const CLIENT_TYPES = join(ROOT, 'apps/client/schema.d.ts')
@@ -20,8 +20,8 @@ type Built = { app: Described; internal: Described }
 type Buildable = { buildApp: (deps: unknown) => Built | Promise<Built> }
 
 /**
- * Stands for every dependency while only the routes' schemas are read: any member, call or construction of it is
- * itself. No handler runs.
+ * Replaces every dependency while the routes' schemas are read: any member, call or construction returns itself. No
+ * handler runs.
  */
 const nothing: object = new Proxy(function nothing() {}, {
   get: (_target, name) => {
@@ -33,7 +33,7 @@ const nothing: object = new Proxy(function nothing() {}, {
   construct: () => nothing,
 })
 
-/** The listeners of an app; an app with RPC alone has none to describe. */
+/** The listeners of an app; an app with only RPC has none to describe. */
 const describe = async (name: string): Promise<{ listened: Document | undefined; internal: Document | undefined }> => {
   const { buildApp } = (await import(join(ROOT, 'apps', name, 'app.ts'))) as Buildable
   const telemetry = createTelemetry(name, { level: 'silent' })
@@ -90,7 +90,7 @@ export const writeOpenapi = async (): Promise<string[]> => {
   return [...documents.keys()]
 }
 
-/** Documents that say something else than the routes. */
+/** Documents that differ from the routes. */
 export const staleOpenapi = async (): Promise<string[]> => {
   const documents = await openapiDocuments()
   return [...documents]

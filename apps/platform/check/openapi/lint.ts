@@ -5,24 +5,24 @@ import parsers from '@stoplight/spectral-parsers'
 import rulesets from '@stoplight/spectral-rulesets'
 import { PUBLIC_DOCUMENT } from './files.ts'
 
-/** What Redocly's recommended rules say against the public document. */
+/** The findings of Redocly's recommended rules for the public document. */
 export const lintByRedocly = async (): Promise<string[]> => {
   const config = await createConfig({
     extends: ['recommended'],
-    // A browser is sent on with 303 by a sign-in through a provider: that is its only success.
+    // A sign-in through a provider redirects a browser with 303; that is its only success.
     rules: { 'operation-2xx-response': 'off' },
   })
   const found = await lint({ ref: PUBLIC_DOCUMENT, config })
   return found.map(({ ruleId, message, location }) => `${ruleId}: ${message} (${location[0]?.pointer ?? ''})`)
 }
 
-/** What Spectral's recommended rules say against it. */
+/** The findings of Spectral's recommended rules for it. */
 export const lintBySpectral = async (): Promise<string[]> => {
   const linter = new spectral.Spectral()
   linter.setRuleset({
     extends: [[rulesets.oas as RulesetDefinition, 'recommended']],
     rules: {
-      // Whoever runs the platform is the contact, and the document is the same everywhere.
+      // The operator of the platform is the contact, and the document is the same everywhere.
       'info-contact': 'off',
       // Its validator cannot read \p{L}; test/contract/examples.test.ts validates every example.
       'oas3-valid-media-example': 'off',

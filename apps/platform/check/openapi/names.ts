@@ -4,7 +4,7 @@ import { type Document, operationsOf, spelled } from '../../../shared/http/opena
 import { ROOT } from '../../base/paths.ts'
 
 const CONTRACTS = join(ROOT, 'apps/shared/contracts')
-/** Shorter schemas are read faster than a name. */
+/** A shorter schema is easier to read than a name. */
 const WORTH_A_NAME = 60
 /** A longer schema that occurs twice must have a name. */
 const LONG = 120
@@ -14,10 +14,10 @@ type Json = Record<string, unknown>
 export type Exported = readonly [name: string, schema: object]
 type Named = { name: string; schema: Json; text: string }
 
-/** Members that describe a schema without a constraint. */
+/** Members that describe a schema without constraining it. */
 const SAID = new Set(['description', 'title', 'example', 'examples', '$comment', '$id'])
 
-/** What a schema demands, as text: equal texts accept the same values. */
+/** A schema's constraints as text; equal texts accept the same values. */
 const demandOf = (schema: unknown): string => JSON.stringify(bare(schema))
 
 const bare = (value: unknown, place: 'schema' | 'members' | 'data' = 'schema'): unknown => {
@@ -33,13 +33,13 @@ const bare = (value: unknown, place: 'schema' | 'members' | 'data' = 'schema'): 
   )
 }
 
-/** A choice of one value is that value: Fastify's document spells it as a list. */
+/** An enum of one value becomes a const: Fastify's document writes it as a list. */
 const single = (schema: object): object => {
   const { enum: values, ...rest } = schema as { enum?: unknown }
   return Array.isArray(values) && values.length === 1 ? { ...rest, const: values[0] } : schema
 }
 
-/** What stands under a member of a schema: further schemas, members by name, or plain data. */
+/** The kind of content under a member of a schema: further schemas, members by name, or plain data. */
 const within = (name: string, place: 'schema' | 'members'): 'schema' | 'members' | 'data' => {
   if (place === 'members') return 'schema'
   if (name === 'properties' || name === 'patternProperties' || name === '$defs') return 'members'
@@ -59,7 +59,7 @@ export const contractSchemas = async (): Promise<Exported[]> => {
   )
 }
 
-/** The schemas that are worth a name, by their constraints; of equal ones that with the shorter name. */
+/** The schemas that are worth a name, by their constraints; of equal ones, the one with the shorter name. */
 const namesOf = (exported: readonly Exported[]): Map<string, Named> => {
   const names = new Map<string, Named>()
   for (const [name, value] of exported) {
@@ -74,8 +74,8 @@ const namesOf = (exported: readonly Exported[]): Map<string, Named> => {
 type Naming = { document: Document; problems: string[] }
 
 /**
- * Gives a name to every schema that contracts export, wherever it stands, and refers to it there. Reports long schemas
- * that occur twice without a name, and names that stand for two schemas.
+ * Gives a name to every schema that contracts export, wherever it occurs, and refers to it there. Reports long schemas
+ * that occur twice without a name, and names used for two schemas.
  */
 export const nameSchemas = (given: Document, exported: readonly Exported[]): Naming => {
   const document = structuredClone(given)
@@ -137,7 +137,7 @@ const isScalar = ({ type, enum: values, properties }: Json) =>
   !values && !properties && ['string', 'integer', 'number', 'boolean'].includes(String(type))
 const isWorth = ({ schema, text }: Named) => text.length >= WORTH_A_NAME && !isScalar(schema)
 
-/** Long schemas in two places; a part of one that is reported is not reported again. */
+/** Long schemas in two places; parts of a reported schema are not reported again. */
 const repeated = (places: Map<string, Set<string>>): string[] => {
   const twice = [...places].filter(([, at]) => at.size > 1)
   return twice

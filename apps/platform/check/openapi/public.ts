@@ -13,17 +13,17 @@ const TAGS: Record<string, string> = {
   password: 'Your own password.',
   passkeys: 'Your own passkeys, and the challenge that one answers.',
   administration: 'Accounts and sessions of others.',
-  preferences: 'How you want to see the console.',
-  views: 'Searches that you keep under a name.',
+  preferences: 'Your display preferences.',
+  views: 'Your saved searches.',
   users: 'People: your own account, administration, enrolment.',
   groups: 'Groups of people.',
   grants: 'Roles of people and groups.',
   changes: 'Changes of users and grants that need two administrators.',
-  machines: 'Service accounts and what they prove themselves by.',
-  intents: 'What should be true, and the plans that lead there.',
+  machines: 'Service accounts and their credentials.',
+  intents: 'The desired result, and the plans that lead to it.',
   plans: 'Plans: read, review and start.',
-  schedules: 'Intents that are stated at set times.',
-  notifications: 'How you are told what waits for you.',
+  schedules: 'Intents that run on a schedule.',
+  notifications: 'How you are notified of items that wait for you.',
   procedures: 'The procedures that plans are made of.',
   operations: 'Running plans.',
   nodes: 'Steps of an operation, their logs and interventions.',
@@ -31,7 +31,7 @@ const TAGS: Record<string, string> = {
   patches: 'Changes to a running operation.',
   history: 'Timeline, evidence, artifacts and commands of an operation.',
   calendar: 'Change windows and freezes.',
-  me: 'What concerns the caller.',
+  me: "The caller's own state.",
   events: 'Live changes as server-sent events.',
   catalog: 'Resources, types, relationships, topology and graphs.',
   audit: 'Who did what.',
@@ -44,12 +44,12 @@ const DESCRIPTION = `Reviewed plans for infrastructure: intents, plans, gates an
 
 Sign in with \`POST /v1/token\` and send the access token as a bearer token. Every command takes an \`Idempotency-Key\`: repeat a request with the same key and body, and you get the first answer. Refusals are \`application/problem+json\` (RFC 9457); [the error reference](/docs/errors) lists every code with its remedy.`
 
-/** Routes of an app that the gateway does not serve: for callers inside. */
+/** Routes of an app that the gateway does not serve, for internal callers. */
 const INSIDE = new Set(['GET /jwks'])
 
 /**
- * The one document of the public API: what the apps say of their routes, at the paths of the gateway's table. Fails
- * when a row and an operation do not match one to one.
+ * The single document of the public API: the apps' descriptions of their routes, at the paths of the gateway's table.
+ * Throws unless rows and operations match one to one.
  */
 export const publicDocument = (apps: Map<Upstream, Document>): Document => {
   const problems: string[] = []
@@ -96,11 +96,11 @@ export const publicDocument = (apps: Map<Upstream, Document>): Document => {
   }
 }
 
-/** Apps know most of their paths without the /api that the gateway puts in front. */
+/** Most paths in the apps lack the /api that the gateway adds in front. */
 const keyOf = (app: string, method: string, path: string) =>
   `${app} ${method.toUpperCase()} ${path.replace(/^\/api\//, '/')}`
 
-/** What the gateway itself may answer instead of the app. */
+/** Adds the answers that the gateway may give instead of the app. */
 const withEdge = (operation: Operation, route: Route): Operation => {
   const statuses = [
     400,
@@ -119,10 +119,10 @@ const withEdge = (operation: Operation, route: Route): Operation => {
 
 type Bounded = JsonSchema & { maxLength?: number; maxItems?: number; items?: Bounded }
 const ITEM = 400
-/** What is left of 16 KiB for one header beside the longest target, a token and what every client sends. */
+/** The part of 16 KiB left for one header beside the longest target, a token and the headers of every client. */
 const HEADER = 6000
 
-/** Apps take longer parameters than the edge lets through: the document names lengths that arrive. */
+/** Apps accept longer parameters than the edge lets through, so the document states lengths that arrive. */
 const fitting = (parameter: Parameter): Parameter => {
   const schema: Bounded = parameter.schema
   if (parameter.in === 'header' && (schema.maxLength ?? 0) > HEADER)

@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import { ROOT } from '../../base/paths.ts'
 
 /**
- * Whether a card is true: the README.md of a process, of the console and of `workflows`, `activities` and `db`. It has
- * the same headings in the same order everywhere, and its tables, events, calls and scripts exist in the code. Its paths
- * are checked by documents.ts.
+ * Checks a card: the README.md of a process, of the console, or of `workflows`, `activities` and `db`. All cards have
+ * the same headings in the same order, and their tables, events, calls and scripts exist in the code. documents.ts
+ * checks their paths.
  */
 const PARTS = ['Owns', 'Called by', 'Calls', 'Tables', 'Events', 'Invariants', 'Where to look', 'Tests', 'How to add']
 const MOST_LINES = 40
 const MOST_INVARIANTS = 7
 const OTHERS = ['apps/console', 'workflows', 'activities', 'db']
 
-/** The code that a card is compared with. `calls` is undefined where no configuration names the apps that are called. */
+/** The code that a card is compared with. `calls` is `undefined` if no configuration names the called apps. */
 export type Code = {
   text: string
   tables: string
@@ -23,7 +23,7 @@ export type Code = {
 
 const quoted = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(({ 1: name = '' }) => name)
 
-/** The parts of a card by their heading: `**Owns** …` or `## Invariants`. */
+/** The parts of a card by heading: `**Owns** …` or `## Invariants`. */
 const partsOf = (card: string): Map<string, string> => {
   const pieces = card.split(/^## (.+)$|\*\*([A-Z][a-z ]+)\*\*/m)
   const parts = new Map<string, string>()
@@ -31,7 +31,7 @@ const partsOf = (card: string): Map<string, string> => {
   return parts
 }
 
-/** What is wrong with one card, one line each. */
+/** The problems of one card, one line each. */
 export const cardProblems = (card: string, { text, tables, apps, scripts, calls }: Code): string[] => {
   const parts = partsOf(card)
   const part = (name: string): string => parts.get(name) ?? ''
@@ -64,7 +64,7 @@ export const cardProblems = (card: string, { text, tables, apps, scripts, calls 
   ]
 }
 
-/** The addresses that an app reads from its environment, as names of apps. */
+/** The apps whose addresses an app reads from its environment. */
 const callsOf = (app: string, apps: readonly string[]): ReadonlySet<string> => {
   const config = readFileSync(join(ROOT, 'apps', app, 'config.ts'), 'utf8')
   const addresses = [...config.matchAll(/([A-Z]+)_+URL: settings\.url/g)].map(({ 1: name = '' }) => name.toLowerCase())

@@ -4,20 +4,20 @@ import { basename, join } from 'node:path'
 import { ROOT } from '../../base/paths.ts'
 
 /**
- * Whether what comments and documents refer to exists. A reference is `operations.md 5.4`: the document's base name, and
- * a heading of that number or, in the section of the first number, the item of the second. A path in backticks that
- * begins with a folder of ours must exist.
+ * Checks that everything that comments and documents refer to exists. A reference is `operations.md 5.4`: the
+ * document's base name, and a heading of that number or, in the section of the first number, the item of the second. A
+ * path in backticks that begins with one of our folders must exist.
  */
 const TEXT = /\.(ts|tsx|mjs|cjs|md|sql|cedar|yaml|yml|lua|sh|css|proto)$/
 const GENERATED = /(^|\/)(gen|migrations|histories)\//
 const REFERENCE = /\b([a-z][a-z0-9-]*\.md)`?((?:(?:, | and | to | )\d+(?:\.\d+)*)*)/g
 const PATH = /`((?:apps|db|workflows|activities|test)\/[\w./-]+)`/g
-/** Names of documents outside the repository that comments may speak of. */
+/** Names of documents outside the repository that comments may mention. */
 const FOREIGN: ReadonlySet<string> = new Set(['readme.md'])
 
 type Document = { file: string; numbers: ReadonlySet<string> }
 
-/** The numbers that a document has: of its headings, and of the items of numbered lists below them. */
+/** The numbers of a document: of its headings, and of the items of numbered lists below them. */
 export const numbersOf = (text: string): Set<string> => {
   const numbers = new Set<string>()
   let section = ''
@@ -35,7 +35,7 @@ export const numbersOf = (text: string): Set<string> => {
 
 const lineOf = (text: string, index: number): number => text.slice(0, index).split('\n').length
 
-/** References that lead nowhere, as `file:line: what is wrong`. */
+/** Broken references, as `file:line: what is wrong`. */
 export const brokenReferences = (): string[] => {
   const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,

@@ -5,8 +5,8 @@ import ts from 'typescript'
 import { ROOT } from '../../base/paths.ts'
 
 /**
- * Whether comments, documents and texts follow the English of test/style.md. Each habit has a ceiling: the number of
- * places that still have it. A ceiling may only fall. Code in backticks and fenced blocks is not prose.
+ * Checks that comments, documents and texts follow the English of test/style.md. Each habit has a ceiling: the number
+ * of places that still have it. A ceiling may only fall. Code in backticks and fenced blocks is not prose.
  */
 type Habit = { name: string; instead: string; pattern: RegExp; most: number }
 type Prose = { file: string; line: number; text: string; kind: 'comment' | 'document' | 'text' }
@@ -14,7 +14,7 @@ type Offence = { habit: Habit; where: string; text: string }
 
 const LONGEST_SENTENCE = 25
 const LONG: Habit = { name: 'long sentence', instead: `at most ${LONGEST_SENTENCE} words`, pattern: /^$/, most: 37 }
-/** `cancelled`, a state, and `enrolment`, a path, are names of the API. */
+/** `cancelled`, a state, and `enrolment`, a path, are names in the API. */
 const BRITISH =
   /\b(behaviours?|colour\w*|favour\w*|honour\w*|neighbour\w*|centre[ds]?|licence|defence|analyse[ds]?|catalogue|whilst|amongst|judgement|grey|artefacts?|fulfil|(?:travel|label|model|signal|level)l(?:ed|ing)|(?:organ|recogn|normal|serial|initial|optim|summar|author|minim|maxim|canonical|material|special|synchron)is(?:e[ds]?|ing|ation))\b/gi
 export const HABITS: Habit[] = [
@@ -38,7 +38,7 @@ export const HABITS: Habit[] = [
 
 const SOURCE = /^(apps|workflows|activities|db|test)\/.*\.(ts|tsx|mjs|cjs)$|\.md$/
 const LEFT_OUT = /\/(gen|migrations|histories)\/|\.d\.ts$|^test\/spec\/|^apps\/platform\/check\/text\/words\.ts$/
-/** Prose has words with spaces between them; keys, paths and SQL have not. */
+/** Prose has words with spaces between them; keys, paths and SQL do not. */
 const PROSE = /^[^`]*[a-z,]+ [a-z]+ [a-z]+/i
 /** Signs that begin or end a comment or its lines. */
 const MARKS = /^\s*(\/\*\*?|\*\/|\*|\/\/)/gm
@@ -46,7 +46,7 @@ const SQL = /\b(select|insert into|update \w+ set|delete from|create (table|inde
 
 const plain = (text: string): string => text.replace(/`[^`]*`/g, '`').replace(/\]\([^)]*\)/g, ']')
 
-/** Comments of a source, one piece a block, and texts in quotes that are prose. */
+/** Comments of a source, one piece per block, and quoted texts that are prose. */
 const proseOf = (file: string, text: string): Prose[] => {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
   const lineAt = (at: number) => source.getLineAndCharacterOfPosition(at).line + 1
@@ -86,7 +86,7 @@ const paragraphsOf = (file: string, text: string): Prose[] => {
   return found
 }
 
-/** A full stop that ends a sentence; a colon or semicolon in prose ends a thought as well. */
+/** A period that ends a sentence; in prose, a colon or semicolon also ends a thought. */
 const sentencesOf = (text: string): string[] => text.split(/(?<=[.!?:;])\s+(?=\S)/)
 
 const offencesOf = ({ file, line, text, kind }: Prose): Offence[] => {
@@ -126,7 +126,7 @@ export const oddWords = (): string[] => {
   })
 }
 
-/** `npm run check -- --words`: all that is left, place by place. */
+/** `npm run check -- --words`: all remaining places. */
 export const printWords = (): void => {
   const found = allOffences()
   for (const { habit, where, text } of found) console.log(`${where}: ${text} (${habit.instead})`)

@@ -18,8 +18,8 @@ const LEAST_DAYS = 14
 const FOUND = 3
 
 /**
- * `npm run doctor -- --production --env DIR`: connects as each app with the files that the set-up wrote, and names every
- * weakness with its remedy. Answers the exit code: 3 if there is one.
+ * `npm run doctor -- --production --env DIR`: connects as each app with the files that the setup wrote, and names every
+ * weakness with its remedy. Returns the exit code: 3 if it finds one.
  */
 export const diagnose = async (dir: string | undefined): Promise<number> => {
   if (!dir || !existsSync(join(dir, 'env'))) {
@@ -44,9 +44,9 @@ const findingsOf = async (app: string, dir: string): Promise<Finding[]> => {
   const schema = SCHEMAS[app as keyof typeof SCHEMAS] as TObject
   const loads = [loadMtls, loadLinks, (given: NodeJS.ProcessEnv) => loadConfig(schema, given)]
   const faults = loads.flatMap((load) => faultsOf(() => load(env)))
-  const weak_settings = faults.map((fault): Weakness => [fault.replace(/\.$/, ''), 'Mend it, or set up again'])
+  const weak_settings = faults.map((fault): Weakness => [fault.replace(/\.$/, ''), 'Repair it, or run the set-up again'])
   const found = [...told('settings', weak_settings), ...told('certificate', weakCertificate(app, env))]
-  // A link whose own settings cannot be read has been named above.
+  // A link whose settings cannot be read was reported above.
   if (faultsOf(() => loadLinks(env)).length > 0) return found
   const namespace = env[`${app.toUpperCase()}__TEMPORAL__NAMESPACE`] ?? 'default'
   const subject = { app, links: loadLinks(env), prefix: env.AUTH__REDIS__PREFIX ?? '', namespace }
@@ -54,7 +54,7 @@ const findingsOf = async (app: string, dir: string): Promise<Finding[]> => {
   return [...found, ...(await Promise.all(links)).flat()]
 }
 
-/** The certificate of an app: its time, its name, its chain and its key. */
+/** The weaknesses of an app's certificate: its time, its name, its chain and its key. */
 const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
   const mtls = faultsOf(() => loadMtls(env)).length === 0 ? loadMtls(env) : undefined
   if (!mtls) return []
@@ -68,8 +68,8 @@ const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
   return [
     ...soon(cert.validTo, renew),
     ...weak(!cert.checkHost(app), `its certificate is not for ${app}`, renew),
-    ...weak(!isOfAuthority, 'its certificate is not of the authority in AUTH__TLS__CA_FILE', renew),
-    ...weak(!is_own, 'its key is not that of its certificate', renew),
+    ...weak(!isOfAuthority, 'its certificate is not signed by the authority in AUTH__TLS__CA_FILE', renew),
+    ...weak(!is_own, 'its key does not match its certificate', renew),
   ]
 }
 
@@ -86,7 +86,7 @@ const LINKS = {
   temporal: ['TEMPORAL__ADDRESS', 7233, weakTemporal],
 } as const
 
-/** How TLS fails, in the words of its remedy. */
+/** TLS failures and their remedies. */
 const REMEDIES: [RegExp, string][] = [
   [/EXPIRED/, 'Renew the certificate of the server'],
   [/ALTNAME/, 'Give the server a certificate with this name, or use the name that it has'],
@@ -103,14 +103,14 @@ const remedyOf = (error: Error & { code?: string }): Weakness => {
   return [message || text, remedy ?? 'See that the server runs, and that this host reaches it']
 }
 
-/** A plain address has been named by its setting, and no byte is sent to it. */
+/** A plain-text address was reported with its setting; no byte is sent to it. */
 const weakLink = async (subject: Subject, server: keyof typeof LINKS, env: NodeJS.ProcessEnv): Promise<Weakness[]> => {
   const { app, links } = subject
   const [setting, default_port, look] = LINKS[server]
   const url = env[`${app.toUpperCase()}__${setting}`] ?? ''
   if (!/^(postgres(ql)?|rediss|tls):/.test(url) || !URL.canParse(url)) return []
   const { hostname, port: own_port, searchParams } = new URL(url)
-  // The address of a primary that Sentinels name may be of no meaning.
+  // If Sentinels name the primary, its configured address may be meaningless.
   const [sentinel] = (server === 'redis' && links.sentinels?.servers) || []
   const { host, port } = sentinel ?? { host: hostname, port: Number(own_port || default_port) }
   const name = (server === 'temporal' && links.server_name) || host

@@ -18,7 +18,7 @@ const agree = async (server: Server, socket: Socket): Promise<void> => {
   if (!agreed.test(heard.toString('latin1'))) throw new Error('the server has no TLS')
 }
 
-/** The certificate that a server shows. Throws if TLS fails, or if name, chain or time are wrong. */
+/** The certificate that a server presents. Throws if TLS fails, or if name, chain or time are wrong. */
 export const certificateOf = (
   server: Server,
   { host, port, name }: At,

@@ -11,7 +11,7 @@ import { SEARCH_ATTRIBUTES } from '../../servers/temporal.ts'
 
 /** A weakness and its remedy. */
 export type Weakness = readonly [what: string, remedy: string]
-/** A weakness if there is one. */
+/** A list with the weakness if it exists, otherwise an empty one. */
 export const weak = (is_weak: boolean, what: string, remedy: string): Weakness[] => (is_weak ? [[what, remedy]] : [])
 export type Subject = { app: string; links: Links; prefix: string; namespace: string }
 
@@ -20,13 +20,13 @@ const MAX_SKEW_MS = 2000
 const AT_LEAST = { postgres: 150_000, redis: '7.0.0', nats: '2.12.0', temporal: '1.29.1' }
 
 const isOlder = (found: string, least: string): boolean => found.localeCompare(least, 'en', { numeric: true }) < 0
-/** Each setting that differs from the one wanted. */
+/** Each setting that differs from the required value. */
 const differing = (found: Record<string, unknown>, wanted: Record<string, string>, remedy: string): Weakness[] =>
   Object.entries(wanted).flatMap(([name, value]) =>
     weak(found[name] !== value, `${name} is ${found[name] ?? 'unknown'}`, `${remedy} ${name} to ${value}`),
   )
 
-/** Settings by which a commit is lost, clock, version, and the rights of the app's role. */
+/** Checks the settings that could lose a commit, the clock, the version, and the rights of the app's role. */
 export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]> =>
   withConnection({ connectionString: url, connectionTimeoutMillis: TRY_MS, query_timeout: TRY_MS }, async (client) => {
     const { rows } = await client.query<{ name: string; setting: string }>('select name, setting from pg_settings')
@@ -43,8 +43,8 @@ export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]>
       ...weak(is_old, `its version is ${found.server_version}`, 'Use Postgres 15 or newer'),
       ...weak(
         found.statement_timeout === '0',
-        'statements have no time-out',
-        'Run "npm run migrate": it sets that of the role',
+        'statements have no timeout',
+        'Run "npm run migrate": it sets the timeout of the role',
       ),
       ...weakPooler(app, is_pooled, new URL(url).searchParams.get('pooler') === 'transaction'),
       ...weak(skew > MAX_SKEW_MS, `its clock differs by ${skew} ms`, 'Set the clocks by NTP'),
@@ -80,10 +80,10 @@ const weakRole = async (client: pg.Client, app: string): Promise<Weakness[]> => 
   const lost = own.filter((schema) => !reads.includes(schema))
   const [rest, gone] = [foreign.join(', '), lost.join(', ')]
   return [
-    ...weak(role.rows[0]?.mighty ?? true, 'its role may do everything', 'Use the role that "npm run migrate" made'),
+    ...weak(role.rows[0]?.mighty ?? true, 'its role has superuser rights', 'Use the role that "npm run migrate" made'),
     ...weak(
       app === 'relay' && role.rows[0]?.sees_replicas === false,
-      'it cannot see how far replicas are behind',
+      'it cannot see the lag of replicas',
       'Run "grant pg_read_all_stats to" its role as a superuser',
     ),
     ...weak(lost.length > 0, `it cannot read its schema ${gone}`, 'Run "npm run migrate"'),
@@ -109,7 +109,7 @@ export const weakRedis = async ({ app, links, prefix }: Subject, url: string): P
     const found: Record<string, unknown> = {}
     for (const name of Object.keys(REDIS_SETTINGS)) found[name] = ((await redis.config('GET', name)) as unknown[])[1]
     const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '0'
-    // Both must fail.
+    // Both connections must fail.
     const [strange, foreign] = await Promise.allSettled([
       stranger.connect().then(() => stranger.ping()),
       redis.get(`${prefix}sess:doctor`),
@@ -120,10 +120,10 @@ export const weakRedis = async ({ app, links, prefix }: Subject, url: string): P
       ...weak(isOlder(version, AT_LEAST.redis), `its version is ${version}`, 'Use Redis 7 or newer'),
       ...weak(
         strange.status === 'fulfilled',
-        'it answers without an account',
+        'it accepts clients without an account',
         'Write "user default off" into users.acl',
       ),
-      ...weak(reads, 'it reads sessions', 'Give the user the rules of redis/users.acl'),
+      ...weak(reads, 'it can read sessions', 'Give the user the rules of redis/users.acl'),
     ]
   } finally {
     redis.disconnect()
@@ -141,16 +141,16 @@ export const weakNats = async ({ app, links }: Subject, url: string): Promise<We
     const hears = app !== 'worker' && (await hearsAgents(nc))
     return [
       ...weak(isOlder(version, AT_LEAST.nats), `its version is ${version}`, 'Use NATS 2.12 or newer'),
-      ...weak(!auth_required, 'it admits everyone', 'Include nats/accounts.conf in its configuration'),
-      ...weak(lossy.length > 0, `streams are in memory: ${lossy.join(', ')}`, 'Make them anew on disk'),
-      ...weak(hears, 'it hears the work of agents', 'Give the user the permissions of nats/accounts.conf'),
+      ...weak(!auth_required, 'it accepts everyone', 'Include nats/accounts.conf in its configuration'),
+      ...weak(lossy.length > 0, `streams are in memory: ${lossy.join(', ')}`, 'Recreate them on disk'),
+      ...weak(hears, 'it receives the work of agents', 'Give the user the permissions of nats/accounts.conf'),
     ]
   } finally {
     await nc.close()
   }
 }
 
-/** The worker alone may: a message there bears the token with which a result is reported. */
+/** Only the worker may receive these messages: they carry the token with which a result is reported. */
 const hearsAgents = async (nc: NatsConnection): Promise<boolean> => {
   const refusals: unknown[] = []
   nc.subscribe('execution.doctor', { callback: (error) => void (error && refusals.push(error)) })

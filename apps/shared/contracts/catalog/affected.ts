@@ -10,10 +10,10 @@ export const AffectedQuery = Closed(
 )
 export type AffectedQuery = Static<typeof AffectedQuery>
 
-/** All that depends on some resources together, transitively, in groups of one type and health. */
+/** All resources that depend on the given ones together, transitively, in groups of one type and health. */
 export const Affected = Type.Object({
-  total: Type.Integer({ description: 'Resources that would be affected if the targets failed, without the targets.' }),
-  at_least: Type.Boolean({ description: 'The walk stopped at its bound: counts are lower bounds.' }),
+  total: Type.Integer({ description: 'Resources that would be affected if the targets failed, excluding the targets.' }),
+  at_least: Type.Boolean({ description: 'The traversal stopped at its limit: counts are lower bounds.' }),
   unhealthy: Type.Integer({ description: 'How many of them would become unhealthy; the others would be degraded.' }),
   groups: Type.Array(
     Type.Object({
@@ -22,7 +22,7 @@ export const Affected = Type.Object({
       count: Type.Integer(),
       unhealthy: Type.Integer(),
       nearest: Type.Array(Type.Object({ resource_id: text('eu1-checkout'), name: text('checkout') }), {
-        description: 'The first of them, the nearest to the targets.',
+        description: 'The ones nearest to the targets.',
       }),
     }),
     { description: 'The largest group first, at most 50.' },
@@ -32,6 +32,6 @@ export const Affected = Type.Object({
 export type Affected = Static<typeof Affected>
 
 export const AffectedReply = Type.Object({
-  /** Null: this deployment has switched off the graph in memory. */
+  /** Null: this deployment has disabled the graph in memory. */
   affected: nullable(Affected),
 })

@@ -5,13 +5,13 @@ import { FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf
 import { Scope } from './resources.ts'
 import { Capability } from './types.ts'
 
-/** Capabilities as they are read: definitions, who provides them, and what a resource needs of them (catalog.md 5). */
+/** Capabilities as clients read them: definitions, providers, and what a resource needs (catalog.md 5). */
 export const PROVIDER_STATUSES = ['available', 'degraded', 'stale', 'withdrawn'] as const
 const Counts = Type.Record(Type.String(), Type.Integer())
 
 export const CapabilityDefinition = Type.Object({
   ...Capability.properties,
-  versions: Type.Array(Type.String(), { description: 'All versions that were ever loaded, the newest first.' }),
+  versions: Type.Array(Type.String(), { description: 'All versions ever loaded, newest first.' }),
   providers: Type.Object(
     { total: Type.Integer(), by_status: Counts, by_region: Counts },
     { description: 'Of all versions; only what the caller may see.' },
@@ -47,7 +47,7 @@ export const Provider = Type.Object({
     ),
   ),
   free: nullable(Type.Number({ description: 'total less the greater of reserved and used; null: unlimited.' })),
-  overcommitted: Type.Boolean({ description: 'More is claimed than there is.' }),
+  overcommitted: Type.Boolean({ description: 'More is claimed than exists.' }),
   status: Type.Enum([...PROVIDER_STATUSES]),
   status_reason: text('ok'),
   priority: Type.Integer(),
@@ -61,7 +61,7 @@ export const Provider = Type.Object({
 })
 export type Provider = Static<typeof Provider>
 
-/** Why a provider does not do: the first rule that fails. */
+/** Why a provider is rejected: the first rule that fails. */
 export const Rejection = Type.Object({
   provider_id: text('prv_0195f0c27c1d7e389d552b1c8a'),
   resource_id: text('eu1-web-01'),
@@ -76,7 +76,7 @@ const Rejected = Type.Record(Type.String(), Type.Integer(), { description: 'Of a
 
 export const ProviderList = Type.Object({
   ...pageOf(Provider).properties,
-  rejected: Type.Optional(Type.Array(Rejection, { description: 'With explain: the first 20 that do not do.' })),
+  rejected: Type.Optional(Type.Array(Rejection, { description: 'With explain: the first 20 that do not match.' })),
   rejected_count: Type.Optional(Rejected),
 })
 
@@ -92,14 +92,14 @@ export const ProvidersQuery = Closed(
     min_free: Type.Optional(Type.Number({ minimum: 0 })),
     status: many('available, degraded, stale, withdrawn; all but withdrawn unless said.'),
     requirement_of: Type.Optional(
-      Type.String({ maxLength: 256, description: 'resource_id/requirement_key: what would meet that requirement.' }),
+      Type.String({ maxLength: 256, description: 'resource_id/requirement_key: providers that would meet that requirement.' }),
     ),
-    allow_degraded: Type.Optional(Type.Boolean({ description: 'With requirement_of: degraded providers do, too.' })),
+    allow_degraded: Type.Optional(Type.Boolean({ description: 'With requirement_of: degraded providers match too.' })),
     near: Type.Optional(Type.String({ maxLength: 128, description: 'A resource to measure distance from.' })),
     sort: Type.Optional(
       Type.String({ maxLength: 200, description: 'At most 3 of priority, free, distance; `-` = descending.' }),
     ),
-    explain: Type.Optional(Type.Boolean({ description: 'Adds what does not do, and why.' })),
+    explain: Type.Optional(Type.Boolean({ description: 'Adds providers that do not match, and why.' })),
     ...FreshnessQuery,
   },
   {
@@ -120,7 +120,7 @@ export const Requirement = Type.Object(
     min: Type.Integer(),
     scope: Type.Enum(['any', 'same_region', 'same_datacenter', 'same_segment']),
   },
-  { description: 'As the type asks, with values of the resource filled in.' },
+  { description: 'As the type demands, with values of the resource filled in.' },
 )
 
 export const ResourceCapabilities = Type.Object({
@@ -137,8 +137,8 @@ export const ResourceCapabilities = Type.Object({
           amount: nullable(Type.Number()),
         }),
       ),
-      providers: Type.Array(Provider, { description: 'The first 5 that would do.' }),
-      why_not: Type.Array(Rejection, { description: 'The first 20 that do not do.' }),
+      providers: Type.Array(Provider, { description: 'The first 5 that match.' }),
+      why_not: Type.Array(Rejection, { description: 'The first 20 that do not match.' }),
       rejected_count: Rejected,
     }),
   ),
@@ -146,9 +146,9 @@ export const ResourceCapabilities = Type.Object({
 })
 export const ResourceCapabilitiesQuery = Closed({
   status: many('Only provided capabilities of these statuses; all but withdrawn unless said.'),
-  allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers meet requirements, too.' })),
+  allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers also meet requirements.' })),
   at: Type.Optional(
-    Type.String({ format: 'date-time', maxLength: 40, description: 'As it was at this time; without health.' }),
+    Type.String({ format: 'date-time', maxLength: 40, description: 'The state at this time, without health.' }),
   ),
   ...FreshnessQuery,
 })

@@ -111,7 +111,7 @@ export const HealthObservation = Closed(
 )
 export type HealthObservation = Static<typeof HealthObservation>
 
-/** `ignored`: parts of the command that were true already. */
+/** `ignored`: parts of the command that were already true. */
 export const CommandResult = Type.Object({
   resource_id: text('eu1-web-01'),
   version: Type.Integer(),

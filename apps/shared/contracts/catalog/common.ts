@@ -8,7 +8,7 @@ export const closed = { additionalProperties: false } as const
 
 export const ResourceId = text('eu1-web-01', {
   pattern: '^[a-z0-9][a-z0-9._:-]{0,127}$',
-  description: 'Fixed for life. The server makes `res_…` when none is given.',
+  description: 'Never changes. The server generates `res_…` if none is given.',
 })
 export const ResourceParams = Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) })
 export const TypeKey = text('fleet.host', { pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$', maxLength: 64 })
@@ -48,14 +48,14 @@ export const EvidenceRef = Closed({
 })
 export type EvidenceRef = Static<typeof EvidenceRef>
 
-/** How old an answer of a read model is. */
+/** How old an answer from a read model is. */
 export const ReadAsOf = Type.Object({
-  watermark: text('1042', { description: 'The last event that the answer holds.' }),
+  watermark: text('1042', { description: 'The last event that the answer includes.' }),
   time: Time,
   lag_ms: Type.Integer(),
 })
 
-/** How many rows match: exactly, or at least so many. */
+/** How many rows match: exactly, or at least this many. */
 export const PageCount = Type.Object({ value: Type.Integer(), relation: Type.Enum(['eq', 'gte']) })
 export const pageOf = <T extends TSchema>(item: T) =>
   Type.Object({
@@ -70,18 +70,18 @@ export const PageQuery = {
   page_size: Type.Optional(
     Type.Integer({ minimum: 0, description: '50 unless said; 0 is 50, and more than 500 is 500.' }),
   ),
-  page_token: Type.Optional(Type.String({ maxLength: 4000, description: 'From the reply before.' })),
+  page_token: Type.Optional(Type.String({ maxLength: 4000, description: 'From the previous reply.' })),
 }
 
 /** How fresh an answer must be; 503 stale_projection after two seconds of waiting. */
 export const FreshnessQuery = {
   min_change: Type.Optional(
-    Type.String({ maxLength: 300, description: 'A change_token: the answer holds that write (read your own writes).' }),
+    Type.String({ maxLength: 300, description: 'A change_token: the answer includes that write (read your own writes).' }),
   ),
-  max_lag_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'The answer is at most so old.' })),
+  max_lag_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'The maximum age of the answer.' })),
 }
 
-/** A parameter that may be repeated or hold several values with commas between them. */
+/** A parameter that may be repeated or hold several values separated by commas. */
 export const many = (description: string, example?: string, of?: readonly string[]) =>
   Type.Optional(
     Type.Array(Type.String({ maxLength: 8000, ...(of && { pattern: `^((${of.join('|')})(,|$))*$` }) }), {

@@ -12,7 +12,7 @@ const envelope = {
   schema_version: Type.Integer(),
   occurred_at: text('2026-01-31T12:00:00.000Z'),
   pub_seq: nullable(
-    Type.String({ pattern: '^\\d{1,18}$', description: 'Place in the log; null while it is not numbered.' }),
+    Type.String({ pattern: '^\\d{1,18}$', description: 'Position in the log; null until it is numbered.' }),
   ),
   agg_type: text('resource'),
   agg_id: text('eu1-web-01'),
@@ -28,7 +28,7 @@ const envelope = {
   operation_id: nullable(Type.String()),
   evidence_refs: Type.Array(EvidenceRef),
   event_href: Type.Optional(
-    Type.String({ description: 'On NATS alone: the event was too large for it and is to be read here.' }),
+    Type.String({ description: 'Only on NATS: the event was too large and must be read here.' }),
   ),
 }
 export const CatalogEvent = Type.Object(envelope, { additionalProperties: true })
@@ -41,15 +41,15 @@ export type ResourceEventPayload = {
   summary: Record<string, unknown>
   changed_paths: string[]
   relationship_changes: RelationshipEvent[]
-  /** The relationships came before, in so many events `resource.relationships` with this event's id as agg_id. */
+  /** The relationships came earlier, in this many events `resource.relationships` with this event's id as agg_id. */
   relationship_parts?: number
   document?: ResourceDocument
   fetch_href?: string
 }
 
-/** A part of the relationships that a version of a resource changed, told before its own event. */
+/** A part of the relationships that a version of a resource changed, sent before its own event. */
 export type RelationshipsEventPayload = {
-  /** The type of that event. */
+  /** The type of the resource's own event. */
   of: string
   summary: Record<string, unknown>
   relationship_changes: RelationshipEvent[]
@@ -103,5 +103,5 @@ export const VersionsQuery = Closed(
 export type VersionsQuery = Static<typeof VersionsQuery>
 export const Versions = Type.Object(
   { items: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), version: Type.Integer() })) },
-  { description: 'Resources that are not there are not among them.' },
+  { description: 'Resources that do not exist are left out.' },
 )

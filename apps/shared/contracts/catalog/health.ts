@@ -4,7 +4,7 @@ import { text } from '../text.ts'
 import { EvidenceRef, FreshnessQuery, nullable, PageQuery, ReadAsOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 
-/** Where a roll-up comes from: the way from the resource to one that is not well itself. */
+/** The source of a roll-up: the path from the resource to one that is not healthy itself. */
 const Cause = Type.Object({
   path: Type.Array(nullable(Type.String()), { description: 'Resource ids; null for one that you may not see.' }),
   resource_id: nullable(Type.String()),
@@ -19,9 +19,9 @@ const RollUp = Type.Object(
     status: Health,
     causes: Type.Array(Cause, { description: 'At most 5: the worst, then the nearest.' }),
     visited: Type.Integer(),
-    truncated: Type.Boolean({ description: 'More than 100,000 resources are in reach: it may be worse than it says.' }),
+    truncated: Type.Boolean({ description: 'More than 100,000 resources are in reach, so the true health may be worse.' }),
   },
-  { description: 'With all that the resource takes health from. Of now only.' },
+  { description: 'Includes every resource that it takes health from. Present only.' },
 )
 
 const HistoryItem = Type.Object({
@@ -42,7 +42,7 @@ export const HealthQuery = Closed({
     Type.String({ format: 'date-time', maxLength: 40, description: 'Own health as it was; kept for 30 days.' }),
   ),
   history_since: Type.Optional(
-    Type.String({ format: 'date-time', maxLength: 40, description: 'Adds what was observed since, the newest first.' }),
+    Type.String({ format: 'date-time', maxLength: 40, description: 'Adds observations since then, newest first.' }),
   ),
   ...FreshnessQuery,
 })

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
 import { nullable, ReadAsOf, Time } from './common.ts'
 
-/** Which operations touched a resource: the references, without their history. */
+/** Which operations touched a resource: references only, without their history. */
 export const OperationsSummary = Type.Object({
   counts: Type.Record(Type.String(), Type.Integer()),
   last: Type.Array(

@@ -11,12 +11,12 @@ const Proof = Type.Object({
   kind: Type.Enum(['verify', 'rebuild']),
   at: Time,
   result: Type.Enum(['equal', 'different', 'failed'], {
-    description: 'different: after rebuild what was built anew is in its place. failed: nothing was changed.',
+    description: 'different: after a rebuild the new projection has replaced it. failed: no change was made.',
   }),
-  pub_seq: nullable(Type.String({ description: 'The place in the own log at which both were compared.' })),
+  pub_seq: nullable(Type.String({ description: "The position in the app's own log at which both were compared." })),
   compared: Type.Integer({ description: 'Resources of the graph, operations of the index.' }),
   differ: Type.Integer(),
-  skipped: Type.Integer({ description: 'Held, or no longer in the log from the beginning: left as they are.' }),
+  skipped: Type.Integer({ description: 'Held, or no longer complete in the log: left unchanged.' }),
   different: Type.Array(Type.String(), { description: 'The first ids that differ.' }),
   digests: Type.Object({ live: Type.String(), truth: Type.String() }),
 })
@@ -25,9 +25,9 @@ export type Proof = Static<typeof Proof>
 const Projection = Type.Object({
   name,
   state: Type.Enum(['live', 'loading', 'off', 'held', 'paused'], {
-    description: 'held: events of some aggregates wait for a person.',
+    description: 'held: events of some aggregates wait for an administrator.',
   }),
-  pub_seq: nullable(Type.String({ description: 'The last event of the own log that it holds.' })),
+  pub_seq: nullable(Type.String({ description: "The last event of the app's own log that it includes." })),
   lag_ms: nullable(Type.Integer()),
   figures: Type.Record(Type.String(), Type.Number()),
   running: nullable(Type.Enum(['verify', 'rebuild'])),
@@ -38,6 +38,6 @@ export type Projection = Static<typeof Projection>
 export const ProjectionPaused = Type.Object({ name, state: Type.Enum(['live', 'paused']) })
 export const ProjectionProving = Type.Object({ name, running: Type.Enum(['verify', 'rebuild']) })
 
-/** The read models of one process and how far each is (catalog.md 7.5). */
+/** The read models of one process and how far each has progressed (catalog.md 7.5). */
 export const Projections = Type.Object({ items: Type.Array(Projection), last_pub_seq: text('1042') })
 export type Projections = Static<typeof Projections>

@@ -4,7 +4,7 @@ import { text } from '../text.ts'
 import { FreshnessQuery, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 
-/** An edge as it is stored and told: once, from one end to the other. */
+/** An edge as stored and published: once, from one end to the other. */
 export const Relationship = Type.Object({
   relationship_id: text('rel_000000000000a'),
   rev: Type.Integer(),
@@ -32,7 +32,7 @@ export const RelationshipQuery = Closed({
   ...PageQuery,
   direction: Type.Optional(Type.Enum(['out', 'in', 'both'])),
   relationship_types: many('Relationship type keys.'),
-  peer_types: many('Types of the other end; derived types count.'),
+  peer_types: many('Types of the other end, including derived types.'),
   at: Type.Optional(
     Type.String({ format: 'date-time', maxLength: 40, description: 'The edges as they were at this time.' }),
   ),

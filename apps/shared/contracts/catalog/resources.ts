@@ -61,7 +61,7 @@ export const LastOperation = Type.Object({
   at: Time,
 })
 const counters = {
-  version: Type.Integer({ description: 'Counts decided changes; health never moves it.' }),
+  version: Type.Integer({ description: 'Counts decided changes; health never changes it.' }),
   health_revision: Type.Integer(),
   generation: Type.Integer({ description: 'Grows when desired_state really changes.' }),
   observed_generation: Type.Integer({ description: 'The generation that observed_state was written for; 0 = never.' }),
@@ -83,18 +83,18 @@ export const OwnHealth = Type.Object({
 export const CapabilityCounts = Type.Object({ provided: Type.Integer(), required: Type.Integer() })
 /** Who manages a field, in words for people, and when it was last set. */
 export const ManagedField = Type.Object({
-  path: text('/labels/env', { description: 'Pointer; "" is for all fields that are not named.' }),
+  path: text('/labels/env', { description: 'Pointer; "" stands for all fields that are not named.' }),
   owner: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
   name: text('olga'),
   since: nullable(Time),
 })
 export type ManagedField = Static<typeof ManagedField>
 
-/** Parts that are there when `include` names them. */
+/** Parts that are present if `include` names them. */
 const included = {
   health: Type.Optional(OwnHealth),
   relationships: Type.Optional(
-    Type.Object({ out: Type.Integer(), in: Type.Integer() }, { description: 'Open edges to what the caller may see.' }),
+    Type.Object({ out: Type.Integer(), in: Type.Integer() }, { description: 'Open edges to resources that the caller may see.' }),
   ),
   capabilities: Type.Optional(CapabilityCounts),
   field_owners: Type.Optional(
@@ -136,7 +136,7 @@ export const ResourceItem = Type.Object({
 })
 export const ResourceList = pageOf(ResourceItem)
 
-/** The resource as events, revisions and the snapshot tell it: without what is derived from others. */
+/** The resource as events, revisions and the snapshot show it: without values derived from other resources. */
 export const ResourceDocument = Type.Object({
   ...identity,
   health_status: Type.Optional(Health),
@@ -155,18 +155,18 @@ export const ResourceDocument = Type.Object({
 export type ResourceDocument = Static<typeof ResourceDocument>
 
 export const Selection = {
-  fields: many('Members to show, such as name,labels.environment; resource_id and version always are.'),
+  fields: many('Fields to return, such as name,labels.environment; resource_id and version are always included.'),
   include: many(
     '`state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields).',
   ),
 }
 
 /** A team or person of pack `org`. */
-export const OwnerId = Type.String({ maxLength: 128, description: 'A team or person: what is owned_by it.' })
+export const OwnerId = Type.String({ maxLength: 128, description: 'A team or person: only resources owned_by it.' })
 
 export const ResourceListQuery = Closed({
   ...PageQuery,
-  type_key: many('Types; derived types count.'),
+  type_key: many('Types, including derived types.'),
   region_id: Type.Optional(Type.String({ maxLength: 128 })),
   datacenter_id: Type.Optional(Type.String({ maxLength: 128 })),
   layer_id: Type.Optional(Type.String({ maxLength: 128 })),
@@ -194,7 +194,7 @@ export const ResourceListQuery = Closed({
     }),
   ),
   stale_since: Type.Optional(
-    Type.String({ format: 'date-time', maxLength: 40, description: 'Only what was last changed before this time.' }),
+    Type.String({ format: 'date-time', maxLength: 40, description: 'Only resources last changed before this time.' }),
   ),
   at: Type.Optional(
     Type.String({
@@ -224,7 +224,7 @@ export const RelationshipInput = Closed({
   properties: Type.Optional(JsonObject),
 })
 
-/** A state as it comes in: its bounds are checked on the whole state that a write leads to. */
+/** A state as received: its bounds are checked on the complete state that results from a write. */
 const State = Type.Optional(
   Type.Unsafe<Record<string, unknown>>({
     type: 'object',
@@ -263,9 +263,9 @@ export type ResourceCreate = Static<typeof ResourceCreate>
 
 export const WriteQuery = Closed({
   mode: Type.Optional(
-    Type.Enum(['record_only'], { description: 'States facts about what exists; permission catalog:record.' }),
+    Type.Enum(['record_only'], { description: 'Records facts about existing resources; permission catalog:record.' }),
   ),
-  validate_only: Type.Optional(Type.Boolean({ description: 'All checks, nothing is stored.' })),
+  validate_only: Type.Optional(Type.Boolean({ description: 'Runs all checks and stores nothing.' })),
   expected_version: Type.Optional(Type.Integer({ minimum: 0 })),
   reason: Type.Optional(Type.String({ maxLength: 2000 })),
   manager: Type.Optional(
@@ -276,13 +276,13 @@ export const WriteQuery = Closed({
   ),
   force: Type.Optional(
     Type.Boolean({
-      description: 'Takes over fields of other managers; false refuses to, also where no manager is named.',
+      description: 'Takes over fields of other managers; false refuses to, even if no manager is named.',
     }),
   ),
 })
 export type WriteQuery = Static<typeof WriteQuery>
 
-/** Not closed: RFC 6902 has members that an operation does not define ignored. */
+/** Not closed: RFC 6902 requires that members an operation does not define are ignored. */
 export const PatchOperation = Type.Object({
   op: Type.Enum(['add', 'remove', 'replace', 'move', 'copy', 'test']),
   path: text('/desired_state/release', { maxLength: 1024 }),
@@ -308,7 +308,7 @@ export const OperationRef = Type.Object({
 export type OperationRef = Static<typeof OperationRef>
 export const Accepted = Type.Object({ resource: ResourceView, operation_ref: OperationRef })
 
-/** What validate_only answers: the resource as it would be, and whether an intent would be made. */
+/** The answer to validate_only: the resource as it would be, and whether an intent would be created. */
 export const Validated = Type.Object({
   resource: ResourceView,
   changed_paths: Type.Array(Type.String()),

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
 
-/** Resource types as the catalog serves them: derived types are flattened, so no base has to be looked up. */
+/** Resource types as the catalog serves them: derived types are flattened, so no base type has to be looked up. */
 const Open = Type.Object({}, { additionalProperties: true })
 const Texts = Type.Array(Type.String())
 
@@ -23,7 +23,7 @@ export const RelationshipRule = Type.Object({
   direction: Type.Enum(['out', 'in']),
   peer_types: Texts,
   min: Type.Integer(),
-  max: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no limit of its own.' }),
+  max: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no separate limit.' }),
 })
 
 export const Action = Type.Object({

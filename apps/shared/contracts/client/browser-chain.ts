@@ -2,17 +2,17 @@ import { canonicalJson } from './canonical.ts'
 import { digestOf } from './digest.ts'
 import { createRecount, type Recounted } from './recount.ts'
 
-/** A record of an evidence chain, as far as checking it goes; everything else of it is covered by its hash. */
+/** The parts of an evidence record that checking needs; its hash covers the rest. */
 export type ChainRecord = { seq: number; operation_id: string; prev_hash: string; hash: string }
 export type Chain = {
   operation_id: string
   records: readonly ChainRecord[]
   /** What the first record must follow: the hash of the plan that was started. */
   plan_hash: string
-  /** What the operation says of its chain: read apart from the records. */
+  /** The operation's own statement about its chain, read separately from the records. */
   head: { seq: number; hash: string }
 }
-/** The first thing that does not hold, at which record (0: the chain as a whole). */
+/** The first fault, and at which record (0: the chain as a whole). */
 export type ChainFault = {
   seq: number
   code: 'number' | 'operation' | 'hash' | 'link' | 'head' | 'authority'
@@ -22,9 +22,10 @@ export type ChainFault = {
 export type ChainResult = ({ records: number; hash: string } & Recounted) | { fault: ChainFault }
 
 /**
- * Recomputes a whole chain (operations.md 6.3): dense numbers from 1, each hash as the digest of the record without it,
- * each link to the record before. The first links to the plan, the last to the head. Also checks by whose right its
- * gates were passed (recount.ts). Uses WebCrypto, because the browser runs it; apps/shared/evidence/verify.ts checks files.
+ * Recomputes a whole chain (operations.md 6.3): numbers from 1 without gaps, each hash as the digest of the record
+ * without it, each link to the record before. The first links to the plan, the last to the head. Also checks by whose
+ * right its gates were passed (recount.ts). Uses WebCrypto, because the browser runs it; apps/shared/evidence/verify.ts
+ * checks files.
  */
 export const verifyChain = async ({ operation_id, records, plan_hash, head }: Chain): Promise<ChainResult> => {
   let prev = plan_hash

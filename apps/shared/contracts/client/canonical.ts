@@ -1,5 +1,5 @@
 const PLAIN = /^[\w ./:@+-]*$/
-/** A text as JSON; most of ours are plain, and a look is cheaper than the call. */
+/** Returns a text as JSON; most of ours are plain, and the check is cheaper than the call. */
 const quoted = (text: string): string => (text.length < 64 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
 
 /**

@@ -3,7 +3,7 @@ const HALF = /^h([12])\.([0-9a-f-]{36})\.([0-9a-f-]{36})\.([A-Za-z0-9_-]{43})$/
 /** Whether this is half of an enrolment token, which is useless alone. */
 export const isHalf = (text: string): boolean => HALF.test(text)
 
-/** The enrolment token of its two halves, in either order; undefined unless both belong together. */
+/** Joins the two halves of an enrolment token, in either order; `undefined` unless they belong together. */
 export const joinHalves = (one: string, other: string): string | undefined => {
   const [a, b] = [HALF.exec(one), HALF.exec(other)]
   if (!a || !b || a[1] === b[1] || a[2] !== b[2] || a[3] !== b[3]) return undefined

@@ -15,7 +15,7 @@ export type Frame =
   | { event: 'resync'; data: { topic: string } }
   | { event: 'bye'; data: { reason: 'token' | 'revoked' | 'shutdown' | 'slow'; retry_ms?: number } }
 
-/** Up to 200 lines; when there were more, only how far the log reaches now. */
+/** Up to 200 lines; if there were more, only the log's current end. */
 export type LogFrame = {
   operation_id: string
   node_id: string
@@ -40,7 +40,7 @@ const EVENTS = new Set([
   'bye',
 ])
 
-/** One server-sent event as a frame; undefined for an event that this release does not know or cannot read. */
+/** Parses one server-sent event as a frame; `undefined` for an event that this release does not know or cannot read. */
 export const frameFrom = (event: string | undefined, data: string): Frame | undefined => {
   if (event === undefined || !EVENTS.has(event)) return undefined
   try {
@@ -54,16 +54,16 @@ export const frameFrom = (event: string | undefined, data: string): Frame | unde
 export type Place = 'patch' | 'ignore' | 'refetch'
 
 /**
- * Where a frame stands to what is known of its object. `fetched` is the change that the last full read contained,
- * `applied` the newest change laid over it. One change can bring several frames, so the newest one is still patched;
- * what the full read already contained is ignored; a gap means that something was missed.
+ * Compares a frame with the known state of its object. `fetched` is the change that the last full read contained,
+ * `applied` the newest change applied on top of it. One change can bring several frames, so the newest one is still
+ * patched. Changes that the full read already contained are ignored. A gap means that a change was missed.
  */
 export const placeOf = (known: { fetched: number; applied: number }, seq: number): Place => {
   if (seq <= known.fetched || seq < known.applied) return 'ignore'
   return seq <= known.applied + 1 ? 'patch' : 'refetch'
 }
 
-/** Lays new log lines behind known ones. A gap, or a frame without lines, says from where to read. */
+/** Appends new log lines to known ones. After a gap, or for a frame without lines, it returns where to read from. */
 export const followLog = (last: number, frame: LogFrame): { lines: LogLine[]; readAfter: number | null } => {
   if (frame.to_seq <= last) return { lines: [], readAfter: null }
   const lines = (frame.lines ?? []).filter((line) => line.seq > last)

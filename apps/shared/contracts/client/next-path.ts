@@ -1,6 +1,6 @@
 /**
- * The page to open after a sign-in: a path of this origin, or the inbox. Refuses other origins in every spelling that a
- * browser would follow (`//host`, `/\host`, control characters) and the login page itself.
+ * Returns the page to open after a sign-in: a path of this origin, or the inbox. Refuses other origins in every
+ * spelling that a browser would follow (`//host`, `/\host`, control characters) and the login page itself.
  */
 export const nextPath = (next: unknown, origin: string): string => {
   const fallback = '/inbox'
@@ -11,7 +11,7 @@ export const nextPath = (next: unknown, origin: string): string => {
   } catch {
     return fallback
   }
-  // `/.//host` is a path of ours to the parser, and the rest of it leads away.
+  // The parser takes `/.//host` for a path of ours, but its remainder leads to another host.
   if (url.origin !== origin || url.pathname.startsWith('//') || url.pathname === '/login') return fallback
   return `${url.pathname}${url.search}${url.hash}`
 }

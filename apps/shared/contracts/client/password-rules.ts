@@ -11,7 +11,7 @@ const MIN_LENGTH = 8
 
 /**
  * Rules 1 to 5 of the specification, in its order, over the NFC form of a password; characters are code points. Rule 6,
- * how easily it is guessed, needs the estimator of the server.
+ * how easily it is guessed, needs the server's estimator.
  */
 export const PASSWORD_RULES: readonly PasswordRule[] = [
   {

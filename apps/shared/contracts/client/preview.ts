@@ -1,30 +1,36 @@
 import Type, { type Static } from 'typebox'
 
-/** What a tool says that it would do, made by an agent before any change (operations.md 7.5). Types alone read it. */
+/**
+ * A tool's forecast of its changes, made by an agent before any change (operations.md 7.5). Readers import only its
+ * types.
+ */
 const Field = Type.Object({
   path: Type.String(),
   before: Type.Optional(Type.Unknown()),
   after: Type.Optional(Type.Unknown()),
-  /** Known once it is done. */
+  /** The value is known only after the change. */
   unknown: Type.Optional(Type.Boolean()),
-  /** It changes, and its value is shown to nobody. */
+  /** It changes, but its value is shown to no one. */
   sensitive: Type.Optional(Type.Boolean()),
-  /** The server sets it by itself: folded, and part of the digest. */
+  /** The server sets it itself: folded, and part of the digest. */
   noise: Type.Optional(Type.Boolean()),
 })
 const Change = Type.Object({
   id: Type.String(),
   action: Type.String(),
-  /** What else a reader must know, such as whose fields it takes. */
+  /** Additional information for the reader, such as whose fields it takes. */
   note: Type.Optional(Type.String()),
   fields: Type.Array(Field),
   fields_count: Type.Optional(Type.Integer()),
-  /** Over the whole diff, also the part that is not shown. */
+  /** Over the whole diff, including the part that is not shown. */
   digest: Type.Optional(Type.String()),
 })
 export const Preview = Type.Object({
   format: Type.Literal('signalbox/preview@1'),
-  /** `exact`: the very thing that was read is carried out. `checked`: it is read again first. `forecast`: no promise. */
+  /**
+   * `exact`: exactly the preview that was read is carried out. `checked`: it is read again first. `forecast`: no
+   * promise.
+   */
   binding: Type.Enum(['exact', 'checked', 'forecast']),
   tool: Type.String(),
   source_digest: Type.String(),
@@ -36,13 +42,13 @@ export const Preview = Type.Object({
   drift: Type.Integer(),
   no_change: Type.Boolean(),
 })
-/** opentofu: the sealed plan file, and the state that it was made on. */
+/** opentofu: the sealed plan file, and the state that it is based on. */
 export const SavedPlan = Type.Object({
   ...Preview.properties,
   base: Type.Object({ lineage: Type.Union([Type.String(), Type.Null()]), serial: Type.Integer() }),
   plan: Type.Object({ sha256: Type.String(), content_sha256: Type.String() }),
 })
-/** git: the commit that is pushed, where the branches were, and where the branch then is. */
+/** git: the commit to push, the current positions of the branches, and the branch's position afterwards. */
 export const CommitPreview = Type.Object({
   ...Preview.properties,
   head: Type.String(),
@@ -53,7 +59,7 @@ export const CommitPreview = Type.Object({
 export const CheckRun = Type.Object({
   ...Preview.properties,
   inputs_digest: Type.String(),
-  /** Tasks that check mode skips, by the words of the tool. */
+  /** Tasks that check mode skips, as the tool names them. */
   unforeseen: Type.Array(Type.String()),
 })
 /** kubernetes: the sealed objects, and the cluster that checked them. */
@@ -69,7 +75,7 @@ export type SavedPlan = Static<typeof SavedPlan>
 export type CommitPreview = Static<typeof CommitPreview>
 export type CheckRun = Static<typeof CheckRun>
 export type ObjectSet = Static<typeof ObjectSet>
-/** Each kind has members of its own. */
+/** Each kind has additional members. */
 export type Preview = Static<typeof Preview> & Partial<SavedPlan & CommitPreview & CheckRun & ObjectSet>
 export type PreviewChange = Static<typeof Change>
 export type PreviewField = Static<typeof Field>

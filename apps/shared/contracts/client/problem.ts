@@ -3,7 +3,7 @@ import type { Code as KnownCode } from '../codes.ts'
 /** A code of the closed table of /docs/errors; any other text comes from a proxy, or from a newer release. */
 export type Code = KnownCode | (string & {})
 
-/** The body of an answer of type application/problem+json, as a client meets it (RFC 9457; platform.md section 7). */
+/** The body of an application/problem+json answer, as a client receives it (RFC 9457; platform.md section 7). */
 export type Problem = {
   type: string
   title: string
@@ -23,18 +23,21 @@ export type Problem = {
 /** A client that was told to come back next year asks again after an hour. */
 const LONGEST_WAIT_MS = 3_600_000
 
-/** How long the header Retry-After asks to wait, in seconds or as a date (RFC 9110, 10.2.3); undefined if it says neither. */
+/**
+ * Returns how long the header Retry-After asks to wait, in seconds or as a date (RFC 9110, 10.2.3); `undefined` if it
+ * is neither.
+ */
 export const retryAfterMs = (header: string | null | undefined, now = Date.now()): number | undefined => {
   const said = header?.trim() ?? ''
   const wait = /^\d+(\.\d+)?$/.test(said) ? Number(said) * 1000 : httpDate(said) - now
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), LONGEST_WAIT_MS)
 }
 
-/** The three spellings of a date in RFC 9110 begin with the day of the week and mean GMT; one of them does not say so. */
+/** The three date formats of RFC 9110 begin with the day of the week and mean GMT; one of them does not say so. */
 const httpDate = (said: string): number =>
   /^[A-Z][a-z]{2,8},? /.test(said) ? Date.parse(said.endsWith('GMT') ? said : `${said} GMT`) : Number.NaN
 
-/** Reads whatever a server or a proxy answered as a problem; what is none becomes one that names the status. */
+/** Reads any answer of a server or a proxy as a problem; an answer that is none becomes one that names the status. */
 export const problemFrom = (status: number, body: unknown, retryAfter: string | null = null): Problem => {
   const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
   const text = (member: string) => (typeof given[member] === 'string' ? given[member] : undefined)

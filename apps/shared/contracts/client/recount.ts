@@ -2,10 +2,10 @@ import { canonicalJson } from './canonical.ts'
 import { type Fields, filling, type GateRules, gateName, listOf, short, textOf, type Vote } from './votes.ts'
 
 /**
- * Counts an evidence chain again (operations.md 6.3): by whose votes each gate was passed, under the rules that the
- * chain itself states at its start. Each node behind a gate must have begun on a passed one whose voters were proved
- * just before. Pure, so that server, console and command line come to the same. A chain of an older build states no
- * rules: of it only the order of decisions and starts can be checked.
+ * Recounts an evidence chain (operations.md 6.3): by whose votes each gate was passed, under the rules that the chain
+ * states at its start. Each node behind a gate must have begun after the gate passed, with its voters proved just
+ * before. Pure, so that server, console and command line get the same result. A chain of an older build states no
+ * rules, so only the order of decisions and starts can be checked.
  */
 export type Recounted = {
   /** How the operation ended; null: the chain continues, or was cut. */
@@ -14,13 +14,13 @@ export type Recounted = {
   counted: boolean
   /** Gates that were passed, and nodes that began behind one. */
   decisions: number
-  /** The digests on which they were. */
+  /** The digests on which the gates were passed. */
   approved: string[]
   starts: number
-  /** How long before such a start its voters had been proved, at most. */
+  /** The longest time between the proof of voters and such a start. */
   oldest_ms: number
 }
-/** The longest time that a platform can be set to take a proof of voters for fresh. */
+/** The longest time for which a platform can be configured to accept a proof of voters. */
 const STANDING_MS = 60_000
 
 type Round = Map<string, Vote>
@@ -28,14 +28,14 @@ type Decision = { at: string; passed: boolean; people: boolean }
 type Patch = { proposers: string[]; digest: string; votes: Round; passed: boolean }
 type Entry = { kind: unknown; at: unknown; actor: Fields; subject: Fields }
 
-/** What the chain has stated so far. */
+/** The chain's statements so far. */
 type Chain = {
   rules: Map<string, GateRules>
   rounds: Map<string, Round>
   patches: Map<string, Patch>
   decisions: Map<string, Decision[]>
   involved: Set<string>
-  /** Starts behind gates: several records may tell of one. */
+  /** Starts behind gates: several records may report the same one. */
   begun: Set<string>
   told: Recounted
 }
@@ -52,7 +52,7 @@ export const createRecount = () => {
   }
 
   return {
-    /** Why a record does not follow from those before it; undefined if it does, or is not about gates. */
+    /** Returns why a record does not follow from those before it; `undefined` if it does, or is not about gates. */
     take: (given: Fields): string | undefined => {
       const { kind, at, actor, subject } = given
       if (!isFields(subject)) return undefined
@@ -98,7 +98,7 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
     return undefined
   }
   if (actor.id !== subject.voter) return `the vote of ${JSON.stringify(voter)} was cast by another person`
-  // The newest counts, and stands last.
+  // The newest vote counts, and comes last.
   votes.delete(voter)
   votes.set(voter, {
     name: String(actor.name),
@@ -111,9 +111,7 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
   return undefined
 }
 
-/**
- * Votes of earlier rounds that carry over into this one: a gate that was put back as it was may have passed over some.
- */
+/** Carries votes of earlier rounds over into this one; a gate whose change was withdrawn may have skipped rounds. */
 const carry = (chain: Chain, { subject }: Entry): string | undefined => {
   const now = roundOf(chain, subject.id, subject.round)
   for (const voter of listOf(subject.kept).map(String)) {
@@ -149,7 +147,7 @@ const decide = (chain: Chain, record: Entry): string | undefined => {
   return undefined
 }
 
-/** Why a gate was not passed by who or what may pass it. */
+/** Returns why a gate was not passed by anyone who may pass it. */
 const faultOf = (chain: Chain, record: Entry, before: readonly Decision[]): string | undefined => {
   const { kind, actor, subject } = record
   const rule = chain.rules.get(String(subject.id))
@@ -167,7 +165,7 @@ const faultOf = (chain: Chain, record: Entry, before: readonly Decision[]): stri
       ? undefined
       : `${gateName(subject)} was approved by silence, which its rules do not allow`
   if (rule.service !== undefined)
-    // The key of a machine is a user with a name that no person can have.
+    // A machine's key is a user with a name that no person can have.
     return actor.kind === (rule.service.startsWith('machine:') ? 'user' : 'service') && actor.name === rule.service
       ? undefined
       : `${gateName(subject)} was not answered by its service ${JSON.stringify(rule.service)}`
@@ -176,7 +174,7 @@ const faultOf = (chain: Chain, record: Entry, before: readonly Decision[]): stri
   return short(rule, subject, [...roundOf(chain, subject.id, subject.round)], String(subject.digest))
 }
 
-/** A used gate stands for what a patch changes only by that patch's votes, each for the group that it fills. */
+/** For a patch's changes, a used gate is passed only by that patch's votes, each for the group that it fills. */
 const byPatch = (chain: Chain, rule: GateRules, subject: Fields): string | undefined => {
   const patch = chain.patches.get(String(subject.patch_id))
   if (!patch?.passed) return `${gateName(subject)} stands by a patch that was not approved`
@@ -190,7 +188,8 @@ const byPatch = (chain: Chain, rule: GateRules, subject: Fields): string | undef
     votes.push([String(voter), { ...given, groups: [fills] }])
   }
   const fault = short(rule, subject, [...new Map(votes)], patch.digest)
-  // They are votes of this round from now on, for all that the gate releases: void or carried over like any other.
+  // From now on they are votes of this round, for everything that the gate releases: void or carried over like any
+  // other.
   const round = roundOf(chain, subject.id, subject.round)
   for (const [voter, given] of votes) round.set(voter, { ...given, digest: String(subject.digest) })
   return fault

@@ -1,6 +1,6 @@
 /**
- * One word, one shape and one colour token for each state that any object can be in (console.md section 7). Console and
- * command line say the same word. A status is always shape and word; colour comes third.
+ * One word, one shape and one color token for each state that any object can have (console.md section 7). Console and
+ * command line use the same word. A status is always shape and word; color comes third.
  */
 export type Shape =
   | 'dashed'
@@ -38,7 +38,7 @@ export type StatusWord =
 export type StatusLook = {
   word: StatusWord
   shape: Shape
-  tone: Tone /** Sort order: what needs a person first. */
+  tone: Tone /** Sort order: states that need a person come first. */
   rank: number
 }
 
@@ -112,21 +112,24 @@ const LOOKS: Record<string, StatusLook> = {
   compensated: UNDONE,
 }
 
-/** How a state looks. A state that this release does not know looks unknown: never like one that is fine. */
+/** Returns the look of a state. A state that this release does not know looks unknown, never like a good one. */
 export const lookOf = (state: string): StatusLook => LOOKS[state] ?? UNKNOWN
 
 /** Causes for which an operation or node waits for a person, not for a machine. */
 const PERSON_CAUSES = new Set(['gate', 'failed_node', 'outcome_unknown', 'patch'])
 
-/** The look of an operation: blocked on a gate or a held failure waits for a person, blocked on anything else just waits. */
+/**
+ * Returns the look of an operation: blocked on a gate or a held failure waits for a person, blocked on anything else
+ * just waits.
+ */
 export const operationLook = (status: string, blockedOn: readonly { kind: string }[] = []): StatusLook =>
   status === 'blocked' && blockedOn.some((cause) => PERSON_CAUSES.has(cause.kind)) ? WAITING_PERSON : lookOf(status)
 
-/** The look of a node: one that is gated by an open gate waits for a person. */
+/** Returns the look of a node; one behind an open gate waits for a person. */
 export const nodeLook = (state: string, waitsForPerson = false): StatusLook =>
   state === 'gated' && waitsForPerson ? WAITING_PERSON : lookOf(state)
 
-/** Health on the same shapes. */
+/** The looks of health states, with the same shapes. */
 export const HEALTH_LOOKS: Record<string, { shape: Shape; tone: Tone; rank: number }> = {
   unhealthy: { shape: 'octagon', tone: 'bad', rank: 0 },
   degraded: { shape: 'diamond', tone: 'wait', rank: 1 },

@@ -16,9 +16,9 @@ export type GateRules = {
   service?: string
   /** Whether each vote needs the voter's passkey. */
   signature?: string
-  /** Of an intervention: who asked for it, and so cannot agree to it. */
+  /** For an intervention: its author, who therefore cannot approve it. */
   author?: string
-  /** The people behind it, if it is a machine. */
+  /** The people behind the author, if it is a machine. */
   behind?: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export type Vote = {
   signed: boolean
 }
 
-/** Why these votes do not pass a gate under its rules. */
+/** Returns why these votes do not pass a gate under its rules. */
 export const short = (
   rule: GateRules,
   subject: Fields,
@@ -65,7 +65,10 @@ export const short = (
   )
 }
 
-/** Each approval for one group: the first that is still short, else any that the rule knows; who has none is left out. */
+/**
+ * Assigns each approval to one group: the first that still lacks votes, else any that the rule names. An approval of a
+ * voter in none of the groups is left out.
+ */
 export const filling = ({ groups }: GateRules, approvals: readonly [string, Vote][]): [string, Vote][] => {
   const filled: [string, Vote][] = []
   for (const [voter, given] of approvals) {

@@ -1,27 +1,27 @@
 import type { Codes } from './entry.ts'
 
-/** The caller is not known, or may not do this. */
+/** The caller is unknown, or may not do this. */
 export const ACCESS = {
   invalid_credentials: { invalid_credentials: ['The username or password is wrong.', 'Check both and try again.'] },
   invalid_token: {
     token_missing: ['The request needs an access token.', 'Sign in and send it as a bearer token.'],
     invalid_token: ['The access token is refused.', 'Refresh it, or sign in again.'],
-    invalid_client: ['The credential of the machine is refused.', 'Its owners find the cause in the audit log.'],
+    invalid_client: ['The credential of the machine is refused.', 'Its owners can find the cause in the audit log.'],
     invalid_grant: ['The refresh token is refused.', 'Sign in again.'],
-    certificate_required: ['The listener takes our own apps only.', 'Call with a client certificate.'],
+    certificate_required: ["The listener accepts the platform's own apps only.", 'Call with a client certificate.'],
     // Sign-in through a provider
     sign_in_expired: ['This sign-in expired, was opened twice or began in another browser.', 'Start again.'],
     sign_in_cancelled: ['The sign-in was canceled at the provider.', 'Start again.'],
-    id_token_issuer: ['The ID token is of another issuer.', 'Tell an administrator.'],
-    id_token_audience: ['The ID token is for another client.', 'Tell an administrator.'],
+    id_token_issuer: ['The ID token is of another issuer.', 'Contact an administrator.'],
+    id_token_audience: ['The ID token is for another client.', 'Contact an administrator.'],
     id_token_nonce: ['The ID token belongs to another sign-in.', 'Start again.'],
     id_token_time: ['The ID token is expired or not valid yet.', 'Check both clocks; start again.'],
-    id_token_invalid: ['The answer of the provider is refused.', 'Tell an administrator.'],
+    id_token_invalid: ["The provider's answer is refused.", 'Contact an administrator.'],
   },
   policy_denied: {
-    no_account: ['You have no account here, and this provider makes none for you.', 'Ask an administrator.'],
+    no_account: ['You have no account here, and this provider does not create one for you.', 'Ask an administrator.'],
     device_grant_off: [
-      'This installation signs no device in by a code.',
+      'Sign-in by device code is turned off in this installation.',
       'Sign in with a password or through a provider.',
     ],
     local_login_closed: [
@@ -35,7 +35,7 @@ export const ACCESS = {
     ],
     domain_not_allowed: ['Your e-mail domain may not sign in here.', 'Use your address of an allowed domain.'],
     subject_changed: [
-      'The provider names another person than before.',
+      'The provider names a different person than before.',
       'Sign in as the same person, or ask an administrator.',
     ],
     provider_factor_missing: [
@@ -44,14 +44,14 @@ export const ACCESS = {
     ],
     reauth_failed: ['The provider did not ask for your credentials again.', 'Start again.'],
     not_an_agent: [
-      'The pool lists you as no agent.',
+      'The pool does not list you as an agent.',
       'Name the machine in `agents` of the pool in the policy of the executors.',
     ],
     permission_missing: ['You lack a permission.', 'Ask an administrator for a role that has it.'],
     out_of_scope: ['Your roles do not cover this object.', 'Ask for a role that covers it.'],
-    reauth_required: ['Your sign-in is too long ago.', 'Confirm your password and repeat the request.'],
+    reauth_required: ['Your sign-in is too old.', 'Confirm your password and repeat the request.'],
     invalid_token: ['The token is refused.', 'Send a valid token for this listener.', 401],
-    certificate_required: ['The listener takes our own apps only.', 'Call with a client certificate.', 401],
+    certificate_required: ["The listener accepts the platform's own apps only.", 'Call with a client certificate.', 401],
     csrf_failed: [
       'The CSRF token is missing or wrong.',
       'Read the token from GET /v1/token/csrf and send the request again.',
@@ -64,27 +64,27 @@ export const ACCESS = {
     ],
     person_required: ['Only a person can do this.', 'Sign in as a person.'],
     freeze_elsewhere: ['No person made this freeze.', 'Withdraw it where it was made: in its file or control plane.'],
-    not_your_schedule: ['Only its owner may set the schedule going.', 'Make a schedule of your own.'],
+    not_your_schedule: ['Only its owner may start the schedule.', 'Create your own schedule.'],
     self_action: ['You cannot do this to yourself.', 'Ask another administrator.'],
     self_grant: ['You cannot give rights to yourself.', 'Ask another administrator.'],
     second_admin: ['You requested this change, or it concerns you.', 'Another administrator must confirm it.'],
-    not_your_change: ['You have no part in this change.', 'Ask whoever requested it, or reject it.'],
+    not_your_change: ['You have no part in this change.', 'Ask the requester, or reject it.'],
     renewal_required: ['An administrator saw the whole enrolment link of the account.', 'Request a new link.'],
-    bulk_not_allowed: ['This gate is not decided together with others.', 'Open the gate and decide it there.'],
+    bulk_not_allowed: ['This gate cannot be decided in bulk.', 'Open the gate and decide it there.'],
     self_approval: ['You requested this operation.', 'Another person must approve it.'],
     self_patch_approval: ['You proposed this patch.', 'Another person must approve it.'],
     second_person_needed: [
-      'A second person has to see this first.',
+      'A second person must review this first.',
       'Pause the operation, retry without input_overrides, and set the inputs by an intervention.',
     ],
     second_person: ['You have already approved this.', 'Another person must approve it.'],
-    not_eligible: ['You are in none of the groups that decide.', 'Ask one of the eligible people.'],
+    not_eligible: ['You are not in any of the groups that decide.', 'Ask one of the eligible people.'],
     assertion_invalid: [
-      'The answer of the passkey is refused.',
+      "The passkey's answer is refused.",
       'Use a passkey of your own, on this site, with your PIN, fingerprint or face.',
     ],
     totp_invalid: [
-      'The code is wrong, or was used already.',
+      'The code is wrong or was already used.',
       'Wait for the next code of the app, and check that the clock of your phone is right.',
     ],
     second_factor_required: [
@@ -101,7 +101,7 @@ export const ACCESS = {
     ],
     tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
     signature_invalid: [
-      'The webhook is not signed as its schedule asks, or too old.',
+      'The webhook is not signed as its schedule demands, or is too old.',
       'Sign it with the secret of the schedule; make a new one if it is lost.',
       401,
     ],

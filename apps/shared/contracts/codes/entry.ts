@@ -1,4 +1,4 @@
-/** What happened, what the caller does next, and the HTTP statuses where they differ from the category's. */
+/** What happened, what the caller does next, and the HTTP statuses if they differ from the category's. */
 export type Entry = readonly [means: string, remedy: string, ...status: number[]]
 /** Entries by category and code. */
 export type Codes = Record<string, Record<string, Entry>>

@@ -1,9 +1,9 @@
 import { type Codes, WAIT } from './entry.ts'
 
-/** The service is at its limit, away, behind or at fault: the same request may succeed later. */
+/** The service is at its limit, away, behind or at fault; the same request may succeed later. */
 export const SERVICE = {
   rate_limited: {
-    rate_limited: ['A request limit is used up.', 'Wait for the time in Retry-After.'],
+    rate_limited: ['A request limit is exhausted.', 'Wait for the time in Retry-After.'],
     login_locked: ['Too many sign-ins failed.', 'Wait for the time in Retry-After.'],
     totp_locked: ['Too many codes were wrong.', 'Use a passkey, or wait for the time in Retry-After.'],
     login_busy: ['Sign-in is busy.', 'Wait for the time in Retry-After.'],
@@ -26,8 +26,8 @@ export const SERVICE = {
     unavailable: ['A database or service does not answer.', WAIT, 503],
     overloaded: ['The service is overloaded.', WAIT, 503],
     restored: [
-      'The database was restored, and nobody has accepted it yet.',
-      'Whoever runs this installation accepts it: npm run ops -- accept-restore.',
+      'The database was restored, and no one has accepted the restore yet.',
+      'The operator of this installation accepts it: npm run ops -- accept-restore.',
       503,
     ],
   },

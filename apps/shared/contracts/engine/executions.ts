@@ -3,7 +3,7 @@ import { Closed } from '../closed.ts'
 import { Json, NodeId, NullableText, OperationId } from '../operations/common.ts'
 import { text } from '../text.ts'
 
-/** What agents outside say of the work that was handed to them (operations.md 9.1). */
+/** External agents' messages about the work that was handed to them (operations.md 9.1). */
 
 const Line = Closed({
   seq: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
@@ -29,7 +29,7 @@ export const ExecutionResult = Closed(
   {
     result_id: text('0195f0c2-0000-7000-8000-00000000000b', {
       format: 'uuid',
-      description: 'The same in every repeat.',
+      description: 'The same in every retry.',
     }),
     operation_id: OperationId,
     node_id: NodeId,
@@ -81,7 +81,7 @@ export const ExecutionReply = Type.Object({
   duplicate: Type.Boolean(),
   node_state: text('running'),
   cancel_requested: Type.Boolean({
-    description: 'Stop, and say failed with class cancelled, or what really happened.',
+    description: 'Stop, and report failed with class cancelled, or the real outcome.',
   }),
   next_before: NullableText,
 })
@@ -93,7 +93,7 @@ export const ArtifactParams = Type.Object({
 export const ArtifactTaken = Type.Object({
   sha256: text('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'),
   size: Type.Integer(),
-  duplicate: Type.Boolean({ description: 'The bytes were there before.' }),
+  duplicate: Type.Boolean({ description: 'The bytes were already stored.' }),
 })
 
 /** An agent asks for work (operations.md 7.4). */
@@ -104,14 +104,14 @@ export const WorkRequest = Closed(
       Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' }), Type.String({ maxLength: 200 }), {
         maxProperties: 20,
         examples: [{ region: 'eu1' }],
-        description: 'What this agent is. It gets no work that asks for other labels.',
+        description: 'Labels of this agent. It gets no work that demands other labels.',
       }),
     ),
     wait_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 8, description: 'How long to wait for work.' })),
   },
   { examples: [{ labels: { region: 'eu1' }, wait_s: 5 }] },
 )
-/** One hand-over; `apps/cli/agent` and agents of others read the same. */
+/** One handover; `apps/cli/agent` and third-party agents read the same. */
 export const Work = Type.Object(
   {
     v: Type.Integer(),
@@ -121,11 +121,11 @@ export const Work = Type.Object(
     generation: Type.Integer(),
     fence: Type.Integer(),
     key: text('0195f0c2-0000-7000-8000-000000000001:deploy:1', {
-      description: 'The same in each repeat of the attempt.',
+      description: 'The same in each retry of the attempt.',
     }),
     execution_token: text('exe_…', { description: 'Bearer for results_url and artifacts_url.' }),
     deadline_at: text('2026-01-31T12:00:00.000000Z'),
-    heartbeat_s: Type.Integer({ description: 'Silent for three of them, the agent is given up.' }),
+    heartbeat_s: Type.Integer({ description: 'An agent that is silent for three intervals is given up.' }),
     start_before: text('2026-01-31T12:00:00.000000Z'),
     results_url: text('https://operations.example/internal/v1/execution-results'),
     artifacts_url: text('https://operations.example/internal/v1/artifacts'),

@@ -4,9 +4,9 @@ import { GateId, NullableText, OperationId, Reason, Time } from '../operations/c
 import { text } from '../text.ts'
 import { CheckResult, DriftSignal, NodeSignal } from './signals.ts'
 
-/** What control planes send to running operations, and the log they can read (operations.md 9.3). */
+/** Messages from control planes to running operations, and the log that they can read (operations.md 9.3). */
 const base = {
-  signal_id: Type.String({ format: 'uuid', description: 'Becomes the command id; the same one when it is repeated.' }),
+  signal_id: Type.String({ format: 'uuid', description: 'Becomes the command id; repeat it unchanged in a retry.' }),
   reason: Type.Optional(Reason),
 }
 const NoBody = Type.Optional(Closed({}))

@@ -3,13 +3,13 @@ import { CatalogEvent } from '../catalog/events.ts'
 import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
-/** The HTTP door of the projection of the catalog (operations.md 9.2). */
+/** The HTTP endpoint of the catalog projection (operations.md 9.2). */
 export const ProjectionEvents = Closed(
   {
     events: Type.Array(CatalogEvent, {
       minItems: 1,
       maxItems: 500,
-      description: 'As the catalog tells them on its stream and in GET /internal/v1/events.',
+      description: 'As the catalog publishes them on its stream and in GET /internal/v1/events.',
     }),
   },
   {
@@ -49,9 +49,9 @@ export type ProjectionEvents = Static<typeof ProjectionEvents>
 
 export const ProjectionReply = Type.Object({
   accepted: Type.Integer(),
-  duplicate: Type.Integer({ description: 'Known before, or older than what is known.' }),
+  duplicate: Type.Integer({ description: 'Already known, or older than the known version.' }),
   gaps: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), have: Type.Integer(), need: Type.Integer() }), {
-    description: 'Not applied: what lies between is missing, and the catalog could not give it now.',
+    description: 'Not applied: earlier events are missing, and the catalog could not return them now.',
   }),
-  applied_watermark: text('1042', { description: "Position in the catalog's log up to which nothing is missing." }),
+  applied_watermark: text('1042', { description: "Position in the catalog's log up to which no event is missing." }),
 })

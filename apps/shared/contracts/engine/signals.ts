@@ -3,7 +3,7 @@ import { Closed } from '../closed.ts'
 import { CommandView, DryRun, GateId, Json, Reason } from '../operations/common.ts'
 import { text } from '../text.ts'
 
-/** What control planes tell running operations, as services and as machines (operations.md 9.3). */
+/** Signals from control planes to running operations, sent as services and as machines (operations.md 9.3). */
 export const NodeSignal = Closed({
   name: text('eu1-web-01', { minLength: 1, maxLength: 200 }),
   payload: Type.Optional(Json),
@@ -20,7 +20,7 @@ export const DriftSignal = Closed({
   resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
     minItems: 1,
     maxItems: 1000,
-    description: 'Resources that have changed: the operation pauses where it would meet other versions.',
+    description: 'Resources that have changed: the operation pauses if it would meet other versions.',
   }),
 })
 

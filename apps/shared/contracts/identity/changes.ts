@@ -8,7 +8,7 @@ const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-/** What each kind of change asks for. */
+/** The request of each kind of change. */
 export type ChangeRequests = {
   'user.create': Type.Static<typeof NewUser>
   'user.enable': { user_id: string; reason: string }
@@ -30,14 +30,14 @@ export const ChangeKind = Type.Enum([
 export const ChangeState = Type.Enum(['pending', 'confirmed', 'rejected', 'withdrawn', 'expired'])
 
 const SHA256 = 'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
-/** What a change that waits for a second administrator answers. */
+/** The answer to a change that waits for a second administrator. */
 export const PendingChange = Type.Object(
   { id: id(), kind: ChangeKind, digest: text(SHA256), requested_by: id(), expires_at: time() },
   { description: 'A change that waits for a second administrator.' },
 )
 export const Pending = Type.Object({ change: PendingChange })
 
-/** A credential of a machine that waits; the key works once the change is confirmed. */
+/** A machine's pending credential; the key works once the change is confirmed. */
 export const PendingCredential = Type.Object({ change: PendingChange, key: ShownKey })
 
 export const ChangeSubject = Type.Object(
@@ -50,9 +50,9 @@ export const ChangeSubject = Type.Object(
     roles: Type.Array(Type.String()),
     groups: Type.Array(Type.String()),
     members: Type.Array(Type.String()),
-    gives: Type.Array(Type.String(), { description: 'The roles that are given, or that the account has.' }),
+    gives: Type.Array(Type.String(), { description: 'The roles that the change grants, or that the account holds.' }),
   },
-  { description: 'Whom the change concerns; the digest covers it.' },
+  { description: 'The person the change concerns; the digest covers it.' },
 )
 export type ChangeSubject = Type.Static<typeof ChangeSubject>
 
@@ -91,7 +91,7 @@ export const Changes = Type.Object({
   ...pageOf(ChangeView).properties,
   control: Type.Object({
     dual_since: nullable(time()),
-    notice: nullable(text('One administrator: nobody checks these changes.')),
+    notice: nullable(text('There is only one administrator, so no one checks these changes.')),
   }),
 })
 export const DecidedChange = Type.Object({ change: ChangeView })
@@ -100,7 +100,7 @@ export const Reviewed = Closed(
   { digest: text(SHA256, { minLength: 1, maxLength: 128 }) },
   { examples: [{ digest: SHA256 }] },
 )
-/** One half of an enrolment link: the person who enrols needs the other half too. */
+/** One half of an enrolment link; the person who enrols also needs the other half. */
 export const EnrolmentHalf = Type.Object({
   half: Type.Object({
     part: Type.Enum(['first', 'second']),

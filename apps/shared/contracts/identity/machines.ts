@@ -7,7 +7,7 @@ const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-/** What a credential may permit: what some role of a machine gives, or the file of providers (scim:write). */
+/** The permissions that a credential may carry: those of a machine's role, or of the providers file (scim:write). */
 export const MachinePermission = Type.Enum([
   'catalog:read',
   'operation:read',
@@ -77,7 +77,7 @@ export const NewCredential = Closed(
       Type.Array(Network, {
         maxItems: 16,
         uniqueItems: true,
-        description: 'From where it may be used; none: anywhere.',
+        description: 'The networks it may be used from; none: anywhere.',
       }),
     ),
     expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
@@ -125,11 +125,11 @@ export type MachineView = Type.Static<typeof MachineView>
 export const Machines = pageOf(MachineView)
 
 export const ShownKey = Type.Optional(
-  text('sbk_…', { description: 'The API key: shown here once; of a repeated request, not at all.' }),
+  text('sbk_…', { description: 'The API key, shown only once: a repeated request does not return it.' }),
 )
 export const MadeCredential = Type.Object({ credential: CredentialView, key: ShownKey })
 
-/** What the change `machine.credential` asks for. Of a key only the hash. */
+/** The request of the change `machine.credential`. It holds only the hash of a key. */
 export type CredentialRequest = {
   credential_id: string
   machine_id: string
@@ -142,6 +142,6 @@ export type CredentialRequest = {
   secret_hash: string | null
   jwk: Type.Static<typeof Jwk> | null
   trust: Type.Static<typeof Trust> | null
-  /** The key that this one takes the place of, and for how long both work once this one does: a day if an older build asked. */
+  /** The key that this one replaces, and how long both work from then on; a day if an older build requested it. */
   replaces: { credential_id: string; overlap_s?: number } | null
 }

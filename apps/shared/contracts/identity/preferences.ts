@@ -4,7 +4,7 @@ import { Closed } from '../closed.ts'
 const one = <Word extends string>(words: readonly Word[]) => Type.Optional(Type.Enum([...words]))
 const EXAMPLE = { theme: 'dark', density: 'compact', zone: 'Europe/Berlin', language: 'de' }
 
-/** How a person wants to see the console, on every device (console.md 9). Each member is as the browser chooses unless it is set. */
+/** A person's console preferences, for every device (console.md 9). The browser decides each member that is not set. */
 export const Preferences = Closed(
   {
     theme: one(['system', 'light', 'dark']),

@@ -23,7 +23,7 @@ export const GrantScope = Closed(
     segment_id: Type.Optional(place(128)),
     type_key: Type.Optional(place(64)),
   },
-  { description: 'Where a grant holds: all given fields must match; none given means everywhere.' },
+  { description: 'Where a grant applies: all given fields must match; none given means everywhere.' },
 )
 export const RoleName = Type.Enum([
   'viewer',
@@ -61,7 +61,7 @@ export const CurrentUser = Type.Object({
   ...UserDetail.properties,
   session: Type.Object({ id: id(), mode: Type.Enum(['json', 'cookie', 'machine']), auth_time: Type.Integer() }),
 })
-/** A user whose status was changed, and whether the sessions are ended already. */
+/** A user whose status was changed, and whether the sessions have already ended. */
 export const UserMoved = Type.Object({ user: UserDetail, sessions: Type.Enum(['revoked', 'pending']) })
 export const Enrolment = Type.Object({
   token: text('e1.0195f0aa…'),

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
 import { LINE, text } from '../text.ts'
 
-/** Searches that people keep under a name (console.md 5.1). */
+/** Searches that people save under a name (console.md 5.1). */
 export const VIEW_LISTS = ['inbox', 'operations', 'resources'] as const
 export type ViewList = (typeof VIEW_LISTS)[number]
 

@@ -12,7 +12,7 @@ import { text } from '../text.ts'
 
 export const BATCH_ITEMS = 500
 
-/** The schema of each kind's command; an item is held against it by itself, so that one bad item does not stop the others. */
+/** The schema of each kind's command. Each item is checked separately, so one bad item does not stop the others. */
 export const BATCH_COMMANDS = {
   apply: ResourceUpdateCommand,
   capabilities: CapabilitiesCommand,
@@ -33,7 +33,7 @@ export type BatchItem = Static<typeof BatchItem>
 export const BatchApply = Closed(
   {
     mode: Type.Enum(['independent', 'atomic'], {
-      description: 'independent: each stands for itself. atomic: all, or none and the first refusal with its index.',
+      description: 'independent: each item succeeds or fails alone. atomic: all, or none and the first refusal with its index.',
     }),
     items: Type.Array(BatchItem, { minItems: 1, maxItems: BATCH_ITEMS }),
   },
@@ -45,7 +45,7 @@ export const BatchReply = Type.Object({
   results: Type.Array(
     Type.Object({
       index: Type.Integer(),
-      status: Type.Integer({ description: 'What the endpoint of this kind would have answered.' }),
+      status: Type.Integer({ description: 'The answer that the endpoint of this kind would have given.' }),
       replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this command again, byte for byte.' })),
       body: Type.Union([
         CommandResult,

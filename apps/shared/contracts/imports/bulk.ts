@@ -15,7 +15,7 @@ const existing = {
   }),
 }
 
-/** The schema of each change; an item is held against it by itself, so that one bad item does not stop the others. */
+/** The schema of each change; each item is checked separately, so that one bad item does not stop the others. */
 export const BULK_CHANGES = {
   create: ResourceCreate,
   update: Closed({
@@ -66,11 +66,11 @@ export const BulkRequest = Closed(
 )
 export type BulkRequest = Static<typeof BulkRequest>
 
-/** What became of one item that was not refused. */
+/** The result of one item that was not refused. */
 export const BulkDone = Type.Object({
   resource_id: text('eu8'),
   version: Type.Integer(),
-  applied: Type.Boolean({ description: 'False where nothing was to change.' }),
+  applied: Type.Boolean({ description: 'False if no change was needed.' }),
   operation_ref: Type.Optional(OperationRef),
 })
 export type BulkDone = Static<typeof BulkDone>
@@ -79,7 +79,7 @@ export const BulkReply = Type.Object({
   results: Type.Array(
     Type.Object({
       index: Type.Integer(),
-      status: Type.Integer({ description: 'What the endpoint for this one change would have answered.' }),
+      status: Type.Integer({ description: 'The answer that the endpoint for this single change would have given.' }),
       replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this item again.' })),
       body: Type.Union([
         BulkDone,

@@ -19,7 +19,7 @@ export const ImportEdge = Closed(
 )
 export type ImportEdge = Static<typeof ImportEdge>
 
-/** What is not given stays as it is; states, labels and annotations are merged member by member. */
+/** Omitted members keep their value; states, labels and annotations are merged member by member. */
 export const ImportItem = Closed({
   external_id: ExternalId,
   type_key: TypeKey,
@@ -61,7 +61,7 @@ export type ImportSource = Static<typeof ImportSource>
 
 export const ImportOptions = Closed({
   adopt: Type.Optional(
-    Type.Boolean({ description: 'Take over what has the same natural key, or type, parent and name.' }),
+    Type.Boolean({ description: 'Adopts a resource with the same natural key, or the same type, parent and name.' }),
   ),
   complete_relationship_types: Type.Optional(
     Type.Array(Type.String({ maxLength: 64 }), {
@@ -90,16 +90,16 @@ export const ImportRequest = Closed(
 export type ImportRequest = Static<typeof ImportRequest>
 
 export const ImportQuery = Closed({
-  validate_only: Type.Optional(Type.Boolean({ description: 'All checks and the differences; nothing is stored.' })),
+  validate_only: Type.Optional(Type.Boolean({ description: 'Runs all checks, returns the differences and stores nothing.' })),
 })
 
-/** `deferred`: the time of the request was over before this item, which is to be sent in another. */
+/** `deferred`: the request's time was over before this item; send it in another request. */
 export const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused', 'deferred'] as const
 export type ImportOutcome = (typeof OUTCOMES)[number]
 const Open = { additionalProperties: true }
 
 export const ImportProblem = Type.Object(
-  { category: text('validation_error'), code: text('schema_violation'), detail: text('It does not fit.') },
+  { category: text('validation_error'), code: text('schema_violation'), detail: text('It does not match.') },
   Open,
 )
 
@@ -128,7 +128,7 @@ export const ImportReply = Type.Object({ results: Type.Array(ImportResult), coun
 export type ImportReply = Static<typeof ImportReply>
 
 export const JOB_ITEMS = 1000
-/** A job takes more items than one request: it continues by itself. */
+/** A job takes more items than one request and continues on its own. */
 export const ImportJobRequest = Closed(
   {
     source: ImportSource,

@@ -5,12 +5,12 @@ import { LINE, text } from '../text.ts'
 
 /** How people are reached when a decision waits for them (federation.md 9). */
 const ADDED_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
-/** `push`: a browser, which its session subscribes. */
+/** `push`: a browser, subscribed by its session. */
 export const DESTINATION_KINDS = [...ADDED_KINDS, 'push'] as const
 export type DestinationKind = (typeof DESTINATION_KINDS)[number]
 export const NOTIFY_EVENTS = ['gate.waiting', 'gate.reopened', 'gate.escalated', 'patch.waiting'] as const
 export type NotifyEvent = (typeof NOTIFY_EVENTS)[number]
-/** What people hear of their own accounts, whatever their rules say. */
+/** Events about people's own accounts, which they are told of whatever their rules say. */
 export const SECURITY_EVENTS = [
   'device.new',
   'password.changed',
@@ -33,7 +33,7 @@ export const RISKS = ['low', 'medium', 'high', 'critical'] as const
 export const DELIVERY_STATES = ['queued', 'sent', 'dead', 'obsolete'] as const
 
 const DestinationId = text('0195f0c2-0000-7000-8000-00000000000a', { format: 'uuid' })
-/** Whose: the caller's own, or those of a group. */
+/** Whose rules or destinations: the caller's own, or a group's. */
 const whose = {
   group: Type.Optional(
     text('netops', {
@@ -54,7 +54,7 @@ export const DestinationBody = Closed({
   address: text('eva@example.org', {
     minLength: 3,
     maxLength: 2000,
-    description: 'A mail address, or the URL of a webhook. Of a URL only the origin is shown again.',
+    description: "An email address, or the URL of a webhook. Later only the URL's origin is shown.",
   }),
   dry_run: DryRun,
 })
@@ -64,7 +64,7 @@ export const DestinationView = Type.Object({
   destination_id: DestinationId,
   kind: Type.Enum([...DESTINATION_KINDS]),
   name: Name,
-  address: text('eva@example.org', { description: 'A mail address, or the origin of a URL.' }),
+  address: text('eva@example.org', { description: 'An email address, or the origin of a URL.' }),
   status: Type.Enum(['unconfirmed', 'active', 'disabled']),
   status_reason: NullableText,
   created_at: Time,
@@ -72,13 +72,13 @@ export const DestinationView = Type.Object({
 export type DestinationView = Static<typeof DestinationView>
 export const DestinationList = Type.Object({ items: Type.Array(DestinationView) })
 
-/** A browser's subscription as its `toJSON` states it, without the expiration time. */
+/** A browser's subscription as its `toJSON` returns it, without the expiration time. */
 export const PushBody = Closed({
   name: Name,
   endpoint: text('https://fcm.googleapis.com/fcm/send/d1x', {
     minLength: 8,
     maxLength: 2000,
-    description: 'Where the browser has its pushes taken. Only its origin is shown again.',
+    description: "The browser's push endpoint. Later only its origin is shown.",
   }),
   keys: Closed({
     p256dh: text('BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4', {
@@ -92,7 +92,7 @@ export type PushBody = Static<typeof PushBody>
 export const PushView = Type.Object({
   public_key: Nullable(
     text('BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8', {
-      description: 'What a browser subscribes with (RFC 8292); null: this installation sends no pushes.',
+      description: 'The key that a browser subscribes with (RFC 8292); null: this installation sends no pushes.',
     }),
   ),
   destination: Nullable(DestinationView),
@@ -120,19 +120,19 @@ export type Quiet = Static<typeof Quiet>
 export const NotifySteps = Type.Array(
   Closed({
     destination_id: DestinationId,
-    after_s: Type.Integer({ minimum: 0, maximum: 604_800, description: 'If it still waits after so long.' }),
+    after_s: Type.Integer({ minimum: 0, maximum: 604_800, description: 'If it still waits after this time.' }),
   }),
-  { maxItems: 20, description: 'Who is told when. Empty: every active destination, at once.' },
+  { maxItems: 20, description: 'Which destinations are notified when. Empty: every active destination, at once.' },
 )
 const rules = {
-  events: Type.Array(Type.Enum([...NOTIFY_EVENTS]), { uniqueItems: true, description: 'What is told at all.' }),
+  events: Type.Array(Type.Enum([...NOTIFY_EVENTS]), { uniqueItems: true, description: 'The events that are sent at all.' }),
   min_risk: Type.Enum([...RISKS]),
   steps: NotifySteps,
   quiet: Nullable(Quiet),
   digest_s: Type.Integer({
     minimum: 0,
     maximum: 86_400,
-    description: 'After a message a destination gets the next one at the earliest after so long, for all until then.',
+    description: 'The minimum time between two messages to a destination; the next one covers all events until then.',
   }),
 }
 export const NotifyRules = Closed(rules)
@@ -140,7 +140,7 @@ export type NotifyRules = Static<typeof NotifyRules>
 export const RulesBody = Closed({ ...rules, dry_run: DryRun })
 export type RulesBody = Static<typeof RulesBody>
 
-/** The rules of a person who has stated none. */
+/** The rules of a person who has set none. */
 export const DEFAULT_RULES: NotifyRules = {
   events: [...NOTIFY_EVENTS],
   min_risk: 'low',

@@ -61,17 +61,17 @@ export type FreezeCreation = Static<typeof FreezeCreation>
 export const FreezeEnd = Closed({ dry_run: DryRun })
 export const FreezeEnded = Type.Object({ freeze_id: text('network-rebuild') })
 
-const Told = Type.Integer({ description: 'Running operations whose nodes it holds or lets go by this request.' })
+const Told = Type.Integer({ description: 'Running operations whose nodes this request holds or releases.' })
 export const FreezeReply = Type.Object({
   freeze_id: text('network-rebuild'),
   ...freeze,
   put_by: text('demo-control-plane'),
   updated_at: Time,
-  changed: Type.Boolean({ description: 'False: it was there already, just so.' }),
+  changed: Type.Boolean({ description: 'False: an identical one already existed.' }),
   operations: Told,
 })
 export const FreezeWithdrawn = Type.Object({
   freeze_id: text('network-rebuild'),
-  withdrawn: Type.Boolean({ description: 'False: there was none.' }),
+  withdrawn: Type.Boolean({ description: 'False: none existed.' }),
   operations: Told,
 })

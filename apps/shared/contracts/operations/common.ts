@@ -16,7 +16,7 @@ export const OperationId = text('0195f0c2-0000-7000-8000-000000000001', {
 export const NodeId = text('drain.eu1-web-01', { minLength: 1, maxLength: 96, pattern: '^[a-z0-9][a-z0-9._:-]{0,95}$' })
 export const GateId = text('go', { minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' })
 export const Digest = text(`sha256:${'0'.repeat(64)}`, { pattern: '^sha256:[0-9a-f]{64}$' })
-/** Words of a person that history keeps: blanks alone are refused. */
+/** A person's words that the history keeps; blanks alone are refused. */
 const words = { minLength: 1, maxLength: 2000, pattern: '\\S' } as const
 export const Reason = text('Bring release 2.4.0 to these hosts', {
   ...words,
@@ -48,7 +48,7 @@ export const AllowedActionSchema = Type.Object(
     reason: NullableText,
     available_at: NullableText,
   },
-  { description: 'What the caller may do now, by the rules that also decide the command; the reason when not.' },
+  { description: 'The actions that the caller may take now, by the rules that also decide the command, with the reason for each that is not allowed.' },
 )
 
 export const BlockedOnSchema = Type.Object({
@@ -65,7 +65,7 @@ export const AsOf = Type.Object({
   seq: text('1042', { description: 'Position in the log of this app, as text.' }),
 })
 
-/** A page of rows by keyset: no offsets anywhere. */
+/** A page of rows by keyset; no endpoint uses offsets. */
 export const ListOf = <T extends TSchema>(item: T) =>
   Type.Object({ items: Type.Array(item), next_page_token: NullableText, as_of: AsOf })
 
@@ -82,7 +82,7 @@ export const DryRunReply = Type.Object({
   allowed_actions: Type.Array(AllowedActionSchema),
 })
 
-/** How far a command is: `accepted` until its outcome is known. */
+/** The state of a command: `accepted` until its outcome is known. */
 export const CommandView = Type.Object({
   command_id: text('0195f0c2-0000-7000-8000-000000000003'),
   kind: text('gate'),
@@ -110,15 +110,15 @@ export const Batch = Closed(
     }),
     size: Type.Integer({ minimum: 1, maximum: MAX_BATCH }),
   },
-  { description: 'Of a vote that is one of several decided together; evidence says so.' },
+  { description: 'For a vote that is part of a bulk decision; the evidence says so.' },
 )
 export type Batch = Static<typeof Batch>
 
-/** Why a gate or patch is decided alone. */
+/** Why a gate or patch must be decided alone. */
 const ALONE = ['kind', 'signature', 'policy', 'comment', 'risk'] as const
 export type Alone = (typeof ALONE)[number]
 const Why = Nullable(Type.Enum([...ALONE]))
 export const AloneSchema = Type.Object(
   { approve: Why, reject: Why },
-  { description: 'Why it cannot be decided together with others; null if it can.' },
+  { description: 'Why it cannot be decided in bulk; null if it can.' },
 )

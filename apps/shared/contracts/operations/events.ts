@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
-/** The live stream and what is about the caller. Frames of the stream: contracts/client/frames.ts. */
+/** The live stream, and information about the caller. Frames of the stream: contracts/client/frames.ts. */
 export const EventsQuery = Closed({
   topics: text('me,inbox,operations', {
     minLength: 1,

@@ -25,7 +25,7 @@ import {
 } from './common.ts'
 import { Risk } from './plans.ts'
 
-/** Gates: what waits for people, what they decide on, and the decision. */
+/** Gates: the queue of decisions, their subjects, and the decision. */
 export const VoteView = Type.Object({
   actor: ActorSchema,
   decision: Type.Enum(['approve', 'reject']),
@@ -39,7 +39,7 @@ export const VoteView = Type.Object({
 export const MissingVotes = Type.Object({ group: NullableText, count: Type.Integer() })
 export const Escalation = Type.Object({ level: Type.Integer(), next_at: NullableText })
 export const GateDecision = Type.Object({ by: ActorSchema, at: Time, command_id: NullableText })
-/** Facts for a voter beside the subject, outside the digest. */
+/** Facts for a voter besides the subject, outside the digest. */
 export const GateContext = Type.Object({
   as_of: Time,
   dependents: Type.Array(Type.String()),
@@ -58,7 +58,7 @@ const targets = {
   health: Type.Array(HealthCount),
   worst: Type.Array(BriefTarget, { maxItems: 3 }),
 }
-/** Who asks for what, how the targets are now, and the way back: context, as of the time of the context. */
+/** Who requests what, the current state of the targets, and the way back: context, as of the time of the context. */
 export const GateBrief = Type.Object({
   asked: Type.Object({
     requester: ActorSchema,
@@ -68,7 +68,7 @@ export const GateBrief = Type.Object({
     plan_id: text('0195f0c2-0000-7000-8000-000000000004'),
     plan_hash: Digest,
   }),
-  names: Type.Record(Type.String(), Type.String(), { description: 'Of targets whose name is not their id.' }),
+  names: Type.Record(Type.String(), Type.String(), { description: 'For targets whose name differs from their id.' }),
   types: Type.Array(Type.Object({ type_key: text('fleet.host'), count: Type.Integer() })),
   regions: Type.Array(text('eu1')),
   batches: Type.Array(Type.Integer(), { description: 'Targets of each batch, in the order of the plan.' }),
@@ -89,7 +89,7 @@ export const GateBrief = Type.Object({
       }),
       lasting_count: Type.Integer(),
     },
-    { description: 'What canceling with compensation undoes, and the changing nodes that stay as they are.' },
+    { description: 'The steps that canceling with compensation undoes, and those that it cannot.' },
   ),
   order: Type.Array(NodeId, { description: 'The released nodes of the subject, in the order of the plan.' }),
   void_votes: Type.Array(Type.Object({ name: text('eva'), why: text('voter_lost_right'), round: Type.Integer() })),
@@ -124,7 +124,7 @@ const gate = {
 }
 const single = {
   ...gate,
-  subject: Type.Unknown({ description: 'What is decided on; `digest` is the digest of its canonical JSON.' }),
+  subject: Type.Unknown({ description: 'The subject of the decision; `digest` is the digest of its canonical JSON.' }),
   context: GateContext,
   brief: Type.Union([GateBrief, Type.Null()], { description: 'Null in the answer to a vote.' }),
 }
@@ -171,7 +171,7 @@ export const BallotView = Type.Object({
   expires_at: Time,
 })
 export type Ballot = Static<typeof BallotView>
-/** A ballot with the answer of a passkey, as evidence carries it: enough to verify it offline. */
+/** A ballot with a passkey's answer, as evidence carries it: enough to verify it offline. */
 export type VoteSignature = {
   ballot: Ballot
   credential_id: string

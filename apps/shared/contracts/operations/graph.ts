@@ -2,7 +2,7 @@ import type { Category, Code } from '../codes.ts'
 
 /**
  * The nouns that planner, API, workflow and console share: nodes and gates of a plan, their states, actors, and the
- * subject a gate decision is bound to. Types only: the workflow bundle may hold no schema library.
+ * subject that a gate decision is bound to. Types only: the workflow bundle must not contain a schema library.
  */
 export const OPERATION_ENDS = ['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'] as const
 export const OPERATION_STATUSES = [
@@ -16,7 +16,7 @@ export const OPERATION_STATUSES = [
 ] as const
 export type OperationStatus = (typeof OPERATION_STATUSES)[number]
 export type OperationEnd = (typeof OPERATION_ENDS)[number]
-/** What the engine reports; `pausing` is derived from control and this (operations.md 2.3). */
+/** The status that the engine reports; `pausing` is derived from it and control (operations.md 2.3). */
 export type EngineStatus = Exclude<OperationStatus, 'pausing'>
 export type Control = 'run' | 'pause' | 'cancel'
 export type CancelMode = 'graceful' | 'compensate' | 'force'
@@ -43,22 +43,22 @@ export type NodeState = (typeof NODE_STATES)[number]
 export const GATE_STATUSES = ['armed', 'waiting', 'approved', 'rejected', 'expired', 'bypassed', 'cancelled'] as const
 export type GateStatus = (typeof GATE_STATUSES)[number]
 
-/** Who did something, and (for people) with which roles at that moment. */
+/** The author of an act, and (for people) their roles at that moment. */
 export type Actor = {
   kind: 'user' | 'service' | 'executor' | 'engine' | 'system'
   id: string
   name: string
   roles?: string[]
-  /** Of a machine: the people who answer for it. */
+  /** For a machine: the people who answer for it. */
   behind?: readonly string[]
 }
 
-/** These actors and the people behind them: whom four eyes excludes. */
+/** Returns these actors and the people behind them: those whom four eyes excludes. */
 export const partiesOf = (...actors: readonly Pick<Actor, 'id' | 'behind'>[]): string[] => [
   ...new Set(actors.flatMap(({ id, behind = [] }) => [id, ...behind])),
 ]
 
-/** Classes of definite failures that are tried again unless the node says otherwise (operations.md 7.1). */
+/** Classes of definite failures that are retried unless the node says otherwise (operations.md 7.1). */
 export const RETRYABLE: ReadonlySet<string> = new Set([
   'unreachable',
   'remote_error',
@@ -68,15 +68,18 @@ export const RETRYABLE: ReadonlySet<string> = new Set([
   'unexpected_response',
 ])
 
-/** The class of a target that is not as it was planned: its node had no effect, and the operation pauses. */
+/** The class for a target that is not as planned: its node had no effect, and the operation pauses. */
 export const TARGET_DRIFTED = 'target_drifted'
 
 export type NodeError = { class: string; message: string; retryable: boolean; hint?: string }
 
-/** What keeps a ready node from starting, the calendar or agents who have enough to do, and when to look again (milliseconds since 1970). */
+/**
+ * What keeps a ready node from starting, such as the calendar or busy agents, and when to look again (milliseconds
+ * since 1970).
+ */
 export type Closure = { kind: 'freeze' | 'window' | 'executor' | 'catalog' | 'identity'; id: string; until: number }
 
-/** A reason why an operation is blocked: shown to people as it is. */
+/** A reason why an operation is blocked, shown to people unchanged. */
 export type BlockedOn = {
   kind:
     | 'gate'
@@ -105,7 +108,7 @@ export type Join = 'all' | 'any' | 'settled'
 export type OnFailure = 'hold' | 'tolerate' | 'skip_dependents' | 'fail' | 'compensate'
 export type Retry = { max_attempts: number; initial_s: number; factor: number; max_s: number; retry_on?: string[] }
 export type Timeouts = { start_s?: number; run_s: number; heartbeat_s?: number }
-/** `catalog`: what an undo writes there; none where the step's own write leaves no field to restore. */
+/** `catalog`: the undo's catalog write; none if the step's own write leaves no field to restore. */
 export type Compensation = {
   executor: string
   with: Value
@@ -114,7 +117,7 @@ export type Compensation = {
   catalog?: CatalogWrite
 }
 
-/** What is read at a target before its first effect: each place of the raw result must hold the value of the plan. */
+/** The read of a target before its first effect: each place of the raw result must hold the plan's value. */
 export type TargetRead = { executor: string; with: Value; expect: Record<string, Value> }
 
 /** The catalog write of a node: one ResourceUpdateCommand on success. Values may refer to outputs. */
@@ -127,7 +130,7 @@ export type CatalogWrite = {
   provided_capability_changes?: Value
 }
 
-/** A fully expanded node of a plan: the worker reads only this. Defaults are filled in. */
+/** A fully expanded node of a plan, with defaults filled in; the worker reads only this. */
 export type PlanNode = {
   node_id: string
   name: string
@@ -156,11 +159,11 @@ export type PlanNode = {
   tags?: string[]
   risk?: number
   estimate_s?: number
-  /** The batch it stands in. */
+  /** The batch that contains it. */
   group?: string
   /** `pack@version/procedure.step`: key of duration estimates. */
   step?: string
-  /** Of a barrier: it holds when more nodes of its batch failed. */
+  /** For a barrier: it holds if more nodes of its batch failed. */
   max_failures?: number
 }
 
@@ -175,14 +178,14 @@ export type GatePolicy = {
   comment_on_approve: boolean
   /** An approval counts only with the voter's passkey over the digest. */
   signature?: 'required'
-  /** It is not approved together with others. */
+  /** It must not be approved together with others. */
   bulk?: false
   deadline_s: number
   escalation: { after_s: number; add_groups: string[] }[]
   on_timeout: 'reject' | 'hold' | 'approve'
   on_reject: 'fail_nodes' | 'hold' | 'cancel_operation'
   lease_policy: 'hold' | 'release'
-  /** What becomes of a used approval whose voter lost the right; asked anew (reask) unless said. */
+  /** What happens to a used approval whose voter lost the right; by default it is asked again (reask). */
   on_voter_loss?: 'reask' | 'keep_after_start'
   binds: string[]
   /** The service that answers instead of people: a gate of kind external_check. */
@@ -194,7 +197,7 @@ export type PlanGate = {
   kind: 'approval' | 'freeze' | 'policy_override' | 'external_check' | 'intervention'
   question: string
   policy: GatePolicy
-  /** Nodes that may not start before it is approved. */
+  /** Nodes that must not start before it is approved. */
   guards: string[]
 }
 
@@ -243,7 +246,7 @@ export type GateSubject = {
     fields: { path: string; before: unknown; after: unknown }[]
   }[]
   bound_outputs: { pointer: string; value: unknown }[]
-  /** Of a gate of kind intervention: what is done when a second person agrees. */
+  /** For a gate of kind intervention: the intervention that is carried out when a second person agrees. */
   intervention?: {
     type: string
     node_id: string | null
@@ -254,7 +257,7 @@ export type GateSubject = {
   }
 }
 
-/** The drawing of a plan or operation; nodes in rank order. The states are laid over it by the reader. */
+/** The drawing of a plan or operation; nodes in rank order. The reader adds the states. */
 export type PlanGraph = {
   nodes: {
     node_id: string
@@ -280,12 +283,12 @@ export type RefusalCode = {
   category: Category
   code: Code
   detail: string
-  /** Where it differs from the category's own. */
+  /** Set if it differs from the category's. */
   status?: number
   available_at?: string
   extra?: Record<string, unknown>
 }
-/** What a person may do with an object now, with the reason when not. */
+/** An action that a person may take on an object now, or why not. */
 export type AllowedAction = {
   action: string
   allowed: boolean

@@ -17,7 +17,7 @@ import {
 } from './common.ts'
 import { RETRYABLE } from './graph.ts'
 
-/** Intents: what should be true, and why (operations.md 3.1). */
+/** Intents: the state that should be true, and why (operations.md 3.1). */
 const Uuid = Type.String({ format: 'uuid' })
 const ResourceId = Type.String({ minLength: 1, maxLength: 128, pattern: '^[a-z0-9][a-z0-9._:-]*$' })
 const Key = Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z][a-z0-9_-]*$' })
@@ -56,7 +56,7 @@ export const Constraints = Closed({
       minimum: 0,
       maximum: 5000,
       description:
-        'How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is passed over, except in a canary. After a resume each further failure pauses again.',
+        'How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is skipped, except in a canary. After a resume each further failure pauses again.',
     }),
   ),
   on_drift: Type.Optional(Type.Enum(['pause', 'ignore'])),
@@ -146,10 +146,10 @@ const InlinePolicy = Closed({
   on_timeout: Type.Optional(Type.Enum(['reject', 'hold'])),
   on_reject: Type.Optional(Type.Enum(['fail_nodes', 'hold', 'cancel_operation'])),
   lease_policy: Type.Optional(Type.Enum(['hold', 'release'])),
-  bulk: Type.Optional(Type.Literal(false, { description: 'It is not approved together with others.' })),
+  bulk: Type.Optional(Type.Literal(false, { description: 'It cannot be approved in bulk.' })),
   on_voter_loss: Type.Optional(
     Type.Enum(['reask', 'keep_after_start'], {
-      description: 'What becomes of a used approval when its voter loses the right: it is asked for again, or stands.',
+      description: 'What happens to a used approval if its voter loses the right: it is requested again, or stays valid.',
     }),
   ),
   check: Type.Optional(
@@ -185,7 +185,7 @@ export const IntentBody = Closed(
     constraints: Type.Optional(Constraints),
     dry_run: DryRun,
     preview: Type.Optional(
-      Type.Boolean({ description: 'With dry_run: the effect holds the plan too, or why there is none.' }),
+      Type.Boolean({ description: 'With dry_run: the effect also contains the plan, or why there is none.' }),
     ),
     change: Type.Optional(
       Closed({
@@ -199,7 +199,7 @@ export const IntentBody = Closed(
       Closed({
         pack: Key,
         procedure: Key,
-        version: Type.Optional(Type.String({ maxLength: 64, description: 'The newest that is loaded unless said.' })),
+        version: Type.Optional(Type.String({ maxLength: 64, description: 'The newest loaded version by default.' })),
         parameters: Type.Optional(Json),
       }),
     ),
@@ -269,7 +269,7 @@ export const IntentListQuery = Closed({
 })
 export type IntentListQuery = Static<typeof IntentListQuery>
 
-/** Ends of an attempt that a rehearsal can be told of: the classes of failures, and an end that nobody knows. */
+/** Ends of an attempt that a rehearsal can assume: the classes of failures, and an unknown outcome. */
 export const REHEARSED_FAILURES = [
   ...RETRYABLE,
   'refused',
@@ -298,7 +298,7 @@ export const PreviewBody = Closed(
                 node_id: NodeId,
                 attempt: Type.Integer({ minimum: 1, maximum: 100 }),
                 class: Type.Enum([...REHEARSED_FAILURES]),
-                undo: Type.Optional(Type.Boolean({ description: 'Of the undo of the node; of its run unless said.' })),
+                undo: Type.Optional(Type.Boolean({ description: 'For the compensation of the node; by default for its run.' })),
               }),
               { maxItems: 1000 },
             ),
@@ -306,7 +306,7 @@ export const PreviewBody = Closed(
         },
         {
           description:
-            'Carries the plan out on a virtual clock and keeps what came of it with the plan. Gates are approved after approval_delay_s (0 unless said; null: never).',
+            'Runs the plan on a virtual clock and stores the result with the plan. Gates are approved after approval_delay_s (0 by default; null: never).',
         },
       ),
     ),

@@ -131,13 +131,13 @@ export type Node = Static<typeof Node>
 
 const InputOverrides = Type.Record(Type.String(), Type.Unknown(), {
   description:
-    'Merge patch on the `with` of the plan; it stands until another one replaces it. Gates that approved other inputs ask again.',
+    "Merge patch on the plan's `with`; it stays until another one replaces it. Gates that approved other inputs ask again.",
 })
 
 export const RetryBody = Closed(
   {
     scope: Type.Optional(
-      Type.Enum(['downstream', 'node'], { description: 'downstream (default) resets all that came after it, too.' }),
+      Type.Enum(['downstream', 'node'], { description: 'downstream (default) also resets every node after it.' }),
     ),
     reason: Reason,
     input_overrides: Type.Optional(InputOverrides),
@@ -145,7 +145,7 @@ export const RetryBody = Closed(
     reconciliation: Type.Optional(
       Closed(
         { finding: Type.Enum(['effect_absent', 'effect_present', 'effect_partial']), note: Comment },
-        { description: 'What you found at the target when the outcome was unknown.' },
+        { description: 'Your findings at the target when the outcome was unknown.' },
       ),
     ),
     dry_run: DryRun,
@@ -195,7 +195,7 @@ export const InterventionBody = Closed(
         until: Type.Optional(Type.String({ format: 'date-time' })),
         freeze_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
       },
-      { description: 'What the type needs, and nothing else.' },
+      { description: 'Exactly the fields that the type needs.' },
     ),
     reason: Reason,
     ticket: Type.Optional(Type.String({ maxLength: 200 })),
@@ -216,7 +216,7 @@ export const InterventionReply = Type.Object({
 })
 export type InterventionReply = Static<typeof InterventionReply>
 
-/** Log of one attempt: dense line numbers, read forwards, backwards, from the end, or searched. */
+/** Log of one attempt: line numbers without gaps, read forwards, backwards, from the end, or searched. */
 export const LogQuery = Closed({
   attempt: Type.Optional(Type.Integer({ minimum: 1, description: 'The latest when left out.' })),
   role: Type.Optional(

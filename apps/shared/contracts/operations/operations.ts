@@ -19,7 +19,7 @@ import {
   Time,
 } from './common.ts'
 
-/** Operations: lists, one operation, its graph, history and evidence, and the commands on the whole of it. */
+/** Operations: lists, one operation, its graph, history and evidence, and the commands on the whole operation. */
 export const Progress = Type.Object({
   total: Type.Integer(),
   done: Type.Integer(),
@@ -216,7 +216,7 @@ export const EvidenceQuery = Closed({
   format: Type.Optional(
     Type.Enum(['json', 'jsonl'], {
       description:
-        'jsonl: the whole chain as a file of canonical JSON lines with a signed head, as application/jsonl; for whoever asked for the operation, and for auditors.',
+        'jsonl: the whole chain as a file of canonical JSON lines with a signed head (application/jsonl), for the requester of the operation and for auditors.',
     }),
   ),
 })
@@ -238,7 +238,7 @@ export const EvidenceRecordView = Type.Object({
     {
       additionalProperties: true,
       description:
-        'A vote says round, digest and decision, a decided gate round, status and digest; a node that ran behind gates, on which of these it began. All of it is covered by the hash.',
+        'A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates. The hash covers all of it.',
     },
   ),
   subject_digest: text('sha256:5555555555555555555555555555555555555555555555555555555555555555'),
@@ -282,7 +282,7 @@ export const CancelBody = Closed(
     mode: Type.Optional(
       Type.Enum(['graceful', 'compensate', 'force'], {
         description:
-          'graceful (default): what runs ends, nothing is undone. compensate: then undo in reverse order. force: stop at once, outcomes unknown.',
+          'graceful (default): running nodes finish and are not undone. compensate: succeeded nodes are then undone in reverse order. force: stop at once, outcomes unknown.',
       }),
     ),
     reason: Reason,

@@ -111,11 +111,11 @@ export const PatchVote = Type.Object({
 export const PatchViolation = Type.Object({
   pointer: text('/nodes/b'),
   code: text('cycle'),
-  message: text('stands in a cycle'),
+  message: text('is part of a cycle'),
 })
 const FieldView = Type.Object({ path: text('/with'), before: Type.Unknown(), after: Type.Unknown() })
 
-/** What a patch makes of the graph. */
+/** The effect of a patch on the graph. */
 export const GraphDifference = Type.Object({
   added: Type.Array(Type.String()),
   removed: Type.Array(Type.String()),
@@ -144,7 +144,7 @@ export const PatchApproval = Type.Object({
 export const PatchDecision = Type.Object({ by: ActorSchema, at: Time })
 export const PatchRebase = Type.Object(
   { base_revision: Type.Integer(), changes: Type.Array(Json) },
-  { description: 'The same changes on the graph of now, where they are still sound: propose them again.' },
+  { description: 'The same changes against the current graph, if they are still sound: propose them again.' },
 )
 
 const Proposer = Type.Pick(ActorSchema, ['kind', 'id', 'name'])
@@ -182,7 +182,7 @@ const patch = {
 }
 export const Patch = Type.Object(patch)
 export type Patch = Static<typeof Patch>
-/** A failed node that a patch works on, or whose target it works on. */
+/** A failed node that a patch changes, or whose target it changes. */
 export const MendedNode = Type.Object({
   node_id: NodeId,
   name: text('verify eu1-web-03'),
@@ -192,7 +192,7 @@ export const MendedNode = Type.Object({
 })
 export const PatchDetail = Type.Object({
   ...patch,
-  mends: Type.Array(MendedNode, { maxItems: 3, description: 'The failures that it answers, as they are now.' }),
+  mends: Type.Array(MendedNode, { maxItems: 3, description: 'The failures that it mends, in their current state.' }),
 })
 export type PatchDetail = Static<typeof PatchDetail>
 export const PatchList = ListOf(Patch)

@@ -30,8 +30,8 @@ const FieldChange = Type.Object({
   sensitive: Type.Boolean(),
   noise: Type.Boolean(),
 })
-const Seconds = Type.Number({ description: 'Seconds from the beginning.' })
-/** What the engine's own rules make of the plan on a virtual clock (operations.md 10). */
+const Seconds = Type.Number({ description: 'Seconds since the start.' })
+/** The result of running the plan under the engine's own rules on a virtual clock (operations.md 10). */
 export const Rehearsal = Type.Object({
   seed: Type.Integer(),
   approval_delay_s: Nullable(Type.Integer()),
@@ -44,7 +44,7 @@ export const Rehearsal = Type.Object({
     }),
   ),
   ends: Type.Enum(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out', 'blocked', 'paused'], {
-    description: 'How it ends; blocked or paused: it stands still and waits for a person.',
+    description: 'How it ends; blocked or paused: it waits for a person.',
   }),
   duration_s: Seconds,
   critical_path: Type.Array(Type.String()),
@@ -66,7 +66,7 @@ export const Rehearsal = Type.Object({
       undo: Type.Boolean(),
       failure: Nullable(Type.String()),
     }),
-    { description: 'Who runs when, in order of beginning; at most 1000.' },
+    { description: 'When each node runs, by start time; at most 1000.' },
   ),
   lanes_count: Type.Integer(),
   compensations: Type.Array(Type.String(), { description: 'Nodes that are undone, in that order.' }),
@@ -111,7 +111,7 @@ export const PlanView = Type.Object({
       change: Type.Enum(['create', 'update', 'replace', 'delete', 'no_change', 'unknown']),
       fields: Type.Array(FieldChange),
     }),
-    { description: 'At most 200; go on with diff_after.' },
+    { description: 'At most 200; continue with diff_after.' },
   ),
   diff_next: NullableText,
   impact: Type.Object({
@@ -144,7 +144,7 @@ export const PlanView = Type.Object({
       question: text('Shall the rest follow?'),
       policy: Json,
       guards: Type.Array(Type.String()),
-      who: Type.Array(Type.String(), { description: 'Groups that may decide; empty: whoever holds gate:decide.' }),
+      who: Type.Array(Type.String(), { description: 'Groups that may decide; empty: everyone with gate:decide.' }),
       can_i: Type.Boolean(),
     }),
   ),

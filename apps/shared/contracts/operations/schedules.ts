@@ -4,7 +4,7 @@ import { text } from '../text.ts'
 import { ActorSchema, AllowedActionSchema, DryRun, ListOf, Nullable, NullableText, PageQuery, Time } from './common.ts'
 import { IntentBody } from './intents.ts'
 
-/** Schedules: intents that are stated, planned and started at set times (operations.md 3.6). */
+/** Schedules: intents that are created, planned and started at set times (operations.md 3.6). */
 export const SCHEDULE_STATUSES = ['active', 'paused', 'ended'] as const
 export const RUN_STATES = ['begun', 'planned', 'started', 'skipped', 'refused'] as const
 
@@ -12,7 +12,7 @@ export const WhenOnce = Closed({
   at: text('2026-12-01T22:00:00Z', { format: 'date-time', description: 'Once, at this time.' }),
 })
 export const WhenEvery = Closed({
-  every_s: Type.Integer({ minimum: 60, maximum: 31_536_000, description: 'So often, from its creation on.' }),
+  every_s: Type.Integer({ minimum: 60, maximum: 31_536_000, description: 'This often, from its creation.' }),
 })
 export const WhenCron = Closed({
   cron: text('0 22 * * 1-5', { maxLength: 120, description: 'Minute, hour, day of month, month, day of week.' }),
@@ -50,7 +50,7 @@ export const WhenHook = Closed({
 })
 export const When = Type.Union([WhenOnce, WhenEvery, WhenCron, WhenMet, WhenHook])
 export type When = Static<typeof When>
-/** No clock tells when it comes. */
+/** Whether an event, not the clock, triggers it. */
 export const isTriggered = (when: When): boolean => 'on' in when || 'webhook' in when
 
 export const ScheduleBody = Closed({
@@ -80,7 +80,7 @@ export const HookSecretBody = Closed({
       minimum: 0,
       maximum: 604_800,
       default: 86_400,
-      description: 'So long the secret before it still counts; 0: it ends at once.',
+      description: 'How long the previous secret stays valid; 0: it ends at once.',
     }),
   ),
   dry_run: DryRun,
@@ -89,7 +89,7 @@ export type HookSecretBody = Static<typeof HookSecretBody>
 export const HookSecretView = Type.Object({
   schedule_id: ScheduleParams.properties.schedule_id,
   url: text('/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'),
-  secret: text('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', { description: 'Shown here alone.' }),
+  secret: text('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', { description: 'Shown only here.' }),
   previous_until: Nullable(Time),
 })
 export type HookSecretView = Static<typeof HookSecretView>
@@ -103,7 +103,7 @@ export const ScheduleRun = Type.Object({
   due_at: Time,
   state: Type.Enum([...RUN_STATES]),
   detail: Nullable(text('web 2.4.0 on eu1 still runs.', { description: 'Why it was skipped or refused.' })),
-  targets: Nullable(Type.Array(Type.String(), { description: 'What began to meet the condition.' })),
+  targets: Nullable(Type.Array(Type.String(), { description: 'The resources that began to meet the condition.' })),
   intent_id: NullableText,
   plan_id: NullableText,
   operation_id: NullableText,
@@ -125,7 +125,7 @@ const row = {
 export const HookView = Type.Object(
   {
     url: text('/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'),
-    has_secret: Type.Boolean({ description: 'False: no delivery can be signed yet.' }),
+    has_secret: Type.Boolean({ description: 'False: no secret exists yet.' }),
     previous_until: Nullable(Time),
     deliveries: Type.Array(
       Type.Object({

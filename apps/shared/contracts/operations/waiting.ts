@@ -4,7 +4,7 @@ import { text } from '../text.ts'
 import { ActorSchema, AloneSchema, AsOf, Digest, NodeId, NullableText, OperationId, Time } from './common.ts'
 import { PatchId } from './patches.ts'
 
-/** What waits for a person beside gates: patches to vote on, and failures that hold an operation. */
+/** Work that waits for a person besides gates: patches to vote on, and failures that hold an operation. */
 const operation = { operation_id: OperationId, operation_title: text('web 2.4.0 on eu1'), mine: Type.Boolean() }
 
 export const WaitingPatch = Type.Object({

@@ -3,11 +3,11 @@ import { Closed } from '../closed.ts'
 import { AsOf, NullableText, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
 
-/** Ends of operations, open ones, and what is planned (console.md 5.6). */
+/** Ended, open and planned operations (console.md 5.6). */
 export const OVERVIEW_DAYS = [14, 30, 90] as const
 export const OverviewQuery = Closed({
   days: Type.Optional(
-    Type.Integer({ enum: [...OVERVIEW_DAYS], default: 14, description: 'Days back, today included, in UTC.' }),
+    Type.Integer({ enum: [...OVERVIEW_DAYS], default: 14, description: 'Days back, including today, in UTC.' }),
   ),
 })
 
@@ -17,16 +17,16 @@ const ended = {
   cancelled: Type.Integer(),
 }
 export const Spread = Type.Union([Type.Object({ p50_s: Type.Number(), p90_s: Type.Number() }), Type.Null()], {
-  description: 'The middle and the slowest tenth, in seconds; null of none.',
+  description: 'Median and 90th percentile in seconds; null if there are none.',
 })
 export type Spread = Static<typeof Spread>
 export const OverviewPeriod = Type.Object({
   from: Time,
   to: Time,
   ...ended,
-  /** From start to end, of those that succeeded. */
+  /** From start to end, for operations that succeeded. */
   duration: Spread,
-  /** From the question to the approval, of gates that people approved. */
+  /** From the question to the approval, for gates that people approved. */
   approval: Spread,
 })
 export type OverviewPeriod = Static<typeof OverviewPeriod>
@@ -65,7 +65,7 @@ export const Overview = Type.Object({
   period: OverviewPeriod,
   before: OverviewPeriod,
   planned: Type.Array(PlannedTick, { description: 'Of the next 14 days, the first 200.' }),
-  planned_more: Type.Boolean({ description: 'More is planned than is listed.' }),
+  planned_more: Type.Boolean({ description: 'More items are planned than are listed.' }),
   as_of: AsOf,
 })
 export type Overview = Static<typeof Overview>

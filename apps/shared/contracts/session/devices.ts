@@ -22,7 +22,7 @@ export const DeviceRequestView = Type.Object({
   expires_at: text('2026-11-22T10:10:00.000Z'),
   same_address: Type.Boolean({ description: 'Whether the caller comes from the same address.' }),
 })
-/** The code that a person has typed; case, dash and blanks do not matter. */
+/** The code that a person has typed; case, dashes and blanks do not matter. */
 export const DeviceCode = Type.Object(
   { user_code: text('BDFG-HJKL', { minLength: 1, maxLength: 32 }) },
   { additionalProperties: false, examples: [{ user_code: 'BDFG-HJKL' }] },

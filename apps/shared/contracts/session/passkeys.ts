@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
 
-/** Passkeys (federation.md 8): the browser's own JSON forms of WebAuthn, and the keys that a person has registered. */
+/** Passkeys (federation.md 8): the browser's own JSON forms of WebAuthn, and a person's registered passkeys. */
 const Bytes = (maxLength: number) => Type.String({ minLength: 1, maxLength, pattern: '^[A-Za-z0-9_-]+$' })
 const answered = <R extends Record<string, Type.TSchema>>(response: R) =>
   Type.Object({

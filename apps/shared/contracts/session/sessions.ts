@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { text } from '../text.ts'
 
-/** A session as its owner and administrators see it; no token is in it. */
+/** A session as its owner and administrators see it; it contains no token. */
 export const SessionView = Type.Object({
   id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
   created_at: text('2026-01-31T12:00:00.000Z'),

@@ -9,7 +9,7 @@ export const IdentityProviderList = Type.Object({
     description: 'Whose password signs in; break_glass: emergency accounts.',
   }),
 })
-/** Who a person is at the providers. */
+/** A person's identities at the providers. */
 export const ExternalIdentityList = Type.Object({
   items: Type.Array(
     Type.Object({

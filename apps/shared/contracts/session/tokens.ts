@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { text } from '../text.ts'
 
-/** What clients get when they sign in or renew (auth.md 3.1). */
+/** The answer to clients that sign in or renew (auth.md 3.1). */
 const Bearer = { token_type: Type.Literal('Bearer'), expires_in: Type.Integer() }
 /** The reply of both modes: `refresh_token` in JSON mode, `csrf_token` in cookie mode. */
 export const TokenReply = Type.Object({
@@ -14,7 +14,7 @@ export const TokenReply = Type.Object({
 })
 export const CsrfReply = Type.Object({ csrf_token: text('v1.q1w2e3…') })
 export const AccessReply = Type.Object({ access_token: text('eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…'), ...Bearer })
-/** The short token of a machine; there is no refresh token. */
+/** A machine's short-lived token; there is no refresh token. */
 export const MachineToken = Type.Object({
   access_token: text('eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…'),
   token_type: Type.Literal('Bearer'),

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
 
-/** The authenticator app of a person (RFC 6238, federation.md 8): a second factor that signs no vote. */
+/** A person's authenticator app (RFC 6238, federation.md 8): a second factor that signs no vote. */
 export const TotpCode = Type.String({ pattern: '^[0-9]{6}$', description: 'The 6 digits that the app shows.' })
 
 export const TotpView = Type.Object({

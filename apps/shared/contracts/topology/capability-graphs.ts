@@ -6,20 +6,20 @@ import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { GraphQuery } from './graphs.ts'
 
-/** Capabilities as graphs: of resources with what they provide and need, and of definitions with counts (catalog.md 7.2). */
+/** Capabilities as graphs: resources with their offers and needs, and definitions with counts (catalog.md 7.2). */
 const Narrowing = {
   capability_key: Type.Optional(Type.String({ maxLength: 64, description: 'Only this capability.' })),
   region_id: Type.Optional(
     Type.String({
       maxLength: 128,
-      description: 'Only resources of this region; what meets their needs may be elsewhere.',
+      description: 'Only resources of this region; their providers may be elsewhere.',
     }),
   ),
   root_id: many('Only these resources, at most 20.', 'eu1-web-01'),
   unsatisfied_only: Type.Optional(
-    Type.Boolean({ description: 'Only needs that nothing meets: the view of what is missing.' }),
+    Type.Boolean({ description: 'Only unmet needs.' }),
   ),
-  allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers meet requirements, too.' })),
+  allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers also meet requirements.' })),
   format: GraphQuery.properties.format,
 }
 export const CapabilityGraphQuery = Closed({ ...Narrowing, ...FreshnessQuery })
@@ -51,7 +51,7 @@ const RequirementNode = Type.Object({
   resource_id: text('eu1-vm-01'),
   requirement: Requirement,
   state: State,
-  why_not: Type.Array(Rejection, { description: 'The first 20 that do not do.' }),
+  why_not: Type.Array(Rejection, { description: 'The first 20 that do not match.' }),
   rejected_count: Type.Record(Type.String(), Type.Integer()),
 })
 const NeedsEdge = Type.Object({
@@ -64,7 +64,7 @@ const NeedsEdge = Type.Object({
   bound: Type.Optional(Type.Boolean({ description: 'satisfied_by: claimed already; false: would do.' })),
 })
 
-/** One page of resources with their needs and offers; `next_page_token` goes on with the next resources. */
+/** One page of resources with their needs and offers; `next_page_token` continues with the next resources. */
 export const NeedsGraph = Type.Object({
   nodes: Type.Array(Type.Union([ResourceNode, CapabilityNode, RequirementNode])),
   edges: Type.Array(NeedsEdge),

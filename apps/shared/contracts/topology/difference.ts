@@ -8,7 +8,7 @@ const at = (description: string) => Type.String({ format: 'date-time', maxLength
 export const DifferenceQuery = Closed({
   ...PageQuery,
   from: at('The earlier time (RFC 3339).'),
-  to: Type.Optional(at('The later time; now unless said. A page_token keeps the time of its first page.')),
+  to: Type.Optional(at('The later time; now by default. A page_token keeps the time of its first page.')),
 })
 export type DifferenceQuery = Static<typeof DifferenceQuery>
 
@@ -18,7 +18,7 @@ export const DifferenceItem = Type.Object({
   name: text('eu1-web-01'),
   kind: Type.Enum(['added', 'removed', 'changed', 'moved', 'moved_in', 'moved_out'], {
     description:
-      'moved: to another parent within the subtree; moved_in, moved_out: across its edge, itself or with what holds it.',
+      'moved: to another parent within the subtree; moved_in, moved_out: across its boundary, alone or with an ancestor.',
   }),
   version_from: nullable(Type.Integer()),
   version_to: nullable(Type.Integer()),
@@ -45,6 +45,6 @@ export const DifferenceItem = Type.Object({
 })
 export type DifferenceItem = Static<typeof DifferenceItem>
 
-/** What differs in a subtree between two times (catalog.md 7.2). */
+/** The differences in a subtree between two times (catalog.md 7.2). */
 export const Difference = Type.Object({ from: Time, to: Time, ...pageOf(DifferenceItem).properties })
 export type Difference = Static<typeof Difference>

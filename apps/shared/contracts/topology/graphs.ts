@@ -11,12 +11,12 @@ export const GraphQuery = Closed({
   ),
   depth: Type.Optional(Type.Integer({ minimum: 0, maximum: 10, default: 2 })),
   direction: Type.Optional(Type.Enum(['out', 'in', 'both'], { default: 'both' })),
-  relationship_types: many('Only these relationships; all unless said.'),
+  relationship_types: many('Only these relationships; all by default.'),
   node_types: many('Other types are neither shown nor passed through; derived types count.'),
   max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
   max_edges: Type.Optional(Type.Integer({ minimum: 1, maximum: 20_000, default: 2000 })),
   fanout: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 200, description: 'Neighbours of one node at most.' }),
+    Type.Integer({ minimum: 1, maximum: 1000, default: 200, description: 'The maximum number of neighbors of one node.' }),
   ),
   at: Type.Optional(
     Type.String({
@@ -30,7 +30,7 @@ export const GraphQuery = Closed({
   page_token: Type.Optional(
     Type.String({
       maxLength: 4000,
-      description: 'From an entry of a frontier: its next neighbours. All other parameters stay as they were.',
+      description: 'From an entry of a frontier: its next neighbors. All other parameters must stay the same.',
     }),
   ),
   format: Type.Optional(Type.Enum(['json', 'graphml', 'dot'], { default: 'json' })),
@@ -45,7 +45,7 @@ export const ResourceGraphNode = Type.Object({
   health_status: Health,
   rollup_status: Type.Optional(Health),
   depth: Type.Integer(),
-  degree: Type.Integer({ description: 'Open edges of the allowed types to what the caller may see.' }),
+  degree: Type.Integer({ description: 'Open edges of the allowed types to resources that the caller may see.' }),
 })
 export type GraphNode = Static<typeof ResourceGraphNode>
 
@@ -57,7 +57,7 @@ export const GraphEdge = Type.Object({
 })
 export type GraphEdge = Static<typeof GraphEdge>
 
-/** A cut says that it was cut: `truncated` by which bound, `frontier` where. */
+/** A truncated graph says so: `truncated` names the bound, `frontier` the place. */
 export const Graph = Type.Object({
   roots: Type.Array(Type.String()),
   nodes: Type.Array(ResourceGraphNode),
@@ -72,7 +72,7 @@ export const Graph = Type.Object({
     Type.Object({
       resource_id: text('eu1-web-01'),
       direction: Type.Enum(['out', 'in', 'both']),
-      omitted: Type.Integer({ description: 'Neighbours that are not shown.' }),
+      omitted: Type.Integer({ description: 'Neighbors that are not shown.' }),
       page_token: nullable(Type.String()),
     }),
   ),
@@ -80,7 +80,7 @@ export const Graph = Type.Object({
   rollup: Type.Optional(
     Type.Object(
       { visited: Type.Integer(), truncated: Type.Boolean() },
-      { description: 'With include=health: how many resources were looked at, and whether that was not all.' },
+      { description: 'With include=health: how many resources were visited, and whether the visit was cut short.' },
     ),
   ),
   as_of: ReadAsOf,

@@ -6,17 +6,17 @@ import { text } from '../text.ts'
 
 export const ImpactQuery = Closed({
   max_distance: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 64, default: 64, description: 'Steps from the resource at most.' }),
+    Type.Integer({ minimum: 1, maximum: 64, default: 64, description: 'The maximum number of steps from the resource.' }),
   ),
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'Items at most; counts hold all.' }),
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'The maximum number of items; counts include all.' }),
   ),
   ...FreshnessQuery,
 })
 export type ImpactQuery = Static<typeof ImpactQuery>
 
 const Effect = Type.Enum(['unhealthy', 'degraded'], {
-  description: 'The health that the resource would roll up to if the one asked about failed and all else were healthy.',
+  description: 'The health that the resource would roll up to if the given one failed and all others were healthy.',
 })
 export type Effect = Static<typeof Effect>
 
@@ -40,12 +40,12 @@ export type ImpactItem = Static<typeof ImpactItem>
 
 const Numbers = Type.Record(Type.String(), Type.Integer())
 
-/** What depends on a resource, transitively (catalog.md 7.2). */
+/** Everything that depends on a resource, transitively (catalog.md 7.2). */
 export const Impact = Type.Object({
   resource_id: text('eu1-db-01'),
-  items: Type.Array(ImpactItem, { description: 'The worst effect first, then the nearest, then by id.' }),
+  items: Type.Array(ImpactItem, { description: 'By effect (worst first), then distance, then id.' }),
   counts: Type.Object({
-    total: Type.Integer({ description: 'All that is affected, hidden resources included.' }),
+    total: Type.Integer({ description: 'All affected resources, including hidden ones.' }),
     hidden: Type.Integer({ description: 'Affected resources that you may not see.' }),
     by_effect: Type.Object({ unhealthy: Type.Integer(), degraded: Type.Integer() }),
     by_type: Numbers,
@@ -53,7 +53,7 @@ export const Impact = Type.Object({
   }),
   truncated: Type.Object({
     items: Type.Boolean({ description: 'There are more items than `limit`.' }),
-    visited: Type.Boolean({ description: 'The walk stopped at its bound: counts are lower bounds.' }),
+    visited: Type.Boolean({ description: 'The traversal stopped at its limit: counts are lower bounds.' }),
   }),
   as_of: ReadAsOf,
 })

@@ -9,9 +9,9 @@ export const SearchQuery = Closed({
     minLength: 1,
     maxLength: 200,
     examples: ['web eu1 prod'],
-    description: 'Words, each from its beginning; all must occur. Misspelled names are found if nothing else is.',
+    description: 'Words, matched by prefix; all must occur. Misspelled names are found if there is no other match.',
   }),
-  type_key: many('Types; derived types count.'),
+  type_key: many('Types, including derived types.'),
   owned_by: Type.Optional(OwnerId),
   region_id: Type.Optional(Type.String({ maxLength: 128 })),
   health_status: manyHealths,
@@ -37,10 +37,10 @@ export const SearchItem = Type.Object({
 })
 export type SearchItem = Static<typeof SearchItem>
 
-/** Resources by words, the best first (catalog.md 7.1). */
+/** Resources found by words, best first (catalog.md 7.1). */
 export const SearchResult = Type.Object({
   items: Type.Array(SearchItem),
-  more: Type.Boolean({ description: 'There are more than `limit`: send more words.' }),
+  more: Type.Boolean({ description: 'More results exist than `limit`: send more words.' }),
   as_of: ReadAsOf,
 })
 export type SearchResult = Static<typeof SearchResult>

@@ -27,13 +27,13 @@ export const PlaceCounts = Type.Object({ resources: Type.Integer(), by_health: C
 export const TopologyList = pageOf(Type.Object({ ...ResourceItem.properties, counts: PlaceCounts }))
 
 export const TopologyGraphQuery = Closed({
-  region_id: Type.Optional(Type.String({ maxLength: 128, description: 'Only this region and what is in it.' })),
+  region_id: Type.Optional(Type.String({ maxLength: 128, description: 'Only this region and its contents.' })),
   max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
   ...FreshnessQuery,
 })
 export type TopologyGraphQuery = Static<typeof TopologyGraphQuery>
 
-/** All places from the regions down, the outer ones first; `truncated` when there are more than max_nodes. */
+/** All places from the regions down, outer ones first; `truncated` if there are more than max_nodes. */
 export const TopologyGraph = Type.Object({
   nodes: Type.Array(
     Type.Object({
