@@ -61,7 +61,8 @@ const doorOf = (file: string, name: string, { mode, endpoint, max_in_flight, age
     if (max_in_flight !== undefined) throw fault('max_in_flight', 'is for a pool with a mode.')
     return []
   }
-  if (max_in_flight === undefined) throw fault('max_in_flight', 'is missing: it limits how much work may be out at once.')
+  if (max_in_flight === undefined)
+    throw fault('max_in_flight', 'is missing: it limits how much work may be out at once.')
   if (mode === 'nats') return [[name, { mode }]]
   if (endpoint === undefined) throw fault('endpoint', 'is missing: it says where the agent takes work.')
   return [[name, { mode, endpoint: endpoint.replace(/\/+$/, '') }]]

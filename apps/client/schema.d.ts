@@ -71,7 +71,7 @@ export interface paths {
         put?: never;
         /**
          * Sign out
-         * @description Ends the session of the token. May be repeated while the token verifies.
+         * @description Ends the token's session. It may be repeated while the token is valid.
          */
         post: operations["endSession"];
         delete?: never;
@@ -91,7 +91,7 @@ export interface paths {
         put?: never;
         /**
          * Get an access token for a machine
-         * @description Swaps an API key, a signed assertion or a trusted CI token for a short access token.
+         * @description Exchanges an API key, a signed assertion or a trusted CI token for a short-lived access token.
          */
         post: operations["createMachineToken"];
         delete?: never;
@@ -109,7 +109,7 @@ export interface paths {
         };
         /**
          * Read the CSRF token
-         * @description The CSRF token of the cookie session, for a new tab.
+         * @description Returns the CSRF token of the cookie session, for a new tab.
          */
         get: operations["getCsrfToken"];
         put?: never;
@@ -131,7 +131,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm who you are
-         * @description Proves a password, a passkey or a code again: an access token with a fresh auth_time.
+         * @description Proves a password, a passkey or a code again and returns an access token with a fresh auth_time.
          */
         post: operations["confirmPassword"];
         delete?: never;
@@ -151,7 +151,7 @@ export interface paths {
         put?: never;
         /**
          * Get a challenge for a passkey
-         * @description A challenge that one passkey answers once: to sign in, to confirm, or to be added.
+         * @description Returns a challenge that one passkey may answer once: to sign in, to confirm, or to be added.
          */
         post: operations["createPasskeyChallenge"];
         delete?: never;
@@ -191,7 +191,7 @@ export interface paths {
         put?: never;
         /**
          * Look up the code of a device
-         * @description Which machine asks, from where and since when.
+         * @description Returns which device asks, from where and since when.
          */
         post: operations["findDeviceRequest"];
         delete?: never;
@@ -269,13 +269,13 @@ export interface paths {
         };
         /**
          * Sign in through a provider
-         * @description Leads the browser to the provider. An app outside the browser names where its code goes.
+         * @description Redirects the browser to the provider. A native app names its redirect URI.
          */
         get: operations["startProviderSignIn"];
         put?: never;
         /**
          * Confirm or link through a provider
-         * @description Begins a confirmation, or the linking of an identity, for the signed-in person.
+         * @description Begins a confirmation, or links an identity, for the signed-in person.
          */
         post: operations["startProviderProof"];
         delete?: never;
@@ -293,7 +293,7 @@ export interface paths {
         };
         /**
          * Come back from a provider
-         * @description Ends a sign-in: sets the refresh cookie and leads back to the console, or to the app.
+         * @description Completes a sign-in: sets the refresh cookie and redirects to the console or the app.
          */
         get: operations["finishProviderSignIn"];
         put?: never;
@@ -315,7 +315,7 @@ export interface paths {
         put?: never;
         /**
          * End sessions by a logout token
-         * @description For the provider: ends the sessions that the logout token names.
+         * @description Called by the provider: ends the sessions that the logout token names.
          */
         post: operations["endProviderSessions"];
         delete?: never;
@@ -457,7 +457,7 @@ export interface paths {
         };
         /**
          * Read whether you have an authenticator app
-         * @description Whether the caller has an authenticator app, since when, and when it was used last.
+         * @description Returns whether the caller has an authenticator app, since when, and when it was last used.
          */
         get: operations["getTotp"];
         /**
@@ -505,7 +505,7 @@ export interface paths {
         };
         /**
          * List your identities at providers
-         * @description By which identities of providers the caller may sign in.
+         * @description Lists the provider identities by which the caller may sign in.
          */
         get: operations["listIdentities"];
         put?: never;
@@ -545,7 +545,7 @@ export interface paths {
         };
         /**
          * List the identities of a user
-         * @description By which identities of providers a user may sign in.
+         * @description Lists the provider identities by which a user may sign in.
          */
         get: operations["listUserIdentities"];
         put?: never;
@@ -587,7 +587,7 @@ export interface paths {
         put?: never;
         /**
          * Unlock a user
-         * @description Forgets the failed logins of a user.
+         * @description Clears the failed logins of a user.
          */
         post: operations["unlockUser"];
         delete?: never;
@@ -649,7 +649,7 @@ export interface paths {
         };
         /**
          * List sign-ins, lockouts and ended sessions
-         * @description Who signed in, was locked out, was refused or lost a session; newest first.
+         * @description Lists sign-ins, lockouts, refusals and ended sessions, newest first.
          */
         get: operations["listAuthEvents"];
         put?: never;
@@ -669,7 +669,7 @@ export interface paths {
         };
         /**
          * Read the current user
-         * @description Who one is, with roles, groups and grants.
+         * @description Returns the caller with roles, groups and grants.
          */
         get: operations["getCurrentUser"];
         put?: never;
@@ -689,12 +689,12 @@ export interface paths {
         };
         /**
          * Read your display preferences
-         * @description The settings of the caller for the console; empty before the first time.
+         * @description Returns the caller's console settings; empty until they are first set.
          */
         get: operations["getPreferences"];
         /**
          * Set your display preferences
-         * @description Replaces all preferences of the caller. Of two devices at once, the later one counts.
+         * @description Replaces all of the caller's preferences. If two devices write at once, the later write wins.
          */
         put: operations["setPreferences"];
         post?: never;
@@ -713,13 +713,13 @@ export interface paths {
         };
         /**
          * List your views
-         * @description All searches that the caller keeps, by name: at most 50.
+         * @description Lists the caller's saved searches by name, at most 50.
          */
         get: operations["listViews"];
         put?: never;
         /**
          * Save a view
-         * @description Keeps the filters of a list under a name that no other view of the caller bears.
+         * @description Saves the filters of a list under a name that is unique among the caller's views.
          */
         post: operations["createView"];
         delete?: never;
@@ -740,7 +740,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a view
-         * @description Deletes a view of the caller.
+         * @description Deletes one of the caller's views.
          */
         delete: operations["deleteView"];
         options?: never;
@@ -805,7 +805,7 @@ export interface paths {
         };
         /**
          * Read a user
-         * @description One user with everything held now.
+         * @description Returns one user with all current roles, groups and grants.
          */
         get: operations["getUser"];
         put?: never;
@@ -887,7 +887,7 @@ export interface paths {
         put?: never;
         /**
          * Create an enrolment token
-         * @description A new one-time link to set a password; 202 if another administrator must confirm it.
+         * @description Creates a one-time link to set a password; 202 if another administrator must confirm it.
          */
         post: operations["createEnrolmentToken"];
         delete?: never;
@@ -980,7 +980,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a member from a group
-         * @description Takes a user out of a group.
+         * @description Removes a user from a group.
          */
         delete: operations["removeGroupMember"];
         options?: never;
@@ -1024,7 +1024,7 @@ export interface paths {
         post?: never;
         /**
          * Withdraw a grant
-         * @description Takes a grant away.
+         * @description Withdraws a grant.
          */
         delete: operations["deleteGrant"];
         options?: never;
@@ -1103,7 +1103,7 @@ export interface paths {
         put?: never;
         /**
          * Get your half of an enrolment link
-         * @description One half of the link that a confirmed change makes: for its requester, and for its confirmer.
+         * @description Returns one half of the link that a confirmed change makes: one for its requester, one for its confirmer.
          */
         post: operations["createEnrolmentHalf"];
         delete?: never;
@@ -1167,7 +1167,7 @@ export interface paths {
         put?: never;
         /**
          * Create a machine
-         * @description Makes an account without a password, rights or credentials.
+         * @description Creates an account without a password, rights or credentials.
          */
         post: operations["createMachine"];
         delete?: never;
@@ -1227,7 +1227,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API key
-         * @description A second key with the same rights; the first one works until the overlap is over.
+         * @description Creates a second key with the same rights; the first one works until the overlap ends.
          */
         post: operations["rotateMachineKey"];
         delete?: never;
@@ -1265,7 +1265,7 @@ export interface paths {
         };
         /**
          * List changes of users, groups and grants
-         * @description Who changed which user, group or grant, and who was refused; newest first.
+         * @description Lists changes of users, groups and grants, and refused attempts, newest first.
          */
         get: operations["listUserEvents"];
         put?: never;
@@ -1285,7 +1285,7 @@ export interface paths {
         };
         /**
          * Read the public signing keys
-         * @description The keys that verify access and refresh tokens, the next one included. Cache them for 300 s.
+         * @description Returns the keys that verify access and refresh tokens, including the next one. Cache them for 300 s.
          */
         get: operations["getSigningKeys"];
         put?: never;
@@ -1305,7 +1305,7 @@ export interface paths {
         };
         /**
          * Check that the process runs
-         * @description The process runs. Orchestrators ask this to restart it.
+         * @description The process is running. Orchestrators use this to decide on a restart.
          */
         get: operations["getLiveness"];
         put?: never;
@@ -1325,7 +1325,7 @@ export interface paths {
         };
         /**
          * Check that the platform takes traffic
-         * @description Whether traffic may come here. The reasons are on the internal listener alone.
+         * @description Whether this process can take traffic. The reasons are on the internal listener only.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -1345,7 +1345,7 @@ export interface paths {
         };
         /**
          * Read the health of the platform
-         * @description What every process of the platform last said of itself.
+         * @description Returns the last report of every process of the platform.
          */
         get: operations["getPlatformHealth"];
         put?: never;
@@ -1365,13 +1365,13 @@ export interface paths {
         };
         /**
          * List resources
-         * @description Resources by their place, type, state, labels or a filter, in keyset pages: a row that lasts is seen exactly once under sort keys that never change. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod
+         * @description Lists resources by place, type, state, labels or a filter, in keyset pages: under sort keys that never change, a row that exists throughout is returned exactly once. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod
          */
         get: operations["listResources"];
         put?: never;
         /**
          * Create a resource
-         * @description Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}
+         * @description Writes record types, and facts with mode=record_only, at once (201). For other types it creates a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}
          */
         post: operations["createResource"];
         delete?: never;
@@ -1389,7 +1389,7 @@ export interface paths {
         };
         /**
          * Read a resource
-         * @description One resource from truth, never stale, with the ETag for If-Match. at and at_version give it as it was. With fields the reply holds only those members. Example: ?fields=name,desired_state.release
+         * @description Returns one resource, never stale, with the ETag for If-Match. at and at_version return an earlier state. With fields the reply contains only those fields. Example: ?fields=name,desired_state.release
          */
         get: operations["getResource"];
         put?: never;
@@ -1399,7 +1399,7 @@ export interface paths {
         head?: never;
         /**
          * Change a resource
-         * @description A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, one text in it 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}
+         * @description Applies a merge patch (RFC 7396) or JSON patch (RFC 6902) to display_name, labels, annotations, owner and desired_state, based on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, and each string at most 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}
          */
         patch: operations["updateResource"];
         trace?: never;
@@ -1413,7 +1413,7 @@ export interface paths {
         };
         /**
          * List the relationships of a resource
-         * @description Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on
+         * @description Lists open edges (with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on
          */
         get: operations["listRelationships"];
         put?: never;
@@ -1433,7 +1433,7 @@ export interface paths {
         };
         /**
          * Read the capabilities of a resource
-         * @description What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true
+         * @description Returns the capabilities that it provides and, for each requirement, whether it is bound, satisfiable, or why not. Example: ?allow_degraded=true
          */
         get: operations["getResourceCapabilities"];
         put?: never;
@@ -1453,7 +1453,7 @@ export interface paths {
         };
         /**
          * Read the health of a resource
-         * @description Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z
+         * @description Returns its own health with the checks behind it (expired ones no longer count), and the roll-up over its dependencies with the paths to its causes. Example: ?history_since=2026-01-31T12:00:00Z
          */
         get: operations["getResourceHealth"];
         put?: never;
@@ -1472,8 +1472,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what differs between two times
-         * @description A resource and all below it at two times: what was added, removed, changed or moved, with the members that differ, by whom and by which operations. The same times give the same answer for ever. Example: ?from=2026-01-31T12:00:00Z
+         * Compare two times
+         * @description Compares a resource and everything below it at two times: added, removed, changed and moved resources, with the fields that differ, by whom and by which operations. The same times always give the same answer. Example: ?from=2026-01-31T12:00:00Z
          */
         get: operations["getDifference"];
         put?: never;
@@ -1493,7 +1493,7 @@ export interface paths {
         };
         /**
          * Read what depends on a resource
-         * @description All that would be affected if the resource failed, transitively: what is in it, hosted on it, depends on it, uses its capabilities or has it as a member; each with a shortest path and its effect by the rules of the roll-up. Example: ?limit=20
+         * @description Returns everything that would be affected if the resource failed, transitively: resources that are in it, hosted on it, depend on it, use its capabilities or have it as a member, each with a shortest path and its effect by the roll-up rules. Example: ?limit=20
          */
         get: operations["getImpact"];
         put?: never;
@@ -1512,8 +1512,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Summarise the operations of a resource
-         * @description How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.
+         * Summarize the operations of a resource
+         * @description Returns how many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.
          */
         get: operations["getOperationsSummary"];
         put?: never;
@@ -1533,7 +1533,7 @@ export interface paths {
         };
         /**
          * List the versions of a resource
-         * @description Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.
+         * @description Lists who changed which fields and when, by which command and operation, with which evidence, newest first. Not in the specification.
          */
         get: operations["listResourceVersions"];
         put?: never;
@@ -1553,7 +1553,7 @@ export interface paths {
         };
         /**
          * Search resources
-         * @description Resources by words in their names, labels, owners, types, relations, states and annotations, the best first. Example: ?q=web eu1 prod
+         * @description Finds resources by words in their names, labels, owners, types, relations, states and annotations, best match first. Example: ?q=web eu1 prod
          */
         get: operations["searchResources"];
         put?: never;
@@ -1573,7 +1573,7 @@ export interface paths {
         };
         /**
          * List resource types
-         * @description The newest version of each type, with all that it has from its bases. Example: ?derived_from=infra.managed
+         * @description Lists the newest version of each type, including everything inherited from its bases. Example: ?derived_from=infra.managed
          */
         get: operations["listResourceTypes"];
         put?: never;
@@ -1593,7 +1593,7 @@ export interface paths {
         };
         /**
          * Read a resource type
-         * @description Schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host
+         * @description Returns schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host
          */
         get: operations["getResourceType"];
         put?: never;
@@ -1693,7 +1693,7 @@ export interface paths {
         };
         /**
          * Read the graph of places
-         * @description Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1
+         * @description Returns regions, data centers, layers and segments with counts of their contents, their containment and the links between regions. Example: ?region_id=eu1
          */
         get: operations["getTopologyGraph"];
         put?: never;
@@ -1713,7 +1713,7 @@ export interface paths {
         };
         /**
          * Read the graph around resources
-         * @description Breadth first from root_id (or what a filter selects). What is cut is named in truncated and frontier; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on
+         * @description Traverses breadth first from root_id (or from the resources that a filter selects). truncated and frontier name every cut; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on
          */
         get: operations["traverseResources"];
         put?: never;
@@ -1732,8 +1732,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the graph of places and what is in them
-         * @description As /v1/graphs/resources, over contained_in and connects_to; without root_id from all regions. Example: ?root_id=eu1&depth=3
+         * Read the graph of places and their contents
+         * @description Like /v1/graphs/resources, over contained_in and connects_to; without root_id it starts from all regions. Example: ?root_id=eu1&depth=3
          */
         get: operations["traverseTopology"];
         put?: never;
@@ -1753,7 +1753,7 @@ export interface paths {
         };
         /**
          * Read the graph of capabilities between resources
-         * @description A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true
+         * @description Returns a page of resources with their provided capabilities and their requirements (each a node with its state, its provider, or why no provider meets it). unsatisfied_only returns only unmet requirements. Example: ?region_id=eu1&unsatisfied_only=true
          */
         get: operations["getNeedsGraph"];
         put?: never;
@@ -1773,7 +1773,7 @@ export interface paths {
         };
         /**
          * List capability definitions
-         * @description The newest version of each, with counts of its providers by status and region. Example: ?category=compute
+         * @description Lists the newest version of each definition, with counts of its providers by status and region. Example: ?category=compute
          */
         get: operations["listCapabilityDefinitions"];
         put?: never;
@@ -1793,7 +1793,7 @@ export interface paths {
         };
         /**
          * Read a capability definition
-         * @description One version, the newest unless said, with its attributes, rules of matching and counts of providers. Example: ?version=1.0.0
+         * @description Returns one version (by default the newest) with its attributes, matching rules and counts of providers. Example: ?version=1.0.0
          */
         get: operations["getCapabilityDefinition"];
         put?: never;
@@ -1813,7 +1813,7 @@ export interface paths {
         };
         /**
          * List providers of capabilities
-         * @description Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true
+         * @description Lists providers by priority and free capacity. attr.<name>=value, gte:n or lte:n filters by attributes; requirement_of by the needs of a requirement. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true
          */
         get: operations["listCapabilityProviders"];
         put?: never;
@@ -1833,7 +1833,7 @@ export interface paths {
         };
         /**
          * Read the graph of capability definitions
-         * @description Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots
+         * @description Returns definitions and the types that provide or require them, with counts of providers and of needs that are bound, satisfiable or unsatisfied. Example: ?capability_key=compute.slots
          */
         get: operations["getCapabilityGraph"];
         put?: never;
@@ -1855,7 +1855,7 @@ export interface paths {
         put?: never;
         /**
          * Change many resources
-         * @description Up to 1,000 items, each created, updated, related or retired with the checks and rights of the route for one. Each item stands for itself, or with atomic all or none. relate and retire need mode=record_only. A repeat with the same key gives what was made its first answer and tries the rest again. Not in the specification.
+         * @description Creates, updates, relates or retires up to 1,000 items, each with the checks and rights of the single route. Items succeed or fail alone, or with atomic all together. relate and retire need mode=record_only. A repeat with the same key returns the first answer of finished items and retries the others. Not in the specification.
          */
         post: operations["changeResources"];
         delete?: never;
@@ -1875,7 +1875,7 @@ export interface paths {
         put?: never;
         /**
          * Import resources
-         * @description Up to 200 items of one source, each created, updated or left as it is by its id in the source, with the differences. validate_only stores nothing. Nothing is ever retired. What the time of the request does not suffice for is deferred: send it in another request. Not in the specification.
+         * @description Creates, updates or keeps up to 200 items of one source by their id in the source, and returns the differences. validate_only stores no change. Items are never retired. Items that do not fit into the time of the request are deferred: send them in another request. Not in the specification.
          */
         post: operations["importResources"];
         delete?: never;
@@ -1895,7 +1895,7 @@ export interface paths {
         put?: never;
         /**
          * Start an import
-         * @description Up to 1,000 items of one source, taken over by themselves in small transactions with the rights that the caller has then. A restart of the catalog loses and repeats nothing. Not in the specification.
+         * @description Imports up to 1,000 items of one source in the background, in small transactions, with the rights that the caller holds at that time. A restart of the catalog neither loses nor repeats an item. Not in the specification.
          */
         post: operations["startImport"];
         delete?: never;
@@ -1913,7 +1913,7 @@ export interface paths {
         };
         /**
          * Read an import
-         * @description How far an import of the caller is, and what became of its items in numbers. Not in the specification.
+         * @description Returns the progress of one of the caller's imports, with counts of its results. Not in the specification.
          */
         get: operations["getImport"];
         put?: never;
@@ -1933,7 +1933,7 @@ export interface paths {
         };
         /**
          * List the results of an import
-         * @description What became of each item so far, in the order of the items. Not in the specification.
+         * @description Lists the result of each item so far, in the order of the items. Not in the specification.
          */
         get: operations["listImportResults"];
         put?: never;
@@ -1955,7 +1955,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an import
-         * @description Ends an import where it is; what was taken over stays. Not in the specification.
+         * @description Stops an import; items that were imported stay. Not in the specification.
          */
         post: operations["cancelImport"];
         delete?: never;
@@ -1973,7 +1973,7 @@ export interface paths {
         };
         /**
          * List audit rows of the catalog
-         * @description Who wrote which resource, and who was refused; newest first. Not in the specification. Example: ?object=resource:eu1-web-01
+         * @description Lists writes to resources, and refused attempts, newest first. Not in the specification. Example: ?object=resource:eu1-web-01
          */
         get: operations["listCatalogAudit"];
         put?: never;
@@ -1998,7 +1998,7 @@ export interface paths {
         get: operations["listIntents"];
         put?: never;
         /**
-         * State what should be true
+         * Create an intent
          * @description Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.
          */
         post: operations["createIntent"];
@@ -2017,7 +2017,7 @@ export interface paths {
         };
         /**
          * Read an intent
-         * @description One intent with the request as it came, its newest plan and its operation.
+         * @description Returns one intent with its original request, its newest plan and its operation.
          */
         get: operations["getIntent"];
         put?: never;
@@ -2037,7 +2037,7 @@ export interface paths {
         };
         /**
          * Read a plan
-         * @description What would change, how risky it is, who must agree, what is in the way, and what has moved since.
+         * @description Returns the changes, the risk, who must agree, conflicts, and changes since the plan was made.
          */
         get: operations["getPlan"];
         put?: never;
@@ -2057,7 +2057,7 @@ export interface paths {
         };
         /**
          * Read the graph of a plan
-         * @description Every node that would run, in rank order; equal plans give equal bytes.
+         * @description Returns every node that would run, in rank order. Equal plans give equal bytes.
          */
         get: operations["getPlanGraph"];
         put?: never;
@@ -2097,7 +2097,7 @@ export interface paths {
         };
         /**
          * List packs
-         * @description Every version of every pack that was ever loaded, with its procedures and the operations that use it. A pack with a fault is never listed: operations does not start with it.
+         * @description Lists every version of every pack ever loaded, with its procedures and the operations that use it. A faulty pack is never listed: operations refuses to start with it.
          */
         get: operations["listPacks"];
         put?: never;
@@ -2117,7 +2117,7 @@ export interface paths {
         };
         /**
          * Read the calendar
-         * @description Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.
+         * @description Lists windows with their next opening, and current and future freezes. Both bind when a node starts, never when it ends.
          */
         get: operations["getCalendar"];
         put?: never;
@@ -2137,7 +2137,7 @@ export interface paths {
         };
         /**
          * Read the keys of evidence
-         * @description The public keys that exported evidence is checked with, as a JWKS: keep them apart from the files.
+         * @description Returns the public keys that verify exported evidence, as a JWKS. Store them separately from the files.
          */
         get: operations["listEvidenceKeys"];
         put?: never;
@@ -2163,7 +2163,7 @@ export interface paths {
         put?: never;
         /**
          * Schedule an intent
-         * @description States the intent at each time and plans it. With `proceed: start` the plan starts by itself; its gates ask people as ever. It acts with the rights that you have at that time. A time that comes while the last run still runs is skipped.
+         * @description Creates and plans the intent at each time. With `proceed: start` the plan starts automatically; its gates still ask people. It acts with the rights that you hold at that time. A run is skipped while the previous one is still running.
          */
         post: operations["createSchedule"];
         delete?: never;
@@ -2181,7 +2181,7 @@ export interface paths {
         };
         /**
          * Read a schedule
-         * @description One schedule with its intent, its next times and its last runs.
+         * @description Returns one schedule with its intent, its next times and its last runs.
          */
         get: operations["getSchedule"];
         put?: never;
@@ -2201,7 +2201,7 @@ export interface paths {
         };
         /**
          * List waiting gates
-         * @description The inbox: gates that people decide and that wait, by deadline. for=me: those the caller may decide.
+         * @description Lists the gates that wait for a decision by people, by deadline. for=me: only those that the caller may decide.
          */
         get: operations["listWaitingGates"];
         put?: never;
@@ -2221,7 +2221,7 @@ export interface paths {
         };
         /**
          * List waiting patches and failures
-         * @description Patches that await approval and operations that a failure holds, the oldest first, at most 100 of each.
+         * @description Lists patches that await approval and operations held by a failure, oldest first, at most 100 of each.
          */
         get: operations["listWaiting"];
         put?: never;
@@ -2241,7 +2241,7 @@ export interface paths {
         };
         /**
          * Read the overview
-         * @description How operations ended by day, against the period before; what is open; what is planned for the next 14 days.
+         * @description Returns outcomes by day compared with the previous period, open operations, and plans for the next 14 days.
          */
         get: operations["getOverview"];
         put?: never;
@@ -2281,7 +2281,7 @@ export interface paths {
         };
         /**
          * Read an operation
-         * @description Status, progress, open gates, pending commands, and what the caller may do now. The ETag is `"<revision>-<change_seq>"`.
+         * @description Returns status, progress, open gates, pending commands, and the actions that the caller may take now. The ETag is `"<revision>-<change_seq>"`.
          */
         get: operations["getOperation"];
         put?: never;
@@ -2301,7 +2301,7 @@ export interface paths {
         };
         /**
          * Read the graph of an operation
-         * @description The drawing of the plan in rank order, with the live states of nodes and gates.
+         * @description Returns the plan's graph in rank order, with the live states of nodes and gates.
          */
         get: operations["getOperationGraph"];
         put?: never;
@@ -2341,7 +2341,7 @@ export interface paths {
         };
         /**
          * List nodes
-         * @description Nodes in rank order, or those first that ended badly.
+         * @description Lists nodes in rank order, or failed ones first.
          */
         get: operations["listNodes"];
         put?: never;
@@ -2361,7 +2361,7 @@ export interface paths {
         };
         /**
          * Read a node
-         * @description Specification, inputs and outputs (secrets as references), attempts, and what the caller may do.
+         * @description Returns specification, inputs and outputs (secrets as references), attempts, and the actions that the caller may take.
          */
         get: operations["getNode"];
         put?: never;
@@ -2381,7 +2381,7 @@ export interface paths {
         };
         /**
          * List artifacts
-         * @description What nodes left behind, with digests; the bytes are read apart.
+         * @description Lists the artifacts of nodes with their digests. Their bytes are downloaded separately.
          */
         get: operations["listArtifacts"];
         put?: never;
@@ -2401,7 +2401,7 @@ export interface paths {
         };
         /**
          * Download an artifact
-         * @description The bytes, as an attachment; their digest is the sha256 of the index row.
+         * @description Returns the bytes as an attachment; their digest is the sha256 in the list.
          */
         get: operations["downloadArtifact"];
         put?: never;
@@ -2441,7 +2441,7 @@ export interface paths {
         };
         /**
          * List gates of an operation
-         * @description Every gate with its votes and who is missing, without the subject.
+         * @description Lists every gate with its votes and the missing voters, without the subject.
          */
         get: operations["listGates"];
         put?: never;
@@ -2461,7 +2461,7 @@ export interface paths {
         };
         /**
          * Read a gate
-         * @description What is decided on (`subject`, whose digest a vote must name), votes, context and brief outside the digest, and what the caller may do.
+         * @description Returns the subject of the decision (a vote must name its digest), the votes, context and brief outside the digest, and the actions that the caller may take.
          */
         get: operations["getGate"];
         put?: never;
@@ -2481,13 +2481,13 @@ export interface paths {
         };
         /**
          * List patches of an operation
-         * @description Every patch in the order of proposal, with its changes, votes and what the caller may do.
+         * @description Lists every patch in the order of proposal, with its changes, its votes and the actions that the caller may take.
          */
         get: operations["listPatches"];
         put?: never;
         /**
          * Propose a patch
-         * @description Changes to what has not begun. An unsound result is refused with every violation; nodes that it touches are held until it is decided.
+         * @description Proposes changes to nodes that have not begun. An unsound result is refused with every violation. The nodes it touches are held until it is decided.
          */
         post: operations["proposePatch"];
         delete?: never;
@@ -2505,7 +2505,7 @@ export interface paths {
         };
         /**
          * Read a patch
-         * @description What it changes, what it mends and holds, who must agree, and the votes; `digest` is what a vote must name.
+         * @description Returns its changes, the failures it mends, the nodes it holds, who must agree, and the votes. A vote must name its `digest`.
          */
         get: operations["getPatch"];
         put?: never;
@@ -2525,7 +2525,7 @@ export interface paths {
         };
         /**
          * Read the outcome of a command
-         * @description Where a 202 leads: accepted until the outcome is known, then applied, refused or withdrawn.
+         * @description Returns the outcome of a command that was answered with 202: accepted until it is known, then applied, refused or withdrawn.
          */
         get: operations["getCommand"];
         put?: never;
@@ -2545,7 +2545,7 @@ export interface paths {
         };
         /**
          * List the operations of a resource
-         * @description Operations that have the resource as target, or touch it otherwise.
+         * @description Lists operations that target the resource or otherwise touch it.
          */
         get: operations["listResourceOperations"];
         put?: never;
@@ -2567,7 +2567,7 @@ export interface paths {
         put?: never;
         /**
          * Preview the plan of an intent
-         * @description Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).
+         * @description Plans the intent against the current catalog. Returns the previous plan (200) if the new one would do the same, else a new plan that replaces it (201).
          */
         post: operations["previewPlan"];
         delete?: never;
@@ -2587,7 +2587,7 @@ export interface paths {
         put?: never;
         /**
          * Start a plan
-         * @description Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.
+         * @description Locks the plan and starts its operation. `reviewed_plan_hash` names the plan that was reviewed; a different one is 412. If several callers start it, one succeeds and the others get 409 with the operation_id.
          */
         post: operations["startPlan"];
         delete?: never;
@@ -2607,7 +2607,7 @@ export interface paths {
         put?: never;
         /**
          * Create a freeze
-         * @description From the answer on no node that it covers starts, in new operations and in running ones; running nodes continue. You must be allowed to control operations on every resource that it covers now.
+         * @description Once answered, no node that the freeze covers starts, in new or running operations; running nodes continue. You must be allowed to control operations on every resource that it covers now.
          */
         post: operations["createFreeze"];
         delete?: never;
@@ -2627,7 +2627,7 @@ export interface paths {
         put?: never;
         /**
          * End a freeze
-         * @description The nodes that it held continue by themselves. Members of its approver groups end one that a person made; one of a file or of a control plane ends there.
+         * @description The nodes that it held continue automatically. Members of its approver groups can end a freeze that a person made; a freeze from a file or a control plane ends there.
          */
         post: operations["endFreeze"];
         delete?: never;
@@ -2647,7 +2647,7 @@ export interface paths {
         put?: never;
         /**
          * Resume a schedule
-         * @description It goes on with its next time to come.
+         * @description It continues with its next run.
          */
         post: operations["resumeSchedule"];
         delete?: never;
@@ -2667,7 +2667,7 @@ export interface paths {
         put?: never;
         /**
          * Run a schedule now
-         * @description A run beside its times, with the same checks.
+         * @description Starts an extra run, with the same checks.
          */
         post: operations["runSchedule"];
         delete?: never;
@@ -2687,7 +2687,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a schedule
-         * @description No further run begins; what runs continues.
+         * @description No further run begins; running operations continue.
          */
         post: operations["pauseSchedule"];
         delete?: never;
@@ -2707,7 +2707,7 @@ export interface paths {
         put?: never;
         /**
          * End a schedule
-         * @description For good; its runs stay readable.
+         * @description Ends it for good; its runs stay readable.
          */
         post: operations["endSchedule"];
         delete?: never;
@@ -2727,7 +2727,7 @@ export interface paths {
         put?: never;
         /**
          * Make the secret of a webhook
-         * @description Shows a new secret, once. The one before it counts until `previous_until`.
+         * @description Returns a new secret, once. The previous one stays valid until `previous_until`.
          */
         post: operations["makeScheduleSecret"];
         delete?: never;
@@ -2747,7 +2747,7 @@ export interface paths {
         put?: never;
         /**
          * Deliver a webhook
-         * @description Begins a run of a schedule with `when: {webhook}`. Signed as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), or as code forges do (X-Hub-Signature-256), whichever the schedule asks for. A delivery counts once; one that comes while an operation of the schedule runs waits for its end.
+         * @description Begins a run of a schedule with `when: {webhook}`. Signed as in Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) or as code forges do (X-Hub-Signature-256), as the schedule demands. A delivery counts once; if an operation of the schedule is running, the delivery waits for its end.
          */
         post: operations["takeWebhook"];
         delete?: never;
@@ -2765,7 +2765,7 @@ export interface paths {
         };
         /**
          * Read a log
-         * @description Lines of one attempt by number, from the end with tail, or found by q. wait_ms waits for more.
+         * @description Returns lines of one attempt by number, from the end (tail), or matching q. wait_ms waits for more.
          */
         get: operations["getNodeLog"];
         put?: never;
@@ -2785,7 +2785,7 @@ export interface paths {
         };
         /**
          * Download a log
-         * @description All lines of one attempt as text, byte for byte as stored; one Range is served.
+         * @description Returns all lines of one attempt as text, byte for byte as stored. One Range is supported.
          */
         get: operations["downloadNodeLog"];
         put?: never;
@@ -2825,7 +2825,7 @@ export interface paths {
         };
         /**
          * List audit rows of operations
-         * @description Who commanded what on which intent, plan or operation, and who was refused; newest first. Example: ?object=operation:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10
+         * @description Lists commands on intents, plans and operations, and refused attempts, newest first. Example: ?object=operation:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10
          */
         get: operations["listOperationAudit"];
         put?: never;
@@ -2846,8 +2846,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take one piece of work of a pool
-         * @description Waits up to wait_s seconds. 200 with work that this agent alone has, 204 without. It begins the work only after its "started" was accepted at results_url.
+         * Take one piece of work from a pool
+         * @description Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url.
          */
         post: operations["takeWork"];
         delete?: never;
@@ -2867,7 +2867,7 @@ export interface paths {
         put?: never;
         /**
          * Decode payloads of the engine
-         * @description What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.
+         * @description Decrypts payloads that the engine stores encrypted, for its UI and command line. Plain payloads are returned unchanged. Each call is recorded in the audit log.
          */
         post: operations["decodePayloads"];
         delete?: never;
@@ -2885,7 +2885,7 @@ export interface paths {
         };
         /**
          * Read what concerns the caller
-         * @description Permissions and groups as they are now, counts of waiting items, and parts that are not ready.
+         * @description Returns current permissions and groups, counts of waiting items, and parts that are not ready.
          */
         get: operations["getCaller"];
         put?: never;
@@ -3047,7 +3047,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm an email address
-         * @description Takes the code that was sent there, within 24 h. After five wrong codes, add the address again.
+         * @description Takes the code that was sent to the address, within 24 h. After five wrong codes, add the address again.
          */
         post: operations["confirmNotificationDestination"];
         delete?: never;
@@ -3107,7 +3107,7 @@ export interface paths {
         put?: never;
         /**
          * Pause an operation
-         * @description No node starts after the answer; running nodes end. Gates may still be decided.
+         * @description No node starts after the answer; running nodes finish. Gates can still be decided.
          */
         post: operations["pauseOperation"];
         delete?: never;
@@ -3127,7 +3127,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an operation
-         * @description Closes open gates and starts no more nodes. graceful lets running nodes end; compensate also undoes succeeded nodes; force is for a cancel that does not end.
+         * @description Closes open gates and starts no more nodes. graceful lets running nodes finish; compensate also undoes succeeded nodes; force is for a cancel that is stuck.
          */
         post: operations["cancelOperation"];
         delete?: never;
@@ -3167,7 +3167,7 @@ export interface paths {
         put?: never;
         /**
          * Run a node again
-         * @description Resets the node and, with scope downstream, all that came after it; attempts stay as history.
+         * @description Resets the node and, with scope downstream, every node after it. Earlier attempts stay in the history.
          */
         post: operations["retryNode"];
         delete?: never;
@@ -3187,7 +3187,7 @@ export interface paths {
         put?: never;
         /**
          * Intervene
-         * @description Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.
+         * @description Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type.
          */
         post: operations["createIntervention"];
         delete?: never;
@@ -3207,7 +3207,7 @@ export interface paths {
         put?: never;
         /**
          * Signal an operation
-         * @description For machines with the role controller: answers the gate of an outer check that names this machine, ends a wait for a signal, or says which resources have changed.
+         * @description For machines with the role controller: answers an external_check gate that names this machine, ends a wait for a signal, or reports resources that have changed.
          */
         post: operations["sendSignal"];
         delete?: never;
@@ -3227,7 +3227,7 @@ export interface paths {
         put?: never;
         /**
          * Approve a gate
-         * @description A vote for the digest that was reviewed; the gate is approved at quorum. Somebody else than who asked for or started the operation, where the policy says four eyes.
+         * @description Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not be the person who requested or started the operation.
          */
         post: operations["approveGate"];
         delete?: never;
@@ -3247,7 +3247,7 @@ export interface paths {
         put?: never;
         /**
          * Reject a gate
-         * @description What follows is the policy of the gate: its nodes fail, the operation holds, or it is cancelled.
+         * @description The gate's policy decides the effect: its nodes fail, the operation pauses, or it is cancelled.
          */
         post: operations["rejectGate"];
         delete?: never;
@@ -3267,7 +3267,7 @@ export interface paths {
         put?: never;
         /**
          * Get a ballot to sign with a passkey
-         * @description A vote in words. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch takes the answer once, within 5 min.
+         * @description Returns the vote as a ballot. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch accepts the answer once, within 5 min.
          */
         post: operations["createBallot"];
         delete?: never;
@@ -3287,7 +3287,7 @@ export interface paths {
         put?: never;
         /**
          * Approve a patch
-         * @description A vote for the digest that was reviewed. When the rule of every gate that the patch touches is met, the graph of the next revision is written at once.
+         * @description Votes for the digest that was reviewed. When the rule of every gate that the patch touches is met, the next revision of the graph is written at once.
          */
         post: operations["approvePatch"];
         delete?: never;
@@ -3307,7 +3307,7 @@ export interface paths {
         put?: never;
         /**
          * Reject a patch
-         * @description Lets go of what it held. By its proposer the patch is withdrawn.
+         * @description Releases the nodes that it held. If its proposer rejects it, the patch is withdrawn.
          */
         post: operations["rejectPatch"];
         delete?: never;
@@ -3443,9 +3443,9 @@ export interface components {
             roles?: string[];
         };
         Affected: {
-            /** @description Resources that would be affected if the targets failed, without the targets. */
+            /** @description Resources that would be affected if the targets failed, excluding the targets. */
             total: number;
-            /** @description The walk stopped at its bound: counts are lower bounds. */
+            /** @description The traversal stopped at its limit: counts are lower bounds. */
             at_least: boolean;
             /** @description How many of them would become unhealthy; the others would be degraded. */
             unhealthy: number;
@@ -3455,7 +3455,7 @@ export interface components {
                 health_status: components["schemas"]["Health"];
                 count: number;
                 unhealthy: number;
-                /** @description The first of them, the nearest to the targets. */
+                /** @description The ones nearest to the targets. */
                 nearest: {
                     resource_id: string;
                     name: string;
@@ -3464,7 +3464,7 @@ export interface components {
             /** @description The last event of the catalog that was counted. */
             watermark: string;
         };
-        /** @description What the caller may do now, by the rules that also decide the command; the reason when not. */
+        /** @description The actions that the caller may take now, by the rules that also decide the command, with the reason for each that is not allowed. */
         AllowedActionSchema: {
             action: string;
             allowed: boolean;
@@ -3473,7 +3473,7 @@ export interface components {
             reason: string | null;
             available_at: string | null;
         };
-        /** @description Why it cannot be decided together with others; null if it can. */
+        /** @description Why it cannot be decided in bulk; null if it can. */
         AloneSchema: {
             approve: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
             reject: ("kind" | "signature" | "policy" | "comment" | "risk") | null;
@@ -3639,7 +3639,7 @@ export interface components {
             /** @description RFC 3339, UTC, microseconds. */
             expires_at: string;
         };
-        /** @description Of a vote that is one of several decided together; evidence says so. */
+        /** @description For a vote that is part of a bulk decision; the evidence says so. */
         Batch: {
             /**
              * Format: uuid
@@ -3664,7 +3664,7 @@ export interface components {
         BulkDone: {
             resource_id: string;
             version: number;
-            /** @description False where nothing was to change. */
+            /** @description False if no change was needed. */
             applied: boolean;
             operation_ref?: components["schemas"]["OperationRef"];
         };
@@ -3679,7 +3679,7 @@ export interface components {
         BulkReply: {
             results: {
                 index: number;
-                /** @description What the endpoint for this one change would have answered. */
+                /** @description The answer that the endpoint for this single change would have given. */
                 status: number;
                 /** @description The first answer to this item again. */
                 replayed?: boolean;
@@ -3714,7 +3714,7 @@ export interface components {
         };
         CancelBody: {
             /**
-             * @description graceful (default): what runs ends, nothing is undone. compensate: then undo in reverse order. force: stop at once, outcomes unknown.
+             * @description graceful (default): running nodes finish and are not undone. compensate: succeeded nodes are then undone in reverse order. force: stop at once, outcomes unknown.
              * @enum {unknown}
              */
             mode?: "graceful" | "compensate" | "force";
@@ -3760,7 +3760,7 @@ export interface components {
                 [key: string]: string;
             };
             checksum: string;
-            /** @description All versions that were ever loaded, the newest first. */
+            /** @description All versions ever loaded, newest first. */
             versions: string[];
             /** @description Of all versions; only what the caller may see. */
             providers: {
@@ -3817,7 +3817,7 @@ export interface components {
         ChangeKind: "user.create" | "user.enable" | "user.reset" | "user.recover" | "grant.create" | "member.add" | "machine.credential";
         /** @enum {unknown} */
         ChangeState: "pending" | "confirmed" | "rejected" | "withdrawn" | "expired";
-        /** @description Whom the change concerns; the digest covers it. */
+        /** @description The person the change concerns; the digest covers it. */
         ChangeSubject: {
             /** @enum {unknown} */
             type: "user" | "group";
@@ -3828,7 +3828,7 @@ export interface components {
             roles: string[];
             groups: string[];
             members: string[];
-            /** @description The roles that are given, or that the account has. */
+            /** @description The roles that the change grants, or that the account holds. */
             gives: string[];
         };
         ChangeView: {
@@ -3937,7 +3937,7 @@ export interface components {
             /** @enum {unknown} */
             risk_ceiling?: "low" | "medium" | "high";
             pause_on_failure?: boolean;
-            /** @description How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is passed over, except in a canary. After a resume each further failure pauses again. */
+            /** @description How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is skipped, except in a canary. After a resume each further failure pauses again. */
             failure_budget?: number;
             /** @enum {unknown} */
             on_drift?: "pause" | "ignore";
@@ -4035,7 +4035,7 @@ export interface components {
             /** @enum {unknown} */
             kind: "email" | "webhook" | "slack" | "teams";
             name: string;
-            /** @description A mail address, or the URL of a webhook. Of a URL only the origin is shown again. */
+            /** @description An email address, or the URL of a webhook. Later only the URL's origin is shown. */
             address: string;
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
@@ -4049,7 +4049,7 @@ export interface components {
             /** @enum {unknown} */
             kind: "email" | "webhook" | "slack" | "teams" | "push";
             name: string;
-            /** @description A mail address, or the origin of a URL. */
+            /** @description An email address, or the origin of a URL. */
             address: string;
             /** @enum {unknown} */
             status: "unconfirmed" | "active" | "disabled";
@@ -4097,7 +4097,7 @@ export interface components {
             type_key: string;
             name: string;
             /**
-             * @description moved: to another parent within the subtree; moved_in, moved_out: across its edge, itself or with what holds it.
+             * @description moved: to another parent within the subtree; moved_in, moved_out: across its boundary, alone or with an ancestor.
              * @enum {unknown}
              */
             kind: "added" | "removed" | "changed" | "moved" | "moved_in" | "moved_out";
@@ -4131,7 +4131,7 @@ export interface components {
             paths: string[];
         };
         DriftSignal: {
-            /** @description Resources that have changed: the operation pauses where it would meet other versions. */
+            /** @description Resources that have changed: the operation pauses if it would meet other versions. */
             resource_ids: string[];
         };
         DryRunReply: {
@@ -4211,7 +4211,7 @@ export interface components {
             seq: number;
             kind: string;
             statement: string;
-            /** @description A vote says round, digest and decision, a decided gate round, status and digest; a node that ran behind gates, on which of these it began. All of it is covered by the hash. */
+            /** @description A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates. The hash covers all of it. */
             subject: {
                 type: string;
                 id: string;
@@ -4316,7 +4316,7 @@ export interface components {
             decided: components["schemas"]["GateDecision"] | null;
             change_seq: number;
             allowed_actions: components["schemas"]["AllowedActionSchema"][];
-            /** @description What is decided on; `digest` is the digest of its canonical JSON. */
+            /** @description The subject of the decision; `digest` is the digest of its canonical JSON. */
             subject: unknown;
             context: components["schemas"]["GateContext"];
             /** @description Null in the answer to a vote. */
@@ -4331,7 +4331,7 @@ export interface components {
                 plan_id: string;
                 plan_hash: string;
             };
-            /** @description Of targets whose name is not their id. */
+            /** @description For targets whose name differs from their id. */
             names: {
                 [key: string]: string;
             };
@@ -4363,7 +4363,7 @@ export interface components {
                 p50_s: number;
                 p90_s: number;
             };
-            /** @description What canceling with compensation undoes, and the changing nodes that stay as they are. */
+            /** @description The steps that canceling with compensation undoes, and those that it cannot. */
             undo: {
                 possible: boolean;
                 lasting: {
@@ -4432,7 +4432,7 @@ export interface components {
             decided: components["schemas"]["GateDecision"] | null;
             change_seq: number;
             allowed_actions: components["schemas"]["AllowedActionSchema"][];
-            /** @description What is decided on; `digest` is the digest of its canonical JSON. */
+            /** @description The subject of the decision; `digest` is the digest of its canonical JSON. */
             subject: unknown;
             context: components["schemas"]["GateContext"];
             /** @description Null in the answer to a vote. */
@@ -4473,7 +4473,7 @@ export interface components {
             change_seq: number;
             allowed_actions: components["schemas"]["AllowedActionSchema"][];
         };
-        /** @description Where a grant holds: all given fields must match; none given means everywhere. */
+        /** @description Where a grant applies: all given fields must match; none given means everywhere. */
         GrantScope: {
             region_id?: string;
             datacenter_id?: string;
@@ -4503,12 +4503,12 @@ export interface components {
                 resource_id: string;
                 /** @enum {unknown} */
                 direction: "out" | "in" | "both";
-                /** @description Neighbours that are not shown. */
+                /** @description Neighbors that are not shown. */
                 omitted: number;
                 page_token: string | null;
             }[];
             frontier_omitted: number;
-            /** @description With include=health: how many resources were looked at, and whether that was not all. */
+            /** @description With include=health: how many resources were visited, and whether the visit was cut short. */
             rollup?: {
                 visited: number;
                 truncated: boolean;
@@ -4571,12 +4571,12 @@ export interface components {
                 /** @enum {unknown} */
                 lease_policy?: "hold" | "release";
                 /**
-                 * @description It is not approved together with others.
+                 * @description It cannot be approved in bulk.
                  * @constant
                  */
                 bulk?: false;
                 /**
-                 * @description What becomes of a used approval when its voter loses the right: it is asked for again, or stands.
+                 * @description What happens to a used approval if its voter loses the right: it is requested again, or stays valid.
                  * @enum {unknown}
                  */
                 on_voter_loss?: "reask" | "keep_after_start";
@@ -4685,7 +4685,7 @@ export interface components {
                 expired: boolean;
                 summary: string | null;
             }[];
-            /** @description With all that the resource takes health from. Of now only. */
+            /** @description Includes every resource that it takes health from. Present only. */
             rollup?: {
                 status: components["schemas"]["Health"];
                 /** @description At most 5: the worst, then the nearest. */
@@ -4703,7 +4703,7 @@ export interface components {
                     hidden: boolean;
                 }[];
                 visited: number;
-                /** @description More than 100,000 resources are in reach: it may be worse than it says. */
+                /** @description More than 100,000 resources are in reach, so the true health may be worse. */
                 truncated: boolean;
             };
             history?: {
@@ -4739,7 +4739,7 @@ export interface components {
         };
         HookSecretBody: {
             /**
-             * @description So long the secret before it still counts; 0: it ends at once.
+             * @description How long the previous secret stays valid; 0: it ends at once.
              * @default 86400
              */
             overlap_s: number;
@@ -4750,14 +4750,14 @@ export interface components {
             /** Format: uuid */
             schedule_id: string;
             url: string;
-            /** @description Shown here alone. */
+            /** @description Shown only here. */
             secret: string;
             previous_until: string | null;
         };
         /** @description Where and how a webhook comes to this schedule. */
         HookView: {
             url: string;
-            /** @description False: no delivery can be signed yet. */
+            /** @description False: no secret exists yet. */
             has_secret: boolean;
             previous_until: string | null;
             /** @description The last ten deliveries with a valid signature, newest first. */
@@ -4781,10 +4781,10 @@ export interface components {
         };
         Impact: {
             resource_id: string;
-            /** @description The worst effect first, then the nearest, then by id. */
+            /** @description By effect (worst first), then distance, then id. */
             items: components["schemas"]["ImpactItem"][];
             counts: {
-                /** @description All that is affected, hidden resources included. */
+                /** @description All affected resources, including hidden ones. */
                 total: number;
                 /** @description Affected resources that you may not see. */
                 hidden: number;
@@ -4802,7 +4802,7 @@ export interface components {
             truncated: {
                 /** @description There are more items than `limit`. */
                 items: boolean;
-                /** @description The walk stopped at its bound: counts are lower bounds. */
+                /** @description The traversal stopped at its limit: counts are lower bounds. */
                 visited: boolean;
             };
             as_of: components["schemas"]["ReadAsOf"];
@@ -4814,7 +4814,7 @@ export interface components {
             lifecycle_status: string;
             health_status: components["schemas"]["Health"];
             /**
-             * @description The health that the resource would roll up to if the one asked about failed and all else were healthy.
+             * @description The health that the resource would roll up to if the given one failed and all others were healthy.
              * @enum {unknown}
              */
             effect: "unhealthy" | "degraded";
@@ -4840,7 +4840,7 @@ export interface components {
             /** @enum {unknown} */
             direction?: "out" | "in";
             target_external_id?: string;
-            /** @description Fixed for life. The server makes `res_…` when none is given. */
+            /** @description Never changes. The server generates `res_…` if none is given. */
             target_id?: string;
             properties?: {
                 [key: string]: unknown;
@@ -4852,7 +4852,7 @@ export interface components {
             name: string;
             display_name?: string;
             parent_external_id?: string;
-            /** @description Fixed for life. The server makes `res_…` when none is given. */
+            /** @description Never changes. The server generates `res_…` if none is given. */
             parent_id?: string;
             labels?: components["schemas"]["Labels"];
             annotations?: components["schemas"]["Annotations"];
@@ -4894,7 +4894,7 @@ export interface components {
             options?: components["schemas"]["ImportOptions"];
         };
         ImportOptions: {
-            /** @description Take over what has the same natural key, or type, parent and name. */
+            /** @description Adopts a resource with the same natural key, or the same type, parent and name. */
             adopt?: boolean;
             /** @description Outgoing edges of these types that an item does not list are removed. */
             complete_relationship_types?: string[];
@@ -5013,7 +5013,7 @@ export interface components {
             constraints?: components["schemas"]["Constraints"];
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
-            /** @description With dry_run: the effect holds the plan too, or why there is none. */
+            /** @description With dry_run: the effect also contains the plan, or why there is none. */
             preview?: boolean;
             change?: {
                 /** @enum {unknown} */
@@ -5034,7 +5034,7 @@ export interface components {
             runbook?: {
                 pack: string;
                 procedure: string;
-                /** @description The newest that is loaded unless said. */
+                /** @description The newest loaded version by default. */
                 version?: string;
                 parameters?: {
                     [key: string]: unknown;
@@ -5123,14 +5123,14 @@ export interface components {
             /** @enum {unknown} */
             type: "skip" | "mark_succeeded" | "mark_failed" | "mark_compensated" | "set_output" | "set_input" | "trigger_compensation" | "extend_deadline" | "set_limits" | "release_leases" | "delegate_gate" | "override_freeze";
             node_id?: string;
-            /** @description What the type needs, and nothing else. */
+            /** @description Exactly the fields that the type needs. */
             payload: {
                 outputs?: {
                     [key: string]: unknown;
                 };
                 note?: string;
                 message?: string;
-                /** @description Merge patch on the `with` of the plan; it stands until another one replaces it. Gates that approved other inputs ask again. */
+                /** @description Merge patch on the plan's `with`; it stays until another one replaces it. Gates that approved other inputs ask again. */
                 input_overrides?: {
                     [key: string]: unknown;
                 };
@@ -5261,11 +5261,11 @@ export interface components {
         };
         MadeCredential: {
             credential: components["schemas"]["CredentialView"];
-            /** @description The API key: shown here once; of a repeated request, not at all. */
+            /** @description The API key, shown only once: a repeated request does not return it. */
             key?: string;
         };
         ManagedField: {
-            /** @description Pointer; "" is for all fields that are not named. */
+            /** @description Pointer; "" stands for all fields that are not named. */
             path: string;
             owner: string;
             name: string;
@@ -5323,7 +5323,7 @@ export interface components {
                 requirement: components["schemas"]["Requirement"];
                 /** @enum {unknown} */
                 state: "bound" | "satisfiable" | "unsatisfied";
-                /** @description The first 20 that do not do. */
+                /** @description The first 20 that do not match. */
                 why_not: components["schemas"]["Rejection"][];
                 rejected_count: {
                     [key: string]: number;
@@ -5351,7 +5351,7 @@ export interface components {
             name: string;
             permissions: components["schemas"]["MachinePermission"][];
             scope?: components["schemas"]["GrantScope"];
-            /** @description From where it may be used; none: anywhere. */
+            /** @description The networks it may be used from; none: anywhere. */
             networks?: string[];
             /** @default 90 */
             expires_in_days: number;
@@ -5545,20 +5545,20 @@ export interface components {
             escalation: number;
         };
         NotifyRules: {
-            /** @description What is told at all. */
+            /** @description The events that are sent at all. */
             events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting")[];
             /** @enum {unknown} */
             min_risk: "low" | "medium" | "high" | "critical";
             steps: components["schemas"]["NotifySteps"];
             quiet: components["schemas"]["Quiet"] | null;
-            /** @description After a message a destination gets the next one at the earliest after so long, for all until then. */
+            /** @description The minimum time between two messages to a destination; the next one covers all events until then. */
             digest_s: number;
         };
-        /** @description Who is told when. Empty: every active destination, at once. */
+        /** @description Which destinations are notified when. Empty: every active destination, at once. */
         NotifySteps: {
             /** Format: uuid */
             destination_id: string;
-            /** @description If it still waits after so long. */
+            /** @description If it still waits after this time. */
             after_s: number;
         }[];
         OpenFailure: {
@@ -5838,7 +5838,7 @@ export interface components {
             before: components["schemas"]["OverviewPeriod"];
             /** @description Of the next 14 days, the first 200. */
             planned: components["schemas"]["PlannedTick"][];
-            /** @description More is planned than is listed. */
+            /** @description More items are planned than are listed. */
             planned_more: boolean;
             as_of: components["schemas"]["AsOf"];
         };
@@ -6052,7 +6052,7 @@ export interface components {
             rebase: components["schemas"]["PatchRebase"] | null;
             change_seq: number;
             allowed_actions: components["schemas"]["AllowedActionSchema"][];
-            /** @description The failures that it answers, as they are now. */
+            /** @description The failures that it mends, in their current state. */
             mends: components["schemas"]["MendedNode"][];
         };
         PatchList: {
@@ -6068,7 +6068,7 @@ export interface components {
             from?: unknown;
             value?: unknown;
         };
-        /** @description The same changes on the graph of now, where they are still sound: propose them again. */
+        /** @description The same changes against the current graph, if they are still sound: propose them again. */
         PatchRebase: {
             base_revision: number;
             changes: {
@@ -6159,7 +6159,7 @@ export interface components {
         };
         PendingCredential: {
             change: components["schemas"]["PendingChange"];
-            /** @description The API key: shown here once; of a repeated request, not at all. */
+            /** @description The API key, shown only once: a repeated request does not return it. */
             key?: string;
         };
         PlaceCounts: {
@@ -6199,7 +6199,7 @@ export interface components {
             counts: {
                 [key: string]: number;
             };
-            /** @description At most 200; go on with diff_after. */
+            /** @description At most 200; continue with diff_after. */
             diff: {
                 resource_id: string;
                 name: string;
@@ -6243,7 +6243,7 @@ export interface components {
                     [key: string]: unknown;
                 };
                 guards: string[];
-                /** @description Groups that may decide; empty: whoever holds gate:decide. */
+                /** @description Groups that may decide; empty: everyone with gate:decide. */
                 who: string[];
                 can_i: boolean;
             }[];
@@ -6309,7 +6309,7 @@ export interface components {
             exclude_targets?: string[];
             /** @description Position in the catalog's log that the plan must know. */
             min_watermark?: string;
-            /** @description Carries the plan out on a virtual clock and keeps what came of it with the plan. Gates are approved after approval_delay_s (0 unless said; null: never). */
+            /** @description Runs the plan on a virtual clock and stores the result with the plan. Gates are approved after approval_delay_s (0 by default; null: never). */
             rehearse?: {
                 /** @description 1 unless said. */
                 seed?: number;
@@ -6319,7 +6319,7 @@ export interface components {
                     attempt: number;
                     /** @enum {unknown} */
                     class: "unreachable" | "remote_error" | "timeout" | "not_picked_up" | "condition_timeout" | "unexpected_response" | "refused" | "condition_failed" | "exit_code" | "outputs_invalid" | "expression_error" | "address_denied" | "secret_missing" | "outcome_unknown";
-                    /** @description Of the undo of the node; of its run unless said. */
+                    /** @description For the compensation of the node; by default for its run. */
                     undo?: boolean;
                 }[];
             };
@@ -6387,7 +6387,7 @@ export interface components {
                 unit: string | null;
             } | null;
             free: number | null;
-            /** @description More is claimed than there is. */
+            /** @description More is claimed than exists. */
             overcommitted: boolean;
             /** @enum {unknown} */
             status: "available" | "degraded" | "stale" | "withdrawn";
@@ -6406,7 +6406,7 @@ export interface components {
             prev_page_token: string | null;
             count?: components["schemas"]["PageCount"];
             as_of: components["schemas"]["ReadAsOf"];
-            /** @description With explain: the first 20 that do not do. */
+            /** @description With explain: the first 20 that do not match. */
             rejected?: components["schemas"]["Rejection"][];
             /** @description Of all candidates, by rule. */
             rejected_count?: {
@@ -6415,7 +6415,7 @@ export interface components {
         };
         PushBody: {
             name: string;
-            /** @description Where the browser has its pushes taken. Only its origin is shown again. */
+            /** @description The browser's push endpoint. Later only its origin is shown. */
             endpoint: string;
             keys: {
                 p256dh: string;
@@ -6435,7 +6435,7 @@ export interface components {
             to: string;
         };
         ReadAsOf: {
-            /** @description The last event that the answer holds. */
+            /** @description The last event that the answer includes. */
             watermark: string;
             /** @description RFC 3339 in UTC with microseconds. */
             time: string;
@@ -6454,11 +6454,11 @@ export interface components {
                 undo?: boolean;
             }[];
             /**
-             * @description How it ends; blocked or paused: it stands still and waits for a person.
+             * @description How it ends; blocked or paused: it waits for a person.
              * @enum {unknown}
              */
             ends: "succeeded" | "succeeded_with_exceptions" | "failed" | "cancelled" | "timed_out" | "blocked" | "paused";
-            /** @description Seconds from the beginning. */
+            /** @description Seconds since the start. */
             duration_s: number;
             critical_path: string[];
             gates: {
@@ -6467,17 +6467,17 @@ export interface components {
                 at: number | null;
                 decided_at: number | null;
                 escalations: {
-                    /** @description Seconds from the beginning. */
+                    /** @description Seconds since the start. */
                     at: number;
                     add_groups: string[];
                 }[];
             }[];
-            /** @description Who runs when, in order of beginning; at most 1000. */
+            /** @description When each node runs, by start time; at most 1000. */
             lanes: {
                 node_id: string;
-                /** @description Seconds from the beginning. */
+                /** @description Seconds since the start. */
                 from_s: number;
-                /** @description Seconds from the beginning. */
+                /** @description Seconds since the start. */
                 to_s: number;
                 /** @description 0: a wait, which has no attempts. */
                 attempt: number;
@@ -6561,10 +6561,10 @@ export interface components {
             direction: "out" | "in";
             peer_types: string[];
             min: number;
-            /** @description null: no limit of its own. */
+            /** @description null: no separate limit. */
             max: number | null;
         };
-        /** @description As the type asks, with values of the resource filled in. */
+        /** @description As the type demands, with values of the resource filled in. */
         Requirement: {
             requirement_key: string;
             capability_key: string;
@@ -6595,9 +6595,9 @@ export interface components {
                     provider_id: string | null;
                     amount: number | null;
                 }[];
-                /** @description The first 5 that would do. */
+                /** @description The first 5 that match. */
                 providers: components["schemas"]["Provider"][];
-                /** @description The first 20 that do not do. */
+                /** @description The first 20 that do not match. */
                 why_not: components["schemas"]["Rejection"][];
                 /** @description Of all candidates, by rule. */
                 rejected_count: {
@@ -6607,7 +6607,7 @@ export interface components {
             as_of: components["schemas"]["ReadAsOf"];
         };
         ResourceCreate: {
-            /** @description Fixed for life. The server makes `res_…` when none is given. */
+            /** @description Never changes. The server generates `res_…` if none is given. */
             resource_id?: string;
             type_key: string;
             name: string;
@@ -6636,7 +6636,7 @@ export interface components {
             health_status: components["schemas"]["Health"];
             rollup_status?: components["schemas"]["Health"];
             depth: number;
-            /** @description Open edges of the allowed types to what the caller may see. */
+            /** @description Open edges of the allowed types to resources that the caller may see. */
             degree: number;
         };
         ResourceItem: {
@@ -6653,7 +6653,7 @@ export interface components {
             lifecycle_status: string;
             health_status: components["schemas"]["Health"];
             scope: components["schemas"]["Scope"];
-            /** @description Counts decided changes; health never moves it. */
+            /** @description Counts decided changes; health never changes it. */
             version: number;
             health_revision: number;
             /** @description Grows when desired_state really changes. */
@@ -6681,7 +6681,7 @@ export interface components {
             };
             conditions?: components["schemas"]["Condition"][];
             health?: components["schemas"]["OwnHealth"];
-            /** @description Open edges to what the caller may see. */
+            /** @description Open edges to resources that the caller may see. */
             relationships?: {
                 out: number;
                 in: number;
@@ -6786,7 +6786,7 @@ export interface components {
             observed_state: {
                 [key: string]: unknown;
             };
-            /** @description Counts decided changes; health never moves it. */
+            /** @description Counts decided changes; health never changes it. */
             version: number;
             health_revision: number;
             /** @description Grows when desired_state really changes. */
@@ -6806,7 +6806,7 @@ export interface components {
             /** @description Names this write, for min_change. */
             change_token: string;
             health?: components["schemas"]["OwnHealth"];
-            /** @description Open edges to what the caller may see. */
+            /** @description Open edges to resources that the caller may see. */
             relationships?: {
                 out: number;
                 in: number;
@@ -6831,18 +6831,18 @@ export interface components {
         };
         RetryBody: {
             /**
-             * @description downstream (default) resets all that came after it, too.
+             * @description downstream (default) also resets every node after it.
              * @enum {unknown}
              */
             scope?: "downstream" | "node";
             /** @description Why; kept in history and audit. */
             reason: string;
-            /** @description Merge patch on the `with` of the plan; it stands until another one replaces it. Gates that approved other inputs ask again. */
+            /** @description Merge patch on the plan's `with`; it stays until another one replaces it. Gates that approved other inputs ask again. */
             input_overrides?: {
                 [key: string]: unknown;
             };
             expected_generation?: number;
-            /** @description What you found at the target when the outcome was unknown. */
+            /** @description Your findings at the target when the outcome was unknown. */
             reconciliation?: {
                 /** @enum {unknown} */
                 finding: "effect_absent" | "effect_present" | "effect_partial";
@@ -6873,13 +6873,13 @@ export interface components {
             expires_in_days: number;
         };
         RulesBody: {
-            /** @description What is told at all. */
+            /** @description The events that are sent at all. */
             events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting")[];
             /** @enum {unknown} */
             min_risk: "low" | "medium" | "high" | "critical";
             steps: components["schemas"]["NotifySteps"];
             quiet: components["schemas"]["Quiet"] | null;
-            /** @description After a message a destination gets the next one at the earliest after so long, for all until then. */
+            /** @description The minimum time between two messages to a destination; the next one covers all events until then. */
             digest_s: number;
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
@@ -6996,7 +6996,7 @@ export interface components {
         };
         SearchResult: {
             items: components["schemas"]["SearchItem"][];
-            /** @description There are more than `limit`: send more words. */
+            /** @description More results exist than `limit`: send more words. */
             more: boolean;
             as_of: components["schemas"]["ReadAsOf"];
         };
@@ -7051,7 +7051,7 @@ export interface components {
         SignalReply: {
             command: components["schemas"]["CommandView"];
         };
-        /** @description The middle and the slowest tenth, in seconds; null of none. */
+        /** @description Median and 90th percentile in seconds; null if there are none. */
         Spread: {
             p50_s: number;
             p90_s: number;
@@ -7153,7 +7153,7 @@ export interface components {
                 lifecycle_status: string;
                 health_status: components["schemas"]["Health"];
                 scope: components["schemas"]["Scope"];
-                /** @description Counts decided changes; health never moves it. */
+                /** @description Counts decided changes; health never changes it. */
                 version: number;
                 health_revision: number;
                 /** @description Grows when desired_state really changes. */
@@ -7181,7 +7181,7 @@ export interface components {
                 };
                 conditions?: components["schemas"]["Condition"][];
                 health?: components["schemas"]["OwnHealth"];
-                /** @description Open edges to what the caller may see. */
+                /** @description Open edges to resources that the caller may see. */
                 relationships?: {
                     out: number;
                     in: number;
@@ -7348,7 +7348,7 @@ export interface components {
             timezone: string;
         };
         WhenEvery: {
-            /** @description So often, from its creation on. */
+            /** @description This often, from its creation. */
             every_s: number;
         };
         WhenHook: {
@@ -7384,12 +7384,12 @@ export interface components {
             attempt: number;
             generation: number;
             fence: number;
-            /** @description The same in each repeat of the attempt. */
+            /** @description The same in each retry of the attempt. */
             key: string;
             /** @description Bearer for results_url and artifacts_url. */
             execution_token: string;
             deadline_at: string;
-            /** @description Silent for three of them, the agent is given up. */
+            /** @description An agent that is silent for three intervals is given up. */
             heartbeat_s: number;
             start_before: string;
             results_url: string;
@@ -7409,7 +7409,7 @@ export interface components {
             [key: string]: unknown;
         };
         WorkRequest: {
-            /** @description What this agent is. It gets no work that asks for other labels. */
+            /** @description Labels of this agent. It gets no work that demands other labels. */
             labels?: {
                 [key: string]: string;
             };
@@ -7549,7 +7549,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["PreconditionRequiredProblem"];
             };
         };
-        /** @description A limit of the gateway is used up. */
+        /** @description A limit of the gateway is exhausted. */
         TooManyRequests: {
             headers: {
                 "x-request-id": components["headers"]["x-request-id"];
@@ -7591,7 +7591,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["BadGatewayProblem"];
             };
         };
-        /** @description A part of the service is away or overloaded. Repeat the same request later. */
+        /** @description A part of the service is unavailable or overloaded. Repeat the same request later. */
         Unavailable: {
             headers: {
                 "x-request-id": components["headers"]["x-request-id"];
@@ -8159,7 +8159,7 @@ export interface operations {
             query?: {
                 /** @description A path of the console. */
                 return_to?: string;
-                /** @description Of an app outside the browser. */
+                /** @description Of a native app. */
                 redirect_uri?: string;
                 /** @description PKCE, S256. */
                 code_challenge?: string;
@@ -8360,7 +8360,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -8402,7 +8402,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -8442,7 +8442,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -8531,7 +8531,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -8578,7 +8578,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -8649,7 +8649,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -8693,7 +8693,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -8795,7 +8795,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -8869,7 +8869,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -8910,7 +8910,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -8984,7 +8984,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9024,7 +9024,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9066,7 +9066,7 @@ export interface operations {
             query: {
                 page_size: number;
                 page_token?: string;
-                /** @description The user whom it is about. */
+                /** @description The user the event is about. */
                 user_id?: string;
                 /** @description An action, such as login or revoke_session. */
                 type?: string;
@@ -9179,7 +9179,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -9254,7 +9254,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -9298,7 +9298,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -9341,7 +9341,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -9390,7 +9390,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -9470,7 +9470,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -9563,7 +9563,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9620,7 +9620,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9677,7 +9677,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9734,7 +9734,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9789,7 +9789,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9883,7 +9883,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -9927,7 +9927,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -9970,7 +9970,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -10019,7 +10019,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10071,7 +10071,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10151,7 +10151,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -10206,7 +10206,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10262,9 +10262,9 @@ export interface operations {
                         items: {
                             role: string;
                             permissions: string[];
-                            /** @description Whether people can hold it. */
+                            /** @description Whether a person can hold it. */
                             people: boolean;
-                            /** @description Whether machines can hold it. */
+                            /** @description Whether a machine can hold it. */
                             machines: boolean;
                         }[];
                     };
@@ -10321,7 +10321,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10367,7 +10367,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10409,7 +10409,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10451,7 +10451,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10527,7 +10527,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -10571,7 +10571,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10612,7 +10612,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10669,7 +10669,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10727,7 +10727,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10769,7 +10769,7 @@ export interface operations {
             query: {
                 page_size: number;
                 page_token?: string;
-                /** @description What was done to this user. */
+                /** @description Only events about this user. */
                 user_id?: string;
                 /** @description An action, such as user.disabled. */
                 type?: string;
@@ -10813,7 +10813,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path?: never;
@@ -10954,11 +10954,11 @@ export interface operations {
                             app: string;
                             instance: string;
                             /**
-                             * @description silent: it has said nothing for 30 s, and did not end in order. After 10 minutes it is left out.
+                             * @description silent: no report for 30 s and no orderly stop. After 10 minutes it is left out.
                              * @enum {unknown}
                              */
                             status: "ready" | "degraded" | "unready" | "silent";
-                            /** @description Since when it says so. */
+                            /** @description Since when it has reported this. */
                             since: string;
                             checks: {
                                 [key: string]: unknown;
@@ -10989,9 +10989,9 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
-                /** @description Types; derived types count. */
+                /** @description Types, including derived types. */
                 type_key?: string[];
                 region_id?: string;
                 datacenter_id?: string;
@@ -10999,7 +10999,7 @@ export interface operations {
                 layer_kind?: string;
                 segment_id?: string;
                 parent_id?: string;
-                /** @description A team or person: what is owned_by it. */
+                /** @description A team or person: only resources owned_by it. */
                 owned_by?: string;
                 /** @description Naming a terminal state includes retired resources. */
                 lifecycle_status?: string[];
@@ -11015,17 +11015,17 @@ export interface operations {
                 filter?: string;
                 /** @description At most 3 of resource_id, type_key, name, created_at, updated_at, lifecycle_status, health_status; `-` = descending. */
                 sort?: string;
-                /** @description Only what was last changed before this time. */
+                /** @description Only resources last changed before this time. */
                 stale_since?: string;
                 /** @description Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short. */
                 at?: string;
-                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
                 /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
                 count?: "none" | "capped" | "exact";
             };
@@ -11062,18 +11062,18 @@ export interface operations {
     createResource: {
         parameters: {
             query?: {
-                /** @description States facts about what exists; permission catalog:record. */
+                /** @description Records facts about existing resources; permission catalog:record. */
                 mode?: "record_only";
-                /** @description All checks, nothing is stored. */
+                /** @description Runs all checks and stores nothing. */
                 validate_only?: boolean;
                 reason?: string;
                 /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
                 manager?: string;
-                /** @description Takes over fields of other managers; false refuses to, also where no manager is named. */
+                /** @description Takes over fields of other managers; false refuses to, even if no manager is named. */
                 force?: boolean;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -11144,7 +11144,7 @@ export interface operations {
     getResource: {
         parameters: {
             query?: {
-                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
                 /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
@@ -11154,7 +11154,7 @@ export interface operations {
                 at_version?: number;
             };
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -11202,19 +11202,19 @@ export interface operations {
     updateResource: {
         parameters: {
             query?: {
-                /** @description States facts about what exists; permission catalog:record. */
+                /** @description Records facts about existing resources; permission catalog:record. */
                 mode?: "record_only";
-                /** @description All checks, nothing is stored. */
+                /** @description Runs all checks and stores nothing. */
                 validate_only?: boolean;
                 expected_version?: number;
                 reason?: string;
                 /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
                 manager?: string;
-                /** @description Takes over fields of other managers; false refuses to, also where no manager is named. */
+                /** @description Takes over fields of other managers; false refuses to, even if no manager is named. */
                 force?: boolean;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -11281,18 +11281,18 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 direction?: "out" | "in" | "both";
                 /** @description Relationship type keys. */
                 relationship_types?: string[];
-                /** @description Types of the other end; derived types count. */
+                /** @description Types of the other end, including derived types. */
                 peer_types?: string[];
                 /** @description The edges as they were at this time. */
                 at?: string;
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -11333,13 +11333,13 @@ export interface operations {
             query?: {
                 /** @description Only provided capabilities of these statuses; all but withdrawn unless said. */
                 status?: string[];
-                /** @description Degraded providers meet requirements, too. */
+                /** @description Degraded providers also meet requirements. */
                 allow_degraded?: boolean;
-                /** @description As it was at this time; without health. */
+                /** @description The state at this time, without health. */
                 at?: string;
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -11380,15 +11380,15 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 /** @description Own health as it was; kept for 30 days. */
                 at?: string;
-                /** @description Adds what was observed since, the newest first. */
+                /** @description Adds observations since then, newest first. */
                 history_since?: string;
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -11429,11 +11429,11 @@ export interface operations {
             query: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 /** @description The earlier time (RFC 3339). */
                 from: string;
-                /** @description The later time; now unless said. A page_token keeps the time of its first page. */
+                /** @description The later time; now by default. A page_token keeps the time of its first page. */
                 to?: string;
             };
             header?: never;
@@ -11472,13 +11472,13 @@ export interface operations {
     getImpact: {
         parameters: {
             query?: {
-                /** @description Steps from the resource at most. */
+                /** @description The maximum number of steps from the resource. */
                 max_distance?: number;
-                /** @description Items at most; counts hold all. */
+                /** @description The maximum number of items; counts include all. */
                 limit?: number;
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -11553,7 +11553,7 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
             };
             header?: never;
@@ -11591,11 +11591,11 @@ export interface operations {
     searchResources: {
         parameters: {
             query: {
-                /** @description Words, each from its beginning; all must occur. Misspelled names are found if nothing else is. */
+                /** @description Words, matched by prefix; all must occur. Misspelled names are found if there is no other match. */
                 q: string;
-                /** @description Types; derived types count. */
+                /** @description Types, including derived types. */
                 type_key?: string[];
-                /** @description A team or person: what is owned_by it. */
+                /** @description A team or person: only resources owned_by it. */
                 owned_by?: string;
                 region_id?: string;
                 /** @description healthy, degraded, unhealthy, unknown, maintenance. */
@@ -11637,12 +11637,12 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 status?: "active" | "deprecated";
                 /** @description Only types whose newest version is this one. */
                 version?: number;
-                /** @description Only what derives from this type. */
+                /** @description Only types derived from this type. */
                 derived_from?: string;
                 provides?: string;
                 requires?: string;
@@ -11688,7 +11688,7 @@ export interface operations {
                 version?: number;
             };
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -11737,7 +11737,7 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 region_id?: string;
                 datacenter_id?: string;
@@ -11751,13 +11751,13 @@ export interface operations {
                 filter?: string;
                 sort?: string;
                 count?: "none" | "capped" | "exact";
-                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
                 /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -11794,7 +11794,7 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 region_id?: string;
                 datacenter_id?: string;
@@ -11808,13 +11808,13 @@ export interface operations {
                 filter?: string;
                 sort?: string;
                 count?: "none" | "capped" | "exact";
-                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
                 /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -11851,7 +11851,7 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 region_id?: string;
                 datacenter_id?: string;
@@ -11865,13 +11865,13 @@ export interface operations {
                 filter?: string;
                 sort?: string;
                 count?: "none" | "capped" | "exact";
-                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
                 /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -11908,7 +11908,7 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 region_id?: string;
                 datacenter_id?: string;
@@ -11922,13 +11922,13 @@ export interface operations {
                 filter?: string;
                 sort?: string;
                 count?: "none" | "capped" | "exact";
-                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
                 /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields). */
                 include?: string[];
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -11963,12 +11963,12 @@ export interface operations {
     getTopologyGraph: {
         parameters: {
             query?: {
-                /** @description Only this region and what is in it. */
+                /** @description Only this region and its contents. */
                 region_id?: string;
                 max_nodes?: number;
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -12009,23 +12009,23 @@ export interface operations {
                 filter?: string;
                 depth?: number;
                 direction?: "out" | "in" | "both";
-                /** @description Only these relationships; all unless said. */
+                /** @description Only these relationships; all by default. */
                 relationship_types?: string[];
                 /** @description Other types are neither shown nor passed through; derived types count. */
                 node_types?: string[];
                 max_nodes?: number;
                 max_edges?: number;
-                /** @description Neighbours of one node at most. */
+                /** @description The maximum number of neighbors of one node. */
                 fanout?: number;
                 /** @description The graph as it was at this time (RFC 3339); without health. */
                 at?: string;
                 /** @description `health`: the roll-up of each node, with all that it takes health from. */
                 include?: string[];
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
-                /** @description From an entry of a frontier: its next neighbours. All other parameters stay as they were. */
+                /** @description From an entry of a frontier: its next neighbors. All other parameters must stay the same. */
                 page_token?: string;
                 format?: "json" | "graphml" | "dot";
             };
@@ -12069,23 +12069,23 @@ export interface operations {
                 filter?: string;
                 depth?: number;
                 direction?: "out" | "in" | "both";
-                /** @description Only these relationships; all unless said. */
+                /** @description Only these relationships; all by default. */
                 relationship_types?: string[];
                 /** @description Other types are neither shown nor passed through; derived types count. */
                 node_types?: string[];
                 max_nodes?: number;
                 max_edges?: number;
-                /** @description Neighbours of one node at most. */
+                /** @description The maximum number of neighbors of one node. */
                 fanout?: number;
                 /** @description The graph as it was at this time (RFC 3339); without health. */
                 at?: string;
                 /** @description `health`: the roll-up of each node, with all that it takes health from. */
                 include?: string[];
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
-                /** @description From an entry of a frontier: its next neighbours. All other parameters stay as they were. */
+                /** @description From an entry of a frontier: its next neighbors. All other parameters must stay the same. */
                 page_token?: string;
                 format?: "json" | "graphml" | "dot";
             };
@@ -12125,22 +12125,22 @@ export interface operations {
             query?: {
                 /** @description Only this capability. */
                 capability_key?: string;
-                /** @description Only resources of this region; what meets their needs may be elsewhere. */
+                /** @description Only resources of this region; their providers may be elsewhere. */
                 region_id?: string;
                 /** @description Only these resources, at most 20. */
                 root_id?: string[];
-                /** @description Only needs that nothing meets: the view of what is missing. */
+                /** @description Only unmet needs. */
                 unsatisfied_only?: boolean;
-                /** @description Degraded providers meet requirements, too. */
+                /** @description Degraded providers also meet requirements. */
                 allow_degraded?: boolean;
                 format?: "json" | "graphml" | "dot";
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -12178,13 +12178,13 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 category?: string;
                 status?: "active" | "deprecated";
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -12258,7 +12258,7 @@ export interface operations {
             query?: {
                 /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
                 page_size?: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 capability_key?: string;
                 /** @description As npm writes it: ^1.0.0. */
@@ -12270,19 +12270,19 @@ export interface operations {
                 min_free?: number;
                 /** @description available, degraded, stale, withdrawn; all but withdrawn unless said. */
                 status?: string[];
-                /** @description resource_id/requirement_key: what would meet that requirement. */
+                /** @description resource_id/requirement_key: providers that would meet that requirement. */
                 requirement_of?: string;
-                /** @description With requirement_of: degraded providers do, too. */
+                /** @description With requirement_of: degraded providers match too. */
                 allow_degraded?: boolean;
                 /** @description A resource to measure distance from. */
                 near?: string;
                 /** @description At most 3 of priority, free, distance; `-` = descending. */
                 sort?: string;
-                /** @description Adds what does not do, and why. */
+                /** @description Adds providers that do not match, and why. */
                 explain?: boolean;
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -12320,18 +12320,18 @@ export interface operations {
             query?: {
                 /** @description Only this capability. */
                 capability_key?: string;
-                /** @description Only resources of this region; what meets their needs may be elsewhere. */
+                /** @description Only resources of this region; their providers may be elsewhere. */
                 region_id?: string;
                 /** @description Only these resources, at most 20. */
                 root_id?: string[];
-                /** @description Only needs that nothing meets: the view of what is missing. */
+                /** @description Only unmet needs. */
                 unsatisfied_only?: boolean;
-                /** @description Degraded providers meet requirements, too. */
+                /** @description Degraded providers also meet requirements. */
                 allow_degraded?: boolean;
                 format?: "json" | "graphml" | "dot";
-                /** @description A change_token: the answer holds that write (read your own writes). */
+                /** @description A change_token: the answer includes that write (read your own writes). */
                 min_change?: string;
-                /** @description The answer is at most so old. */
+                /** @description The maximum age of the answer. */
                 max_lag_ms?: number;
             };
             header?: never;
@@ -12367,18 +12367,18 @@ export interface operations {
     changeResources: {
         parameters: {
             query?: {
-                /** @description States facts about what exists; permission catalog:record. */
+                /** @description Records facts about existing resources; permission catalog:record. */
                 mode?: "record_only";
-                /** @description All checks, nothing is stored. */
+                /** @description Runs all checks and stores nothing. */
                 validate_only?: boolean;
                 reason?: string;
                 /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
                 manager?: string;
-                /** @description Takes over fields of other managers; false refuses to, also where no manager is named. */
+                /** @description Takes over fields of other managers; false refuses to, even if no manager is named. */
                 force?: boolean;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -12421,11 +12421,11 @@ export interface operations {
     importResources: {
         parameters: {
             query?: {
-                /** @description All checks and the differences; nothing is stored. */
+                /** @description Runs all checks, returns the differences and stores nothing. */
                 validate_only?: boolean;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -12471,7 +12471,7 @@ export interface operations {
                 reason?: string;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -12588,7 +12588,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -12630,11 +12630,11 @@ export interface operations {
         parameters: {
             query: {
                 page_size: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 /** @description Who: `user:<uuid>` or `svc:<name>`. */
                 actor?: string;
-                /** @description What was done, as it stands in the rows. */
+                /** @description The action, as spelled in the rows. */
                 action?: string;
                 /** @description To what: `<kind>:<id>`, such as resource:eu1-web-01. */
                 object?: string;
@@ -12714,7 +12714,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -12773,7 +12773,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -12823,7 +12823,7 @@ export interface operations {
                 diff_after?: string;
             };
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -13065,7 +13065,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -13228,7 +13228,7 @@ export interface operations {
     getOverview: {
         parameters: {
             query?: {
-                /** @description Days back, today included, in UTC. */
+                /** @description Days back, including today, in UTC. */
                 days?: 14 | 30 | 90;
             };
             header?: never;
@@ -13312,7 +13312,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -13363,7 +13363,7 @@ export interface operations {
                 revision?: number;
             };
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -13498,7 +13498,7 @@ export interface operations {
                 attempt?: number;
             };
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -13625,7 +13625,7 @@ export interface operations {
             query?: {
                 after_seq?: number;
                 limit?: number;
-                /** @description jsonl: the whole chain as a file of canonical JSON lines with a signed head, as application/jsonl; for whoever asked for the operation, and for auditors. */
+                /** @description jsonl: the whole chain as a file of canonical JSON lines with a signed head (application/jsonl), for the requester of the operation and for auditors. */
                 format?: "json" | "jsonl";
             };
             header?: never;
@@ -13703,7 +13703,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -13791,7 +13791,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -13866,7 +13866,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag that is known. */
+                /** @description The ETag that the caller already has. */
                 "if-none-match"?: string;
             };
             path: {
@@ -14002,7 +14002,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -14061,7 +14061,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -14132,7 +14132,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -14187,7 +14187,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -14233,7 +14233,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -14279,7 +14279,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -14325,7 +14325,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -14371,7 +14371,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -14417,7 +14417,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -14643,11 +14643,11 @@ export interface operations {
         parameters: {
             query: {
                 page_size: number;
-                /** @description From the reply before. */
+                /** @description From the previous reply. */
                 page_token?: string;
                 /** @description Who: `user:<uuid>` or `svc:<name>`. */
                 actor?: string;
-                /** @description What was done, as it stands in the rows. */
+                /** @description The action, as spelled in the rows. */
                 action?: string;
                 /** @description To what: `<kind>:<id>`, such as resource:eu1-web-01. */
                 object?: string;
@@ -14841,7 +14841,7 @@ export interface operations {
                 group?: string;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -14888,7 +14888,7 @@ export interface operations {
                 group?: string;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -15002,7 +15002,7 @@ export interface operations {
                 group?: string;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -15125,7 +15125,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -15169,7 +15169,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -15210,7 +15210,7 @@ export interface operations {
                 group?: string;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -15253,7 +15253,7 @@ export interface operations {
                 group?: string;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -15302,7 +15302,7 @@ export interface operations {
                 group?: string;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -15351,7 +15351,7 @@ export interface operations {
                 group?: string;
             };
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -15397,7 +15397,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -15460,7 +15460,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -15523,7 +15523,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -15586,7 +15586,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -15650,7 +15650,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -15725,7 +15725,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -15785,7 +15785,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -15849,7 +15849,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -15913,7 +15913,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
             };
             path: {
@@ -15960,7 +15960,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;
@@ -16024,7 +16024,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description New and random for each new command; the same when it is repeated. */
+                /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
                 /** @description The ETag that was read: refused (412) if the version has changed. */
                 "if-match"?: string;

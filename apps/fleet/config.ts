@@ -6,9 +6,7 @@ export const schema = Type.Object({
   FLEET__HTTP__PORT: settings.port(7181),
   FLEET__HOSTS__PORT_BASE: settings.integer(17_200, 1024, 60_000),
   FLEET__HOSTS__ADDRESS: Type.Optional(
-    Type.String({
-      description: 'The name under which others reach the hosts; by default the address they listen on.',
-    }),
+    Type.String({ description: 'The name under which others reach the hosts; by default the address they listen on.' }),
   ),
   FLEET__DATA__FILE: Type.String({ default: '.signalbox/fleet.sqlite' }),
   FLEET__AUTH__TOKEN_FILE: Type.Optional(

@@ -69,9 +69,7 @@ export const refuseShownLink = (usernames: readonly string[]) =>
     : undefined
 
 export const refuseOthersChange = (own: boolean) =>
-  own
-    ? undefined
-    : denied('not_your_change', 'You have no part in this change.', 'Ask the requester, or reject it.')
+  own ? undefined : denied('not_your_change', 'You have no part in this change.', 'Ask the requester, or reject it.')
 
 /** The requester of a change must still be an administrator when it is made. */
 export const refuseRequester = (administers: boolean) =>

@@ -48,7 +48,8 @@ export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { dep
     schema: {
       operationId: 'listEvents',
       summary: 'Read the log of events',
-      description: 'Returns events after a position, or those of one aggregate after a version, so that a consumer can fill a gap.',
+      description:
+        'Returns events after a position, or those of one aggregate after a version, so that a consumer can fill a gap.',
       tags: ['internal'],
       querystring: LogQueryParams,
       response: { 200: LogMessages, ...errorReplies },

@@ -57,9 +57,11 @@ export const countKeys = (telemetry: Telemetry) => {
 
 /** Reports how far this app is behind, as a metric and in GET /v1/platform/health. */
 export const createLags = (projection: CatalogProjection, telemetry: Telemetry) => {
-  const gauge = telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not yet applied.', [
-    'consumer',
-  ])
+  const gauge = telemetry.gauge(
+    'signalbox_projection_lag_seconds',
+    'Age of the oldest event that is not yet applied.',
+    ['consumer'],
+  )
   return async (): Promise<Record<string, number>> => {
     const lag_ms = await projection.lag()
     if (lag_ms === undefined) return {}

@@ -36,7 +36,8 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async
         tags: ['tokens'],
         operationId,
         summary: 'Read the public signing keys',
-        description: 'Returns the keys that verify access and refresh tokens, including the next one. Cache them for 300 s.',
+        description:
+          'Returns the keys that verify access and refresh tokens, including the next one. Cache them for 300 s.',
         headers: ReadHeaders,
         'x-reply-headers': ['etag'],
         response: { 200: Jwks, 304: Type.Null(), ...errorReplies },

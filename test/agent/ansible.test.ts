@@ -133,10 +133,7 @@ it('a source that changed after the approval is stale, and nothing runs', async 
   writeFileSync(join(lab.folder, 'web/extra.yml'), '')
   await lab.approve(path)
   const failed = await lab.reaches(path, 'failed', 'run')
-  expect(failed).toMatchObject({
-    error_class: 'preview_stale',
-    error_message: expect.stringContaining('source files'),
-  })
+  expect(failed).toMatchObject({ error_class: 'preview_stale', error_message: expect.stringContaining('source files') })
   expect(existsSync(join(lab.folder, 'effects/web1-half'))).toBe(false)
 }, 120_000)
 

@@ -175,10 +175,7 @@ it('files of the source that changed after the preview, and a preview that was a
   writeFileSync(join(lab.folder, 'web/extra.tf'), 'locals {}\n')
   await lab.approve(path)
   const node = await lab.reaches(path, 'failed', 'apply')
-  expect(node).toMatchObject({
-    error_class: 'preview_stale',
-    error_message: expect.stringContaining('source files'),
-  })
+  expect(node).toMatchObject({ error_class: 'preview_stale', error_message: expect.stringContaining('source files') })
 
   const { preview } = (await lab.nodeOf(path, 'plan')).outputs
   const forged = { ...preview, plan: { ...preview.plan, content_sha256: 'f'.repeat(64) } }

@@ -230,7 +230,10 @@ describe('a newcomer', () => {
 
   it('is told that a token is none, without the token', async () => {
     const { code, err } = await spawned(['inbox'], { SIGNALBOX_TOKEN: 'geheim\nnis' })
-    expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(/^SIGNALBOX_TOKEN contains .* Set it again\.\n$/) })
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringMatching(/^SIGNALBOX_TOKEN contains .* Set it again\.\n$/),
+    })
     expect(err).not.toMatch(/geheim|nis\b/)
   })
 

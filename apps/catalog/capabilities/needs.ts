@@ -59,10 +59,7 @@ export const listNeeding = (deps: CatalogDeps, where: SQL[], limit: number, afte
   listResources(deps.db, { where, sort: [{ key: 'resource_id', descending: back }], after, limit })
 
 const tooManyNeeds = () =>
-  tooExpensive(
-    'Too many providers could meet too many needs.',
-    'Narrow by capability_key, region_id or root_id.',
-  )
+  tooExpensive('Too many providers could meet too many needs.', 'Narrow by capability_key, region_id or root_id.')
 
 /** The state of every requirement of these resources, with providers that the reader may see. */
 export const assessNeeds = async (

@@ -5,6 +5,5 @@ import { unavailable } from '../../shared/errors.ts'
  * transaction rolls back. `ends_at` is the request's deadline in `performance.now()`.
  */
 export const refuseLate = (ends_at: number): void => {
-  if (performance.now() >= ends_at)
-    throw unavailable('The request timed out; uncommitted changes were rolled back.')
+  if (performance.now() >= ends_at) throw unavailable('The request timed out; uncommitted changes were rolled back.')
 }

@@ -124,7 +124,8 @@ export const preconditionOf = (
   ...expected: (number | undefined)[]
 ): { version: number; status: 409 | 412 } => {
   const match = if_match === undefined ? null : /^"(\d{1,10})(-\d{1,10}(-[0-9a-f]{1,8})?x?)?"$/.exec(if_match.trim())
-  if (if_match !== undefined && if_match.trim() !== '*' && !match) throw conflicts('If-Match is not an ETag of this API.')
+  if (if_match !== undefined && if_match.trim() !== '*' && !match)
+    throw conflicts('If-Match is not an ETag of this API.')
   const tag = match ? Number(match[1]) : undefined
   const versions = [tag, ...expected].filter((version) => version !== undefined)
   const [version] = versions

@@ -92,7 +92,9 @@ export type GraphInMemory = ReturnType<typeof createGraph>
 const gaugesOf = (telemetry: Telemetry) => ({
   edges: telemetry.gauge('signalbox_graph_edges', 'Relationships in the graph in memory.'),
   bytes: telemetry.gauge('signalbox_graph_bytes', 'Size of the graph in memory in bytes.'),
-  lag: telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not yet applied.', ['consumer']),
+  lag: telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not yet applied.', [
+    'consumer',
+  ]),
   differ: telemetry.gauge(
     'signalbox_projection_differences',
     'Rows that differed from the tables at the last comparison.',

@@ -64,9 +64,7 @@ const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: Readonly
   const found = known.get(parent_external_id)
   if (found !== undefined) return found
   throw new AppError('validation_error', 'target_not_found', `${parent_external_id} has not been imported.`, {
-    violations: [
-      { pointer: '/parent_external_id', code: 'target_not_found', message: 'names no imported resource' },
-    ],
+    violations: [{ pointer: '/parent_external_id', code: 'target_not_found', message: 'names no imported resource' }],
     hint: 'Put containers before what they contain.',
   })
 }

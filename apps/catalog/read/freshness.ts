@@ -13,10 +13,17 @@ const GRAPH_POLL_MS = 10
 export type Freshness = { min_change?: string; max_lag_ms?: number }
 
 const tokenInvalid = () =>
-  new AppError('validation_error', 'change_token_invalid', 'min_change is not a change_token of a resource that you may see.', {
-    violations: [{ pointer: '/querystring/min_change', code: 'change_token_invalid', message: 'names no known write' }],
-    hint: 'Send the change_token of a reply of this catalog.',
-  })
+  new AppError(
+    'validation_error',
+    'change_token_invalid',
+    'min_change is not a change_token of a resource that you may see.',
+    {
+      violations: [
+        { pointer: '/querystring/min_change', code: 'change_token_invalid', message: 'names no known write' },
+      ],
+      hint: 'Send the change_token of a reply of this catalog.',
+    },
+  )
 
 /**
  * Waits at most STALE__WAIT_MS until the truth contains the write named by min_change (a replica or a later read would

@@ -91,8 +91,7 @@ export const validate = (
 ) => {
   const { types } = deps.registry
   const newest = types.byId(row.type_id)
-  if (!newest)
-    throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is unknown here.')
+  if (!newest) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is unknown here.')
   const lifecycle_status = change.lifecycle_status ?? row.lifecycle_status
   const desired_state = change.desired_state ?? (row.desired_state as JsonObject)
   const observed_state = change.observed_state ?? (row.observed_state as JsonObject)

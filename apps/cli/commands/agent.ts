@@ -40,7 +40,8 @@ const proveIt: Command['run'] = async ({ out }, _, values): Promise<ExitCode> =>
 export const agentCommands: Command[] = [
   {
     name: 'agent',
-    about: 'Takes work from its pools and runs it until SIGTERM: it then finishes its current work; a second SIGTERM stops that too.',
+    about:
+      'Takes work from its pools and runs it until SIGTERM: it then finishes its current work; a second SIGTERM stops that too.',
     examples: ['agent --file /etc/signalbox/agent.yaml', 'agent --file agent.yaml --once'],
     options: {
       file: { type: 'string', value: 'FILE', about: 'what this agent may do' },

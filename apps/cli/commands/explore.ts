@@ -63,7 +63,8 @@ export const exploreCommands: Command[] = [
   {
     name: 'resource diff',
     takes: 'RESOURCE',
-    about: 'Lists the differences between two times in a resource and everything below it: what changed, by whom, by which operation.',
+    about:
+      'Lists the differences between two times in a resource and everything below it: what changed, by whom, by which operation.',
     examples: ['resource diff eu1 --from 2026-01-31T12:00:00Z', 'resource diff eu1 --from T1 --to T2 -o json'],
     options: {
       from: { type: 'string', value: 'TIME', about: 'the earlier time, RFC 3339 (required)' },

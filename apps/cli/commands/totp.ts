@@ -21,8 +21,7 @@ export const totpCommands: Command[] = [
   },
   {
     name: 'totp set',
-    about:
-      'Sets up an authenticator app, replacing the previous one. It needs a sign-in within the last 5 min.',
+    about: 'Sets up an authenticator app, replacing the previous one. It needs a sign-in within the last 5 min.',
     examples: ['totp set'],
     run: async ({ api, out }) => {
       const { uri, secret, setup } = await api.post<TotpSetup>(`${PATH}/setup`, {})

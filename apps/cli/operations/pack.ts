@@ -87,7 +87,8 @@ export const packCommands: Command[] = [
   {
     name: 'pack rehearse',
     takes: 'DIR',
-    about: 'Runs the plans of the tests on a virtual clock and prints when each node runs, where it waits and how it ends.',
+    about:
+      'Runs the plans of the tests on a virtual clock and prints when each node runs, where it waits and how it ends.',
     examples: ['pack rehearse network', 'pack rehearse network --test "asks once" --fail apply.net-eu1=refused'],
     options: {
       test: { type: 'string', value: 'NAME', about: 'only this test' },

@@ -72,7 +72,8 @@ export const contextCommands: Command[] = [
     about: 'Adds a context or changes its address. The first one becomes the current one.',
     examples: ['context set prod --url https://signalbox.example.com'],
     run: async ({ env, out }, [name = ''], values) => {
-      if (!NAME.test(name)) throw usageError('A context name consists of letters, digits, dots, dashes and underscores.')
+      if (!NAME.test(name))
+        throw usageError('A context name consists of letters, digits, dots, dashes and underscores.')
       const url = checkedUrl(text(values, 'url') ?? '')
       const { current, contexts } = readContexts(env)
       save(env, { current: current ?? name, contexts: { ...contexts, [name]: { url } } })

@@ -73,7 +73,8 @@ export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { d
       operationId: 'createEnrolmentHalf',
       summary: 'Get your half of an enrolment link',
       tags: ['changes'],
-      description: 'Returns one half of the link that a confirmed change makes: one for its requester, one for its confirmer.',
+      description:
+        'Returns one half of the link that a confirmed change makes: one for its requester, one for its confirmer.',
       params: Params,
       headers: CommandHeaders,
       response: { 200: EnrolmentHalf, ...errorReplies },

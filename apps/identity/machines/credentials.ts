@@ -139,11 +139,7 @@ const refuseTrust = ({ issuers }: IdentityDeps, { issuer, claims }: NonNullable<
   const sets = PINNED[issuer]
   if (!sets || sets.some((names) => names.every((name) => name in claims))) return undefined
   const wanted = sets.map((names) => names.join(', ')).join('; or ')
-  return invalid(
-    'schema_violation',
-    'The trust pins no claim that survives a rename.',
-    `Name these claims: ${wanted}.`,
-  )
+  return invalid('schema_violation', 'The trust pins no claim that survives a rename.', `Name these claims: ${wanted}.`)
 }
 
 /** DELETE …/credentials/{credential_id}: takes effect at once, by one administrator. The event ends its tokens. */

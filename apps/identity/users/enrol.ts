@@ -130,12 +130,9 @@ const setPassword = async (
 }
 
 const tokenInvalid = (cause?: unknown) =>
-  new AppError(
-    'validation_error',
-    'enrolment_token_invalid',
-    'This enrolment link is invalid, used or expired.',
-    { cause },
-  )
+  new AppError('validation_error', 'enrolment_token_invalid', 'This enrolment link is invalid, used or expired.', {
+    cause,
+  })
 
 /** 422 with the specification's name of the first rule that fails, and all of them as violations. */
 const weakPassword = (violations: { code: string; message: string }[]) =>

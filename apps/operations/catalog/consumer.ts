@@ -118,14 +118,9 @@ export const refuseHeld = async (db: Queryable, resource_ids: readonly string[])
 }
 
 const projectionLag = (observed: string, required: string | null) =>
-  new AppError(
-    'stale_catalog_projection',
-    'projection_lag',
-    'The local copy of the catalog is too old to plan on.',
-    {
-      retryable: true,
-      retry_after_ms: 1000,
-      hint: 'Send the same request again in a moment.',
-      extra: { watermark: { observed, required } },
-    },
-  )
+  new AppError('stale_catalog_projection', 'projection_lag', 'The local copy of the catalog is too old to plan on.', {
+    retryable: true,
+    retry_after_ms: 1000,
+    hint: 'Send the same request again in a moment.',
+    extra: { watermark: { observed, required } },
+  })

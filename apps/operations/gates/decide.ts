@@ -101,8 +101,7 @@ const checkBatch = (
   { batch, break_glass }: Pick<ApproveBody, 'batch' | 'break_glass'>,
 ) => {
   if (batch === undefined) return
-  if (break_glass)
-    throw new AppError('policy_denied', 'bulk_not_allowed', 'Break-glass applies to one gate at a time.')
+  if (break_glass) throw new AppError('policy_denied', 'bulk_not_allowed', 'Break-glass applies to one gate at a time.')
   throwIfRefused(refuseTogether(aloneOf(row, verdict, config.OPERATIONS__GATES__BULK_APPROVE)))
 }
 

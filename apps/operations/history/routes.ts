@@ -103,7 +103,8 @@ const listEvidenceKeysRoute = (app: TypedApp, deps: Uses<'trust'>) => {
     schema: {
       operationId: 'listEvidenceKeys',
       summary: 'Read the keys of evidence',
-      description: 'Returns the public keys that verify exported evidence, as a JWKS. Store them separately from the files.',
+      description:
+        'Returns the public keys that verify exported evidence, as a JWKS. Store them separately from the files.',
       tags: ['history'],
       response: { 200: EvidenceKeys, ...errorReplies },
     },
@@ -179,7 +180,8 @@ const getCommandRoute = (app: TypedApp, deps: Uses<'db'>) => {
     schema: {
       operationId: 'getCommand',
       summary: 'Read the outcome of a command',
-      description: 'Returns the outcome of a command that was answered with 202: accepted until it is known, then applied, refused or withdrawn.',
+      description:
+        'Returns the outcome of a command that was answered with 202: accepted until it is known, then applied, refused or withdrawn.',
       tags: ['history'],
       params: Type.Object({ operation_id: OperationId, command_id: Type.String({ format: 'uuid' }) }),
       response: { 200: CommandReply, ...errorReplies },

@@ -84,7 +84,8 @@ const getNodeRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) =>
     schema: {
       operationId: 'getNode',
       summary: 'Read a node',
-      description: 'Returns specification, inputs and outputs (secrets as references), attempts, and the actions that the caller may take.',
+      description:
+        'Returns specification, inputs and outputs (secrets as references), attempts, and the actions that the caller may take.',
       tags,
       params: NodeParams,
       querystring: NodeQuery,
@@ -107,7 +108,8 @@ const getNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
     schema: {
       operationId: 'getNodeLog',
       summary: 'Read a log',
-      description: 'Returns lines of one attempt by number, from the end (tail), or matching q. wait_ms waits for more.',
+      description:
+        'Returns lines of one attempt by number, from the end (tail), or matching q. wait_ms waits for more.',
       tags,
       params: NodeParams,
       querystring: LogQuery,
@@ -148,7 +150,8 @@ const retryNodeRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
     schema: {
       operationId: 'retryNode',
       summary: 'Run a node again',
-      description: 'Resets the node and, with scope downstream, every node after it. Earlier attempts stay in the history.',
+      description:
+        'Resets the node and, with scope downstream, every node after it. Earlier attempts stay in the history.',
       tags,
       params: NodeParams,
       headers: VersionedHeaders,

@@ -29,7 +29,8 @@ export const destinationsRoutes: Routes<Deps> = async (app, { deps }) => {
     schema: {
       operationId: 'confirmNotificationDestination',
       summary: 'Confirm an email address',
-      description: 'Takes the code that was sent to the address, within 24 h. After five wrong codes, add the address again.',
+      description:
+        'Takes the code that was sent to the address, within 24 h. After five wrong codes, add the address again.',
       tags: ['notifications'],
       querystring: NotifyQuery,
       params: DestinationParams,

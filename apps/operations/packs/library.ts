@@ -85,8 +85,7 @@ const policyIn = (source: Source<GatePolicyFile>): Policy => {
   const { value: given, report } = source
   if (given.place?.at === 'before_step' && !given.place.step)
     report('/place/step', 'gate', 'a gate before a step must name the step')
-  if (given.check && given.approvals)
-    report('/check', 'gate', 'a gate is answered by a service or by people, not both')
+  if (given.check && given.approvals) report('/check', 'gate', 'a gate is answered by a service or by people, not both')
   const applies = given.applies === undefined ? undefined : celOf(source, '/applies', given.applies, ['plan'])
   return {
     policy: policyOf(given.key, given),

@@ -51,7 +51,8 @@ const listPatchesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'pages' | '
     schema: {
       operationId: 'listPatches',
       summary: 'List patches of an operation',
-      description: 'Lists every patch in the order of proposal, with its changes, its votes and the actions that the caller may take.',
+      description:
+        'Lists every patch in the order of proposal, with its changes, its votes and the actions that the caller may take.',
       tags,
       params: OperationParams,
       querystring: PatchListQuery,

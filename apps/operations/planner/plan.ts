@@ -52,7 +52,10 @@ export const makePlan = (input: PlannerInput): Made => {
   if (ceiling) throw new PlanRefusal('risk_ceiling', ceiling.detail, [], 'policy_denied')
   const estimates = scheduleOf(nodes, timing)
   if (nodes.length === 0)
-    warnings.push({ code: 'nothing_to_do', message: 'Every target is already in its desired state, so the plan has no steps.' })
+    warnings.push({
+      code: 'nothing_to_do',
+      message: 'Every target is already in its desired state, so the plan has no steps.',
+    })
   const bound = { ...draft, nodes, until_s: estimates.p90_s }
   const gates = gatesFor(input, bound, weight, warnings, violations)
   const existing = new Set(target_ids)

@@ -55,9 +55,7 @@ export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: De
   const found = await getSchedule(deps.db, schedule_id)
   const proof = found && 'webhook' in found.when ? proofOf(deps, found, found.when.webhook, delivery) : undefined
   if (proof === undefined)
-    throw new AppError('policy_denied', 'signature_invalid', 'The signature is not valid.', {
-      status: 401,
-    })
+    throw new AppError('policy_denied', 'signature_invalid', 'The signature is not valid.', { status: 401 })
   return deps.db.transaction(async (tx) => {
     const schedule = (await lockSchedule(tx, schedule_id)) as Schedule
     const unmet =

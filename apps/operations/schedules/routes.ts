@@ -25,7 +25,14 @@ type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'pro
 export const schedulesRoutes: Routes<Deps> = async (app, { deps }) => {
   createRoute(app, deps)
   readRoutes(app, deps)
-  changeRoute(app, deps, 'pause', 'pauseSchedule', 'Pause a schedule', 'No further run begins; running operations continue.')
+  changeRoute(
+    app,
+    deps,
+    'pause',
+    'pauseSchedule',
+    'Pause a schedule',
+    'No further run begins; running operations continue.',
+  )
   changeRoute(app, deps, 'resume', 'resumeSchedule', 'Resume a schedule', 'It continues with its next run.')
   changeRoute(app, deps, 'run', 'runSchedule', 'Run a schedule now', 'Starts an extra run, with the same checks.')
   changeRoute(app, deps, 'end', 'endSchedule', 'End a schedule', 'Ends it for good; its runs stay readable.')

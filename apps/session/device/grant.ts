@@ -22,7 +22,11 @@ type ByPerson = Context & { caller: Caller; user_code: string }
 /** Throws unless this installation offers the grant. */
 const refuseIfOff = ({ config }: Uses<'config'>): void => {
   if (config.AUTH__DEVICE_GRANT === 'off')
-    throw new AppError('policy_denied', 'device_grant_off', 'Sign-in by device code is turned off in this installation.')
+    throw new AppError(
+      'policy_denied',
+      'device_grant_off',
+      'Sign-in by device code is turned off in this installation.',
+    )
 }
 
 /** Starts a sign-in of a device without a browser: the response of RFC 8628 3.2. */
@@ -62,7 +66,8 @@ export const decideDevice = async (
   decision: DeviceDecision['decision'],
 ): Promise<void> => {
   const { caller } = request
-  if (caller.mode === 'machine') throw new AppError('policy_denied', 'person_required', 'A machine cannot approve a device.')
+  if (caller.mode === 'machine')
+    throw new AppError('policy_denied', 'person_required', 'A machine cannot approve a device.')
   const stale = decision === 'approved' ? refuseStaleAuth(caller, FRESH_S, deps.clock.now()) : undefined
   if (stale) throw stale
   const user_code = await typedCode(deps, request)

@@ -43,8 +43,7 @@ export const proveCode = async (
   })
 }
 
-export const totpInvalid = () =>
-  new AppError('policy_denied', 'totp_invalid', 'The code is wrong or was already used.')
+export const totpInvalid = () => new AppError('policy_denied', 'totp_invalid', 'The code is wrong or was already used.')
 
 /** Proves the caller by a code: a new access token with a fresh auth_time. */
 export const reauthenticateByCode = async (deps: SessionDeps, request: PasswordRequest, code: string) => {

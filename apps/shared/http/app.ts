@@ -153,10 +153,15 @@ const admitOurs = (app: HttpApp, codes: EdgeCodes, callers: ReadonlySet<string>)
     if (url?.startsWith('/health/')) return
     if (isAdmitted(req.raw.socket as TLSSocket, url?.endsWith('/jwks') ? EVERY_APP : callers)) return
     const category = codes.categories.includes('invalid_token') ? 'invalid_token' : 'policy_denied'
-    throw new AppError(category, 'certificate_required', "This listener accepts calls from the platform's own apps only.", {
-      status: 401,
-      hint: 'Call with a client certificate of the authority in AUTH__TLS__CA_FILE whose name is in AUTH__TLS__ALLOWED_SANS or, behind the gateway, AUTH__TLS__PUBLIC_SANS.',
-    })
+    throw new AppError(
+      category,
+      'certificate_required',
+      "This listener accepts calls from the platform's own apps only.",
+      {
+        status: 401,
+        hint: 'Call with a client certificate of the authority in AUTH__TLS__CA_FILE whose name is in AUTH__TLS__ALLOWED_SANS or, behind the gateway, AUTH__TLS__PUBLIC_SANS.',
+      },
+    )
   })
 }
 

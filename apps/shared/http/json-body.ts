@@ -71,7 +71,10 @@ export const acceptForms = (
     const once = new Map(pairs)
     if (once.size < pairs.length) return done(refuse('A parameter was sent twice.'))
     const form = Object.fromEntries(once)
-    done(pointerToUnstorable(form) === undefined ? null : refuse('A parameter contains characters that cannot be stored.'), form)
+    done(
+      pointerToUnstorable(form) === undefined ? null : refuse('A parameter contains characters that cannot be stored.'),
+      form,
+    )
   })
 
 /** Returns why the parser refuses a text; never repeats any of it, because it may hold a secret. */

@@ -45,7 +45,8 @@ export const reportPart = (app: string, { redis_url, prefix, read, lags }: Part,
     status = answer.status
     await redis.set(key, JSON.stringify({ ...answer, since, lags: behind }), 'EX', PART_TTL_S)
   }
-  const tellSoon = () => void tell().catch((error) => log.debug({ err: error }, 'the state of this part cannot be published'))
+  const tellSoon = () =>
+    void tell().catch((error) => log.debug({ err: error }, 'the state of this part cannot be published'))
   redis.on('ready', tellSoon)
   const timer = setInterval(tellSoon, EVERY_MS)
   return {

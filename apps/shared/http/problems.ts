@@ -55,10 +55,12 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       hint: 'Send the same request again.',
     })
   if (sql === '22021' || sql === '22P05')
-    return new AppError('validation_error', 'schema_violation', 'A string contains a character that cannot be stored.', {
-      hint: 'Leave out the NUL character and halves of surrogate pairs.',
-      cause: error,
-    })
+    return new AppError(
+      'validation_error',
+      'schema_violation',
+      'A string contains a character that cannot be stored.',
+      { hint: 'Leave out the NUL character and halves of surrogate pairs.', cause: error },
+    )
   if (sql === '22003' || sql === '22P02')
     return new AppError(
       'validation_error',

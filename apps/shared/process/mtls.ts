@@ -18,7 +18,8 @@ export const schema = Type.Object({
   }),
   AUTH__TLS__PUBLIC_SANS: Type.Array(NAME, {
     default: ['DNS:gateway'],
-    description: 'A JSON array of names that may call the public API behind the gateway, so that no one can bypass the gateway.',
+    description:
+      'A JSON array of names that may call the public API behind the gateway, so that no one can bypass the gateway.',
   }),
 })
 

@@ -293,9 +293,7 @@ export const listDeliveries = (
  * notifier has taken.
  */
 export const pruneDeliveries = async (db: Db): Promise<void> => {
-  await db
-    .delete(notify_security)
-    .where(sql`${notify_security.added_at} < now() - make_interval(days => ${KEPT_DAYS})`)
+  await db.delete(notify_security).where(sql`${notify_security.added_at} < now() - make_interval(days => ${KEPT_DAYS})`)
   await db.execute(sql`with gone as (delete from ${notify_deliveries} where ${notify_deliveries.state} <> 'queued'
       and ${notify_deliveries.ended_at} < now() - make_interval(days => ${KEPT_DAYS}) returning delivery_id)
     delete from ${notify_notices} using gone where ${notify_notices.delivery_id} = gone.delivery_id

@@ -216,7 +216,10 @@ describe('a change from intent to end', () => {
     expect(await signalbox('olga', passed)).toMatchObject({ code: 7, err: expect.stringContaining('signal:send') })
     const bot = (...words: string[]) => signalbox('none', words, '', { SIGNALBOX_TOKEN: key })
     expect(await bot('signal', id)).toMatchObject({ code: 2, err: expect.stringContaining('--check') })
-    expect(await bot(...passed, '--dry-run')).toMatchObject({ code: 0, err: expect.stringContaining('would be accepted') })
+    expect(await bot(...passed, '--dry-run')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('would be accepted'),
+    })
     expect(await bot(...passed)).toMatchObject({ code: 0, err: expect.stringContaining('Sent: ') })
     expect(await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])).toMatchObject({ code: 0 })
     expect(await bot(...passed)).toMatchObject({ code: 7, err: expect.stringContaining('refused') })

@@ -70,9 +70,11 @@ const proveAnswers = async (cwd: string, url: string, token: () => Promise<strin
   const probe = ['run', PUBLIC_DOCUMENT, '--url', url, '--checks', CHECKS, '--phases', phases, ...limits, '--no-color']
   if (!quick) await run(bin('schemathesis'), probe, { cwd })
   const signedIn = [...probe, '-H', `Authorization: Bearer ${await token()}`]
-  await run(bin('schemathesis'), [...signedIn, ...(quick ? ['--include-method', 'GET'] : ['--exclude-path-regex', LEFT_OUT])], {
-    cwd,
-  })
+  await run(
+    bin('schemathesis'),
+    [...signedIn, ...(quick ? ['--include-method', 'GET'] : ['--exclude-path-regex', LEFT_OUT])],
+    { cwd },
+  )
 }
 
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-python-'))

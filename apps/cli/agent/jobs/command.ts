@@ -14,7 +14,8 @@ export const command: Tool = async (job) => {
   const { program: name, args = [], stdin = '', timeout_s } = job.work.inputs as Record<string, unknown>
   const program = job.file.known.get(String(name))
   if (!program) return refusedBy(`The agent's file names no program "${name}".`)
-  if (!Array.isArray(args) || typeof stdin !== 'string') return refusedBy('"args" must be a list, and "stdin" a string.')
+  if (!Array.isArray(args) || typeof stdin !== 'string')
+    return refusedBy('"args" must be a list, and "stdin" a string.')
   const texts = args.map(String)
   const wrong = program.refuse(texts)
   if (wrong !== undefined) return refusedBy(`${name}: ${wrong}.`)

@@ -81,7 +81,8 @@ const askedOf = (job: Job): Asked | Verdict => {
   const { address, port = 22, user, host_keys } = (inputs.host ?? {}) as Record<string, unknown>
   if (typeof address !== 'string' || !ADDRESS.test(address) || !rules.hosts.some((one) => fits(one, address)))
     return refusedBy(`The agent's file names no host "${address}".`)
-  if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535) return refusedBy('"host.port" must be a port.')
+  if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
+    return refusedBy('"host.port" must be a port.')
   const as = user ?? rules.users[0]
   if (!rules.users.includes(String(as))) return refusedBy(`The agent's file names no user "${as}" of hosts.`)
   const keys = hostKeysOf(host_keys ?? [])

@@ -30,7 +30,8 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
     if (typeof value !== 'string' || !NAME.test(value)) throw refusal(`"${member}" is a name of Kubernetes.`)
   const names = { namespace: String(namespace), set: String(set) }
   if (objects !== undefined) {
-    if (source !== undefined || !Array.isArray(objects)) throw refusal('"objects" must be a list, and excludes "source".')
+    if (source !== undefined || !Array.isArray(objects))
+      throw refusal('"objects" must be a list, and excludes "source".')
     const own = objects.flatMap((object) => unfold(object, '"objects"'))
     if (own.some(({ kind }) => kind === 'Secret'))
       throw refusal('A Secret comes from a source of the agent, never from the inputs of a step.')
@@ -38,7 +39,8 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
   }
   const found = job.file.kubernetes?.sources?.[String(source)]
   if (!found) throw refusal(`The agent's file names no source "${source}" of manifests.`)
-  if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path))) throw refusal('"path" must be a path in the source.')
+  if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path)))
+    throw refusal('"path" must be a path in the source.')
   const root = join(job.folder, 'source')
   const source_digest = copySource(job, String(source), found.path, root, SKIPPED)
   const dir = join(root, path)

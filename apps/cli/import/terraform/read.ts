@@ -161,7 +161,8 @@ const instancesOf = (state: Fields, found: Collected): Instance[] => {
         ? 'it is not a Terraform state: it has neither version nor values'
         : `state version ${JSON.stringify(state.version)} is not taken, only 4: write it anew with Terraform 0.12 or later`,
     )
-  if (!Array.isArray(state.resources)) throw new SourceError('it is not a Terraform state: its resources are not a list')
+  if (!Array.isArray(state.resources))
+    throw new SourceError('it is not a Terraform state: its resources are not a list')
   return state.resources.flatMap((entry, index) => stored(fieldsOf(entry), index, found))
 }
 

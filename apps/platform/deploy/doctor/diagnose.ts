@@ -44,7 +44,9 @@ const findingsOf = async (app: string, dir: string): Promise<Finding[]> => {
   const schema = SCHEMAS[app as keyof typeof SCHEMAS] as TObject
   const loads = [loadMtls, loadLinks, (given: NodeJS.ProcessEnv) => loadConfig(schema, given)]
   const faults = loads.flatMap((load) => faultsOf(() => load(env)))
-  const weak_settings = faults.map((fault): Weakness => [fault.replace(/\.$/, ''), 'Repair it, or run the set-up again'])
+  const weak_settings = faults.map(
+    (fault): Weakness => [fault.replace(/\.$/, ''), 'Repair it, or run the set-up again'],
+  )
   const found = [...told('settings', weak_settings), ...told('certificate', weakCertificate(app, env))]
   // A link whose settings cannot be read was reported above.
   if (faultsOf(() => loadLinks(env)).length > 0) return found

@@ -12,7 +12,9 @@ export type AffectedQuery = Static<typeof AffectedQuery>
 
 /** All resources that depend on the given ones together, transitively, in groups of one type and health. */
 export const Affected = Type.Object({
-  total: Type.Integer({ description: 'Resources that would be affected if the targets failed, excluding the targets.' }),
+  total: Type.Integer({
+    description: 'Resources that would be affected if the targets failed, excluding the targets.',
+  }),
   at_least: Type.Boolean({ description: 'The traversal stopped at its limit: counts are lower bounds.' }),
   unhealthy: Type.Integer({ description: 'How many of them would become unhealthy; the others would be degraded.' }),
   groups: Type.Array(

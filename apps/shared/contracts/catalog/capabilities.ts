@@ -92,7 +92,10 @@ export const ProvidersQuery = Closed(
     min_free: Type.Optional(Type.Number({ minimum: 0 })),
     status: many('available, degraded, stale, withdrawn; all but withdrawn unless said.'),
     requirement_of: Type.Optional(
-      Type.String({ maxLength: 256, description: 'resource_id/requirement_key: providers that would meet that requirement.' }),
+      Type.String({
+        maxLength: 256,
+        description: 'resource_id/requirement_key: providers that would meet that requirement.',
+      }),
     ),
     allow_degraded: Type.Optional(Type.Boolean({ description: 'With requirement_of: degraded providers match too.' })),
     near: Type.Optional(Type.String({ maxLength: 128, description: 'A resource to measure distance from.' })),

@@ -76,7 +76,10 @@ export const PageQuery = {
 /** How fresh an answer must be; 503 stale_projection after two seconds of waiting. */
 export const FreshnessQuery = {
   min_change: Type.Optional(
-    Type.String({ maxLength: 300, description: 'A change_token: the answer includes that write (read your own writes).' }),
+    Type.String({
+      maxLength: 300,
+      description: 'A change_token: the answer includes that write (read your own writes).',
+    }),
   ),
   max_lag_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'The maximum age of the answer.' })),
 }

@@ -19,7 +19,9 @@ const RollUp = Type.Object(
     status: Health,
     causes: Type.Array(Cause, { description: 'At most 5: the worst, then the nearest.' }),
     visited: Type.Integer(),
-    truncated: Type.Boolean({ description: 'More than 100,000 resources are in reach, so the true health may be worse.' }),
+    truncated: Type.Boolean({
+      description: 'More than 100,000 resources are in reach, so the true health may be worse.',
+    }),
   },
   { description: 'Includes every resource that it takes health from. Present only.' },
 )

@@ -94,7 +94,10 @@ export type ManagedField = Static<typeof ManagedField>
 const included = {
   health: Type.Optional(OwnHealth),
   relationships: Type.Optional(
-    Type.Object({ out: Type.Integer(), in: Type.Integer() }, { description: 'Open edges to resources that the caller may see.' }),
+    Type.Object(
+      { out: Type.Integer(), in: Type.Integer() },
+      { description: 'Open edges to resources that the caller may see.' },
+    ),
   ),
   capabilities: Type.Optional(CapabilityCounts),
   field_owners: Type.Optional(

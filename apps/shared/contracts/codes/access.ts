@@ -51,7 +51,11 @@ export const ACCESS = {
     out_of_scope: ['Your roles do not cover this object.', 'Ask for a role that covers it.'],
     reauth_required: ['Your sign-in is too old.', 'Confirm your password and repeat the request.'],
     invalid_token: ['The token is refused.', 'Send a valid token for this listener.', 401],
-    certificate_required: ["The listener accepts the platform's own apps only.", 'Call with a client certificate.', 401],
+    certificate_required: [
+      "The listener accepts the platform's own apps only.",
+      'Call with a client certificate.',
+      401,
+    ],
     csrf_failed: [
       'The CSRF token is missing or wrong.',
       'Read the token from GET /v1/token/csrf and send the request again.',

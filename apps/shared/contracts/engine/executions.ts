@@ -80,9 +80,7 @@ export const ExecutionReply = Type.Object({
   accepted: Type.Boolean(),
   duplicate: Type.Boolean(),
   node_state: text('running'),
-  cancel_requested: Type.Boolean({
-    description: 'Stop, and report failed with class cancelled, or the real outcome.',
-  }),
+  cancel_requested: Type.Boolean({ description: 'Stop, and report failed with class cancelled, or the real outcome.' }),
   next_before: NullableText,
 })
 export type ExecutionReply = Static<typeof ExecutionReply>

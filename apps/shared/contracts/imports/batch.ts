@@ -33,7 +33,8 @@ export type BatchItem = Static<typeof BatchItem>
 export const BatchApply = Closed(
   {
     mode: Type.Enum(['independent', 'atomic'], {
-      description: 'independent: each item succeeds or fails alone. atomic: all, or none and the first refusal with its index.',
+      description:
+        'independent: each item succeeds or fails alone. atomic: all, or none and the first refusal with its index.',
     }),
     items: Type.Array(BatchItem, { minItems: 1, maxItems: BATCH_ITEMS }),
   },

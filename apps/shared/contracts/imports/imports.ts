@@ -90,7 +90,9 @@ export const ImportRequest = Closed(
 export type ImportRequest = Static<typeof ImportRequest>
 
 export const ImportQuery = Closed({
-  validate_only: Type.Optional(Type.Boolean({ description: 'Runs all checks, returns the differences and stores nothing.' })),
+  validate_only: Type.Optional(
+    Type.Boolean({ description: 'Runs all checks, returns the differences and stores nothing.' }),
+  ),
 })
 
 /** `deferred`: the request's time was over before this item; send it in another request. */

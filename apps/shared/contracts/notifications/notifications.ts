@@ -125,7 +125,10 @@ export const NotifySteps = Type.Array(
   { maxItems: 20, description: 'Which destinations are notified when. Empty: every active destination, at once.' },
 )
 const rules = {
-  events: Type.Array(Type.Enum([...NOTIFY_EVENTS]), { uniqueItems: true, description: 'The events that are sent at all.' }),
+  events: Type.Array(Type.Enum([...NOTIFY_EVENTS]), {
+    uniqueItems: true,
+    description: 'The events that are sent at all.',
+  }),
   min_risk: Type.Enum([...RISKS]),
   steps: NotifySteps,
   quiet: Nullable(Quiet),

@@ -48,7 +48,10 @@ export const AllowedActionSchema = Type.Object(
     reason: NullableText,
     available_at: NullableText,
   },
-  { description: 'The actions that the caller may take now, by the rules that also decide the command, with the reason for each that is not allowed.' },
+  {
+    description:
+      'The actions that the caller may take now, by the rules that also decide the command, with the reason for each that is not allowed.',
+  },
 )
 
 export const BlockedOnSchema = Type.Object({

@@ -149,7 +149,8 @@ const InlinePolicy = Closed({
   bulk: Type.Optional(Type.Literal(false, { description: 'It cannot be approved in bulk.' })),
   on_voter_loss: Type.Optional(
     Type.Enum(['reask', 'keep_after_start'], {
-      description: 'What happens to a used approval if its voter loses the right: it is requested again, or stays valid.',
+      description:
+        'What happens to a used approval if its voter loses the right: it is requested again, or stays valid.',
     }),
   ),
   check: Type.Optional(
@@ -298,7 +299,9 @@ export const PreviewBody = Closed(
                 node_id: NodeId,
                 attempt: Type.Integer({ minimum: 1, maximum: 100 }),
                 class: Type.Enum([...REHEARSED_FAILURES]),
-                undo: Type.Optional(Type.Boolean({ description: 'For the compensation of the node; by default for its run.' })),
+                undo: Type.Optional(
+                  Type.Boolean({ description: 'For the compensation of the node; by default for its run.' }),
+                ),
               }),
               { maxItems: 1000 },
             ),

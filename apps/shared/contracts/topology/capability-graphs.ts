@@ -10,15 +10,10 @@ import { GraphQuery } from './graphs.ts'
 const Narrowing = {
   capability_key: Type.Optional(Type.String({ maxLength: 64, description: 'Only this capability.' })),
   region_id: Type.Optional(
-    Type.String({
-      maxLength: 128,
-      description: 'Only resources of this region; their providers may be elsewhere.',
-    }),
+    Type.String({ maxLength: 128, description: 'Only resources of this region; their providers may be elsewhere.' }),
   ),
   root_id: many('Only these resources, at most 20.', 'eu1-web-01'),
-  unsatisfied_only: Type.Optional(
-    Type.Boolean({ description: 'Only unmet needs.' }),
-  ),
+  unsatisfied_only: Type.Optional(Type.Boolean({ description: 'Only unmet needs.' })),
   allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers also meet requirements.' })),
   format: GraphQuery.properties.format,
 }

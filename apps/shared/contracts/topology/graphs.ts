@@ -16,7 +16,12 @@ export const GraphQuery = Closed({
   max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
   max_edges: Type.Optional(Type.Integer({ minimum: 1, maximum: 20_000, default: 2000 })),
   fanout: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 200, description: 'The maximum number of neighbors of one node.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 200,
+      description: 'The maximum number of neighbors of one node.',
+    }),
   ),
   at: Type.Optional(
     Type.String({

@@ -6,10 +6,20 @@ import { text } from '../text.ts'
 
 export const ImpactQuery = Closed({
   max_distance: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 64, default: 64, description: 'The maximum number of steps from the resource.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 64,
+      default: 64,
+      description: 'The maximum number of steps from the resource.',
+    }),
   ),
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'The maximum number of items; counts include all.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 100,
+      description: 'The maximum number of items; counts include all.',
+    }),
   ),
   ...FreshnessQuery,
 })
