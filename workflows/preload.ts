@@ -1,6 +1,6 @@
 /**
- * Loaded once per worker, before the first workflow. The SDK formats the stack of every promise for its stack trace
- * query, frame by frame through the source map, which costs more than deciding on a node. The query `state` shows what
- * is in flight; errors keep their nearest frames.
+ * Loaded once per worker, before the first workflow. For its stack trace query the SDK formats the stack of every
+ * promise through the source map: this costs more than deciding on a node. The query `state` shows what is in flight;
+ * errors keep their nearest frames.
  */
 Error.stackTraceLimit = 2

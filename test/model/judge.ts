@@ -127,8 +127,8 @@ const valueFaults = (
 }
 
 /**
- * Enough people must have approved this node's action. If the gate guards the node itself, each needs the right to
- * vote, within the maximum age of a proof, and must not have been overruled since. A node further behind was only read.
+ * Enough people must have approved this node's action. If the gate guards the node itself, each needs a recently
+ * proved right to vote, and must not have been overruled since. A node further behind was only read.
  */
 const gateFaults = (
   books: Books,

@@ -96,9 +96,8 @@ export type Guarded = {
 }
 
 /**
- * Returns the gates of a graph. To the existing ones it adds those of its procedures, of gate policies and soft
- * policies that apply to such a graph, and of freezes that it meets. Nodes behind a gate of the same rule get no second
- * one.
+ * Returns the gates of a graph: the existing ones, and those of its procedures, gate policies, soft policies and
+ * freezes. Nodes behind a gate of the same rule get no second one.
  */
 export const gatesFor = (
   input: Pick<PlannerInput, 'library' | 'targets' | 'at'>,

@@ -33,9 +33,9 @@ export const createIssuer = (
   { identity, roles, always }: { identity: Client<typeof Identity>; roles: readonly string[]; always: boolean },
 ) => {
   /**
-   * A session that a password alone proved may only set up a second factor, while its person holds a role that needs
-   * one (ASVS 6.3.3), or while passwords are for emergencies (`always`). Asked with every signature, so that a role that
-   * was given meanwhile counts with the next refresh.
+   * Whether a session may only set up a second factor: a password alone proved it, and its person holds a role that
+   * needs one (ASVS 6.3.3), or passwords are for emergencies (`always`). Each signature asks again, so a role granted
+   * meanwhile counts at the next refresh.
    */
   const permissionsOf = async ({ user_id, amr }: Owner, request_id: string): Promise<string[]> => {
     if (amr.some((method) => method !== 'pwd')) return []

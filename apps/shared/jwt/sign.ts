@@ -9,8 +9,8 @@ import { type ClaimsOf, TOKEN_KINDS, type TokenType } from './claims.ts'
 export const newJti = (): string => Buffer.from(random128()).toString('base64url')
 
 /**
- * Signs claims as a compact JWT. Both parts are written in the member order of the argument, and both algorithms are
- * deterministic, so the same claims under the same key give the same bytes.
+ * Signs claims as a compact JWT. The same claims under the same key give the same bytes: both parts keep the member
+ * order of the argument, and both algorithms are deterministic.
  */
 export const signToken = <T extends TokenType>(
   type: T,

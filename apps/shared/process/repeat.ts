@@ -5,8 +5,8 @@ const FIRST_MS = 500
 const LONGEST_MS = 10_000
 
 /**
- * Repeats an act until it succeeds or the signal ends it, with pauses that grow to 10 s, so that one slow answer at
- * start has no lasting effect on the process. Never rejects.
+ * Repeats an act until it succeeds or the signal ends it, with pauses that grow to 10 s. One slow answer at start
+ * therefore has no lasting effect. Never rejects.
  */
 export const repeatUntilDone = async (
   act: () => Promise<void>,
