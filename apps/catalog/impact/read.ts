@@ -12,8 +12,7 @@ const LIMIT = 100
 
 /**
  * The transitive dependents of a resource, from the graph in memory (catalog.md 7.2). The walk passes through resources
- * that the reader may not see and counts them, but never names them. Throws `stale_projection` while the graph is
- * loading.
+ * that the reader may not see and counts them, but never names them. Throws `graph_warming` while the graph is loading.
  */
 export const readImpact = async (
   deps: CatalogDeps,
