@@ -334,7 +334,7 @@ describe('files that nobody here wrote', () => {
     ],
     ['an old state', readTerraform, state([], 3), /version 3 is not taken/],
     ['no state', readTerraform, '[1]', /its top level is not an object/],
-    ['resources that are no list', readTerraform, { version: 4, resources: {} }, /no list/],
+    ['resources that are no list', readTerraform, { version: 4, resources: {} }, /are not a list/],
     ['a resource without type', readTerraform, state([instance('aws_lb', 'a', {}), { name: 'b' }]), /resource 2 /],
     ['a row without pk', readNetbox, [{ model: 'dcim.site', fields: {} }], /row 1, a dcim.site, has no pk/],
     ['a row that is none', readNetbox, [{ model: 'dcim.site', pk: 1, fields: {} }, 7], /row 2 has no model/],
@@ -436,7 +436,7 @@ describe('the command, before it asks a server', () => {
     }
     expect(refused('latin1.yaml', Buffer.from('kind: caf\xe9\n', 'latin1'))).toEqual([
       2,
-      'latin1.yaml cannot be imported: it is not text in UTF-8.',
+      'latin1.yaml cannot be imported: it is not UTF-8 text.',
     ])
     expect(refused('utf16.yaml', Buffer.from('\ufeffkind: A\n', 'utf16le'))[1]).toContain('not UTF-8 text')
     expect(refused('away.yaml')[1]).toMatch(/^away\.yaml cannot be imported: it cannot be read: ENOENT/)

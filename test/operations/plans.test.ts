@@ -162,6 +162,8 @@ describe('a preview', () => {
     expect(plan.diff[0]).toEqual({
       resource_id: hosts[0],
       name: hosts[0],
+      type_key: 'fleet.host',
+      region_id: 'eu1',
       change: 'update',
       fields: [{ path: '/release', before: '2.3.9', after: '2.4.0', sensitive: false, noise: false }],
     })

@@ -12,7 +12,7 @@ export const tLogin = {
   code: 'Code of your authenticator app',
   code_note: 'Open the app on your phone and type the 6 digits that it shows for Signalbox.',
   code_missing: 'Enter the 6 digits that the app shows.',
-  code_refused: 'The code is wrong, or was used already. Wait for the next one.',
+  code_refused: 'The code is wrong or was already used. Wait for the next one.',
   expired: 'The sign-in has expired. Start again.',
   again: 'Start again',
   passkey_refused: 'The passkey was not accepted. Try again, or use your password.',
