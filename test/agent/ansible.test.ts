@@ -201,7 +201,7 @@ it("refuses variables, hosts and playbooks that reach beyond the agent's file, a
     [inventory({ web1: host({ address: '-oProxyCommand=id' }) }), /no valid address/],
     [inventory({ web1: host({ user: '-x' }) }), /user of "web1"/],
     [inventory({ web1: host({ host_keys: ['ssh-ed25519 x\n* ssh'] }) }), /not a public key/],
-    [inventory({ web1: host() }, { all: ['web1'] }), /no name of a group/],
+    [inventory({ web1: host() }, { all: ['web1'] }), /not a group name/],
     [inventory({ web1: host() }, { webs: ['web9'] }), /"web9" is none/],
     [{ limit: ['all'] }, /"limit" must be a list/],
     [{ playbook: 'broken.yml' }, /ansible-playbook failed: .*No change was made/s, 'tool_failed'],

@@ -92,7 +92,7 @@ describe('a start', () => {
     try {
       const refused = await start(plan, {}, { key })
       expect(problem(refused)).toBe('503 stale_catalog_projection/projection_lag')
-      expect(refused.body).toMatchObject({ retryable: true, hint: expect.stringContaining('pause and cancel') })
+      expect(refused.body).toMatchObject({ retryable: true, hint: expect.stringContaining('Pause and cancel') })
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
       // A caller who may not start it, or reads another paper, is told so first.
       expect(

@@ -13,7 +13,7 @@ const refuse = (message: string): never => {
 
 /** The variables of a step. Only the agent's file sets how Ansible reaches a host or what it runs there. */
 export const varsOf = (given: unknown, name: string): Record<string, unknown> => {
-  if (!isObject(given)) return refuse(`"${name}" is an object.`)
+  if (!isObject(given)) return refuse(`"${name}" must be an object.`)
   const wrong = Object.keys(given).find((key) => !NAME.test(key) || key.startsWith('ansible_'))
   return wrong === undefined ? given : refuse(`A step cannot set the variable "${wrong}" in "${name}".`)
 }
@@ -41,23 +41,23 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
     unknown
   >
   if (!isObject(hosts) || Object.keys(hosts).length === 0 || Object.keys(hosts).length > MAX_HOSTS)
-    return refuse(`"inventory.hosts" is an object of 1 to ${MAX_HOSTS} hosts.`)
+    return refuse(`"inventory.hosts" must be an object of 1 to ${MAX_HOSTS} hosts.`)
   if (!isObject(groups)) return refuse('"inventory.groups" must be an object.')
   const keys: string[] = []
   const entries = Object.entries(hosts).map(([name, given]) => {
-    if (!HOST.test(name)) refuse(`"${name}" is no name of a host.`)
+    if (!HOST.test(name)) refuse(`"${name}" is not a host name.`)
     const { address = name, port = 22, user, host_keys = [], vars = {} } = (given ?? {}) as Record<string, unknown>
     if (typeof address !== 'string' || !ADDRESS.test(address)) refuse(`The host "${name}" has no valid address.`)
     if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
       refuse(`The port of "${name}" is no port.`)
     if (user !== undefined && !USER.test(String(user))) refuse(`The user of "${name}" is no user.`)
-    const pinned = hostKeysOf(host_keys) ?? refuse(`One of the host keys of "${name}" is no public key.`)
+    const pinned = hostKeysOf(host_keys) ?? refuse(`One of the host keys of "${name}" is not a public key.`)
     for (const key of pinned) keys.push(`${port === 22 ? address : `[${address}]:${port}`} ${key}`)
     const reached = { ansible_host: address, ansible_port: port, ...(user !== undefined && { ansible_user: user }) }
     return [name, { ...varsOf(vars, `inventory.hosts.${name}.vars`), ...reached }] as const
   })
   const children = Object.entries(groups).map(([name, members]) => {
-    if (!NAME.test(name) || ['all', 'ungrouped'].includes(name)) refuse(`"${name}" is no name of a group.`)
+    if (!NAME.test(name) || ['all', 'ungrouped'].includes(name)) refuse(`"${name}" is not a group name.`)
     const unknown = Array.isArray(members) ? members.find((one) => !(String(one) in hosts)) : name
     if (unknown !== undefined) refuse(`The group "${name}" lists hosts of the inventory; "${unknown}" is none.`)
     return [name, { hosts: Object.fromEntries((members as string[]).map((one) => [one, null])) }] as const
