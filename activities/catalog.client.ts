@@ -24,10 +24,7 @@ type Answer = { status: number; body: Record<string, unknown> }
 /** The catalog did not answer, or cannot now; worth a retry. */
 export class CatalogAway extends Error {}
 
-/**
- * Writes node results to the catalog's internal API, and reads versions of its resources. Throws CatalogAway if a retry
- * may help.
- */
+/** Writes node results to the catalog's internal API and reads resource versions. Throws CatalogAway if retryable. */
 export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => {
   const send = async (method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer> => {
     try {

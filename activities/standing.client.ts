@@ -7,10 +7,7 @@ const TIMEOUT_MS = 5000
 
 /** Asks operations to prove the voters of gates again. */
 export const createStandingProver = (base_url: string, signer: ServiceSigner, log: Pick<Logger, 'warn'>) => ({
-  /**
-   * Returns which service is away, or `undefined` once the voters are proved; the claim decides what that means for its
-   * node.
-   */
+  /** Returns which service is away, or `undefined` once the voters are proved; the claim decides for its node. */
   prove: async (operation_id: string, gate_ids: readonly string[]): Promise<'identity' | 'operations' | undefined> => {
     try {
       const { status } = await fetch(new URL('/internal/v1/gate-standing', base_url), {

@@ -76,10 +76,7 @@ export type AuditEntry = {
  */
 export const AUDIT_VERSION = 2
 
-/**
- * The signed body of a row of this log, and its MAC. `columns` contains its time, and its id if the log has a column
- * for it.
- */
+/** The signed body and MAC of a row of this log. `columns` has its time, and its id if the log has an id column. */
 export const signAudit = (
   log: string,
   key: Uint8Array,

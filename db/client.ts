@@ -76,8 +76,7 @@ export const createDb = (
   shareConnections(pool, max)
   // When the server goes away, idle connections break; the pool opens new ones, so this needs no handling.
   pool.on('error', () => {})
-  // The same for one that is checked out but idle, such as a transaction that waits for another app: its next query
-  // fails.
+  // The same for one that is checked out but idle, such as a transaction waiting for another app: its next query fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = drizzle(pool) as unknown as Db
   return { db, pool, close: () => pool.end() }
@@ -191,10 +190,7 @@ export class PreparingClient extends pg.Client {
     return Promise.resolve({ rows: [], rowCount: 0 })
   }
 
-  /**
-   * Fails only on a broken connection. The transaction has already reported why it broke, and a failed rollback must
-   * not hide that.
-   */
+  /** Fails only on a broken connection. The transaction already reported why; a failed rollback must not hide that. */
   private async rollback(config: pg.QueryConfig): Promise<object> {
     try {
       return await super.query(config as pg.QueryConfig)

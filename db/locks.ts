@@ -59,10 +59,7 @@ export const earliestTime = (lock: Lock): SQL => {
 /** Returns true if the lock was free; it ends with the transaction. */
 export const tryLockOf = (lock: Lock): SQL => call('pg_try_advisory_xact_lock', String(LOCKS[lock]))
 
-/**
- * Waits for the lock of one thing; it ends with the transaction. `key` is SQL of type text: an expression or
- * `$1::text`.
- */
+/** Waits for one thing's lock; it ends with the transaction. `key` is SQL of type text: an expression or `$1::text`. */
 export const keyedLock = (kind: KeyedLock, key: string): string => `pg_advisory_xact_lock(${hashed(kind, key)})`
 
 /** Like lockOf, as a statement for a separate connection. */

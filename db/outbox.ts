@@ -68,9 +68,8 @@ export const pruneOutbox = (db: Db, outbox: OutboxTable): Promise<number> =>
 export const wakeChannel = (schema: string): string => `relay_wake_${schema}`
 
 /**
- * Notifies the relay that rows were committed, for apps without NATS. It runs after the commit, because inside the
- * transaction a NOTIFY would queue all commits behind one lock. Best effort: a lost one only delays the relay until its
- * poll.
+ * Notifies the relay of committed rows, for apps without NATS. It runs after the commit, because inside the transaction
+ * a NOTIFY would queue all commits behind one lock. Best effort: a lost one only delays the relay until its poll.
  */
 export const wakeRelay = async (db: Queryable, schema: string): Promise<void> => {
   await db.execute(sql`select pg_notify(${wakeChannel(schema)}, '')`).catch(() => {})
@@ -79,10 +78,7 @@ export const wakeRelay = async (db: Queryable, schema: string): Promise<void> =>
 /** The row of one event, to be sent last in the transaction of the change. */
 export const outboxRow = (tx: Tx, outbox: OutboxTable, event: OutboxEvent) => insertRow(tx, outbox, event)
 
-/**
- * Writes events in the transaction of the change. Call it last, under the aggregate's lock: id order is then version
- * order.
- */
+/** Writes events in the change's transaction. Call last, under the aggregate's lock: id order is then version order. */
 export const appendOutbox = async (tx: Tx, outbox: OutboxTable, ...events: OutboxEvent[]): Promise<void> => {
   await Promise.all(events.map((event) => outboxRow(tx, outbox, event)))
 }

@@ -5,10 +5,7 @@ const MAX_LINE = 16 * 1024
 export const CHUNK_BYTES = 64 * 1024
 const MAX_LOG = 50 * 1024 * 1024
 
-/**
- * The log lines of one attempt: numbered without gaps across its slices, masked and bounded. One line says where the
- * log was cut.
- */
+/** An attempt's log lines: numbered without gaps across its slices, masked and bounded. One line marks a cut. */
 export const createLog = (
   { lines, bytes }: { lines: number; bytes: number },
   mask: (text: string) => string,

@@ -16,8 +16,7 @@ const REFERENCE = /^secret:\/\/(file|env)\/([A-Za-z0-9][A-Za-z0-9._-]*)#([A-Za-z
 
 /**
  * Reads the values of a node's secrets at the last moment. `secret://file/name#version` is the file
- * `<secrets_dir>/name.version`, `secret://env/NAME#version` the variable NAME. Only secrets that the pool's policy
- * lists.
+ * `<secrets_dir>/name.version`, `secret://env/NAME#version` the variable NAME. Only those that the pool's policy lists.
  */
 export const resolveSecrets = async (
   references: Record<string, unknown>,

@@ -105,10 +105,7 @@ export const buildApp = async (deps: CatalogDeps) => {
   return { app, internal, health }
 }
 
-/**
- * Callers without the right to call learn so before the body is read: guards run first (catalog.md 7.4, order of
- * checks).
- */
+/** Guards refuse callers without permission before the body is read (catalog.md 7.4, order of checks). */
 const guardFirst = (app: FastifyInstance): void => {
   app.addHook('onRoute', (route) => {
     const guards = [route.preHandler ?? []].flat() as unknown as onRequestAsyncHookHandler[]

@@ -36,10 +36,7 @@ export const sweepProviders = async (deps: CatalogDeps): Promise<boolean> => {
   return rids.length === SWEEP_BATCH
 }
 
-/**
- * Ends expired reservations, each as a change of the resource that made it. One turn; returns true if there may be
- * more.
- */
+/** Ends expired reservations, each as a change of the resource that made it. One turn; true if there may be more. */
 export const sweepReservations = async (deps: CatalogDeps): Promise<boolean> => {
   const { types } = deps.registry
   const now = deps.clock.now().toISOString()

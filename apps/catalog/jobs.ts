@@ -26,10 +26,7 @@ export const prune = async ({ db, clock, config }: CatalogDeps, stopped: () => b
   await drain(stopped, () => pruneJobs(db, jobs_before))
 }
 
-/**
- * Deletes history beyond retention: closed relationships, and revisions that no retained time needs. Walks over all
- * resources.
- */
+/** Deletes expired history: closed relationships, and revisions that no retained time needs. Walks all resources. */
 export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: () => boolean = () => false) => {
   const before = new Date(clock.now().getTime() - config.history_d * DAY_MS).toISOString()
   await drain(stopped, () => pruneOld(db, 'relationship_history', before))

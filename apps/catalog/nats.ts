@@ -24,10 +24,7 @@ export const createNats = (url: string, prefix: string, log: Logger) => {
   return {
     ...holder,
     prefix,
-    /**
-     * Wakes the relay because the outbox has rows: at once, or within 5 ms of the last time. Best effort: the relay
-     * also polls.
-     */
+    /** Wakes the relay for outbox rows: at once, or within 5 ms of the last time. Best effort: the relay also polls. */
     wake,
     close: async () => {
       clearTimeout(resting)

@@ -7,10 +7,7 @@ import { refuseBreachedFile } from './passwords/breached.ts'
 /** The parameters in the specification; production may not go below them. */
 const SPEC = { MEMORY_KIB: 65_536, TIME: 3, PARALLELISM: 4 } as const
 
-/**
- * Never more than ten at once (the specification). More than the number of cores would only cost memory and slow each
- * one down.
- */
+/** At most ten at once (the specification). More than the number of cores would only cost memory and slow each down. */
 const MOST_HASHES = 10
 const HASHES = Math.min(MOST_HASHES, Math.max(2, availableParallelism()))
 

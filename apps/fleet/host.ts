@@ -89,10 +89,7 @@ const actOf = (path: string, body: Record<string, unknown>): Act | 'unknown' | '
 
 const KEY = /^([0-9a-f-]{36}):(.+):(c?\d+)$/
 
-/**
- * A host's listener. Reads need no token; writes need the token, act once per Idempotency-Key, and refuse an older
- * fence.
- */
+/** A host's listener. Only writes need the token; they act once per Idempotency-Key and refuse an older fence. */
 export const createHostServer = (store: Store, hostname: string, token: string | undefined): Server => {
   const read = (path: string): Reply => {
     const host = store.host(hostname)

@@ -5,10 +5,7 @@ import { loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
 import { QUEUES, SEATED, SEATS } from './proxy/seats.ts'
 
-/**
- * The logins that credential can answer within its two seconds, at 0.2 s per hash and core. It would refuse more, only
- * later.
- */
+/** The logins credential can answer in its two seconds, at 0.2 s a hash and core. It would refuse more, only later. */
 const LOGINS_AT_ONCE = Math.max(16, 12 * availableParallelism())
 
 const byClass = (what: string) =>

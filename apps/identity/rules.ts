@@ -141,10 +141,7 @@ export const refuseUsername = (username: string) =>
         ],
       })
 
-/**
- * Scripts in common use (Unicode UTS 31, table 5), and combinations that are written together (UTS 39, highly
- * restrictive).
- */
+/** Scripts in common use (Unicode UTS 31, table 5), and combinations written together (UTS 39, highly restrictive). */
 const SCRIPTS = [
   ...'Arabic Armenian Bengali Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Hebrew Kannada Khmer'.split(
     ' ',

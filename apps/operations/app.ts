@@ -43,10 +43,7 @@ import { eventsRoutes } from './stream/routes.ts'
 import { createTail } from './stream/tail.ts'
 import { waitingRoutes } from './waiting/routes.ts'
 
-/**
- * A graph of 2,000 nodes in one intent is the largest public body; batches of events on the internal listener may be
- * larger.
- */
+/** The largest public body is an intent's 2,000-node graph; event batches on the internal listener may be larger. */
 const PUBLIC_BODY = 4_194_304
 const INTERNAL_BODY = 8_388_608
 const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }

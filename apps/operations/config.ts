@@ -55,10 +55,7 @@ export const schema = Type.Object({
   OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
   OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1, 2000),
   OPERATIONS__LIMITS__TARGETS: settings.integer(5000, 1, 5000),
-  /**
-   * Days after an operation's end until its logs are packed, its packed logs are removed, and its artifacts' contents
-   * are removed.
-   */
+  /** Days from an operation's end until its logs are packed, packed logs removed, and artifacts' contents removed. */
   OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),
   OPERATIONS__LOGS__ARCHIVE_DAYS: settings.integer(90, 1, 3650),
   /** Files by the digest of their bytes. */

@@ -13,10 +13,7 @@ const MINUTE = 60_000
 /** How often audit rows are chained; each must be chained within 5 s (reliability.md 5.4). */
 const SEAL_MS = 2000
 
-/**
- * Starts all loops. Per schema: sequence, publish and broker check. Also commands to Temporal, revocations from Redis,
- * and the audit.
- */
+/** Starts all loops. Per schema: sequence, publish, broker check. Also Temporal commands, Redis revocations, audit. */
 export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS) => {
   const { config, telemetry, pool, nats } = deps
   const { log } = telemetry

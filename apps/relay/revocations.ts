@@ -34,10 +34,7 @@ const ensureGroup = async (redis: Redis, stream: string) => {
 
 type Reply = [stream: string, entries: Entry[]][] | null
 
-/**
- * Reads one batch: first entries that this group took earlier but never acknowledged, then new ones, waiting up to
- * `wait_ms`.
- */
+/** Reads a batch: first entries that this group took but never acknowledged, then new ones, waiting up to `wait_ms`. */
 const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<Entry[]> => {
   const ask = ['GROUP', GROUP, CONSUMER, 'COUNT', BATCH] as const
   const taken = (await reader.xreadgroup(...ask, 'STREAMS', stream, '0')) as Reply

@@ -82,10 +82,7 @@ export const allowed = ({ description, type, minimum, maximum, enum: values, pat
  */
 export type SettingOptions = { production?: 'required' | 'https' | 'tls'; secret?: true }
 
-/**
- * Returns why an address is too weak for production, with the remedy; `undefined` if it is encrypted and has an
- * account.
- */
+/** Returns why an address is too weak for production, with the remedy; `undefined` if encrypted and with an account. */
 const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string | undefined => {
   if (!/^(rediss|tls|postgres(ql)?):\/\//.test(text) || !URL.canParse(text)) {
     const scheme = text.startsWith('redis:') ? 'rediss' : 'tls'

@@ -18,10 +18,7 @@ const POOL_BYTES = 4096
 let pool = new Uint8Array(0)
 let drawn = 0
 
-/**
- * Returns 128 random bits of the system's generator, which is called for many of these at once. No two calls share a
- * bit.
- */
+/** Returns 128 random bits of the system's generator, called for many of these at once. No two calls share a bit. */
 export const random128 = (): Uint8Array => {
   if (drawn + 16 > pool.length) {
     pool = crypto.getRandomValues(new Uint8Array(POOL_BYTES))

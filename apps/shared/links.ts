@@ -6,10 +6,7 @@ import { ConfigError, loadConfig, readTextFile } from './config.ts'
 
 const file = (description: string) => Type.Optional(Type.String({ description }))
 
-/**
- * How an app connects to Redis, NATS and Temporal; for Postgres the URL contains everything. The address says whether
- * to use TLS.
- */
+/** How an app connects to Redis, NATS and Temporal; for Postgres the URL contains all. The address decides on TLS. */
 export const schema = Type.Object({
   SIGNALBOX__TLS__CA_FILE: file(
     'A PEM file: the authorities that sign the certificates of Redis, NATS and Temporal; without it, public ones.',
@@ -92,8 +89,7 @@ export const linksOfProcess = (): Links => {
 
 /**
  * How a client of Redis finds and trusts its server: by the address itself or, with Sentinels, the server that they
- * name as the primary. A Sentinel ends the connections of a server that it demotes to a replica, so the client asks
- * again.
+ * name as primary. A Sentinel ends the connections of a server that it demotes to a replica, so the client asks again.
  */
 export const redisLink = (url: string, { tls, sentinels }: Links = linksOfProcess()): RedisOptions => {
   const secured = url.startsWith('rediss:')

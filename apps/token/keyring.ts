@@ -7,10 +7,7 @@ import { sha256Hex } from '../shared/data/digest.ts'
 import type { PrivateKey } from '../shared/service/keys.ts'
 import { openPrivateKey } from './seal.ts'
 
-/**
- * How long a replaced private key stays in memory, in milliseconds, so that a proven retry can repeat its refresh
- * token.
- */
+/** How long a replaced private key stays in memory (ms), so that a proven retry can repeat its refresh token. */
 const KEEP_MS = 120_000
 
 export type KeyringOptions = { db: Db; keks: readonly Kek[]; monotonic?: () => number }

@@ -21,10 +21,7 @@ export type KeySettings = {
   publish_lead_s: number
 }
 
-/**
- * How long a retired key verifies: the lifetime of a refresh token, plus an hour in which a slow process may still have
- * signed.
- */
+/** How long a retired key verifies: a refresh token's lifetime plus an hour in which a slow process may have signed. */
 const VERIFY_S = TOKEN_KINDS.refresh.lifetime_s + 3600
 
 /**

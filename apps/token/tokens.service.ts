@@ -60,10 +60,7 @@ const accessClaims = (settings: TokenSettings, request: GenerateTokensRequest, n
     : request.permissions.length > 0 && { scope: request.permissions }),
 })
 
-/**
- * A machine's token lives as long as its credential, at most as long as a person's, and states the credential's
- * permissions.
- */
+/** A machine's token states its credential's permissions and lives as long as it, at most as long as a person's. */
 const machineClaims = ({ method, permissions, scope, notAfter }: GenerateTokensRequest, now: number) => ({
   exp: Math.min(now + TOKEN_KINDS.access.lifetime_s, Number(notAfter)),
   amr: [method],

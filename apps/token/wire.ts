@@ -68,10 +68,7 @@ export const createDeps = async (
 }
 const LISTEN_AGAIN_MS = 1000
 
-/**
- * Rereads the keys as soon as the database announces a killed one. The poll finds it too, so a lost notification costs
- * one second.
- */
+/** Rereads the keys when the database announces a killed one. The poll finds it too, so a lost notice costs 1 s. */
 const listenForKeys = (pool: Pool, read: () => Promise<void>) => {
   let stopped = false
   let held: PoolClient | undefined

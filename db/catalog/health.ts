@@ -119,10 +119,7 @@ const peersOf = (dependent: SQL, { out, incoming }: FlowTypes): SQL =>
        select src, reltype_id from catalog.relationship
          where dst = ${dependent} and reltype_id = any(${array(incoming, 'smallint')}))`
 
-/**
- * These resources and all from which they take health, at any distance, in one statement; nearest first, at most
- * `limit`.
- */
+/** These resources and all their health sources, at any distance, in one statement; nearest first, at most `limit`. */
 export const listFlowing = (
   db: Queryable,
   rids: readonly string[],

@@ -9,10 +9,7 @@ import { catalogSchema } from './schema.ts'
 
 export { catalogSchema }
 
-/**
- * Rows of the catalog (catalog.md 9). The truth is `resource`, `resource_state`, `relationship`; everything else is
- * derived.
- */
+/** Catalog rows (catalog.md 9). The truth is `resource`, `resource_state`, `relationship`; the rest is derived. */
 const t = catalogSchema.table
 
 export const { outbox, relay_state } = outboxTables(catalogSchema)
@@ -103,10 +100,7 @@ export const resource = t(
   ],
 )
 
-/**
- * The state of a resource: it changes with every command, so it has only its primary key as an index (all updates stay
- * HOT).
- */
+/** A resource's state: it changes with every command, so its only index is its primary key (all updates stay HOT). */
 export const resource_state = t('resource_state', {
   rid: big('rid').primaryKey(),
   version: integer('version').notNull(),

@@ -1,9 +1,6 @@
 import type { Db, Tx } from '../client.ts'
 
-/**
- * Runs work with all its checks and always rolls it back; inside a transaction, to a savepoint. Rethrows the work's
- * errors.
- */
+/** Runs work with all its checks and always rolls it back; in a transaction, to a savepoint. Rethrows its errors. */
 export const attempt = async <T>(on: Db | Tx, work: (tx: Tx) => Promise<T>): Promise<T> => {
   const rollback = new Error('rolled back')
   const done: T[] = []

@@ -78,10 +78,7 @@ export const claimKey = async (
   return used
 }
 
-/**
- * Returns the use of a key without taking it, or `undefined` if the key is free. Refuses other content as `claimKey`
- * does.
- */
+/** Returns a key's use without taking the key, or `undefined` if it is free. Refuses other content like `claimKey`. */
 export const readKey = async (
   db: Queryable,
   table: IdempotencyTable,

@@ -3,10 +3,7 @@ import { index, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
 import { at, big, bytea, count } from '../columns.ts'
 import { outboxTables } from '../outbox.ts'
 
-/**
- * Rows of the credential app: password hashes, one-time enrolment tokens and authenticator apps. No other app reads
- * them.
- */
+/** Rows that only the credential app reads: password hashes, one-time enrolment tokens and authenticator apps. */
 export const credentialSchema = pgSchema('credential')
 
 /** `version` grows with each set or change; `change_id` names the last one, so that a repeat is recognized. */

@@ -24,10 +24,7 @@ export const passkeyByCredential = (db: Queryable, credential_id: string) =>
 export const insertPasskey = (db: Queryable, row: typeof passkeys.$inferInsert) =>
   db.insert(passkeys).values(row).onConflictDoNothing().returning().then(first)
 
-/**
- * Records a use. Returns `undefined` if the counter did not grow: the authenticator was copied, or the answer arrived
- * twice.
- */
+/** Records a use. Returns `undefined` if the counter did not grow: a copied authenticator or a repeated answer. */
 export const notePasskeyUse = (db: Queryable, id: string, counter: number, backed_up: boolean) =>
   db
     .update(passkeys)

@@ -47,10 +47,7 @@ export const users = identitySchema.table(
     reset_confirmed_by: text('reset_confirmed_by'),
     /** The id under which credential created the last link, if no administrator saw that link whole; else null. */
     reset_link: text('reset_link'),
-    /**
-     * Whether one administrator may know the credential: true until the person enrols by a link that no one else saw
-     * whole.
-     */
+    /** Whether one administrator may know the credential: true until enrolment by a link that no one else saw whole. */
     link_shown: boolean('link_shown').notNull().default(true),
     /** Whether two administrators have started its recovery: until its person enrols, no sign-in works. */
     recovering: boolean('recovering').notNull().default(false),

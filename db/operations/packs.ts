@@ -6,10 +6,7 @@ import { operations, packs, plans, schedules } from './tables/index.ts'
 
 export type PackRecord = { pack: string; version: string; digest: string; document: Record<string, unknown> }
 
-/**
- * Records what plans may refer to. Returns the first pack whose version is already known with other content: it must
- * not be used.
- */
+/** Records what plans may refer to. Returns the first pack whose version is known with other content: do not use it. */
 export const recordPacks = async (tx: Tx, records: readonly PackRecord[]): Promise<PackRecord | undefined> => {
   for (const { pack, version, digest, document } of records) {
     await tx.insert(packs).values({ pack, version, digest, document }).onConflictDoNothing()

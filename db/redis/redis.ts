@@ -25,10 +25,7 @@ export const createRedis = (
   return redis
 }
 
-/**
- * Sends the commands of one turn of the event loop in one write: under load one system call per command costs more than
- * the command.
- */
+/** Sends the commands of one event loop turn at once: under load a system call each costs more than the command. */
 const writeTogether = ({ stream }: { stream: Duplex }): void => {
   const write = stream.write.bind(stream) as typeof stream.write
   const release = () => stream.uncork()

@@ -14,10 +14,7 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/**
- * Whether search attributes are written only after the record that they show. Such operations also have all older
- * changes.
- */
+/** Whether search attributes are written only after the record they show. Such operations have all older changes. */
 export const showsAtRest = (): boolean => patched('show-at-rest')
 
 /** Whether the rows of a refused command are put back before a node starts. */

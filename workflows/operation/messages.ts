@@ -85,10 +85,7 @@ export type CommandBodies = {
   patch_proposed: { patch_id: string; node_ids: string[] }
   /** `plan_revision`: the graph now in force, if an approval was taken back. */
   patch_closed: { patch_id: string; plan_revision?: number }
-  /**
-   * `generations`: exactly the nodes that changed, with their new generation; `closed`: other patches that this one
-   * ends.
-   */
+  /** `generations`: exactly the changed nodes, with their new generation; `closed`: other patches that this ends. */
   patch_applied: {
     patch_id: string
     plan_revision: number

@@ -43,10 +43,7 @@ const PLAIN = [
   'evidence_head',
 ] as const
 
-/**
- * The state that continue-as-new carries; the graph is loaded again. About two bytes per node, and a line for each
- * special one.
- */
+/** State that continue-as-new carries; the graph is reloaded. About two bytes per node, and a line per special one. */
 export type Snapshot = Pick<State, (typeof PLAIN)[number]> & {
   v: 1
   undoing: boolean
@@ -248,8 +245,7 @@ export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: numb
     Object.assign(item(s.gates, g), { status, round, deadline, escalation })
     for (const time of [deadline, escalation]) if (time > 0) s.dues.push(time, -1 - g)
   }
-  // The rows may already have a newer graph: nodes that it adds are pending until the command that announces it
-  // arrives.
+  // The rows may already have a newer graph: its new nodes are pending until the command that announces it arrives.
   for (let i = 0; i < carried.states.length; i++) restoreNode(s, carried, i)
   for (const [i, node] of s.nodes.entries()) {
     const settled = item(s.graph.deps, i).map((dep) => item(s.nodes, dep).settled)

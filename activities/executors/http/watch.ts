@@ -37,10 +37,7 @@ type Resume = { rounds: number; next: number; checks: Record<string, Tally> }
 
 const TIMEOUT_S = 10
 
-/**
- * Observes probes and queries for a time; fails if one check has more bad samples than it tolerates (operations.md
- * 7.2).
- */
+/** Observes probes and queries for a time; fails if one has more bad samples than it tolerates (operations.md 7.2). */
 export const createWatch = (policy: ExecutorPolicy): Executor => {
   const agentOf = createAgents(policy)
   return {

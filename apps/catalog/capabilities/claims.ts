@@ -73,10 +73,7 @@ const expiryOf = ({ expires_at }: Record<string, unknown>, pointer: string, now:
 
 type Claim = ReturnType<typeof askedFor>
 
-/**
- * What a claim requires: the requirement that it names, or only room if its type declares no requirement for the
- * capability.
- */
+/** A claim's requirement: the one that it names, or only room if its type declares none for the capability. */
 const askedFor = (types: Types, from: ResourceRow, properties: Record<string, unknown>, at: string) => {
   const capability_key = String(properties.capability_key)
   const requirement_key = String(properties.requirement_key)

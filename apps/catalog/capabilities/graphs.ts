@@ -154,10 +154,7 @@ const count = (into: Counted, state: Need['state']) => {
   into[state] += 1
 }
 
-/**
- * Definitions and types, with the number of providers and the numbers of needs that are bound, could be bound, or
- * cannot.
- */
+/** Definitions and types, with the numbers of providers and of needs that are bound, could be bound, or cannot. */
 export const readCapabilityGraph = async (
   deps: CatalogDeps,
   query: CapabilityGraphQuery,

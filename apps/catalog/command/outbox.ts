@@ -16,10 +16,7 @@ import { summaryOf } from '../read/documents.ts'
 /** Why and by whom something changes, as recorded in events, revisions, edges and audit rows. */
 export type Cause = {
   actor: string
-  /**
-   * Who owns the fields that the change sets: the actor, unless it is an import, an operation, or names another
-   * manager.
-   */
+  /** Who owns the fields of a change: the actor, unless it is an import, an operation, or names another manager. */
   manager?: string | undefined
   roles: string[]
   source: ChangeSource
@@ -96,10 +93,7 @@ export const eventOf = (
   },
 })
 
-/**
- * Writes events to the outbox in this order. Call it last in the transaction, under the aggregate's lock (catalog.md
- * 11).
- */
+/** Writes events to the outbox in order. Call last in the transaction, under the aggregate's lock (catalog.md 11). */
 export const tell = async (tx: Tx, ...events: OutboxEvent[]): Promise<void> => {
   for (const event of events) checkSize(event)
   await appendOutbox(tx, outbox, ...events)

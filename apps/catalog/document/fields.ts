@@ -25,10 +25,7 @@ const unknown = (path: string) =>
     hint: 'Name fields of a resource, such as name,labels.environment,desired_state.release.',
   })
 
-/**
- * Reads `fields` (catalog.md 7.1): comma-separated paths into these members; `undefined` if none is given. Unknown
- * names are 400.
- */
+/** Reads `fields` (catalog.md 7.1), comma-separated paths into members; `undefined` if absent. Unknown names: 400. */
 export const parseFields = (paths: readonly string[] | undefined, members: readonly string[]): Fields | undefined => {
   if (paths === undefined) return undefined
   if (paths.length > MAX_FIELDS) throw unknown(`more than ${MAX_FIELDS} paths`)

@@ -95,10 +95,7 @@ const fieldAt = (cursor: Cursor): string[] => {
   return field
 }
 
-/**
- * Splits the text into tokens. A word before a comparison is a field, where "." and ":" are symbols; after one it is a
- * value.
- */
+/** Tokenizes text. A word before a comparison is a field, where "." and ":" are symbols; after one it is a value. */
 const tokenize = (text: string): Token[] => {
   const tokens: Token[] = []
   let at = 0

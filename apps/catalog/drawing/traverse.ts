@@ -11,10 +11,7 @@ export type MemoryReach = {
 }
 export type Limits = { depth: number; max_nodes: number; max_edges: number; fanout: number }
 
-/**
- * A node of a picture. `stop`: why some neighbors may be missing; `last`: the last position visited among its
- * neighbors.
- */
+/** A node of a picture. `stop`: why some neighbors may be missing; `last`: the last position visited among them. */
 export type Shown = {
   rid: number
   depth: number
@@ -38,10 +35,7 @@ const maskOf = (ids: readonly number[] | null): Uint8Array | undefined => {
   return mask
 }
 
-/**
- * Marks by row number that cost nothing to clear: a generation counts up instead. Safe because each answer is made in
- * one turn.
- */
+/** Marks by row number that are free to clear: a generation counts up. Safe because each answer is made in one turn. */
 const marks = { seen: new Uint32Array(0), counted: new Uint32Array(0), generation: 0 }
 const nextGeneration = (size: number): number => {
   if (marks.seen.length < size || marks.generation > 4_000_000_000) {

@@ -27,10 +27,7 @@ export type GraphArrays = {
   healths: string[]
   /** Row numbers by hash of the id, open addressing; the length is a power of two. */
   ids: Uint32Array
-  /**
-   * Edges that leave node n are out_at[n] … out_at[n + 1], by (order of the type's key, peer). Number 0: removed since
-   * loading.
-   */
+  /** Edges from n: out_at[n] … out_at[n + 1], by (order of the type's key, peer). Number 0: removed since loading. */
   out_at: Uint32Array
   out_dst: Uint32Array
   out_type: Uint16Array
@@ -93,10 +90,7 @@ const sortBy = (order: Uint32Array | undefined, count: number, keys: number, key
   return { sorted, starts }
 }
 
-/**
- * Links both directions of all edges, each node's sorted by (rank of the type, peer): five counting sorts, no
- * comparison.
- */
+/** Links all edges in both directions, sorted per node by (type rank, peer): five counting sorts, no comparison. */
 export const linkEdges = (edges: EdgeColumns, size: number, rank: Uint16Array) => {
   const { count, src, dst, type, no } = edges
   const ranks = rank.reduce((most, one) => Math.max(most, one), 0) + 1

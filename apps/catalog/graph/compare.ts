@@ -1,10 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Store } from './store.ts'
 
-/**
- * The differences between a read model and the truth: the first ids, and a digest of each side; equal content gives
- * equal digests.
- */
+/** How a read model differs from the truth: the first ids and each side's digest; equal content gives equal digests. */
 export type Compared = {
   compared: number
   differ: number

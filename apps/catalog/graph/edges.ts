@@ -7,10 +7,7 @@ export type Arc = { type: number; out: boolean; peer: number; no: number }
 export type Position = { type: number; out: boolean; peer: number }
 export type Direction = 'out' | 'in' | 'both'
 
-/**
- * The relationships of a graph: the loaded arrays, in which an ended edge has the number 0, and lists of edges added
- * since.
- */
+/** A graph's relationships: the loaded arrays, where an ended edge has number 0, and lists of edges added since. */
 export type Edges = {
   readonly base: GraphArrays
   readonly arcs: Map<number, Arc[]>

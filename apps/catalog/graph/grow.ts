@@ -54,10 +54,7 @@ const load = async (growth: Growth): Promise<Store> => {
   return store
 }
 
-/**
- * Advances the loads and comparisons beside the current graph by one step. Returns true if another graph is now
- * current.
- */
+/** Advances the loads and comparisons beside the current graph by one step. True if another graph is now current. */
 export const grow = async (growth: Growth): Promise<boolean> => {
   const { compact_at, log } = growth
   const before = growth.live

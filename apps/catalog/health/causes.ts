@@ -55,10 +55,7 @@ export const readRollUps = async (deps: CatalogDeps, ids: readonly string[]) => 
   )
 }
 
-/**
- * Loads all resources that these take health from, in two statements: a round trip per level would be thousands on a
- * long chain.
- */
+/** Loads all health sources of these in two statements: a round trip per level would be thousands on a long chain. */
 const load = async (db: Queryable, types: Types, roots: readonly string[], now: Date): Promise<Loaded> => {
   const ids = (flows: string) => types.relationships.filter(({ health }) => health.flows === flows).map(({ id }) => id)
   const along = { out: ids('to_from'), incoming: ids('from_to') }

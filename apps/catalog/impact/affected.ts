@@ -35,10 +35,7 @@ export const readAffected = async (
   }
 }
 
-/**
- * Groups by type and health, largest first. The walk reaches the nearest first, so a group's first members are its
- * nearest.
- */
+/** Groups by type and health, largest first. The walk is nearest-first, so a group's first members are its nearest. */
 const groupsOf = (store: Store, types: Types, affected: ReturnType<typeof walkImpact>['affected']) => {
   const groups = [...Map.groupBy(affected, ({ rid }) => `${types.keyOf(store.typeOf(rid))} ${store.healthOf(rid)}`)]
   return groups

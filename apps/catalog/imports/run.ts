@@ -38,10 +38,7 @@ export const importItems = async (deps: CatalogDeps, body: ImportRequest, write:
   })
 }
 
-/**
- * Imports items in one transaction, set by set (catalog.md 8, "Bulk"); returns each item's result and its missing
- * targets.
- */
+/** Imports items set by set in one transaction (catalog.md 8, "Bulk"); returns results and missing targets by item. */
 export const takeAll = async (
   tx: Tx,
   deps: CatalogDeps,

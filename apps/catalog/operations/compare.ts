@@ -13,9 +13,8 @@ const SHOWN = 20
 const UNDER_WAY_MS = 30_000
 
 /**
- * Folds the log of the operations app again, operation by operation, and compares it with the index; with `swap`,
- * rewrites what differs. Held operations, and those whose log no longer has its beginning, are left alone and counted
- * as skipped.
+ * Folds the operations app's log again, operation by operation, and compares it with the index; with `swap`, rewrites
+ * what differs. Held operations, and those whose log lost its beginning, are left alone and counted as skipped.
  */
 export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compared> => {
   const digests = { live: createHash('sha256'), truth: createHash('sha256') }
@@ -40,8 +39,7 @@ export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compa
 
 /**
  * Rewrites the index from the log in one transaction, for a database whose other side was restored to an earlier state
- * (reliability.md 4.13). Operations whose log no longer has its beginning stay as they are. Returns the number of
- * operations.
+ * (reliability.md 4.13). Operations whose log lost its beginning stay as they are. Returns the number of operations.
  */
 export const refillIndex = async (deps: Follower): Promise<number> => {
   const logged = new Map<string, Envelope[]>()

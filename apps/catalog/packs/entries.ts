@@ -172,10 +172,7 @@ const checkOnce = (entry: TypeEntry, report: Report) => {
   once('actions', 'action_key', pluck(actions, 'action_key'))
 }
 
-/**
- * Values that requirements ask for must be attributes of the capability, and values that they take from the resource
- * must exist.
- */
+/** Values that requirements ask for must be attributes of the capability; those taken from the resource must exist. */
 const checkRequirements = (entry: TypeEntry, type: ResourceType, model: TypeModel, report: Report) => {
   for (const [k, use] of (entry.requires ?? []).entries()) {
     const versions = model.capabilities.filter(({ capability_key }) => capability_key === use.capability_key)

@@ -22,10 +22,7 @@ import { followParent } from './tree.ts'
 const MANY_EDGES = 1000
 
 export type Ignored = { pointer: string; code: string }
-/**
- * `claimed`: the providers whose claims changed. `moved`: other resources that now have another parent, as they were
- * before.
- */
+/** `claimed`: providers whose claims changed. `moved`: other resources with a new parent, as they were before. */
 type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed; moved: ResourceRow[] }
 
 const idsWith = (types: Types, on_delete: 'restrict' | 'cascade') =>

@@ -38,9 +38,8 @@ const PRESENT_FIELDS = new Set(['health_status', 'health_revision', 'layer_kind'
 type Found = { row: ListRow; view: ResourceView }
 
 /**
- * One page of resources as they were at a given time (catalog.md 7.1). Candidates come in the order of an immutable
- * key; each is rebuilt from its history and then matched against the parameters. A resource's current place decides who
- * may see it.
+ * One page of resources as of a given time (catalog.md 7.1). Candidates come in the order of an immutable key; each is
+ * rebuilt from its history, then matched against the parameters. A resource's current place decides who may see it.
  */
 export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { at: string }, reader: Reader) => {
   const { types } = deps.registry

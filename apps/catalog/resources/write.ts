@@ -159,10 +159,7 @@ export const keepReferences = async (tx: Tx, row: ResourceRow, version_from: num
   if (first) await saveEvidence(tx, [first, ...others])
 }
 
-/**
- * Writes a version of each resource that another resource's command moved to another parent, from the rows as they
- * were.
- */
+/** Writes a version of each resource that another's command moved to another parent, from the rows as they were. */
 export const versionMoved = async (
   tx: Tx,
   deps: CatalogDeps,
@@ -182,10 +179,7 @@ export const versionMoved = async (
   }
 }
 
-/**
- * Closes the edges of an ending resource, and ends everything that cascades from it, each with its own version and
- * event.
- */
+/** Closes an ending resource's edges and ends everything that cascades from it, each with its own version and event. */
 const endWith = async (tx: Tx, deps: CatalogDeps, { leaving, sees }: Locked, row: ResourceRow, cause: Cause) => {
   const { types } = deps.registry
   const all = new Set(leaving)

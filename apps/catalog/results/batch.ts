@@ -8,10 +8,7 @@ import { type Asked, type Item, type Outcome, refusedAt, replyOf, runItems } fro
 import type { CatalogDeps } from '../deps.ts'
 import { healthObservation, operationResult, providedCapabilities } from './record.ts'
 
-/**
- * `ends_at`: when the caller receives a timeout. From then on no further command starts, and an atomic batch fails as a
- * whole.
- */
+/** `ends_at`: when the caller gets a timeout. Then no further command starts, and an atomic batch fails as a whole. */
 export type BatchSender = { service: ServiceCaller; request_id: string; ends_at: number }
 /** Returns where a command violates the schema of its kind; `undefined` if it fits. */
 export type CheckShape = (kind: BatchItem['kind'], command: unknown) => ErrorObject[] | undefined

@@ -86,10 +86,7 @@ export const countBelowEach = async (deps: CatalogDeps, rids: readonly string[],
   return { countOf: (rid) => counts.get(rid) ?? none(), as_of: { ...fresh, ...held } }
 }
 
-/**
- * Adds the counts that memory has for a place. Returns false if the place is too new, or the reader sees only part of
- * it.
- */
+/** Adds a place's counts from memory. Returns false if the place is too new, or the reader sees only part of it. */
 const addKnown = (store: Store, place: number, access: Access, into: Counts): boolean => {
   if (!store.knows(place)) return false
   const type_ids = access === 'all' ? null : typesSeen(store, place, access)
@@ -100,10 +97,7 @@ const addKnown = (store: Store, place: number, access: Access, into: Counts): bo
   return true
 }
 
-/**
- * The types of which everything below a place is visible (null: all types); `undefined` if a limit names places below
- * it.
- */
+/** The types fully visible below a place (null: all types); `undefined` if a limit names places below it. */
 const typesSeen = (store: Store, place: number, limits: Limit[]): ReadonlySet<number> | null | undefined => {
   const isAbove = (above: number, rid: number): boolean => {
     for (let at = rid; at !== 0; at = store.parentOf(at)) if (at === above) return true

@@ -53,9 +53,8 @@ const FOLLOW_MS = 200
 type Pace = { size: number }
 
 /**
- * Sends the items, containers first, as jobs, one after the other. The catalog completes a job even if this client
- * ends. Items that name a target of a later job are sent once more at the end. A dry run compares them in requests
- * instead.
+ * Sends the items, containers first, as jobs, one by one. The catalog completes a job even if this client ends. Items
+ * that name a target of a later job are sent once more at the end. A dry run compares them in requests instead.
  */
 export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
   const sorted = containersFirst(plan.items)

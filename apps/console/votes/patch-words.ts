@@ -35,10 +35,7 @@ export const changeWords = (change: unknown, nameOf: (node_id: string) => string
   }
 }
 
-/**
- * The call of a new or changed step: method and URL, or program and arguments. Values of dispatch and secrets stay
- * references.
- */
+/** A new or changed step's call: method and URL, or program and `args`. Dispatch values and secrets stay references. */
 export const callOf = (change: unknown): string | null => {
   const given = change as PatchChange
   const values = given.op === 'add_node' ? given.node?.with : given.op === 'update_node' ? given.set?.with : undefined

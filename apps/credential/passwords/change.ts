@@ -57,10 +57,7 @@ export const verifyPassword = async (
 
 const loginOf = (user_id: string, password: string): string => JSON.stringify([user_id, password])
 
-/**
- * Stores the same password under the current parameters, without delaying the answer; if the queue is full, the next
- * login does it.
- */
+/** Rehashes a password with current parameters without delaying the answer; on a full queue, the next login does it. */
 const rehash = (
   { db, hashing, telemetry }: CredentialDeps,
   user_id: string,

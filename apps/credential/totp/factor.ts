@@ -114,10 +114,7 @@ export const verifyTotp = ({ db, clock, keks }: Deps, { userId, code }: VerifyTo
     return counted.locked_until === null ? { cause } : { cause, lockedMs: BigInt(HOUR_MS), lockedNow: true }
   })
 
-/**
- * A right code does not reset the failures: otherwise a password thief could keep guessing under cover of the owner's
- * logins.
- */
+/** A right code resets no failures, or a password thief could keep guessing under cover of the owner's logins. */
 const countFailure = ({ failures, failures_since }: TotpRow, now: Date) => {
   const recent = failures_since !== null && now.getTime() - new Date(failures_since).getTime() < HOUR_MS
   if (recent && failures + 1 >= MOST_FAILURES)

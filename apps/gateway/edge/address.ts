@@ -47,10 +47,7 @@ const addTo = (list: BlockList, cidr: string) => {
   list.addSubnet(address, Number(bits ?? (family === 4 ? 32 : 128)), family === 4 ? 'ipv4' : 'ipv6')
 }
 
-/**
- * Returns one spelling per address: IPv4-mapped ones as IPv4, IPv6 without zone. `undefined` for text that is not an
- * address.
- */
+/** Returns one spelling per address: IPv4-mapped ones as IPv4, IPv6 without zone. `undefined` for other text. */
 const normalize = (text: string): string | undefined => {
   const [address = ''] = text.split('%')
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]

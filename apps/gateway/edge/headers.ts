@@ -136,10 +136,7 @@ export type HeaderList = string[]
 
 const MAX_REMEMBERED = 256
 const decided = new Map<string, boolean>()
-/**
- * Whether a header of an upstream is passed on. Upstreams send the same few names with every answer, so results are
- * cached.
- */
+/** Whether an upstream's header is passed on. Upstreams send the same few names every time, so results are cached. */
 const isPassed = (name: string): boolean => {
   let passed = decided.get(name)
   if (passed === undefined) {

@@ -109,10 +109,7 @@ export const createGuard = (deps: GuardDeps) => {
     throw limited('failed_tokens', (block?.until ?? 0) - performance.now())
   }
 
-  /**
-   * Checks limits and revocation in one round trip to Redis. While Redis is away, local knowledge decides, by kind of
-   * action.
-   */
+  /** Checks limits and revocation in one round trip to Redis. Without it, local knowledge decides by kind of action. */
   const pass = async (route: Route, claims: AccessClaims): Promise<void> => {
     const { sub: user_id, session_id } = claims
     // Stopping has a separate bucket: a user who used up the other one may still stop things.

@@ -72,10 +72,7 @@ export const createProxy = (
   measured.watch(Object.values(seated))
 
   return {
-    /**
-     * Who may call each upstream now: a seat is taken before `pass` and given back after it, except by streams and
-     * exempt routes.
-     */
+    /** Who may call each upstream now: a seat is held during `pass`, except by streams and exempt routes. */
     seats: seated,
     /**
      * Forwards one request and its answer; resolves when all of it is written or the client went away. A refused or cut

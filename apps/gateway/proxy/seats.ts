@@ -126,10 +126,7 @@ const refuse = (room: Room, place: number, flow: string): AppError => {
   return overloadedBy(priority, retryMs(expectedMs(room, place, flow), priority))
 }
 
-/**
- * Returns who gives way in a full queue: the last of the flow with the most entries, unless that is the newcomer's
- * flow.
- */
+/** Returns who gives way in a full queue: the last of the flow with the most entries, unless that is the newcomer's. */
 const givesWay = ({ flows }: Line, flow: string): Waiter | undefined => {
   let longest: Waiter[] = []
   for (const waiters of flows.values()) if (waiters.length > longest.length) longest = waiters

@@ -18,10 +18,7 @@ export const createOwn = ({ checks, isDraining, redis, prefix, principals }: Own
   const readiness = createReadiness(checks)
   let ready: { at: number; answer: Promise<Readiness> } | undefined
 
-  /**
-   * Whether this process can take traffic; details stay on the internal listener. The dependencies are asked at most
-   * once a second.
-   */
+  /** Whether we can take traffic; details stay on the internal listener. Asks dependencies at most once a second. */
   const health = async (): Promise<OwnAnswer> => {
     if (isDraining()) return { status: 503, body: { status: 'unready' } }
     if (!ready || performance.now() - ready.at > READY_CACHE_MS) ready = { at: performance.now(), answer: readiness() }

@@ -46,8 +46,7 @@ const insert = (root: Node, route: Route): void => {
     .slice(1)
     .map((text) => (text.startsWith('{') ? { name: text.slice(1, -1) } : { literal: text }))
   insertAt(root, route, parts, parts)
-  // These apps name their objects below /v1 in links and replies, including stored ones, so those paths lead there as
-  // well.
+  // These apps name their objects below /v1 in links and replies, also stored ones, so those paths lead there too.
   if (route.upstream === 'catalog' || route.upstream === 'operations') insertAt(root, route, parts.slice(1), parts)
 }
 

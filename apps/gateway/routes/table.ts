@@ -299,10 +299,7 @@ const operations = table('operations', '', [
   ['POST', `${OP}/patches/{patch_id}/reject`, 'S', ['patch:decide', 'patch:propose']],
 ])
 
-/**
- * For directories, which send a machine's key; identity checks it. SCIM describes itself, so these rows are in no
- * document.
- */
+/** For directories, with a machine's key that identity checks. SCIM describes itself, so these are in no document. */
 export const SCIM_ROUTES: readonly Route[] = table('identity', '/scim/v2', [
   ...['/ServiceProviderConfig', '/ResourceTypes', '/ResourceTypes/{id}', '/Schemas', '/Schemas/{id}', '/{unknown}'].map(
     (path): Row => ['GET', path, 'R', 'none', 'machine'],
@@ -317,8 +314,5 @@ export const SCIM_ROUTES: readonly Route[] = table('identity', '/scim/v2', [
   ]),
 ])
 
-/**
- * Every endpoint of the public API, one row each. An endpoint without a row does not exist for outside callers (auth.md
- * 6).
- */
+/** Every endpoint of the public API, one row each. One without a row does not exist for outside callers (auth.md 6). */
 export const ROUTES: readonly Route[] = [...session, ...identity, ...token, ...gateway, ...catalog, ...operations]

@@ -15,19 +15,15 @@ export type ControlDeps = Uses<'config' | 'keys'>
 export const isSensitive = ({ config }: Pick<ControlDeps, 'config'>, role: string): boolean =>
   [...SENSITIVE, ...config.IDENTITY__DUAL__ROLES].includes(role as Role)
 
-/**
- * Takes the lock that serializes changes of users, groups and grants. Returns whether two administrators check each
- * other.
- */
+/** Takes the lock for changes of users, groups and grants. Returns whether two administrators check each other. */
 export const lockControl = async (deps: Pick<ControlDeps, 'keys'>, tx: Tx): Promise<boolean> => {
   await lockAdmins(tx)
   return noteDual(deps, tx)
 }
 
 /**
- * Records permanently that there are two administrators who alone know their credential. Call it under the lock, after
- * anything that may have made the second. Accounts whose link was shown change version too, so that every cache
- * notices.
+ * Records permanently that two administrators exist who alone know their credential. Call it under the lock, after
+ * anything that may have made the second. Accounts whose link was shown change version too, so every cache notices.
  */
 export const noteDual = async ({ keys }: Pick<ControlDeps, 'keys'>, tx: Tx): Promise<boolean> => {
   if (await dualSince(tx)) return true

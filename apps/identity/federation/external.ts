@@ -59,8 +59,7 @@ const createUser = async (
   external: External,
   request_id: string,
 ): Promise<Resolved> => {
-  // A person whom the directory created here and who signs in for the first time: a verified claim contains their id
-  // there.
+  // A person created here by the directory who signs in for the first time: a verified claim contains their id there.
   const { externalId: external_id } = external
   const kept = provider.scim && external_id ? await scimBy(tx, provider.id, 'User', { external_id }) : undefined
   if (kept?.user?.provider === provider.id) return linkIn(deps, tx, { ...external, userId: kept.user.id }, request_id)

@@ -11,9 +11,8 @@ import type { Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 
 /**
- * The rights that the file gives to a sign-in's groups and that are missing, and those that the provider gave earlier
- * and no longer gives. Never gives a group that has a role above the provider's ceiling; leaves rights from elsewhere
- * alone.
+ * The missing rights that the file gives to a sign-in's groups, and those that the provider gave earlier and no longer
+ * gives. Never gives a group that has a role above the provider's ceiling; leaves rights from elsewhere alone.
  */
 const differenceOf = async (db: Queryable, provider: Provider, user_id: string, named: readonly string[]) => {
   const map = new Map(Object.entries(provider.groups?.map ?? {}))

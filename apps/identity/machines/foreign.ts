@@ -66,10 +66,7 @@ export const claimedBy = (token: string): { iss: string; kid: string } => {
 
 export type Foreign = JWTPayload & { jti: string; exp: number; iat: number; aud: string; sub: string }
 
-/**
- * The one verification of tokens that are not ours. Throws MachineRefused with the cause, or 503 if the keys are
- * unavailable.
- */
+/** The one verification of foreign tokens. Throws MachineRefused with the cause, or 503 if the keys are unavailable. */
 export const verifyForeign = async (
   token: string,
   keys: JWTVerifyGetKey,

@@ -32,10 +32,7 @@ export const accountFor = async (one: Sync, { name = '', external_id }: Wanted):
   return row.id
 }
 
-/**
- * Disables an account, or enables one that the directory itself disabled. Returns `undefined` if it is already in that
- * state.
- */
+/** Disables an account, or enables one that the directory itself disabled; `undefined` if already in that state. */
 export const moveStatus = async ({ tx, req }: Sync, { row }: Known, user: UserRow, active: boolean) => {
   if (active === (user.status === 'ACTIVE')) return undefined
   if (active && (user.status !== 'DISABLED' || row.disabled_at === null || row.disabled_at !== user.disabled_at))

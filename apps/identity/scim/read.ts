@@ -4,10 +4,7 @@ import { scimError } from './errors.ts'
 
 /** Reads the requests of Entra ID and Okta; ignores attributes that we do not store. */
 
-/**
- * The values that a request sets on a person or a group; absent members stay unchanged. `name` is userName or
- * displayName.
- */
+/** Values that a request sets on a person or group; absent ones stay unchanged. `name` is userName or displayName. */
 export type Wanted = {
   name?: string
   external_id?: string | null
@@ -151,10 +148,7 @@ export const readPage = (type: ScimType, query: Record<string, unknown>) => {
 
 /** Includes `meta`, although its version and location are also reply headers. */
 const ALWAYS = new Set(['schemas', 'id', 'meta'])
-/**
- * Which attributes a reply shows: only those in `attributes`, or all except those in `excludedAttributes` (RFC 7644
- * 3.9).
- */
+/** A reply's attributes: only those in `attributes`, or all except those in `excludedAttributes` (RFC 7644 3.9). */
 export const readShown = (query: Record<string, unknown>): ((attribute: string) => boolean) => {
   const named = (text: unknown) =>
     new Set(

@@ -160,10 +160,7 @@ const refuseTaken = async ({ tx, req }: Sync, type: ScimType, by: By, own?: stri
     throw scimError(409, 'uniqueness', `This ${by.folded === undefined ? 'externalId' : 'name'} is taken.`)
 }
 
-/**
- * Who joins and who leaves. Members must be people whom the same directory manages, because it gives rights to no
- * others.
- */
+/** Who joins and who leaves. Members must be people whom the same directory manages: it gives rights to no others. */
 const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<string> | undefined) => {
   const members = await membersOf(tx, id)
   const joined = [...(wanted ?? [])].filter((one) => !members.includes(one))

@@ -23,10 +23,7 @@ declare module 'fastify' {
 /** One request of a directory, with its transaction. */
 export type Sync = { deps: IdentityDeps; tx: Tx; req: FastifyRequest }
 
-/**
- * Authenticates the sender. The key is a machine's; the providers file names that machine, which binds the key to one
- * provider.
- */
+/** Authenticates the sender. The key is that of a machine in the providers file, which binds it to one provider. */
 export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<void> => {
   const [, apiKey = ''] = /^bearer (sbk_[^ ]+)$/i.exec(req.headers.authorization ?? '') ?? []
   const address = String(req.headers['x-forwarded-for'] ?? req.ip)

@@ -31,10 +31,7 @@ export const createUser = async (deps: AccountDeps, req: FastifyRequest, wanted:
 type LinkKind = 'user.reset' | 'user.recover'
 const LINKS = { 'user.reset': resetMeasure, 'user.recover': recoverMeasure }
 
-/**
- * POST admin/users/{id}/enrolment-token and /recovery: a reset of the password or of every credential, or the pending
- * change.
- */
+/** POST admin/users/{id}/enrolment-token and /recovery: a password or full credential reset, or the pending change. */
 export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, user_id: string, kind: LinkKind) => {
   const stored = await perform<LinkKind>(deps, req, { kind, request: { user_id } }, LINKS[kind] as Measure<LinkKind>)
   const { status, replayed } = stored

@@ -20,9 +20,8 @@ export type EnrolRequest = { request_id: string; queue_key: string; key: string;
 
 /**
  * POST users/enrol: the first password, or a reset. The token identifies the user and works once. Its id is the caller
- * of the idempotency key. The key is looked up before and written after the call to credential, so that no transaction
- * stays open during a hash. Until it is written, `change_id` makes a repeat harmless in credential. Returns whether it
- * is a repeat.
+ * of the idempotency key. The key is looked up before and written after the call to credential, so no transaction stays
+ * open during a hash. Until then, `change_id` makes a repeat harmless in credential. Returns whether it is a repeat.
  */
 export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRequest): Promise<boolean> => {
   if (!body.new_password.isWellFormed()) {

@@ -16,10 +16,7 @@ import { verifyServiceToken } from '../../shared/service/tokens.ts'
 import type { Uses } from '../deps.ts'
 import { tokenRefused } from './executions.ts'
 
-/**
- * Who brings bytes: the bearer of an execution token may bring only its attempt's announced artifacts, a service any
- * announced one.
- */
+/** Who brings the bytes of announced artifacts: an execution token's bearer only its attempt's, a service any. */
 export type Bringer = { actor: Actor; token_sha256: string | undefined }
 
 const SCOPE = 'artifacts:write'

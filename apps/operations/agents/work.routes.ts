@@ -5,10 +5,7 @@ import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import type { Uses } from '../deps.ts'
 import { takeWork } from './work.ts'
 
-/**
- * The part of a request's time that a wait leaves: for the last look at the stream, which takes a second, and the
- * answer.
- */
+/** The part of a request's time that a wait leaves for the last look at the stream (a second) and the answer. */
 const ANSWER_MS = 1500
 
 /** The endpoint for agents that ask for work (operations.md 7.4): only machines that the pool names. */

@@ -13,9 +13,8 @@ const OTHERS_MS = 500
 const LEAST_WAIT_MS = 1000
 
 /**
- * Gives one piece of a pool's work to an agent that asks (operations.md 7.4). It is acknowledged before the answer
- * leaves, so no two agents ever get the same work. If the answer is lost, the work is given out again once its time to
- * begin is over.
+ * Gives a piece of a pool's work to an agent that asks (operations.md 7.4). It is acknowledged before the answer
+ * leaves, so no two agents get it. If the answer is lost, the work is given out again after its time to begin.
  */
 export const takeWork = async (
   deps: WorkDeps,

@@ -94,10 +94,7 @@ export const itemOf = (
   }
 }
 
-/**
- * Whoever may override a freeze for an operation may also end it. A freeze that no person made is ended where it was
- * made.
- */
+/** Whoever may override a freeze for an operation may end it. A freeze that no person made is ended at its source. */
 const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers'> | undefined) => {
   const refuse = (code: RefusalCode['code'], detail: string, extra = {}): RefusalCode => ({
     ...{ category: 'policy_denied', code, detail, extra },

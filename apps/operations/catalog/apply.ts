@@ -131,10 +131,7 @@ const fill = async (deps: ApplyDeps, { agg_type, agg_id, have }: ProjectionGap, 
   return items.length > 0
 }
 
-/**
- * Applies one event, after filling a gap from the catalog. Returns a gap that it cannot fill; throws if the catalog is
- * away.
- */
+/** Applies one event, after filling a gap from the catalog. Returns any unfilled gap; throws if the catalog is away. */
 export const apply = async (deps: ApplyDeps, event: CatalogEvent): Promise<Result> => {
   const result = await tryToApply(deps, await wholeOf(deps, event))
   if (typeof result === 'string') return result

@@ -99,9 +99,8 @@ export const requireFresh = async (
 }
 
 /**
- * Refuses with 503 `projection_gap` if an event of one of these resources was set aside. The known state of that
- * resource is not the catalog's state, and none of its events is applied until a person decides (`npm run ops --
- * dead-letters`).
+ * Refuses with 503 `projection_gap` if an event of one of these resources was set aside. That resource's known state is
+ * not the catalog's, and none of its events is applied until a person decides (`npm run ops -- dead-letters`).
  */
 export const refuseHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<void> => {
   const held = await firstHeld(db, resource_ids)

@@ -123,10 +123,7 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
   }
 }
 
-/**
- * Gives one of our own commands, unless the operation has just ended. Returns whether it was accepted for the first
- * time.
- */
+/** Gives one of our commands, unless the operation just ended. Returns whether it was accepted for the first time. */
 export const acceptUnlessEnded = async <S>(deps: AcceptDeps, command: Command, steps: Steps<S>): Promise<boolean> => {
   try {
     const accepted = await acceptCommand(deps, command, steps)

@@ -45,10 +45,7 @@ class Unproved extends Error {
   }
 }
 
-/**
- * Runs `work`, which may find that a signature counts. Identity then verifies it while no lock is held, and `work` runs
- * again.
- */
+/** Runs `work`, which may find that a signature counts. Identity then verifies it without a lock, and `work` reruns. */
 export const withProof = async <T>(
   { passkeys }: Pick<Trust, 'passkeys'>,
   { user_id }: Caller,

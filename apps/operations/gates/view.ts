@@ -36,10 +36,7 @@ import { readBrief } from './brief.ts'
 
 const ELIGIBLE_SHOWN = 50
 
-/**
- * Someone other than an intervention's author, or the people behind a machine author, decides it. It cannot be
- * bypassed.
- */
+/** Someone other than an intervention's author, or the people behind a machine author, decides it. No bypass exists. */
 export const refuseAuthor = (
   { author_id, author_behind }: GateRow['gate'],
   user_id: string,
@@ -53,10 +50,7 @@ export const refuseBypass = ({ kind }: GateRow['gate']): RefusalCode | undefined
     ? refusal('policy_denied', 'break_glass_not_allowed', 'An intervention needs the approval of a second person.')
     : undefined
 
-/**
- * Returns a gate for its readers: votes, missing votes, and whether this caller may decide, by the rules that decide
- * it.
- */
+/** Returns a gate for readers: votes, missing votes, and whether the caller may decide, by the rules that decide it. */
 export const viewGate = (
   authority: Authority & { lookback_s: number },
   caller: Caller,

@@ -95,10 +95,7 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
   ],
 ])
 
-/**
- * Which programs the executors' policy lets steps run. Returns why these arguments do not fit; `args` only if all are
- * known.
- */
+/** Programs the executors' policy lets steps run. Returns why arguments do not fit; `args` only if all are known. */
 export type ProgramRules = (program: string, args: readonly string[] | undefined) => Fault | undefined
 
 /** Returns the fault for which the policy would refuse a program; values known only at dispatch are checked there. */

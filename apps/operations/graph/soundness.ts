@@ -165,10 +165,7 @@ function* checkReferences(node: PlanNode, walk: Walk): Generator<Violation> {
   yield* checkCondition(node, '/compensate/when', node.compensate?.when, true, walk)
 }
 
-/**
- * Nodes that a condition refers to must have ended when it is evaluated; one that does not compile was reported when it
- * was filled in.
- */
+/** A condition must run after the nodes that it names; one that does not compile was reported when it was filled in. */
 function* checkCondition(
   node: PlanNode,
   at: string,

@@ -61,10 +61,7 @@ const EMPTY: LogPage = {
   storage: 'hot',
 }
 
-/**
- * Line numbers have no gaps, so without filters a page is a range of numbers; with filters everything on that side is
- * read.
- */
+/** Line numbers have no gaps, so without filters a page is a number range; with filters all of that side is read. */
 const rangeOf = ({ after_seq, before_seq, tail }: LogQuery, total: number, limit: number, filtered: boolean) => {
   if (before_seq !== undefined)
     return { from_seq: filtered ? 1 : Math.max(1, before_seq - limit), to_seq: before_seq - 1, backwards: true }

@@ -51,10 +51,7 @@ const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<v
   }
 }
 
-/**
- * Replaces a decision that the device shows and that no longer waits with its outcome. A gate's next round replaces it
- * without that.
- */
+/** Once a shown decision no longer waits, its outcome replaces it; a gate's next round replaces it without that. */
 const closeShown = async ({ db }: Deps, destination: Destination, waiting: readonly Waiting[]): Promise<void> => {
   for (const shown of await listShown(db, destination.destination_id)) {
     const now = waiting.find((one) => one.operation_id === shown.operation_id && one.object === shown.object)

@@ -4,10 +4,7 @@ import { deriveKey } from '../../shared/data/digest.ts'
 
 export type NotifyKeys = ReturnType<typeof createNotifyKeys>
 
-/**
- * Seals addresses and secrets of destinations, and derives the codes that confirm them. The first key seals; any key
- * can open.
- */
+/** Seals destinations' addresses and secrets, and derives their confirmation codes. The first key seals; any opens. */
 export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
   const keys = secrets.map((secret) => ({
     seal: deriveKey(secret, 'notify-seal'),
@@ -31,10 +28,7 @@ export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
       }
       throw new Error(`destination ${destination_id} is sealed under a key that is gone`)
     },
-    /**
-     * The secrets of a schedule's webhook under each key, newest first; they are derived again each time and stored
-     * nowhere.
-     */
+    /** A schedule's webhook secrets under each key, newest first: derived again each time and stored nowhere. */
     hookSecrets: (schedule_id: string, number: number): string[] =>
       keys.map(({ hook }) => `whsec_${createHmac('sha256', hook).update(`${schedule_id}:${number}`).digest('base64')}`),
     codeOf: (destination_id: string): string => codeBy(newest.code, destination_id),

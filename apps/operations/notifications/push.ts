@@ -17,10 +17,7 @@ import { audit, destinationView, invalid, MOST_DESTINATIONS, shownAfter, tooMany
 
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
-/**
- * A browser's subscription has one row, whoever subscribes it: its id derives from the endpoint, which only the browser
- * knows.
- */
+/** A browser has one row, whoever subscribes it: its id derives from the endpoint, which only the browser knows. */
 const deviceIdOf = (endpoint: string): string =>
   createHash('sha256')
     .update(endpoint)

@@ -8,10 +8,7 @@ const BATCH = 50
 /** Limit for one destination, so that nobody can flood it by signing in again and again. */
 const MOST_A_DAY = 50
 
-/**
- * Creates messages about people's accounts: one per fact and active destination. Rules and quiet hours do not hold them
- * back.
- */
+/** Creates messages about people's accounts: one per fact and active destination, despite rules and quiet hours. */
 export const queueSecurity = ({ db, telemetry, trust }: Uses<'db' | 'telemetry' | 'trust'>): Promise<void> =>
   db.transaction(async (tx) => {
     for (const { user_id, fact } of await takeSecurity(tx, BATCH)) {

@@ -25,10 +25,7 @@ import { driftOf, takeDrift } from './drift.ts'
 import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 
-/**
- * Pause: no further node starts; running nodes finish. Complete with the commit, because each claim reads the wanted
- * control.
- */
+/** Pause: no new node starts; running ones finish. Complete with the commit: each claim reads the wanted control. */
 export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Command): Steps<Subject> =>
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refusePause(subject.facts))

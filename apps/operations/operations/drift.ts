@@ -32,8 +32,7 @@ type Running = Pick<Subject, 'operation_id' | 'intent_id' | 'plan_id' | 'pins' |
 
 /**
  * Checks targets that have moved since they were pinned: resolves the values of nodes that have not begun again. A
- * version that moves without a value is no drift; the operation's own writes never are. `only`: check just these
- * targets.
+ * version that moves without a value is no drift; the operation's own writes never are. `only`: just these targets.
  */
 export const driftOf = async (
   db: Queryable,
@@ -82,10 +81,7 @@ export const driftOf = async (
   return { pins: Object.fromEntries(moved.map(({ resource_id, version }) => [resource_id, version])), drifted, diff }
 }
 
-/**
- * Plans again now, only the moved targets if their nodes do not depend on the others; `undefined` if planning is
- * refused.
- */
+/** Replans now, only the moved targets if their nodes do not depend on others; `undefined` if planning is refused. */
 const planAgain = async (
   db: Queryable,
   deps: PlanningDeps,

@@ -112,10 +112,7 @@ const refuseWindow = ({ library }: Uses<'library'>, { window_id }: StartBody): R
     ? undefined
     : refusal('validation_error', 'unknown_reference', `There is no window "${window_id}".`, { status: 422 })
 
-/**
- * Returns fresh versions of the targets. If one has moved, a plan made now must do the same; otherwise this one is
- * stale.
- */
+/** Returns the targets' fresh versions. If one moved, a plan made now must do the same; otherwise this one is stale. */
 const currentPins = async (deps: PlanningDeps, tx: Tx, { plan, intent }: StartSubject) => {
   const pins = plan.document.catalog_pins
   // A target with events set aside may have moved in the catalog without moving here.

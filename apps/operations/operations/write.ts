@@ -209,10 +209,7 @@ const constraintsOf = (
   ...(deadline_s !== undefined && { deadline_s }),
 })
 
-/**
- * Returns targets, their containers, and their dependents as far as the plan shows them: each once, by the nearest
- * relation.
- */
+/** Returns targets, their containers, and dependents as far as the plan shows them: each once, by nearest relation. */
 const resourcesOf = ({ document }: Plan, { diff, impact }: PlanReport, pins: Plan['document']['catalog_pins']) => {
   const change = new Map(diff.map((entry) => [entry.resource_id, entry.change]))
   const seen = new Set(pins.map(({ resource_id }) => resource_id))

@@ -19,10 +19,7 @@ const MAX_BYTES = 32 * 1024 * 1024
 const MAX_ENTRIES = 1000
 const FETCH_MS = 30_000
 const FILES = new Set(['File', 'OldFile', 'ContiguousFile'])
-/**
- * The files of a package that the server reads: its packs and their gate policies; tests and sources are for their
- * authors.
- */
+/** The files of a package that the server reads: packs and their gate policies; tests and sources are for authors. */
 const READ = /^(gates\/)?[^/]+\.ya?ml$/
 
 /**

@@ -3,10 +3,7 @@ import { recordPacks } from '../../../db/operations/packs.ts'
 import type { Library } from '../graph/types.ts'
 import { PackError } from './source.ts'
 
-/**
- * Records the loaded packs. A version that was used with other content before stops the start, because plans refer to
- * it.
- */
+/** Records the loaded packs. A version used before with other content stops the start, because plans refer to it. */
 export const recordLibrary = async (db: Db, { packs }: Library): Promise<void> => {
   const reused = await db.transaction((tx) => recordPacks(tx, packs))
   if (!reused) return

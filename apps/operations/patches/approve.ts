@@ -204,10 +204,7 @@ const apply = async (
   }
 }
 
-/**
- * Ends other open patches, which were based on the old graph; proposes their changes on the new graph if they are
- * sound.
- */
+/** Ends other open patches, which were based on the old graph; proposes their changes on the new graph if sound. */
 const overtake = async (deps: PlanningDeps, tx: Tx, subject: Subject, plan_revision: number): Promise<string[]> => {
   const others = await listOpenPatches(tx, subject.operation_id)
   for (const other of others) {

@@ -120,10 +120,7 @@ const expandStep = (
 
 const NO_EFFECT: Compensation = { executor: 'noop', with: {} }
 
-/**
- * Whether a read-only step looks at undoable work and records it in the catalog: it is undone with that work, though it
- * has no effect.
- */
+/** Whether a read-only step records undoable work in the catalog: it is undone with the work, though without effect. */
 const afterUndoable = (step: Step, { steps }: Procedure): boolean => {
   if (EXECUTORS.get(step.executor)?.reads(step.with) !== true) return false
   const byId = new Map(steps.map((other) => [other.id, other]))

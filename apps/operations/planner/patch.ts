@@ -71,9 +71,8 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
 type Bringing = { nodes: PlanNode[]; gates: PlanGate[]; brought: PlanNode[]; weight: Weight }
 
 /**
- * Returns all gates of the new graph. Those that policies demand guard everything that the patch adds. A freeze that
- * the operation was never asked about holds its nodes at the claim; approving it for some nodes would let the others
- * pass.
+ * Returns all gates of the new graph. Those that policies demand guard all that the patch adds. A freeze that the
+ * operation was never asked about holds its nodes at the claim; approving it for some nodes would let the others pass.
  */
 const bindBrought = (
   running: Running,
@@ -162,10 +161,7 @@ const weakened = (running: Running, nodes: readonly PlanNode[], reached: readonl
 }
 const listed = (ids: readonly string[]): string => ids.slice(0, 5).join(', ')
 
-/**
- * Returns the policies of existing gates that must agree: the patch changes nodes in their cones, or adds similar nodes
- * beside them.
- */
+/** Returns existing gates' policies that must agree: the patch changes their cones or adds like nodes beside them. */
 const requiredBy = (reached: readonly Reached[]): GatePolicy[] => {
   const asked = reached.filter(
     ({ gate, within, beside }) => gate.kind !== 'external_check' && within.length + beside.length > 0,

@@ -212,10 +212,7 @@ const rules = {
 /** The policy for a patch that touches no gate: one person with the right to decide. */
 const ONE_PERSON: GatePolicy = { ...rules, digest: digest(rules) }
 
-/**
- * Returns gates that a patch's own votes have opened: those voters are proved again before the nodes that it adds or
- * changes begin.
- */
+/** Returns gates opened by a patch's own votes: the voters are proved again before its new or changed nodes begin. */
 const gatesOfPatch = ({ patch_id, required }: PatchRow, { nodes, touched, added }: Patched): PlanGate[] => {
   const concerned = new Set([...touched, ...added])
   const guards = nodes.flatMap(({ node_id, kind }) => (kind === 'task' && concerned.has(node_id) ? [node_id] : []))

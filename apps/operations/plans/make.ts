@@ -103,10 +103,7 @@ const loadInput = async (
   return { intent: requestOf(intent, request), mayResolve, ...(await loadWorld(db, deps, targets, at)) }
 }
 
-/**
- * Loads the basis for plans of any intent on these targets: the projection of the catalog, and this installation's
- * rules.
- */
+/** Loads the basis for plans of any intent on these targets: the catalog's projection and this installation's rules. */
 export const loadWorld = async (
   db: Queryable,
   { library, config, planPolicies, programs }: PlanningDeps,

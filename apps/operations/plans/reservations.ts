@@ -4,10 +4,7 @@ import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 
-/**
- * A node that confirms a reservation of its target: it relies on capacity that the claim has held since before the
- * plan.
- */
+/** A node that confirms a reservation of its target: it relies on capacity held by the claim since before the plan. */
 type Reliance = { from_id: string; to_id: string }
 
 const CLAIM = 'uses_capability'

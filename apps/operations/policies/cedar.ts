@@ -119,10 +119,7 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
     }
   }
   const remembered = rememberAnswers(pluck(all, 'text'), evaluate)
-  /**
-   * Returns the refusal of a command by policy, or `undefined`. The first forbidding policy in file order gives the
-   * code.
-   */
+  /** Returns a command's refusal by policy, or `undefined`. The first forbidding one in file order gives the code. */
   const refuse = (request: PolicyRequest): RefusalCode | undefined =>
     request.granted ? remembered(request) : OUT_OF_SCOPE
   return { refuse, /** Whether policies of the site need types and regions. */ site: site.length > 0 }
@@ -208,10 +205,7 @@ export const readPolicies = (file: string): Policy[] => {
   })
 }
 
-/**
- * A site can narrow permissions, never widen them. Its conditions on plan.execute belong to planning (hard, soft,
- * advisory).
- */
+/** A site can only narrow permissions. Its conditions on plan.execute belong to planning (hard, soft, advisory). */
 const readSitePolicies = (file: string): Policy[] => {
   if (/\/(hard|soft|advisory)\.cedar$/.test(file)) return []
   const policies = readPolicies(file)

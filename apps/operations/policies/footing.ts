@@ -12,10 +12,7 @@ import { operationObject } from './authority.ts'
 import type { PolicyObject } from './cedar.ts'
 import { isInScope } from './visibility.ts'
 
-/**
- * Returns the groups whose members' votes count now: those of the policy and those that escalation has added. Empty if
- * anyone's count.
- */
+/** Returns groups whose members' votes count: the policy's and those added by escalation. Empty if anyone's count. */
 export const eligibleGroups = ({ policy, escalation_level }: GateRow['gate']): string[] =>
   policy.groups.length === 0
     ? []
@@ -58,10 +55,7 @@ export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => (
 export const involvedIn = ({ gate, operation }: GateRow): readonly string[] =>
   gate.author_id === null ? operation.involved : [gate.author_id, ...gate.author_behind]
 
-/**
- * Returns whose grants do not count on a gate with four eyes, and since when: the plan's time, which they chose, minus
- * the lookback.
- */
+/** Returns whose grants a four-eyes gate ignores, and since when: the plan's time (their choice) minus the lookback. */
 export const taintOf = (row: GateRow, lookback_s: number): Taint | undefined =>
   row.gate.policy.four_eyes
     ? {

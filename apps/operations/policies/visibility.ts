@@ -62,10 +62,7 @@ const coversSql = (scope: Scope): SQL => {
   return sql`(${sql.join(parts, sql` and `)})`
 }
 
-/**
- * Returns the places of these resources, as the projection of the catalog knows them; a row without targets has no
- * place.
- */
+/** Returns these resources' places as the catalog's projection knows them; a row without targets has no place. */
 export const loadPlaces = async (db: Queryable, resource_ids: readonly string[]): Promise<Place[]> => {
   if (resource_ids.length === 0) return [{}]
   const ids = sql`${sql.param(resource_ids)}::text[]`

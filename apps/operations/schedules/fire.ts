@@ -84,9 +84,7 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   }
 }
 
-/**
- * Creates the intent, plans it, and starts the plan if the schedule says so; each step once, however often it is tried.
- */
+/** Creates the intent, plans it, and starts the plan if the schedule says so; each step once, however often tried. */
 const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made: RunEnd) => {
   const caller = await callerFor(deps, schedule)
   const step = (name: string): Mutation => ({

@@ -4,9 +4,7 @@ import { isTimezone } from '../../shared/data/calendar.ts'
 import { wrongAt } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 
-/**
- * Returns the first time after `after`, for a schedule made at `made`; `undefined` if none comes. Both in milliseconds.
- */
+/** Returns the first time after `after`, for a schedule made at `made`; `undefined` if none comes. Both in ms. */
 export const nextTime = (when: When, made: number, after: number): number | undefined => {
   if ('on' in when || 'webhook' in when) return undefined
   if ('at' in when) return Date.parse(when.at) > after ? Date.parse(when.at) : undefined
@@ -16,10 +14,7 @@ export const nextTime = (when: When, made: number, after: number): number | unde
 }
 
 const QUARTER_MS = 900_000
-/**
- * When clocks go back, croner mistakes the hour's second pass for the first and returns past times. Each time comes
- * once.
- */
+/** When clocks go back, croner takes the hour's second pass for the first and returns past times. Each comes once. */
 const nextByCron = (when: Extract<When, { cron: string }>, after: number): number | undefined => {
   const cron = cronOf(when)
   for (let from = after; ; from += QUARTER_MS) {

@@ -73,10 +73,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
   return {
     /** The position that a new stream starts at. */
     here: (): Promise<Cursor> => readLogEnds(db).then(({ last, catalog }) => ({ p: last, c: catalog, l: {} })),
-    /**
-     * Lets a stream follow from its cursor. Returns false if the cursor is too old or unknown, so that the client must
-     * reload.
-     */
+    /** Lets a stream follow from its cursor. Returns false if it is too old or unknown: the client must reload. */
     join: async (stream: Stream): Promise<boolean> => {
       const [{ first, last }, { lost }] = await Promise.all([readLogEnds(db), deps.fence()])
       const resumable = isResumable(stream.cursor.p, { first, last, lost })

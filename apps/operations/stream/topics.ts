@@ -22,10 +22,7 @@ export type Opened = { topics: Topics; accepted: string[]; refused: { topic: str
 
 const MAX_TOPICS = 50
 
-/**
- * Parses the list of topics and refuses only those that the caller may not see. Throws validation_error on an unknown
- * form.
- */
+/** Parses topics; refuses only those that the caller may not see. Throws validation_error on an unknown form. */
 export const openTopics = async (deps: Uses<'db'>, caller: Caller, text: string): Promise<Opened> => {
   const wanted = [...new Set(text.split(',').filter((topic) => topic !== ''))]
   if (wanted.length === 0 || wanted.length > MAX_TOPICS)

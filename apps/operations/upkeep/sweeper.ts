@@ -168,9 +168,8 @@ const listFindings = (tx: Tx): Promise<Finding[]> =>
 const CANCELLED_ON_ROWS = { status: 'cancelled', end_reason: 'engine_lost', last_seq: Number.MAX_SAFE_INTEGER } as const
 
 /**
- * The engine no longer has the operation. If it has ended, its waiting commands are refused. If it is live, it is
- * paused as engine_lost, and the outcome of attempts in flight is unknown. If it is being canceled, it ends on its
- * rows.
+ * The engine no longer has the operation. If it ended, its waiting commands are refused. If it is live, it is paused as
+ * engine_lost, and the outcome of attempts in flight is unknown. If it is being canceled, it ends on its rows.
  */
 const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
   await updateRows(tx, { id }, engine_findings, { handled_at: sql`clock_timestamp()` as never })

@@ -19,10 +19,7 @@ export const decidableBy = (caller: Caller): SQL =>
 export const patchDecidableBy = (caller: Caller): SQL =>
   ifCovered(caller, 'patch:decide', patchVotableBy(caller.user_id, caller.groups))
 
-/**
- * A failure waits for those who requested the operation or took part in it; if a machine requested it, for all who may
- * control it.
- */
+/** A failure waits for the operation's requester and participants; if a machine's, for all who may control it. */
 export const mendableBy = (caller: Caller): SQL =>
   ifCovered(
     caller,

@@ -18,8 +18,7 @@ export class ManifestError extends Error {}
 
 /**
  * Reads Deployments and Services. `*_ADDR` environment values (`host:port`, or a URL) name the services that a
- * Deployment calls; the services' selectors lead to the workloads behind them. The result is sorted so that callees
- * come first.
+ * Deployment calls; the services' selectors lead to the workloads behind them. The result is sorted with callees first.
  */
 export const parseManifest = (text: string): Manifest => {
   const documents = readDocuments(text)

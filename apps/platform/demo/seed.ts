@@ -24,9 +24,8 @@ export class SeedStopped extends Error {
 }
 
 /**
- * Seeds the demo of console.md 13 once: its people, then its catalog and operations, all through the public API. An
- * interrupted seed resumes where it stopped, and waits while the platform is busy. Returns the accounts and whether
- * they are new.
+ * Seeds the demo of console.md 13 once through the public API: its people, then catalog and operations. An interrupted
+ * seed resumes where it stopped and waits while the platform is busy. Returns the accounts and whether they are new.
  */
 export const seedDemo = async (context: SeedContext): Promise<{ users: Account[]; fresh: boolean }> => {
   const { run, signalbox_dir, log } = context

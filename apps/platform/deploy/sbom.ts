@@ -29,9 +29,8 @@ const isFree = (words: string): boolean =>
     .some((one) => one.split(' AND ').every((license) => LICENSES.test(license)))
 
 /**
- * The bill of materials of shipped packages, in CycloneDX, as npm makes it from the lock file: with checksums and
- * licenses. Two bills of one commit are equal. Throws if a package is not in the lock file, or its license is not known
- * to be free.
+ * The CycloneDX bill of materials of shipped packages, as npm makes it from the lock file: with checksums and licenses.
+ * One commit's bills are equal. Throws if the lock file lacks a package, or its license is not known to be free.
  */
 export const billOf = (what: string, shipped: Shipped[], ...others: Component[]): string => {
   const npm = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--include', 'dev']

@@ -16,9 +16,8 @@ const RUN_S = 600
 const LONGEST_WAIT_S = 8
 
 /**
- * The side of the control plane that agents see, for one machine and the time of a test. It hands out work and takes
- * reports and artifacts by the rules of operations.md 7.4 and 9.1. It can also be unavailable, slow, or of another
- * opinion.
+ * The control plane as agents see it, for one machine and the time of a test. It hands out work and takes reports and
+ * artifacts by the rules of operations.md 7.4 and 9.1. It can also be unavailable, slow, or of another opinion.
  */
 export const openGround = async (pool: string) => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-proving-'))

@@ -71,8 +71,7 @@ const SOURCES = [
 /**
  * Passes facts that people must hear about their accounts to the notifier, from the logs in which their apps record
  * them, in each log's order. The position moves in the transaction that adds the facts, so each is added once. It
- * begins at the end of the logs, so that an upgrade reports no past facts. Runs one turn; returns true if there may be
- * more.
+ * begins at the end of the logs, so that an upgrade reports no past facts. Runs one turn; true if there may be more.
  */
 export const followSecurity = async (pool: pg.Pool): Promise<boolean> => {
   let more = false

@@ -114,10 +114,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
   }
 }
 
-/**
- * Whether a start in doubt is past its deadline and unknown to the engine: it never happened, so the sweeper may
- * withdraw it.
- */
+/** Whether a start in doubt is overdue and unknown to the engine: it never happened, so the sweeper may withdraw it. */
 const startIsTooLate = async (pool: pg.Pool, engine: Engine, row: CommandRow): Promise<boolean> => {
   if (!row.not_after || row.not_after.getTime() > Date.now()) return false
   if ((await engine.describe(row.operation_id)) !== 'gone') return false

@@ -63,10 +63,7 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
         )
       }),
 
-    /**
-     * Delivers a command. The server drops a repeated request id within one run; the reducer recognizes other repeats
-     * by seq.
-     */
+    /** Delivers a command. The server drops a repeated request id in a run; the reducer knows other repeats by seq. */
     signal: (operation_id: string, message: CommandMessage): Promise<Sent> =>
       attempt(async () => {
         const plain = toPayloads(defaultPayloadConverter, message) ?? []

@@ -4,9 +4,8 @@ import { ensureStreams, type StreamName, streamName } from '../../shared/events/
 import type { Logger } from '../../shared/telemetry.ts'
 
 /**
- * Checks whether the broker still has the published events (reliability.md 4.8). A stream that was recreated or rolled
- * back gets the missing part of the hot outbox again. Runs at each connect and each minute. Returns whether messages
- * were lost.
+ * Checks whether the broker still has the published events (reliability.md 4.8). A recreated or rolled-back stream gets
+ * the missing part of the hot outbox again. Runs at each connect and each minute. Returns whether messages were lost.
  */
 export const checkBroker = async (
   pool: pg.Pool,

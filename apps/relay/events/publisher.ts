@@ -99,10 +99,7 @@ export const createPublisher = (deps: PublisherDeps) => {
   }
 
   return {
-    /**
-     * Runs one turn; returns true if more may be waiting. Throws if the broker cannot be reached, so that the loop
-     * backs off.
-     */
+    /** Runs one turn; true if more may wait. Throws if the broker cannot be reached, so that the loop backs off. */
     turn: async (): Promise<boolean> => {
       const { rows } = await deps.pool.query<OutboxRow>(
         `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq
@@ -128,10 +125,7 @@ const subject = ({ schema, prefix }: PublisherDeps, row: OutboxRow): string =>
     ? subjectOf(prefix, schema, row.agg_type, row.agg_id)
     : prefixed(prefix, row.type)
 
-/**
- * Rows with the same key go out one after the other: an aggregate, and parts of a resource's relationships with that
- * resource.
- */
+/** Rows with one key go out one by one: an aggregate, and parts of a resource's relationships with that resource. */
 const orderedWith = ({ agg_type, agg_id, payload }: OutboxRow): string =>
   agg_type === 'relationships' ? `resource/${payload.resource_id}` : `${agg_type}/${agg_id}`
 

@@ -24,10 +24,7 @@ export const listOf = async (deps: SessionDeps, user_id: string, current?: strin
   as_of: deps.clock.now().toISOString(),
 })
 
-/**
- * A person must have signed in recently to end their other sessions (ASVS 7.5.2). An administrator may end them at any
- * time.
- */
+/** A person must have signed in recently to end their other sessions (ASVS 7.5.2). An administrator may at any time. */
 const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRequest): void => {
   const stale = refuseStaleAuth(caller, config.AUTH__REAUTH__MAX_AGE_S, clock.now())
   if (stale) throw stale

@@ -8,10 +8,7 @@ import { findProvider } from './start.ts'
 /** Longer than a logout token stays valid. */
 const REMEMBERED_S = 600
 
-/**
- * The provider reports that its session, or all sessions of a person, ended: our sessions that came from it end as by a
- * logout.
- */
+/** The provider reports that its session, or all of a person's, ended: our sessions from it end as by a logout. */
 export const endByProvider = async (
   deps: SessionDeps,
   { provider_id, logout_token, request_id }: { provider_id: string; logout_token: string; request_id: string },

@@ -150,10 +150,7 @@ const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   })
 }
 
-/**
- * A page of another site led the browser here: the person must press the button, so that the sign-in is their own
- * choice.
- */
+/** Another site's page led the browser here: the person must press the button, so that the sign-in is their choice. */
 const isFromElsewhere = ({ headers }: FastifyRequest): boolean =>
   headers['sec-fetch-site'] === 'cross-site' || headers['sec-fetch-site'] === 'same-site'
 

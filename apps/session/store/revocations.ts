@@ -111,10 +111,7 @@ export const pruneRevocations = (db: Db): Promise<number> => pruneRows(db, revoc
 
 const runIdOf = (info: string): string => /^run_id:(\S+)/m.exec(info)?.[1] ?? 'unknown'
 
-/**
- * Ends every stored session again, in batches by session id. Returns the number of rows, and how many sessions had come
- * back to life.
- */
+/** Ends every stored session again, in batches by session id. Returns the numbers of rows and of revived sessions. */
 const applyAll = async (db: Db, store: Store): Promise<{ rows: number; revived: number }> => {
   let revived = 0
   let count = 0

@@ -191,10 +191,7 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
   /** Ends all sessions of a user except the kept one and those that proved this password version or a newer one. */
   revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
     replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
-  /**
-   * Records when and how the person was authenticated again. Returns all methods of the session; `undefined` if it has
-   * ended.
-   */
+  /** Records when and how the person reauthenticated. Returns all the session's methods; `undefined` if it ended. */
   touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number, amr: Method[] = []) => {
     const methods = await run<string>('touch_auth_time', { ...key, auth_time, amr })
     return methods === 'gone' ? undefined : methodsOf(methods)

@@ -101,10 +101,7 @@ export const grantKind = (body: Grant, mode: Mode): 'password' | 'refresh_token'
   return kind
 }
 
-/**
- * The grant of an app, which stores its own tokens: JSON mode only, and without other grants. `undefined` for the other
- * grants.
- */
+/** The grant of an app, which stores its tokens: JSON mode only, without other grants. `undefined` for other grants. */
 export const codeGrantOf = (body: Grant, mode: Mode): CodeGrant | undefined => {
   const { grant_type, code, code_verifier, redirect_uri, username, refresh_token } = body
   if (grant_type !== 'authorization_code') return undefined
@@ -145,10 +142,7 @@ export const factorGrantOf = (body: Grant): FactorGrant | undefined => {
   )
 }
 
-/**
- * Each mode reads only its own place. In cookie mode, without `grant_type`, a missing cookie means that no grant was
- * sent.
- */
+/** Each mode reads only its own place. In cookie mode without `grant_type`, no cookie means that no grant was sent. */
 export const tokenFrom = (deps: SessionDeps, req: FastifyRequest, body: Grant, mode: Mode): string => {
   if (mode === 'json') return body.refresh_token ?? ''
   const token = deps.cookies.readRefresh(req.headers.cookie)

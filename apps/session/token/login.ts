@@ -39,9 +39,8 @@ const SPRAY_NAMES = 50
 const SPRAY_S = 600
 
 /**
- * Signs a user in, in the order of the specification. Whether the name, the status or the password is wrong, the answer
- * is the same 401 after the same work. The charge comes first, the hash always runs, and the reply waits for the next
- * tick.
+ * Signs a user in, in the order of the specification. Whether the name, status or password is wrong, the answer is the
+ * same 401 after the same work. The charge comes first, the hash always runs, and the reply waits for the next tick.
  */
 export const login = async (deps: SessionDeps, request: LoginRequest): Promise<Login> => {
   const started = performance.now()
@@ -149,10 +148,7 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
   })
 }
 
-/**
- * Looks the user up and always checks the password, against a nonexistent user's if necessary. An outage refunds the
- * charge.
- */
+/** Looks the user up and always checks the password, against a dummy user's if needed. An outage refunds the charge. */
 const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: Charge) => {
   let asked = 'identity'
   try {

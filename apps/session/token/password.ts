@@ -95,8 +95,7 @@ const weakPassword = (violations: { code: string; message: string }[]) =>
 
 /**
  * New tokens for the session that changed its password. The same key again (no version: this request changed nothing)
- * returns the same refresh token within the retry window. Later it returns none, because a stored answer contains no
- * secret.
+ * returns the same refresh token within the retry window. Later it returns none: a stored answer contains no secret.
  */
 export const tokensAfterChange = async (
   deps: SessionDeps,
@@ -143,10 +142,7 @@ export const reauthenticate = async (
   return freshAccess(deps, request, ['pwd'])
 }
 
-/**
- * A new access token for the caller's session, whose person was just authenticated again by these methods. Older access
- * tokens end.
- */
+/** A new access token for the session of a caller just reauthenticated by these methods. Older access tokens end. */
 export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, by: Method[]): Promise<string> => {
   const { caller, request_id } = request
   const mode = modeOfPerson(caller)

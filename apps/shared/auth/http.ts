@@ -139,9 +139,8 @@ export const assertRoutesAuthorized = (app: HttpApp): void => {
 }
 
 /**
- * The guard of one route: loads the caller's principal and refuses a caller who lacks all of the permissions. A
- * stopping act (kind S) may use an older principal while identity is away. The service checks scopes, where the object
- * is known.
+ * The guard of one route: loads the caller's principal and refuses a caller with none of the permissions. A stopping
+ * act (kind S) may use an older principal while identity is away. The service, knowing the object, checks scopes.
  */
 export const allow = (
   permission: RoutePermission | readonly RoutePermission[],
@@ -263,10 +262,7 @@ export const serviceAuth = shared<{ registry: Registry; audience: string; codes?
   done()
 })
 
-/**
- * Returns a refused token's error in the API's categories, if they lack `invalid_token` (catalog.md 7.6, operations.md
- * 5.1).
- */
+/** Returns a refused token's error in API categories that lack `invalid_token` (catalog.md 7.6, operations.md 5.1). */
 const inWordsOf = ({ categories }: EdgeCodes, error: AppError): AppError =>
   categories.includes(error.category)
     ? error

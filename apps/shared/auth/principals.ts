@@ -14,10 +14,7 @@ export type Principal = {
   user: { id: string; username: string; status: 'ACTIVE' | 'DISABLED' | 'DELETED'; kind: 'person' | 'machine' }
   grants: Grant[]
   group_keys: string[]
-  /**
-   * When and by whom the person was added to each group, and when and by whom their credential was last created or
-   * reset.
-   */
+  /** When and by whom the person was added to each group, and their credential last created or reset. */
   memberships: { group_key: string; since: string | null; by: readonly string[] }[]
   reset: { at: string; by: readonly string[] } | null
   /** An administrator may know the credential, so the account must not decide or administer. */

@@ -10,10 +10,7 @@ export type Scope = {
 }
 export const SCOPE_FIELDS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id', 'type_key'] as const
 
-/**
- * A role that a subject holds. `expires_at` is RFC 3339; null never ends. `via_group_key` names the group that grants
- * it.
- */
+/** A subject's role. `expires_at` is RFC 3339; null never ends. `via_group_key` names the group that grants it. */
 export type Grant = {
   id: string
   role: string

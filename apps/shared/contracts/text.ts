@@ -1,9 +1,6 @@
 import Type, { type TStringOptions } from 'typebox'
 
-/**
- * Characters that texts must not hold: control characters, line ends, and invisible ones such as U+200B or a change of
- * direction.
- */
+/** Characters that texts must not hold: controls, line ends, and invisible ones such as U+200B or direction changes. */
 const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}'
 const START = `^[\\p{Zs}]*[^\\s${HIDDEN}]`
 /** A name that tells things apart: one line that shows, and two that look alike are alike. Takes linear time. */

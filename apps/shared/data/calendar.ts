@@ -91,8 +91,7 @@ const clock = (time: string): number => {
 
 /**
  * Returns the instant of a local time. A time that does not exist (clocks go forward) gives the end of the gap. A time
- * that exists twice gives the first for an opening and the last for a closing, so that no window is shorter than
- * stated.
+ * that exists twice gives the first for an opening and the last for a closing, so no window is shorter than stated.
  */
 const instantOf = (timezone: string, local: number, which: 'first' | 'last'): number => {
   const before = offsetAt(timezone, local - DAY_MS)

@@ -12,10 +12,7 @@ export const mergePatch = (target: unknown, patch: unknown): unknown => {
   return Object.fromEntries(result)
 }
 
-/**
- * Returns the smallest merge patch that turns `before` into `after`. A patch cannot express a null in `after`: it
- * removes.
- */
+/** Returns the smallest merge patch from `before` to `after`. A patch cannot express a null in `after`: it removes. */
 export const mergeDiff = <T>(before: Record<string, T>, after: Record<string, T>): Record<string, T | null> => {
   const patch = new Map<string, T | null>()
   for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)

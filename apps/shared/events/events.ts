@@ -18,10 +18,7 @@ import { type Links, linksOfProcess } from '../links.ts'
 import { isOutage } from '../process/outage.ts'
 import { repeatUntilDone } from '../process/repeat.ts'
 
-/**
- * The streams, their subjects, and how long they keep messages (auth.md 10, reliability.md 4.3). Postgres is the log of
- * record.
- */
+/** The streams, their subjects and retention (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
 export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>', AUDIT: 'audit.>' } as const
 export type StreamName = keyof typeof STREAMS
 

@@ -13,9 +13,8 @@ import { prefixed } from './events.ts'
 
 /**
  * The work queue for external agents (operations.md 7.4). One message is one handover, on `execution.<pool>`, and goes
- * to one agent of the pool, through the durable consumer of the pool's name. It is only transport: work that is not
- * begun in time is given out again as another attempt. `execution.<pool>.cancel` goes to all agents of the pool and is
- * not stored.
+ * to one agent of the pool through the durable consumer of the pool's name. It is only transport: work not begun in
+ * time is reissued as another attempt. `execution.<pool>.cancel` goes to all the pool's agents and is not stored.
  */
 export const EXECUTION_STREAM = 'EXECUTION'
 export const executionSubject = (pool: string): string => `execution.${pool}`

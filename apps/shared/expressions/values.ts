@@ -119,10 +119,7 @@ const expandReference = (reference: Reference, scope: PlanScope): unknown => {
   return quoted(found)
 }
 
-/**
- * Resolves the forms that a plan left open. Without `secrets` the form `$secret` stays, so that inputs can be shown and
- * stored.
- */
+/** Resolves forms that a plan left open. Without `secrets`, `$secret` stays, so that inputs can be shown and stored. */
 export const resolveValue = (value: unknown, context: DispatchContext, at = ''): unknown => {
   if (Array.isArray(value)) return value.map((item, i) => resolveValue(item, context, at + pointerOf(i)))
   const form = formOf(value)

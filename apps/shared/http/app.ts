@@ -70,10 +70,7 @@ export type HttpOptions = {
 const SILENT_MS = 60_000
 const DEADLINE_MS = 8000
 
-/**
- * Creates a Fastify app with our conventions: TypeBox schemas, strict bodies, problem+json, request ids, request
- * metrics.
- */
+/** Creates a Fastify app by our conventions: TypeBox schemas, strict bodies, problem+json, request ids and metrics. */
 export const createHttpApp = (options: HttpOptions) => {
   const { telemetry, codes } = options
   const mtls = 'mtls' in options ? options.mtls : mtlsOfProcess()

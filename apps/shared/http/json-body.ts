@@ -56,10 +56,7 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
 
 const FORM = 'application/x-www-form-urlencoded'
 
-/**
- * Accepts forms in UTF-8, for protocols that require them: each parameter once. `refuse` words a fault as the route
- * does.
- */
+/** Accepts UTF-8 forms, for protocols that need them: each parameter once. `refuse` words a fault as the route does. */
 export const acceptForms = (
   app: FastifyInstance,
   codes: Pick<Codes, 'media_type'>,

@@ -55,8 +55,7 @@ export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
     },
     /**
      * Cuts a result of `page_size + 1` rows, read from a place in its direction (nearest first), to a page in the
-     * list's order, with tokens both ways. `stopped`: where reading ended before the page was full, to continue from
-     * there.
+     * list's order, with tokens both ways. `stopped`: where reading ended before the page was full, to continue there.
      */
     turn: <R>(
       rows: readonly R[],

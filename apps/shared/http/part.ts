@@ -20,10 +20,7 @@ const EVERY_MS = 10_000
 export const PART_TTL_S = 600
 export const PART_SILENT_S = 30
 
-/**
- * Writes `ops:part:<app>:<instance>` every 10 s. Best effort: nothing waits for it, and the next write makes up for a
- * missed one.
- */
+/** Writes `ops:part:<app>:<instance>` every 10 s. Best effort: no one waits, and the next write makes up for a miss. */
 export const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: Logger) => {
   if (!redis_url) return { stop: async () => {} }
   const redis = new Redis(redis_url, {

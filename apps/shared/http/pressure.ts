@@ -85,9 +85,8 @@ const exceeds = (value: number, bound: number, twice = 2 * bound): 0 | 1 | 2 =>
 type Level = 0 | 1 | 2 | 3
 
 /**
- * Returns which classes are refused, from the bottom. 1: large requests, if the processor is busy all the time, because
- * seats bound how many are in flight. 2: also reading and writing. 3: also deciding and signing in, at twice the
- * bounds.
+ * Returns the refused classes, from the bottom. 1: large requests, if the processor is busy all the time, because seats
+ * bound how many are in flight. 2: also reading and writing. 3: also deciding and signing in, at twice the bounds.
  */
 export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): Level => {
   const twice = Math.max(

@@ -8,10 +8,7 @@ export type AccessClaims = Common & {
   auth_time: number
   amr: string[]
   cm: 'json' | 'cookie' | 'machine'
-  /**
-   * For a machine's token: the permissions of its credential, and where they hold. For a person's token: only
-   * `enrolment`.
-   */
+  /** For a machine's token: its credential's permissions, and where they hold. For a person's: only `enrolment`. */
   scope?: string[]
   place?: Record<string, string>
 }

@@ -2,10 +2,7 @@ import { type KeyObject, sign } from 'node:crypto'
 import { random128 } from '../ids.ts'
 import { type ClaimsOf, TOKEN_KINDS, type TokenType } from './claims.ts'
 
-/**
- * Returns a new token id: 128 random bits, 22 characters. Without it two tokens of the same second would be identical
- * bytes.
- */
+/** Returns a new token id: 128 random bits, 22 characters. Without it, two tokens of one second would be identical. */
 export const newJti = (): string => Buffer.from(random128()).toString('base64url')
 
 /**

@@ -42,10 +42,7 @@ export type VerifyOptions<T extends TokenType> = {
   issuer?: string
   audience: string
   now: Date
-  /**
-   * How many seconds `iat` and `nbf` may lie in the future, because the clocks of two hosts differ. `exp` has no
-   * leeway.
-   */
+  /** How many seconds `iat` and `nbf` may lie in the future, because two hosts' clocks differ. `exp` has no leeway. */
   skew_s?: number
 }
 
@@ -150,9 +147,7 @@ const splitToken = (token: string): [string, string, string] => {
   return [header, payload, signature]
 }
 
-/**
- * Reads a part as a JSON object whose bytes JSON.stringify reproduces exactly: no repeated members or other spelling.
- */
+/** Reads a part as a JSON object whose bytes JSON.stringify reproduces: no repeated members or other spelling. */
 const decodePart = (part: string, reason: 'header' | 'payload'): Json => {
   const bytes = Buffer.from(part, 'base64url')
   try {

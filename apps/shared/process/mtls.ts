@@ -34,8 +34,7 @@ export type Mtls = {
 
 /**
  * Mutual TLS of every listener but the gateway's public one, and of their callers (auth.md 1). Off unless configured,
- * which production refuses; partial settings are an error. The files are read at the start: a new certificate needs a
- * restart.
+ * which production refuses; partial settings are an error. Files are read at start: a new certificate needs a restart.
  */
 export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined => {
   const config = loadConfig(schema, env)
@@ -49,10 +48,7 @@ export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined
 }
 
 let of_process: { mtls: Mtls | undefined } | undefined
-/**
- * Returns the mutual TLS of this process, read once; from then on every `fetch` of the process also shows its
- * certificate.
- */
+/** Returns this process's mutual TLS, read once; then every `fetch` of the process also shows its certificate. */
 export const mtlsOfProcess = (): Mtls | undefined => {
   if (!of_process) {
     of_process = { mtls: loadMtls() }

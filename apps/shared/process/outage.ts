@@ -1,10 +1,7 @@
 /** Another service did not answer, or cannot now: the question is still open, and may be asked again. */
 export class Away extends Error {}
 
-/**
- * Returns the refusal of another service as an error: an outage if the status says so, otherwise a fault of the
- * request.
- */
+/** Returns another service's refusal as an error: an outage if the status says so, otherwise a fault of the request. */
 export const refusalOf = (who: string, status: number, what: string): Error => {
   const words = `${who} answered ${status} for ${what}`
   return status >= 500 || OF_ITS_STATE.has(status) ? new Away(words) : new Error(words)

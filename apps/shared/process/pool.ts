@@ -4,9 +4,7 @@ import type { Telemetry } from '../telemetry.ts'
 /** Seconds; a wait of half a second means that the pool is too small. */
 const WAITS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2]
 
-/**
- * Reports the connections of an app's pool, and how long a statement or transaction waits for one (reliability.md 7).
- */
+/** Reports connections of an app's pool, and how long a statement or transaction waits for one (reliability.md 7). */
 export const measurePool = (telemetry: Telemetry, pool: pg.Pool): void => {
   const connections = telemetry.gauge('signalbox_pg_pool_connections', 'Connections to Postgres.', ['state'])
   const collect = () => {

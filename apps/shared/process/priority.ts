@@ -1,7 +1,4 @@
-/**
- * The priority of requests (platform.md 7.1), highest first. Every route has one class; `exempt` takes part in no
- * queue.
- */
+/** The priority of requests (platform.md 7.1), highest first. Every route has one class; `exempt` joins no queue. */
 export const PRIORITIES = ['exempt', 'stop', 'enter', 'decide', 'write', 'read', 'batch'] as const
 export type Priority = (typeof PRIORITIES)[number]
 

@@ -130,10 +130,7 @@ const read = (type: DescMessage, body: Buffer | undefined, json: boolean) => {
 
 const lateCall = () => new ConnectError('the call did not end in time', Code.DeadlineExceeded)
 
-/**
- * Returns the deadline of a call, and the signal of its end for handlers that need one. Its work ends before the
- * answer.
- */
+/** Returns a call's deadline, and the signal of its end for handlers that need one. Its work ends before the answer. */
 const beginCall = ({ headers, res }: Call) => {
   const asked = Number(headers['connect-timeout-ms'])
   const timeout_ms = Number.isFinite(asked) && asked > 0 ? Math.min(asked, MAX_TIMEOUT_MS) : MAX_TIMEOUT_MS

@@ -13,9 +13,8 @@ const DRAIN_MS = 2000
 
 /**
  * A fixed script that only sets limits and then becomes the program. The plan's values are in "$@", which no shell
- * parses again. Node itself cannot set limits. Beside the program a reader waits for the end of pipe 3, which comes
- * whenever this process dies, and then ends the whole group: a program that kept running unseen would collide with its
- * own retry.
+ * parses again. Node cannot set limits. Beside the program a reader waits for the end of pipe 3, which comes whenever
+ * this process dies, and then ends the whole group: a program that kept running unseen would collide with its retry.
  */
 const LIMITED = [
   'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; shift 4',
@@ -36,10 +35,7 @@ export type ProcessInput = {
   stdin: string | Promise<string>
   timeout_ms: number
   limits: { cpu_s: number; memory_mib: number | undefined; file_blocks?: number; open_files?: number }
-  /**
-   * How the process is asked to end, and how long it may take before it is killed. EOF: its input stays open until
-   * then.
-   */
+  /** How the process is asked to end and how long it may take before the kill. EOF: its input stays open until then. */
   ask?: { signal: 'SIGINT' | 'SIGTERM' | 'EOF'; grace_ms: number }
   /** How much of one line is passed to `log`. */
   max_line?: number

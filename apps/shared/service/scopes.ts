@@ -1,7 +1,4 @@
-/**
- * What each app may ask of each other app (auth.md 5): caller -> target -> scopes. The registry of a new setup is built
- * from it.
- */
+/** What each app may ask of others (auth.md 5): caller -> target -> scopes. A new setup's registry is built from it. */
 export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   session: {
     identity: ['identity:read', 'identity:federate', 'machines:authenticate', 'passkeys:write', 'passkeys:verify'],

@@ -53,10 +53,7 @@ type Entries = { keys: ReadonlyMap<string, VerificationKey>; callers: ReadonlyMa
 const REREAD_MS = 10_000
 const MAX_VERIFIED = 500
 
-/**
- * The callers of internal listeners, from one file that is read again within 30 s of a change. An invalid change is
- * ignored.
- */
+/** The callers of internal listeners, from one file, reread within 30 s of a change. An invalid change is ignored. */
 export type Registry = {
   key: (kid: string) => VerificationKey | undefined
   caller: (issuer: string) => Caller | undefined

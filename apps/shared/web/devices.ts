@@ -13,8 +13,7 @@ const macOf = (key: Buffer, body: string) => hmacSha256(key, `d1.${body}`).toStr
 
 /**
  * Device tokens `d1.<payload>.<HMAC>`: proof of an earlier sign-in from this device, so that failures elsewhere do not
- * lock it out. Bound to the user and to the folded name, which is all that is known before the user is looked up; both
- * as HMACs.
+ * lock it out. Bound to the user and to the folded name, all that is known before the user lookup; both as HMACs.
  */
 export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Clock) => {
   const keys = secrets.map((secret) => deriveKey(secret, 'device'))

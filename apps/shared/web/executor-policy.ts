@@ -12,10 +12,7 @@ export const ExecutorPolicyFile = Closed({
     Closed({
       destinations: Type.Array(Destination),
       secrets: Type.Array(Type.String({ pattern: '^secret://' })),
-      /**
-       * How external agents take the pool's work: at `endpoint`, which the destinations must allow, or from the stream
-       * EXECUTION.
-       */
+      /** How external agents take work: at `endpoint`, which the destinations must allow, or from stream EXECUTION. */
       mode: Type.Optional(Type.Enum(['http', 'nats'])),
       endpoint: Type.Optional(Type.String({ pattern: '^https?://' })),
       /** The machines that may take the pool's work over the public API; for a pool with mode nats. */

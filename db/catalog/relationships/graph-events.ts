@@ -43,10 +43,7 @@ export const graphEventsAfter = (
   )
 
 export type LogState = {
-  /**
-   * How long the oldest committed event has waited for its number, and the oldest unfolded event has waited; 0 if there
-   * is none.
-   */
+  /** How long the oldest committed event has waited for its number, and the oldest unfolded event; 0 if none. */
   unnumbered_ms: number
   unfolded_ms: number
   /** Whether someone paused this projection. */
@@ -73,10 +70,7 @@ export const readLogState = async (db: Queryable, name: string, pub_seq: string)
 export const lastLogId = async (db: Queryable): Promise<string> =>
   first(await rowsOf<{ id: string }>(db, sql`select coalesce(max(id), 0)::text as id from catalog.outbox`))?.id ?? '0'
 
-/**
- * The number of the last event up to a row of the log; `undefined` while one of these events still waits for its
- * number.
- */
+/** The number of the last event up to a row of the log; `undefined` while one of these still waits for its number. */
 export const numberedTo = async (db: Queryable, id: string): Promise<string | undefined> => {
   const [row] = await rowsOf<{ waiting: boolean; pub_seq: string }>(
     db,

@@ -16,10 +16,7 @@ export type DifferingRow = {
   version_to: number | null
 }
 
-/**
- * A resource and everything below it at a given time, wherever they have moved since. Stops at cycles among edges of
- * one instant.
- */
+/** A resource and all below it at a given time, wherever they moved since. Stops at cycles in edges of one instant. */
 const membersAt = (rid: string, reltype_id: number, at: string, most: number): SQL => sql`(
   with recursive below(rid) as (
     select ${rid}::bigint

@@ -14,10 +14,7 @@ export type RevisionRow = {
   operation_id: string | null
 }
 
-/**
- * The revisions from the nearest snapshot up to a version, oldest first; together they yield the document at that
- * version.
- */
+/** The revisions from the nearest snapshot up to a version, oldest first; together they yield its document. */
 export const revisionsUpTo = (db: Queryable, rid: string, version: number): Promise<RevisionRow[]> =>
   rowsOf(
     db,
@@ -151,10 +148,7 @@ export const listVersions = (
 /** How many versions are searched for the time at which a field was set. */
 const LAST_VERSIONS = 1000
 
-/**
- * When each of these fields, or one of its ancestors, last changed; a field without a time was set before the versions
- * searched.
- */
+/** When each of these fields, or an ancestor, last changed; one without a time was set before the versions searched. */
 export const lastChanges = async (
   db: Queryable,
   resource_id: string,

@@ -118,10 +118,7 @@ export const listResources = (db: Queryable, { where, sort, after, limit, lean }
   )
 }
 
-/**
- * The planner assumes that an unknown limit is a tenth of the table. Common limits are therefore literals, few enough
- * to be prepared.
- */
+/** The planner takes unknown limits for a tenth of the table. So common limits are literals, few enough to prepare. */
 const USUAL_LIMITS = [51, 101, 501]
 const limitSql = (limit: number): SQL => (USUAL_LIMITS.includes(limit) ? sql.raw(String(limit)) : sql`${limit}`)
 

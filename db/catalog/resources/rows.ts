@@ -117,9 +117,8 @@ const claimedBy = (command_id: string) =>
   sql`exists (select from catalog.command_log where command_id = ${command_id} and status is null)`
 
 /**
- * Locks one resource for a change to itself alone, and reads it; with `command_id`, only if that is claimed here. After
- * waiting for the lock, the state is the newest but the other columns may be older: the version shows this, and the row
- * is read again.
+ * Locks one resource for a change to it alone, and reads it; with `command_id`, only if claimed here. After waiting for
+ * the lock, the state is the newest but other columns may be older: the version shows this, and the row is reread.
  */
 export const lockAndGet = async (
   tx: Tx,
@@ -140,10 +139,7 @@ export const lockAndGet = async (
   return fresh ? row : getResource(tx, resource_id)
 }
 
-/**
- * Like `lockAndGet`, for many resources, locked in the order of their row numbers. Nonexistent ids are missing from the
- * result.
- */
+/** Like `lockAndGet` for many resources, locked in row number order. Nonexistent ids are missing from the result. */
 export const lockAndGetAll = async (tx: Tx, resource_ids: readonly string[]): Promise<ResourceRow[]> => {
   if (resource_ids.length === 0) return []
   const ids = array(resource_ids, 'text')
@@ -160,10 +156,7 @@ export const lockAndGetAll = async (tx: Tx, resource_ids: readonly string[]): Pr
   return (await Promise.all([lock, rows]))[1]
 }
 
-/**
- * Locks acyclic relationship types: shared for an edge of a new resource, exclusive to change one of an existing
- * resource.
- */
+/** Locks acyclic relationship types: shared for a new resource's edge, exclusive to change an existing resource's. */
 export const lockRelationshipTypes = async (
   tx: Tx,
   wishes: ReadonlyMap<number, 'shared' | 'exclusive'>,

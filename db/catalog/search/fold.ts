@@ -8,10 +8,7 @@ export type SearchPosition = { pub_seq: string; filling_after: string | null }
 const TEXT_LIMIT = 60_000
 const PEERS = 50
 
-/**
- * The words of a text: lower case, split at every character that is not a letter or digit, so that any part of an id is
- * found.
- */
+/** A text's words: lower case, split at every character but letters and digits, so any part of an id is found. */
 export const wordsOf = (expression: SQL): SQL =>
   sql`regexp_replace(lower(left(${expression}, ${sql.raw(String(TEXT_LIMIT))})), '[^[:alnum:]]+', ' ', 'g')`
 const weighted = (expression: SQL, weight: 'A' | 'B' | 'C' | 'D'): SQL =>

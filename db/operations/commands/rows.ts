@@ -116,9 +116,7 @@ export const tellEngine = (
     ...given,
   })
 
-/**
- * To clients a command is accepted until its outcome is known; if it never fired it is withdrawn (operations.md 1.3).
- */
+/** To clients a command is accepted until its outcome is known; if it never fired, withdrawn (operations.md 1.3). */
 const WIRE_STATUS: SQL<CommandView['status']> = sql`case ${operation_commands.status}
   when 'applied' then 'applied' when 'refused' then 'refused'
   when 'expired' then 'withdrawn' when 'superseded' then 'withdrawn' when 'withdrawn' then 'withdrawn' else 'accepted' end`

@@ -7,9 +7,8 @@ import { gates, nodes } from '../tables/index.ts'
 import type { NewSubject } from './ask.ts'
 
 /**
- * Gates whose policy names upstream outputs (`binds`), with their current values (operations.md 3.3). A reference is
- * `nodes/<node or step>/outputs/<pointer>`, and one to a step binds each of its nodes. Returns only gates whose subject
- * this changes.
+ * Gates whose policy names upstream outputs (`binds`), with current values (operations.md 3.3). A reference is
+ * `nodes/<node or step>/outputs/<pointer>`, and one to a step binds all its nodes. Only those whose subject changes.
  */
 export const listRebound = async (
   db: Queryable,

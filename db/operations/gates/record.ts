@@ -41,10 +41,7 @@ export const moveGates = async (
   return { gates, events }
 }
 
-/**
- * Moves an armed gate to waiting, or to approved if an earlier round approved exactly this subject (unchanged things
- * ask once).
- */
+/** Moves an armed gate to waiting, or approved if an earlier round approved exactly this subject (asked only once). */
 const open = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
   await bindOutputs(tx, operation_id, gate_id)
   const { rows } = await tx.execute<Row>(sql`

@@ -234,10 +234,7 @@ export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: rea
   }))
 }
 
-/**
- * Closes every gate of a cancelled operation, and the commands that await a second person; returns the gates that were
- * open.
- */
+/** Closes a cancelled operation's gates, and commands that await a second person; returns the gates that were open. */
 export const cancelGates = async (tx: Tx, operation_id: string) => {
   await supersedeAwaiting(tx, operation_id)
   return tx

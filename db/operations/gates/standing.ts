@@ -45,9 +45,8 @@ export const markProved = (tx: Tx, operation_id: string, gate_ids: readonly stri
     .where(and(eq(gates.operation_id, operation_id), inArray(gates.gate_id, [...gate_ids])))
 
 /**
- * Like `markProved`, without the operation's lock, for passed gates whose votes all count. It applies only while all of
- * them are as they were read, because the votes of a passed round do not change. Returns false if they have changed or
- * are changing.
+ * Like `markProved`, without the operation's lock, for passed gates whose votes all count. It applies only while all
+ * are as they were read, because a passed round's votes do not change. Returns false if they changed or are changing.
  */
 export const markStanding = async (db: Queryable, rows: readonly GateRow[], asked_at: string): Promise<boolean> => {
   const read = rows.map(({ gate: { operation_id, gate_id, status, round, decided_command_id } }) => ({

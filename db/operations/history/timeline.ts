@@ -113,9 +113,8 @@ type GateContext = {
 }
 
 /**
- * The subject of a gate, and the context that a person weighs besides: the context may change and the digest does not
- * cover it (operations.md 5.5). Read separately from the gate, in one statement and for one gate only, because it may
- * be large.
+ * A gate's subject, and the context that a person weighs besides: the context may change and the digest does not cover
+ * it (operations.md 5.5). Read apart from the gate, in one statement and for one gate only, because it may be large.
  */
 export const getGateContext = async (db: Queryable, operation_id: string, gate_id: string) => {
   const { rows } = await db.execute<GateContext>(sql`

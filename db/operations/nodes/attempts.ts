@@ -77,10 +77,7 @@ where operation_id = $1 and node_id = $2 and role = $3 and attempt = $4 and fenc
 
 type Times = { started_at: string; ended_at: string }
 
-/**
- * Ends an attempt; may be repeated. Returns `undefined` if another attempt took over or closed it: the result then does
- * not count.
- */
+/** Ends an attempt; repeatable. Returns `undefined` if another took over or closed it: its result does not count. */
 export const endAttempt = async (
   pool: pg.Pool,
   ref: AttemptRef,

@@ -49,10 +49,7 @@ export type Claim =
       closure?: Closure
     }
   | {
-      /**
-       * The voters of these gates, or its target if there are none, were checked too long ago: check them, then claim
-       * again.
-       */
+      /** The voters of these gates, or its target if none, were checked too long ago: check them, then claim again. */
       verdict: 'recheck'
       gate_ids: string[]
     }

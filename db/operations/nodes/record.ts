@@ -167,10 +167,7 @@ const evidenceOf = (change: NodeChange, said: string, row: AttemptRow | undefine
   }
 }
 
-/**
- * Evaluates conditions of nodes over the outputs of the nodes that they name: true, false, or why they cannot be
- * evaluated.
- */
+/** Evaluates conditions of nodes over the outputs of the nodes that they name: true, false, or why this fails. */
 export const evaluateWhens = async (
   tx: Tx,
   operation_id: string,

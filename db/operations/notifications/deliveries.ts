@@ -75,9 +75,8 @@ export const countSecurity = async (db: Queryable, destination_id: string): Prom
 }
 
 /**
- * Queues these notices for a destination, each only once ever. They join an unsent message or create one, due after
- * `gather_s` and no sooner than `digest_s` after the last one. The caller holds the destination's row. Returns how many
- * are new.
+ * Queues these notices for a destination, each only once. They join or create an unsent message, due after `gather_s`
+ * and no sooner than `digest_s` after the last one. The caller holds the destination's row. Returns how many are new.
  */
 export const queueNotices = async (
   tx: Tx,
@@ -165,10 +164,7 @@ export const listShown = (db: Queryable, destination_id: string) =>
     .from(notify_notices)
     .where(and(eq(notify_notices.destination_id, destination_id), notify_notices.shown))
 
-/**
- * Replaces a device's notification of a decision with the outcome, once; without `told`, another notification already
- * did.
- */
+/** Replaces a device's notification of a decision with the outcome, once; without `told`, another already did. */
 export const queueOutcome = async (
   tx: Tx,
   { destination_id, owner }: { destination_id: string; owner: string },
@@ -301,10 +297,7 @@ export const pruneDeliveries = async (db: Db): Promise<void> => {
         and 'gate:' || g.gate_id = ${notify_notices.object} and g.status = 'waiting')`)
 }
 
-/**
- * Deletes notices of decisions that no longer waited when they were due; the search finds them again if they wait
- * again.
- */
+/** Deletes notices of decisions that no longer waited when due; the search finds them again if they wait again. */
 export const dropNotices = async (
   tx: Tx,
   notices: readonly { delivery_id: string; operation_id: string; object: string; round: number }[],

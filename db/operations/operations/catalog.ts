@@ -32,10 +32,7 @@ export const getCatalogWrite = async (db: Queryable, { operation_id, node_id, ge
   return row && { ...row, expected_version: Number(row.expected_version) }
 }
 
-/**
- * Records that the catalog has accepted the write: the node has succeeded or is undone, and the new version is the pin
- * of its target.
- */
+/** Records that the catalog accepted a write: the node succeeded or is undone; its target's pin is the new version. */
 export const saveCatalogWrite = (
   db: Db,
   { operation_id, node_id, generation }: Ref,

@@ -84,10 +84,7 @@ export const listOpenFailures = (db: Queryable, { visible, mine, only_mine }: Sc
     .orderBy(operations.operation_id)
     .limit(SHOWN)
 
-/**
- * How many patches wait for this person's vote, and how many operations are held up by a failure that this person can
- * resolve.
- */
+/** How many patches wait for this person's vote, and how many operations are held by failures they can resolve. */
 export const countWaiting = async (
   db: Queryable,
   visible: SQL | undefined,

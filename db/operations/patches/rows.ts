@@ -126,10 +126,7 @@ export const movePatch = async (
   return rows.length === 1
 }
 
-/**
- * Holds nodes so that none of their claims is granted while the patch is open (operations.md 1.5). Returns how many
- * were free.
- */
+/** Holds nodes so that no claim is granted while the patch is open (operations.md 1.5). Returns how many were free. */
 export const holdNodes = async (tx: Tx, operation_id: string, node_ids: readonly string[], patch_id: string) => {
   const rows = await tx
     .update(nodes)

@@ -254,10 +254,7 @@ export const planConfirmed = async (tx: Tx, operation_id: string): Promise<void>
 
 const FULFILLED = new Set(['succeeded', 'succeeded_with_exceptions'])
 
-/**
- * The operation has ended: marks its intent as fulfilled or not, frees its leases and updates its resources. Safe to
- * repeat.
- */
+/** The operation ended: marks its intent as fulfilled or not, frees leases and updates resources. Safe to repeat. */
 export const operationClosed = async (tx: Tx, operation_id: string, status: string): Promise<void> => {
   const outcome = FULFILLED.has(status) ? 'fulfilled' : 'unfulfilled'
   const intentMoved = planOf(tx, operation_id).then(
@@ -274,10 +271,7 @@ const markEnded = (tx: Tx, operation_id: string, status: string) =>
     ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())`,
   })
 
-/**
- * The start never fired: the plan can be started again, its intent has its former status, and its leases are free. Safe
- * to repeat.
- */
+/** The start never fired: the plan is ready again, the intent has its old status, and leases are free. Repeatable. */
 export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void> => {
   const plan = await planOf(tx, operation_id)
   if (plan) {

@@ -90,10 +90,7 @@ export const lockDue = (tx: Tx, now: string, limit: number) =>
     .limit(limit)
     .for('update', { skipLocked: true })
 
-/**
- * Active schedules with a condition that have not seen the projection at `last`, locked; skips those that another
- * process holds.
- */
+/** Active conditional schedules that have not seen the projection at `last`, locked; skips those held elsewhere. */
 export const lockWatching = (tx: Tx, last: number) =>
   tx
     .select(columns)

@@ -193,10 +193,7 @@ export const parkEvent = (tx: Tx, event: CatalogEvent, error: string, tries: num
 
 export type HeldResource = { resource_id: string; have: number; need: number }
 
-/**
- * The first resource by id with a parked event: the projection has version `have`, and the resource has at least
- * `need`.
- */
+/** The first resource by id with a parked event: the projection has version `have`, the resource at least `need`. */
 export const firstHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<HeldResource | undefined> => {
   if (resource_ids.length === 0) return undefined
   const { projection_version: v, dead_letter: d } = inboxOf

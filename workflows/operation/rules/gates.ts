@@ -40,10 +40,7 @@ export const mayTakeBack = (gate: GateFacts, user_id: string): boolean =>
   !gate.consumed &&
   gate.votes.some((vote) => vote.user_id === user_id && vote.decision === 'approve')
 
-/**
- * The digest that the person saw must be the gate's current digest; checked after state, so that a stranger cannot
- * probe it.
- */
+/** The digest that the person saw must be the gate's current one; checked after state, so strangers cannot probe it. */
 export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalCode | undefined =>
   reviewed_digest === gate.digest
     ? undefined

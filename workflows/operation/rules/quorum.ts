@@ -1,8 +1,6 @@
 import type { GateFacts } from './facts.ts'
 
-/**
- * Returns the outcome of a round's votes: approved at quorum and group minimums, rejected by the rule, else waiting.
- */
+/** Returns the outcome of a round's votes: approved at quorum and group minimums, rejected by rule, else waiting. */
 export const outcomeOfVotes = ({
   policy,
   votes,
@@ -23,10 +21,7 @@ export const missingVotes = ({ policy, votes }: Pick<GateFacts, 'policy' | 'vote
   return { count: Math.max(0, policy.quorum - approvals.length), groups }
 }
 
-/**
- * Returns these approvals as votes that satisfy the policy, each with the group it fills; `undefined` if they are not
- * enough.
- */
+/** Returns these approvals as votes that satisfy the policy, with the group each fills; `undefined` if not enough. */
 export const fillGate = <A extends { user_id: string; groups: readonly string[] }>(
   policy: GateFacts['policy'],
   approvals: readonly A[],

@@ -30,10 +30,7 @@ const COMMAND_LOST_MS = 5000
 const CATALOG_AGAIN_MS = 30_000
 export const CATALOG_CONFLICT = 'catalog_conflict'
 
-/**
- * Dispatches an attempt. Its number grows only after a definite end of the previous one; an open attempt keeps its
- * number.
- */
+/** Dispatches an attempt. Its number grows only after the previous one's definite end; an open one keeps its number. */
 export const dispatch = (s: State, i: number, role: Role, at: number) => {
   const node = item(s.nodes, i)
   const step = node.reopen ? 0 : 1
@@ -52,10 +49,7 @@ export const dispatch = (s: State, i: number, role: Role, at: number) => {
   send(s, i, role)
 }
 
-/**
- * Sends the next slice of an attempt that answered "pending". This is no new start, so a pause or cancel does not hold
- * it.
- */
+/** Sends the next slice of an attempt that answered "pending". This is no new start, so no pause or cancel holds it. */
 const nextSlice = (s: State, i: number) => {
   const node = item(s.nodes, i)
   node.slice += 1

@@ -156,10 +156,7 @@ const resume = (s: State, at: number) => {
   note(s, { t: 'deadline', deadline_at: s.deadline })
 }
 
-/**
- * Resets the named nodes to their new generations. The command transaction has decided it, so only later moves can
- * refuse it.
- */
+/** Resets the named nodes to new generations. The command transaction decided it, so only later moves can refuse it. */
 const retry = (
   s: State,
   { node_id, generations, gates, guarded_by }: CommandBodies['retry_node'],

@@ -219,10 +219,7 @@ export const fail = (s: State, i: number, error: NodeError, at: number, extra: E
   overspend(s, i)
 }
 
-/**
- * Pauses once more tasks have failed, or ended unknown, than the plan allows; failures that a step tolerates do not
- * count.
- */
+/** Pauses once more tasks fail, or end unknown, than the plan allows; failures that a step tolerates do not count. */
 const overspend = (s: State, i: number) => {
   if (s.failure_budget === null || s.control !== 'run' || s.wanted !== null) return
   const spent = s.nodes.filter(

@@ -40,9 +40,8 @@ export const takeOut = (s: State, i: number) => {
 }
 
 /**
- * Takes over approved patches, one after the other. The rows already have the new graph; it is loaded, and only then is
- * the command applied. A node that has moved on without a claim (a barrier, a condition that was false) refuses the
- * whole patch.
+ * Takes over approved patches, one by one. The rows already have the new graph; it is loaded, and only then is the
+ * command applied. A node that has moved on without a claim (a barrier, a false condition) refuses the whole patch.
  */
 export const settlePatches = (s: State, at: number) => {
   for (let patch = s.patching[0]; patch; patch = s.patching[0]) {

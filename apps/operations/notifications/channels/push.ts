@@ -9,10 +9,7 @@ import { pushOf } from '../messages/push.ts'
 import { encryptPush, type PushKeys } from './encrypt.ts'
 import { post, type Reach, type Sent } from './reach.ts'
 
-/**
- * The stored part of a subscription, sealed: the endpoint that takes the browser's pushes, and the keys to encrypt
- * them.
- */
+/** A subscription's stored part, sealed: the endpoint that takes the browser's pushes, and the keys to encrypt them. */
 export type Subscription = PushKeys & { endpoint: string }
 export type Push = NonNullable<ReturnType<typeof createPush>>
 

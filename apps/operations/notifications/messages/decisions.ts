@@ -50,10 +50,7 @@ const linkOf = (console_url: string, { operation_id, object, round }: Told): str
 
 export type Style = { console_url: string; content: 'titles' | 'minimal' }
 
-/**
- * One message for all of these decisions. It holds no token or secret: only ids, words that the operation's readers
- * see, and links.
- */
+/** One message for all these decisions, without tokens or secrets: only ids, links, and words that readers may see. */
 export const decisionsMessage = (told: readonly Told[], { console_url, content }: Style): Message => {
   const items = told.map((one): MessageItem => {
     const { event, operation_id, round, escalation, title, question, risk_level, deadline_at } = one

@@ -19,10 +19,7 @@ type Described = { ready: () => PromiseLike<unknown>; swagger?: () => Document; 
 type Built = { app: Described; internal: Described }
 type Buildable = { buildApp: (deps: unknown) => Built | Promise<Built> }
 
-/**
- * Replaces every dependency while the routes' schemas are read: any member, call or construction returns itself. No
- * handler runs.
- */
+/** Replaces each dependency while route schemas are read: any member, call or `new` returns itself. No handler runs. */
 const nothing: object = new Proxy(function nothing() {}, {
   get: (_target, name) => {
     if (name === Symbol.toPrimitive) return () => ''

@@ -24,8 +24,7 @@ export type ChainResult = ({ records: number; hash: string } & Recounted) | { fa
 /**
  * Recomputes a whole chain (operations.md 6.3): numbers from 1 without gaps, each hash as the digest of the record
  * without it, each link to the record before. The first links to the plan, the last to the head. Also checks by whose
- * right its gates were passed (recount.ts). Uses WebCrypto, because the browser runs it; apps/shared/evidence/verify.ts
- * checks files.
+ * right gates were passed (recount.ts). Uses WebCrypto for the browser; apps/shared/evidence/verify.ts checks files.
  */
 export const verifyChain = async ({ operation_id, records, plan_hash, head }: Chain): Promise<ChainResult> => {
   let prev = plan_hash

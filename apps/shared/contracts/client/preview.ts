@@ -1,9 +1,6 @@
 import Type, { type Static } from 'typebox'
 
-/**
- * A tool's forecast of its changes, made by an agent before any change (operations.md 7.5). Readers import only its
- * types.
- */
+/** A tool's forecast of its changes, made by an agent beforehand (operations.md 7.5). Readers import only its types. */
 const Field = Type.Object({
   path: Type.String(),
   before: Type.Optional(Type.Unknown()),
@@ -27,10 +24,7 @@ const Change = Type.Object({
 })
 export const Preview = Type.Object({
   format: Type.Literal('signalbox/preview@1'),
-  /**
-   * `exact`: exactly the preview that was read is carried out. `checked`: it is read again first. `forecast`: no
-   * promise.
-   */
+  /** `exact`: exactly the preview read is carried out. `checked`: it is read again first. `forecast`: no promise. */
   binding: Type.Enum(['exact', 'checked', 'forecast']),
   tool: Type.String(),
   source_digest: Type.String(),

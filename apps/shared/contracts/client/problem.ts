@@ -23,10 +23,7 @@ export type Problem = {
 /** A client that was told to come back next year asks again after an hour. */
 const LONGEST_WAIT_MS = 3_600_000
 
-/**
- * Returns how long the header Retry-After asks to wait, in seconds or as a date (RFC 9110, 10.2.3); `undefined` if it
- * is neither.
- */
+/** Returns how long Retry-After asks to wait, in seconds or as a date (RFC 9110, 10.2.3); `undefined` if neither. */
 export const retryAfterMs = (header: string | null | undefined, now = Date.now()): number | undefined => {
   const said = header?.trim() ?? ''
   const wait = /^\d+(\.\d+)?$/.test(said) ? Number(said) * 1000 : httpDate(said) - now

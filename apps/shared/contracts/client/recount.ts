@@ -188,8 +188,7 @@ const byPatch = (chain: Chain, rule: GateRules, subject: Fields): string | undef
     votes.push([String(voter), { ...given, groups: [fills] }])
   }
   const fault = short(rule, subject, [...new Map(votes)], patch.digest)
-  // From now on they are votes of this round, for everything that the gate releases: void or carried over like any
-  // other.
+  // From now on they are votes of this round, for all that the gate releases: void or carried over like any other.
   const round = roundOf(chain, subject.id, subject.round)
   for (const [voter, given] of votes) round.set(voter, { ...given, digest: String(subject.digest) })
   return fault

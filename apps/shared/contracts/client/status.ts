@@ -118,10 +118,7 @@ export const lookOf = (state: string): StatusLook => LOOKS[state] ?? UNKNOWN
 /** Causes for which an operation or node waits for a person, not for a machine. */
 const PERSON_CAUSES = new Set(['gate', 'failed_node', 'outcome_unknown', 'patch'])
 
-/**
- * Returns the look of an operation: blocked on a gate or a held failure waits for a person, blocked on anything else
- * just waits.
- */
+/** Returns an operation's look: blocked on a gate or held failure, it waits for a person; on all else it just waits. */
 export const operationLook = (status: string, blockedOn: readonly { kind: string }[] = []): StatusLook =>
   status === 'blocked' && blockedOn.some((cause) => PERSON_CAUSES.has(cause.kind)) ? WAITING_PERSON : lookOf(status)
 

@@ -73,10 +73,7 @@ export const TARGET_DRIFTED = 'target_drifted'
 
 export type NodeError = { class: string; message: string; retryable: boolean; hint?: string }
 
-/**
- * What keeps a ready node from starting, such as the calendar or busy agents, and when to look again (milliseconds
- * since 1970).
- */
+/** What keeps a ready node from starting, such as the calendar or busy agents, and when to look again (epoch ms). */
 export type Closure = { kind: 'freeze' | 'window' | 'executor' | 'catalog' | 'identity'; id: string; until: number }
 
 /** A reason why an operation is blocked, shown to people unchanged. */
