@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { drizzle } from 'drizzle-orm/node-postgres'
@@ -39,6 +40,45 @@ const takeOver = async (client: pg.Client, area: Area): Promise<void> => {
   await client.query(`insert into ${table} (hash, created_at) values ($1, $2)`, [initial.hash, initial.folderMillis])
 }
 
+const ASK_AGAIN_MS = 100
+/** Asks until it is this process's turn. A statement that waited would hold a snapshot, and indexes wait for those. */
+const takeTurn = async (client: pg.Client): Promise<void> => {
+  for (;;) {
+    const { rows } = await client.query<{ held: boolean }>(sessionLock.try('migrate'))
+    if (rows[0]?.held) return
+    await delay(ASK_AGAIN_MS)
+  }
+}
+
+const INDEX = /^create (?:unique )?index if not exists ("[^"]+") on ("[^"]+")\./i
+const OF_INDEXES = /^(create (unique )?index if not exists|drop index) /i
+
+/**
+ * Builds the indexes of pending migrations that concern only indexes, so that writers continue meanwhile. In its
+ * transaction the migration then finds them. A new database needs none of this.
+ */
+const buildIndexes = async (client: pg.Client, area: Area): Promise<void> => {
+  const table = `migrations.migrations_${area}`
+  const { rows: found } = await client.query('select where to_regclass($1) is not null', [table])
+  if (found.length === 0) return
+  const { rows } = await client.query<{ last: string | null }>(`select max(created_at) as last from ${table}`)
+  const last = Number(rows[0]?.last ?? Number.POSITIVE_INFINITY)
+  for (const { folderMillis, sql } of readMigrationFiles({ migrationsFolder: folderOf(area) })) {
+    if (folderMillis <= last) continue
+    const statements = sql.map((one) => one.trim())
+    if (!statements.every((one) => OF_INDEXES.test(one))) return
+    for (const statement of statements) {
+      const [, index, schema] = INDEX.exec(statement) ?? []
+      if (!index || !schema) continue
+      // An earlier build that was cut off has left an index that no query uses.
+      const broken = 'select where exists (select from pg_index where indexrelid = to_regclass($1) and not indisvalid)'
+      if ((await client.query(broken, [`${schema}.${index}`])).rows.length > 0)
+        await client.query(`drop index concurrently ${schema}.${index}`)
+      await client.query(statement.replace(/ index /i, ' index concurrently '))
+    }
+  }
+}
+
 /**
  * Updates the schemas of the given areas, as the database's owner. An advisory lock allows one run at a time across
  * processes. Afterwards it compares the applied rows with the journal: drizzle's migrator silently skips a file with an
@@ -49,7 +89,7 @@ export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all
   client.on('error', () => {}) // The statement in progress fails.
   await client.connect()
   try {
-    await client.query(sessionLock.wait('migrate'))
+    await takeTurn(client)
     await client.query(
       'create extension if not exists ltree; create extension if not exists pg_trgm; create extension if not exists btree_gin',
     )
@@ -58,6 +98,7 @@ export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all
     for (const area of wanted) await takeOver(client, area)
     await client.query('commit')
     for (const area of wanted) {
+      await buildIndexes(client, area)
       const migrationsFolder = folderOf(area)
       const table = `migrations_${area}`
       await applyMigrations(drizzle(client), {

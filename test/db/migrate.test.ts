@@ -100,3 +100,41 @@ it.each(REPLACED)('an older database of %s is refused unchanged, and so are the 
   expect(await schemas()).toEqual(before)
   expect(await Promise.all(REPLACED.map(journalOf))).toEqual(journals)
 })
+
+/** Takes the migrations of an area back that concern only indexes; `index` is one of theirs. */
+const withoutIndexes = async (area: Area, index: string, count: number) => {
+  const last = `select id from migrations.migrations_${area} order by id desc limit ${count}`
+  await client.query(`delete from migrations.migrations_${area} where id in (${last})`)
+  await client.query(`drop index ${index}`)
+}
+const isValid = async (index: string) =>
+  (await rowsOf(`select indisvalid from pg_index where indexrelid = to_regclass('${index}')`))[0]?.indisvalid
+
+it('an index is built beside writers, also where an earlier build was cut off', async () => {
+  await migrate(database.url)
+  const index = 'operations.inbox_received_at_index'
+  await withoutIndexes('operations', index, 1)
+  const write = (of: pg.Client) =>
+    of.query(`insert into operations.inbox (consumer, event_id, received_at) values ('a', gen_random_uuid(), now())`)
+  const other = new pg.Client({ connectionString: database.url, statement_timeout: 2000 })
+  await other.connect()
+  try {
+    // A writer that has not ended: whoever wants the table alone waits, and all behind it.
+    await client.query('begin')
+    await write(client)
+    await expect(
+      other.query(`create index concurrently inbox_received_at_index on operations.inbox (received_at)`),
+    ).rejects.toThrow(/statement timeout/)
+    expect(await isValid(index)).toBe(false)
+    const done = migrate(database.url)
+    for (let n = 0; n < 20; n += 1) {
+      await write(other)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    await client.query('commit')
+    await done
+    expect(await isValid(index)).toBe(true)
+  } finally {
+    await other.end()
+  }
+})

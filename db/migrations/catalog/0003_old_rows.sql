@@ -1,1 +1,1 @@
-CREATE INDEX "inbox_received_at_index" ON "catalog"."inbox" USING btree ("received_at");
+CREATE INDEX IF NOT EXISTS "inbox_received_at_index" ON "catalog"."inbox" USING btree ("received_at");

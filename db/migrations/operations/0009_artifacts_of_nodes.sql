@@ -1,2 +1,2 @@
 DROP INDEX "operations"."operation_artifact_index_operation_id_index";--> statement-breakpoint
-CREATE INDEX "operation_artifact_index_operation_id_node_id_index" ON "operations"."operation_artifact_index" USING btree ("operation_id","node_id");
+CREATE INDEX IF NOT EXISTS "operation_artifact_index_operation_id_node_id_index" ON "operations"."operation_artifact_index" USING btree ("operation_id","node_id");
