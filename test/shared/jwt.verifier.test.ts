@@ -19,10 +19,7 @@ const access: VerifyOptions<'access'> = {
 }
 const good = () => forge(rsa.privateKey, header, accessClaims())
 
-const reasonOf = (
-  token: string,
-  options: VerifyOptions<'access' | 'refresh' | 'service' | 'execution'> = access,
-): string => {
+const reasonOf = (token: string, options: VerifyOptions<'access' | 'refresh' | 'service'> = access): string => {
   try {
     verifyToken(token, options)
     return 'accepted'
@@ -216,30 +213,6 @@ describe('service and execution tokens', () => {
     expect(signed({ scope: 'sessions:revoke' })).toBe('claims')
     expect(signed({ exp: SECONDS + 301 })).toBe('lifetime')
     expect(signed({ aud: 'identity-internal' })).toBe('audience')
-  })
-  it('of an execution may live shorter but no longer than a day', () => {
-    const execution = {
-      ...service,
-      iss: 'svc:operations',
-      sub: 'svc:executor-main',
-      aud: 'operations-internal',
-      type: 'execution' as const,
-      operation_id: 'op_1',
-      node_id: 'n',
-      attempt: 1,
-      scope: ['results:write'],
-    }
-    const check = (exp: number) =>
-      reasonOf(signToken('execution', { ...execution, exp }, { kid: 'k', private_key: ed.privateKey }), {
-        type: 'execution',
-        keys: () => ({ key: ed.publicKey, issuer: 'svc:operations' }),
-        audience: 'operations-internal',
-        now: NOW,
-      })
-    expect(check(SECONDS + 600)).toBe('accepted')
-    expect(check(SECONDS + 86_400)).toBe('accepted')
-    expect(check(SECONDS + 86_401)).toBe('lifetime')
-    expect(check(SECONDS)).toBe('lifetime')
   })
 })
 

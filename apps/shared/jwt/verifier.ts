@@ -201,12 +201,12 @@ const isUsername = (value: unknown): boolean => {
 
 const checkTimes = (claims: Json, { type, now, skew_s = SKEW_S }: VerifyOptions<TokenType>): void => {
   const { iat, exp, nbf } = claims
-  const { lifetime_s, exact } = TOKEN_KINDS[type]
+  const { lifetime_s } = TOKEN_KINDS[type]
   if (!isTime(iat) || !isTime(exp)) throw new TokenRejected('lifetime')
   const lifetime = exp - iat
   // A machine's token must not outlive its credential.
-  const fixed = exact && claims.cm !== 'machine'
-  if (fixed ? lifetime !== lifetime_s : lifetime <= 0 || lifetime > lifetime_s) throw new TokenRejected('lifetime')
+  const fits = claims.cm === 'machine' ? lifetime > 0 && lifetime <= lifetime_s : lifetime === lifetime_s
+  if (!fits) throw new TokenRejected('lifetime')
   const seconds = now.getTime() / 1000
   if (iat > seconds + skew_s) throw new TokenRejected('not_yet_valid')
   if (exp <= seconds) throw new TokenRejected('expired')
@@ -235,11 +235,6 @@ const checkOwnClaims = (claims: Json, type: TokenType): void => {
       (isPerson(claims) || isMachine(claims)),
     refresh: () => true,
     service: () => isTexts(claims.scope),
-    execution: () =>
-      isTexts(claims.scope) &&
-      typeof claims.operation_id === 'string' &&
-      typeof claims.node_id === 'string' &&
-      Number.isSafeInteger(claims.attempt),
   }[type]()
   if (!ok) throw new TokenRejected('claims')
 }
