@@ -144,7 +144,7 @@ describe('the first minute', () => {
     await judge.getByText('Held by web 2.4.0 on us1').waitFor()
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.goto(`${desk.url().split('/nodes/')[0]}/patches`)
-    await judge.getByRole('link', { name: 'reinstall us1-web-03, then go on' }).click()
+    await judge.getByRole('link', { name: 'reinstall us1-web-03, then continue' }).click()
     await judge.getByRole('application').getByText('Added').waitFor()
     await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answers 500/).waitFor()
     await judge.getByText('POST {target/observed_state/base_url}/reinstall').waitFor()

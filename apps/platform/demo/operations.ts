@@ -112,7 +112,7 @@ export const proposeReinstall = (operator: Person, operation_id: string, host: s
         { op: 'add_node', node },
         { op: 'add_dependency', node_id: `undrain.${host}`, depends_on: node_id },
       ],
-      reason: `reinstall ${host}, then go on`,
+      reason: `reinstall ${host}, then continue`,
     },
     `patch ${operation_id}`,
   )

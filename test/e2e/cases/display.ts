@@ -73,7 +73,7 @@ describe('the evidence on paper', () => {
       const folded = page.locator('main details')
       expect(await folded.count()).toBeGreaterThan(1)
       await page.getByText(`npx signalbox evidence export ${operation_id}`).waitFor()
-      expect(await page.getByText('What can I not do here?').isVisible()).toBe(false)
+      expect(await page.getByText('What can’t I do here?').isVisible()).toBe(false)
       // On a screen with the person's own colors, one tab still differs from the others.
       await page.emulateMedia({ media: 'screen', forcedColors: 'active' })
       const grounds = `[...document.querySelectorAll('.tabs a')].map((tab) => getComputedStyle(tab).backgroundColor)`

@@ -16,7 +16,7 @@ export const frame = {
   system: 'system',
   of: (part: number, whole: number) => `${part} of ${whole}`,
   more: 'Load more',
-  cannot: 'What can I not do here?',
+  cannot: 'What can’t I do here?',
   show: 'Show',
   show_all: (n: number) => `Show all ${n}`,
   unchanged: (n: number) => count(n, 'one unchanged', '{n} unchanged'),
