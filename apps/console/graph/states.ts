@@ -1,4 +1,4 @@
-import { createContext, useContext, useSyncExternalStore } from 'react'
+import { createContext, useContext, useRef, useSyncExternalStore } from 'react'
 import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { gateBox, gateOfBox } from './gates.ts'
@@ -66,6 +66,14 @@ export class GraphStates {
 }
 
 export const StatesContext = createContext(new GraphStates())
+
+/** The states of a graph that is read again and again: one object for as long as the drawing lives. */
+export const useLiveStates = (graph: Graph): GraphStates => {
+  const states = useRef<GraphStates>(undefined)
+  states.current ??= new GraphStates()
+  states.current.update(graph)
+  return states.current
+}
 
 /** The live state of a node. */
 export const useNodeState = (id: string): { node: GraphNode | undefined; look: StatusLook | undefined } => {

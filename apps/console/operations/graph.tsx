@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Suspense, useCallback, useMemo, useRef, useState } from 'react'
+import { Suspense, useCallback, useMemo, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { isNarrow, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
 import { GatePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
-import { countLooks, GraphStates, StatesContext } from '../graph/states.ts'
+import { countLooks, StatesContext, useLiveStates } from '../graph/states.ts'
 import { matrixOf } from '../matrix/cells.ts'
 import { FindNode } from '../matrix/find.tsx'
 import { found } from '../matrix/why.ts'
@@ -39,9 +39,7 @@ export const OperationGraphPage = () => {
 const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string }) => {
   const search = useSearch({ from: '/shell/operations/$operation_id/graph' })
   const navigate = useNavigate({ from: '/operations/$operation_id/graph' })
-  const states = useRef<GraphStates>(undefined)
-  states.current ??= new GraphStates()
-  states.current.update(graph)
+  const looks = useLiveStates(graph)
   const [folded, fold] = useFolding(() => largeGroups(graph))
   const [text, setText] = useState('')
   const [seek, setSeek] = useState<string>()
@@ -57,7 +55,6 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
   )
   const open = useCallback((node: string) => select({ node }), [select])
   const openGate = useCallback((gate: string) => select({ gate }), [select])
-  const looks = states.current
   const hits = found(graph, (node) => statusWord(node.state, looks.look(node)), text)
   const ids = new Set(hits.map(({ node_id }) => node_id))
   const marked = text.trim() === '' ? undefined : ({ node_id }: GraphNode) => ids.has(node_id)

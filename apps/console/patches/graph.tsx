@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Suspense, useMemo, useRef, useState } from 'react'
+import { Suspense, useMemo, useState } from 'react'
 import type { Patch } from '../api/types.ts'
 import { isNarrow } from '../forms/view.tsx'
 import { useFolding } from '../graph/folding.ts'
 import { gateBox } from '../graph/gates.ts'
 import { foldedGroups, type PatchedGraph, patchedGraph } from '../graph/patched.ts'
-import { GraphStates, StatesContext } from '../graph/states.ts'
+import { StatesContext, useLiveStates } from '../graph/states.ts'
 import { revisionQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
@@ -39,12 +39,10 @@ export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props
 
 const Drawing = ({ name, patched, operation_id }: { name: string; patched: PatchedGraph; operation_id: string }) => {
   const navigate = useNavigate()
-  const states = useRef<GraphStates>(undefined)
-  states.current ??= new GraphStates()
-  states.current.update(patched.graph)
+  const states = useLiveStates(patched.graph)
   const [folded, fold] = useFolding(() => foldedGroups(patched))
   return (
-    <StatesContext value={states.current}>
+    <StatesContext value={states}>
       <Suspense fallback={<Loading rows={1} />}>
         <GraphCanvas
           graph={patched.graph}
