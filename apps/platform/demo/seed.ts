@@ -71,7 +71,7 @@ export const seedTools = async (
       continue
     }
     const { operation_id } = await ensureOperation(olga, intent.title, intent)
-    await passGate(eva, operation_id, 'Read: this and no more.')
+    await passGate(eva, operation_id, 'Reviewed: exactly this change.')
     const { status } = await waitForEnd(eva, operation_id, ENDLESS.ms)
     log(`"${intent.title}" ${status}: its preview, its gate and its evidence are in Operations`)
   }
