@@ -4,15 +4,18 @@ import { useEffect } from 'react'
 export const rowsOf = <Row>({ data }: { data: { pages: { items: Row[] }[] } | undefined }): Row[] =>
   data?.pages.flatMap(({ items }) => items) ?? []
 
-/** Reads page after page until the list is complete or a page cannot be read. */
+/**
+ * Reads page after page until the list is complete or a page cannot be read. It does not look at `isFetchNextPageError`,
+ * which is false again as soon as a refetch begins: the page that failed would cancel the refetch, without end.
+ */
 export function useAllPages(list: {
   hasNextPage: boolean
-  isFetchingNextPage: boolean
-  isFetchNextPageError: boolean
+  isFetching: boolean
+  isError: boolean
   fetchNextPage: () => unknown
 }): void {
-  const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = list
+  const { hasNextPage, isFetching, isError, fetchNextPage } = list
   useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage && !isFetchNextPageError) fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage])
+    if (hasNextPage && !isFetching && !isError) fetchNextPage()
+  }, [hasNextPage, isFetching, isError, fetchNextPage])
 }

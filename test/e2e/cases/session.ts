@@ -228,6 +228,8 @@ describe('a session in the browser', () => {
       await there.getByRole('link', { name: /Example Corp/ }).click()
       await there.getByRole('link', { name: 'lena' }).click()
       await there.getByRole('button', { name: /Signed in as lena/ }).waitFor()
+      // Only a browser with an open stream is told the reason; others just ask for a new sign-in.
+      await there.getByText('Live', { exact: true }).waitFor()
 
       await press(page, 'Unlink Example Corp')
       await page.getByText('Example Corp unlinked. Your other sessions have ended.').waitFor()
