@@ -88,4 +88,22 @@ describe('every page', () => {
     },
     PATIENCE_MS * 2,
   )
+
+  it(
+    'leads to every other on a phone held sideways, and leaves room to read at 400 %',
+    async () => {
+      const { context, page } = await sitDown('ada')
+      await page.setViewportSize({ width: 844, height: 390 })
+      await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Administration' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor()
+      await page.setViewportSize({ width: 340, height: 225 })
+      await page.getByRole('heading', { level: 1, name: 'Users' }).scrollIntoViewIfNeeded()
+      await page.mouse.wheel(0, 400)
+      await until(() => page.evaluate<boolean>("document.querySelector('header').getBoundingClientRect().bottom < 0"), {
+        what: 'the page without its bars',
+      })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
 })
