@@ -1,6 +1,7 @@
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
+import type { OpenFailure, Waiting, WaitingPatch } from '../../shared/contracts/operations/waiting.ts'
 import { isWatch, type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Shown } from '../../shared/evidence/verify.ts'
@@ -15,23 +16,45 @@ const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of 
 export const COMMENT = { comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } } as const
 const MAX_SHOWN = 30
 
+type Row = ({ type: 'gate' } & InboxItem) | ({ type: 'patch' } & WaitingPatch) | ({ type: 'failure' } & OpenFailure)
+const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry' }
+/** What the next command takes: the operation of a failure is what one looks at. */
+const idOf = (row: Row) => (row.type === 'gate' ? row.gate_id : row.type === 'patch' ? row.patch_id : row.operation_id)
+const asksOf = (row: Row): string => {
+  if (row.type === 'gate') return row.question
+  if (row.type === 'patch') return row.reason
+  const [first] = row.nodes
+  return `${first?.name ?? 'a node'}: ${first?.message ?? 'failed'}${row.node_count > 1 ? ` (${row.node_count} nodes)` : ''}`
+}
+
 /** Gates: decisions that operations wait for, each on exactly the subject that was shown. */
 export const gateCommands: Command[] = [
   {
     name: 'inbox',
-    about: 'Lists waiting gates, the nearest deadline first; --for all adds those of others.',
-    examples: ['inbox', 'inbox --for all --watch', "inbox --select 'gate_id' -o json"],
-    options: { for: { type: 'string', choices: ['me', 'all'], about: 'whose gates to list' } },
+    about:
+      'Lists what you can act on: gates, the nearest deadline first, then patches and failures. --for all adds the rest.',
+    examples: ['inbox', 'inbox --for all --watch', `inbox --select '$[type="gate"].gate_id' -o json`],
+    options: { for: { type: 'string', choices: ['me', 'all'], about: 'whose work to list' } },
     run: async ({ api, out, all }, _, values) => {
-      const gates = await api.list<InboxItem>('/api/v1/gates', { for: text(values, 'for'), sort: 'deadline' }, all)
-      out.list(gates, 'gate_id', [
-        ['gate', ({ gate_id }) => gate_id],
+      const whose = text(values, 'for') ?? 'me'
+      const [gates, { patches, failures }] = await Promise.all([
+        api.list<InboxItem>('/api/v1/gates', { for: whose, sort: 'deadline' }, all),
+        api.get<Waiting>(`/api/v1/waiting?for=${whose}`),
+      ])
+      const rows: Row[] = [
+        ...gates.map((item) => ({ type: 'gate' as const, ...item })),
+        ...patches.map((item) => ({ type: 'patch' as const, ...item })),
+        ...failures.map((item) => ({ type: 'failure' as const, ...item })),
+      ]
+      out.list(rows, idOf, [
+        ['waits', ({ type }) => type],
+        ['id', (row) => (row.type === 'failure' ? '' : row.type === 'patch' ? short(row.patch_id) : row.gate_id)],
         ['op', ({ operation_id }) => short(operation_id)],
         ['operation', ({ operation_title }) => operation_title],
-        ['risk', ({ risk }) => risk],
-        ['asks', ({ question }) => question],
-        [zoned('until'), ({ deadline_at }) => minute(deadline_at)],
-        ['you', ({ eligible_me }) => (eligible_me ? 'may decide' : '')],
+        ['risk', (row) => (row.type === 'gate' ? row.risk : '')],
+        ['asks', asksOf],
+        [zoned('until'), (row) => (row.type === 'failure' ? '' : minute(row.deadline_at))],
+        ['you', (row) => ((row.type === 'gate' ? row.eligible_me : row.mine) ? WAYS[row.type] : '')],
       ])
     },
   },

@@ -150,6 +150,10 @@ describe('a change from intent to end', () => {
     const patch_id = (
       await propose({ base_revision: 1, changes: [{ op: 'add_node', node: third }] }, '--yes', '-o', 'id')
     ).out.trim()
+    expect((await signalbox('eva', ['inbox'])).out).toMatch(
+      new RegExp(`patch +${patch_id.slice(-6)} .* look twice .* may vote`),
+    )
+    expect((await signalbox('eva', ['inbox', '-o', 'id'])).out).toContain(patch_id)
     const shown = await signalbox('eva', ['patch', 'show', patch_id.slice(-8), '--op', id])
     expect(shown.out).toMatch(
       /^AWAITING_APPROVAL {3}patch .* by olga, on revision 1\n {2}look twice\n {2}\+ add {6}third/,
