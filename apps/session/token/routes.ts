@@ -65,7 +65,7 @@ const grantRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
       const device_code = deviceCodeOf(req.body, mode)
       if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
-      const factor = factorGrantOf(req.body)
+      const factor = factorGrantOf(req.body, mode)
       if (factor) return byFactor(deps, req, reply, factor, mode)
       return grantKind(req.body, mode) === 'password'
         ? signIn(deps, req, reply, req.body, mode)
