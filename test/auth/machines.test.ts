@@ -18,7 +18,7 @@ const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const AUDIENCE = 'https://signalbox.test'
 
-type Operation = { 'x-permissions'?: string[]; requestBody?: { content: Record<string, { example?: object }> } }
+type Operation = { 'x-permissions'?: string[]; requestBody?: { content: Record<string, { example?: unknown }> } }
 type Paths = Record<string, Record<string, Operation>>
 
 let auth: Auth
@@ -161,6 +161,15 @@ describe('an API key', () => {
     const less = bearer((await byKey(key, { scope: 'plan:start' })).body.access_token)
     expect((await get('/api/v1/admin/users', less)).body.code).toBe('permission_missing')
     await expectRefused(byKey(key, { scope: 'identity:read audit:read' }), 'invalid_scope', 'scope')
+    await expectRefused(byKey(key, { scope: ' ' }), 'invalid_scope', 'scope')
+    expect((await byKey(key, { scope: 'plan:start plan:start' })).body.scope).toBe('plan:start')
+  })
+
+  it('belongs to the machine that the request names, if it names one', async () => {
+    const { id, name } = await machine('auditor')
+    const { key } = await keyOf(id)
+    await expectRefused(byKey(key, { client_id: (await machine()).name }), 'invalid_client', 'client_id')
+    expect((await byKey(key, { client_id: name })).status).toBe(200)
   })
 
   it('is refused when it is forged, unknown or over', async () => {
