@@ -110,7 +110,7 @@ const requireListed = (body: unknown): void => {
 }
 
 /** Replaces identity: the people of this file, whom tests change at will. */
-const identityOf = (people: Record<string, Person>) => {
+export const identityOf = (people: Record<string, Person>) => {
   const byWhom = (from: { by: string; at: Date } | undefined) =>
     from && { since: timestampFromDate(from.at), by: [from.by] }
   const principalOf = ({ id, name, roles, groups, scope, disabled, machine, given = {} }: Person) =>
