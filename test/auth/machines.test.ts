@@ -505,7 +505,7 @@ describe('what a machine is not', () => {
         const reply = await send(`${gateway.url}${filled}`, {
           method: method.toUpperCase() as 'GET',
           headers: { ...token, 'idempotency-key': randomUUID(), 'if-match': '"1"' },
-          ...(body && { body }),
+          ...(body !== undefined && { body }),
         })
         const served = method === 'get' && path === '/api/v1/users/me'
         expect([method, path, reply.status, reply.body.code]).toEqual(

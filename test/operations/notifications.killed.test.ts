@@ -92,7 +92,7 @@ afterAll(async () => {
 
 const begin = async () => {
   const env = { ...process.env, NOTIFIER: JSON.stringify({ vars, people: p.people }) }
-  child = fork(join(import.meta.dirname, 'support/notifier.process.ts'), {
+  child = fork(new URL('./support/notifier.process.ts', import.meta.url), {
     env,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
