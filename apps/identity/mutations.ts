@@ -7,7 +7,6 @@ import { bumpUsers } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
-import type { AppError } from '../shared/errors.ts'
 import { uuidv5, uuidv7 } from '../shared/ids.ts'
 import type { ChangeDeps, Uses } from './deps.ts'
 
@@ -75,7 +74,11 @@ export const changeOnce = async <T>(
 }
 
 /** Writes one audit row per 403, in a separate transaction, because that of the change was rolled back. */
-export const recordDenial = (deps: Uses<'db' | 'keys'>, req: FastifyRequest, error: AppError): Promise<void> =>
+export const recordDenial = (
+  deps: Uses<'db' | 'keys'>,
+  req: FastifyRequest,
+  { code: reason }: { code: string },
+): Promise<void> =>
   deps.db.transaction((tx) =>
     appendAuditTo(tx, user_events, deps.keys.audit, {
       actor: actorOf(req),
@@ -83,7 +86,7 @@ export const recordDenial = (deps: Uses<'db' | 'keys'>, req: FastifyRequest, err
       action: 'request.denied',
       object: `route:${req.method} ${req.routeOptions.url}`,
       outcome: 'denied',
-      reason: error.code,
+      reason,
       request_id: String(req.id),
     }),
   )

@@ -19,7 +19,7 @@ import type { NatsHolder } from './nats.ts'
 import type { Channels } from './notifications/channels/channels.ts'
 import type { NotifyKeys } from './notifications/keys.ts'
 import type { loadExecutorRules } from './packs/executors.ts'
-import type { Approvers } from './policies/approvers.ts'
+import type { Approvers, createAdministrators } from './policies/approvers.ts'
 import type { Policies } from './policies/cedar.ts'
 import type { PlanPolicies } from './policies/plans.ts'
 
@@ -42,6 +42,7 @@ export type Trust = {
   passkeys: Passkeys
   isActive: IsActive
   approvers: Approvers
+  administrators: ReturnType<typeof createAdministrators>
   registry: Registry
   /** The source that fills the projection of the catalog. */
   catalog: CatalogClient

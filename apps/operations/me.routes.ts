@@ -23,7 +23,7 @@ export const meRoutes: Routes<Uses<'db' | 'fence' | 'nats' | 'pool'>> = async (a
       tags: ['me'],
       response: { 200: Me, ...errorReplies },
     },
-    preHandler: allow('self', { kind: 'R' }),
+    preHandler: allow('self', { kind: 'R', machines: true }),
     handler: async (req) => {
       const { caller } = req
       const visible = visibleSql(caller, operations)

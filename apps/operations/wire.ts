@@ -26,7 +26,7 @@ import { createChannels } from './notifications/channels/channels.ts'
 import { createNotifyKeys } from './notifications/keys.ts'
 import { loadExecutorRules } from './packs/executors.ts'
 import { loadLibrary } from './packs/library.ts'
-import { createApprovers } from './policies/approvers.ts'
+import { createAdministrators, createApprovers } from './policies/approvers.ts'
 import { loadPolicies } from './policies/cedar.ts'
 import { loadPlanPolicies } from './policies/plans.ts'
 
@@ -126,6 +126,7 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     passkeys: createPasskeys(identityClient),
     isActive: createIsActive(sessionClient),
     approvers: createApprovers(identityClient),
+    administrators: createAdministrators(identityClient),
     registry,
     evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),
     catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),

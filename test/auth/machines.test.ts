@@ -5,6 +5,7 @@ import { eq } from 'drizzle-orm'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noteEnding } from '../../apps/identity/machines/ending.ts'
+import document from '../../apps/shared/contracts/openapi/public.json' with { type: 'json' }
 import { grants, machine_credentials, outbox, user_events } from '../../db/identity/tables.ts'
 import { auth_events } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from '../session/support/auth.ts'
@@ -16,6 +17,9 @@ const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const AUDIENCE = 'https://signalbox.test'
+
+type Operation = { 'x-permissions'?: string[]; requestBody?: { content: Record<string, { example?: unknown }> } }
+type Paths = Record<string, Record<string, Operation>>
 
 let auth: Auth
 let gateway: { url: string }
@@ -157,6 +161,15 @@ describe('an API key', () => {
     const less = bearer((await byKey(key, { scope: 'plan:start' })).body.access_token)
     expect((await get('/api/v1/admin/users', less)).body.code).toBe('permission_missing')
     await expectRefused(byKey(key, { scope: 'identity:read audit:read' }), 'invalid_scope', 'scope')
+    await expectRefused(byKey(key, { scope: ' ' }), 'invalid_scope', 'scope')
+    expect((await byKey(key, { scope: 'plan:start plan:start' })).body.scope).toBe('plan:start')
+  })
+
+  it('belongs to the machine that the request names, if it names one', async () => {
+    const { id, name } = await machine('auditor')
+    const { key } = await keyOf(id)
+    await expectRefused(byKey(key, { client_id: (await machine()).name }), 'invalid_client', 'client_id')
+    expect((await byKey(key, { client_id: name })).status).toBe(200)
   })
 
   it('is refused when it is forged, unknown or over', async () => {
@@ -476,6 +489,33 @@ describe('what a machine is not', () => {
       'permission_missing',
     )
     expect((await post('/v1/token/reauth', { password: PASSWORD }, token)).body.code).toBe('person_required')
+  })
+
+  it('takes no route of a person: it ends none of its other credentials, and links no identity', async () => {
+    const { id } = await machine('auditor')
+    const [one, other] = [await keyOf(id), await keyOf(id)]
+    const token = bearer((await byKey(one.key)).body.access_token)
+    const others = bearer((await byKey(other.key)).body.access_token)
+    let walked = 0
+    for (const [path, methods] of Object.entries(document.paths as Paths))
+      for (const [method, operation] of Object.entries(methods)) {
+        if (!operation['x-permissions']?.includes('self') || /notifications|\/v1\/me$/.test(path)) continue
+        const filled = path.replace('{session_id}', other.id).replace('{provider}', 'corp').replace(/{\w+}/, other.id)
+        const body = operation.requestBody?.content['application/json']?.example
+        const reply = await send(`${gateway.url}${filled}`, {
+          method: method.toUpperCase() as 'GET',
+          headers: { ...token, 'idempotency-key': randomUUID(), 'if-match': '"1"' },
+          ...(body !== undefined && { body }),
+        })
+        const served = method === 'get' && path === '/api/v1/users/me'
+        expect([method, path, reply.status, reply.body.code]).toEqual(
+          served ? [method, path, 200, undefined] : [method, path, 403, 'person_required'],
+        )
+        walked += 1
+      }
+    expect(walked).toBeGreaterThan(20)
+    expect((await get('/api/v1/users/me', others)).status).toBe(200)
+    expect((await byKey(other.key)).status).toBe(200)
   })
 
   it('answers for no machine', async () => {

@@ -86,6 +86,13 @@ describe('the paths of the specification', () => {
       expect.arrayContaining(['POST /auth/login', 'POST /auth/refresh', 'POST /auth/logout', 'POST /v1/token']),
     )
   })
+
+  it('are not the only ways in: the design names each route that is open without a token (ASVS 6.1.3)', () => {
+    const documents = ['apps/session/auth.md', 'apps/identity/federation.md'].map((path) => readFileSync(path, 'utf8'))
+    const open = ROUTES.filter(({ permission, upstream }) => permission === 'none' && /session|identity/.test(upstream))
+    expect(open.length).toBeGreaterThan(10)
+    for (const { path } of open) expect([path, documents.some((text) => text.includes(path))]).toEqual([path, true])
+  })
 })
 
 describe('the numbers of the specification', () => {
@@ -93,6 +100,24 @@ describe('the numbers of the specification', () => {
     expect(TOKEN_KINDS.access).toMatchObject({ alg: 'RS256', lifetime_s: 900 })
     expect(TOKEN_KINDS.refresh).toMatchObject({ alg: 'RS256', lifetime_s: 2_592_000 })
     expect(gateway().AUTH__JWKS__CACHE_S).toBe(300)
+  })
+})
+
+describe('the limits of the design', () => {
+  it('are the defaults of the gateway (ASVS 6.1.1)', () => {
+    const minute = (count: number, burst: number) => ({ count, seconds: 60, burst })
+    expect(gateway().limits).toEqual({
+      login_ip: minute(10, 20),
+      login_name: minute(10, 10),
+      login_device: minute(10, 10),
+      refresh: { count: 150, seconds: 300, burst: 30 },
+      api: minute(600, 100),
+      machine: minute(1200, 200),
+      failed_tokens: minute(60, 60),
+      jwks: minute(60, 60),
+      enrol: minute(10, 10),
+      device: minute(10, 20),
+    })
   })
 })
 

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { verbs } from '../../apps/identity/admin.ts'
 import { bootstrapAdmin, recoverAdmin } from '../../apps/identity/users/bootstrap.ts'
-import { user_events } from '../../db/identity/tables.ts'
+import { user_events, users } from '../../db/identity/tables.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
 let p: TestIdentity
 beforeAll(async () => {
   p = await startIdentity()
+  // The migrations make no account (ASVS 6.3.2).
+  expect(await p.deps.db.select().from(users)).toEqual([])
 })
 afterAll(() => p.stop())
 beforeEach(async () => {

@@ -13,6 +13,7 @@ import {
   grants,
   group_members,
   groups,
+  machine_credentials,
   outbox,
   scim_members,
   scim_resources,
@@ -121,6 +122,12 @@ const rightsOf = async (id: string) => {
 const actionsOf = async (object: string) =>
   (await sso.identity_deps.db.select().from(user_events).where(eq(user_events.object, object))).map((row) => row.action)
 
+const denialsOf = async (object: string) => {
+  const { db } = sso.identity_deps
+  const rows = await db.select().from(user_events).where(eq(user_events.object, object)).orderBy(user_events.at)
+  return rows.map(({ actor, reason }) => [actor, reason])
+}
+
 describe('the door', () => {
   it('is the same at the gateway and behind it', async () => {
     const rows = SCIM_ROUTES.map(({ method, path, kind }) => `${method} ${path.replace(/{(\w+)}/, ':$1')} ${kind}`)
@@ -172,6 +179,13 @@ describe('the door', () => {
     expect(network).toMatchObject(failed(403))
     expect(network.body.detail).toContain('may not be used from this address')
     expect(await actionsOf('route:GET /scim/v2/Users')).toContain('request.denied')
+    // Its owners read why one of their keys is refused.
+    await sso.identity_deps.db
+      .update(machine_credentials)
+      .set({ expires_at: new Date(0).toISOString() })
+      .where(eq(machine_credentials.name, 'x'))
+    expect(await scim('GET', '/Users', undefined, bearer(weak.body.key))).toMatchObject(failed(401))
+    expect((await denialsOf('route:GET /scim/v2/Users')).at(-1)).toEqual([`user:${machine}`, 'expired'])
     sso.configure({ ...SCIM, enabled: false })
     expect(await scim('GET', '/Users')).toMatchObject(failed(403))
   })
@@ -508,6 +522,11 @@ describe('a change', () => {
     ['a group without a name', () => scim('POST', '/Groups', { members: [] }), failed(400, 'invalidValue')],
     ['an unknown operation', async () => patch(`/Users/${await hire()}`, { op: 'move' }), failed(400, 'invalidSyntax')],
     ['no operations', async () => patch(`/Users/${await hire()}`), failed(400, 'invalidSyntax')],
+    [
+      'an attribute in two spellings',
+      () => scim('POST', '/Users', { userName: `n-${nameless()}`, USERNAME: 'olga' }),
+      failed(400, 'invalidSyntax'),
+    ],
     ['a removal of nothing', async () => patch(`/Users/${await hire()}`, { op: 'remove' }), failed(400, 'noTarget')],
     [
       'an activity that is none',
@@ -538,6 +557,28 @@ describe('a change', () => {
     ],
   ])('with %s is refused in the words of SCIM', async (_what, act, answer) => {
     expect(await act()).toMatchObject(answer)
+  })
+
+  it('on a part of what is kept is refused: a member who seems removed would stay', async () => {
+    const person = await hire()
+    const id = await team(`g-${nameless()}`, person)
+    for (const path of [
+      ...['members.value', 'members[', 'members[type eq "User"]', `members [value eq "${person}"]`],
+      ...[`members[value eq "${person}"].value`, 'displayName.x', 'displayName[x]', ']]', ' '],
+    ])
+      for (const op of ['remove', 'replace'])
+        expect([path, await patch(`/Groups/${id}`, { op, path, value: [] })]).toMatchObject([
+          path,
+          failed(400, 'invalidPath'),
+        ])
+    expect(await patch(`/Users/${person}`, { op: 'replace', path: 'active.x', value: false })).toMatchObject(
+      failed(400, 'invalidPath'),
+    )
+    expect(await membersOf(id)).toEqual([person])
+    // Parts of attributes that are not kept are ignored, as the attributes are.
+    const ignored = ['emails[type eq "work"].value', 'name.familyName', `${ENTERPRISE}:department`, 'manager']
+    for (const path of ignored)
+      expect((await patch(`/Users/${person}`, { op: 'Replace', path, value: 'x' })).status).toBe(200)
   })
 
   it('by the URN of our schema as path is one of the whole person', async () => {

@@ -119,6 +119,13 @@ describe('what happened to an account', () => {
       ADMINISTRATORS,
       JSON.stringify(fact),
     ])
+    // While identity is away, only what is for the administrators waits.
+    p.identity.away = true
+    await happens()
+    await tell()
+    p.identity.away = false
+    expect(hooks.calls.map(({ path }) => path)).toEqual([`POST /${eva.name}`])
+    hooks.calls.length = 0
     await tell()
     expect(hooks.calls.map(({ path }) => path)).toEqual([`POST /${ida.name}`])
     expect(JSON.parse(hooks.calls[0]?.body ?? '').type).toBe('break_glass.used')

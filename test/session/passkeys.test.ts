@@ -93,6 +93,16 @@ describe('a passkey', () => {
     expect(JSON.stringify(last)).toMatch(cause)
   })
 
+  it('whose answer is sent again is refused, and the log says so', async () => {
+    const { key } = await person('replayed')
+    const body = { grant_type: 'passkey', assertion: key.assert(await challenge()) }
+    expect((await token(body)).status).toBe(200)
+    expect(await token(body)).toMatchObject({ status: 409, body: { code: 'challenge_expired' } })
+    const last = (await audited()).filter(({ action }) => action === 'login').at(-1)
+    expect(last).toMatchObject({ outcome: 'denied', reason: 'assertion_invalid' })
+    expect(JSON.stringify(last)).toContain('challenge_expired')
+  })
+
   it('of a disabled person signs nobody in', async () => {
     const { id, key } = await person('gone')
     const { sql } = await import('drizzle-orm')
@@ -178,7 +188,7 @@ describe('a second factor', () => {
     for (const [body, code] of [
       [{ grant_type: 'passkey' }, 'missing_grant'],
       [{ grant_type: 'second_factor', assertion }, 'missing_grant'],
-      [{ grant_type: 'passkey', assertion, factor_token: 'x' }, 'missing_grant'],
+      [{ grant_type: 'passkey', assertion, factor_token: 'x' }, 'ambiguous_grant'],
       [{ grant_type: 'passkey', assertion, username, password: PASSWORD }, 'ambiguous_grant'],
     ] as const)
       expect(await token(body)).toMatchObject({ status: 400, body: { code } })

@@ -681,6 +681,7 @@ describe('an app outside the browser', () => {
     for (const wrong of [{ code_verifier: 'x'.repeat(43) }, { redirect_uri: 'http://127.0.0.1:7778/callback' }]) {
       const code = await codeOf()
       expect((await redeem(code, wrong)).body.code).toBe('invalid_grant')
+      expect((await audited()).at(-1)).toMatchObject({ action: 'login', outcome: 'denied', reason: 'invalid_grant' })
       expect((await redeem(code)).body.code).toBe('invalid_grant')
     }
   })

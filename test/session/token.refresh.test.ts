@@ -353,6 +353,11 @@ describe('cookie mode', () => {
       ['', { grant_type: 'password' }, 'missing_grant'],
       ['', { ...password, refresh_token: tokens.refresh_token }, 'ambiguous_grant'],
       ['', { ...password, grant_type: 'refresh_token' }, 'ambiguous_grant'],
+      // A proof that no one checks would look checked to its sender.
+      ['', { ...password, totp: '123456' }, 'ambiguous_grant'],
+      ['', { ...password, grant_type: 'password', device_code: 'x' }, 'ambiguous_grant'],
+      ['', { refresh_token: tokens.refresh_token, totp: '123456' }, 'ambiguous_grant'],
+      ['?response_mode=cookie', { ...password, code: 'x' }, 'ambiguous_grant'],
       ['', { username: 'eva' }, 'schema_violation'],
       ...['implicit', 'token', 'client_credentials', 'urn:ietf:params:oauth:grant-type:saml2-bearer'].map(
         (grant_type): [string, object, string] => ['', { ...password, grant_type }, 'schema_violation'],

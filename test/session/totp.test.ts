@@ -214,7 +214,7 @@ describe('the second step', () => {
     for (const [body, code] of [
       [{ grant_type: 'second_factor', totp }, 'missing_grant'],
       [{ grant_type: 'second_factor', factor_token }, 'missing_grant'],
-      [{ grant_type: 'passkey', totp }, 'missing_grant'],
+      [{ grant_type: 'passkey', totp }, 'ambiguous_grant'],
       [{ grant_type: 'second_factor', factor_token, totp, assertion }, 'ambiguous_grant'],
       [{ grant_type: 'second_factor', factor_token, totp, username, password: PASSWORD }, 'ambiguous_grant'],
       [{ grant_type: 'second_factor', factor_token, totp: '12345' }, 'schema_violation'],

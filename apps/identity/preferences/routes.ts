@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { preferencesOf, savePreferences } from '../../../db/identity/preferences.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
-import { refuseMachine } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { Preferences } from '../../shared/contracts/identity/preferences.ts'
 import { isTimezone } from '../../shared/data/calendar.ts'
@@ -44,7 +43,6 @@ export const preferencesRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
 /** The lock on the person keeps the audit log in the order of the rows. */
 const setPreferences = (deps: ChangeDeps, req: FastifyRequest, wanted: Preferences) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
-    throwIf(refuseMachine(req.caller))
     throwIf(refuseZone(wanted.zone))
     const { user_id } = req.caller
     await lockUser(tx, user_id)

@@ -23,7 +23,10 @@ const nameOf = (text: string) => text.trim().replace(CORE, '').toLowerCase()
 const attributesOf = (value: unknown): Attributes => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw scimError(400, 'invalidSyntax', 'A JSON object is required here.')
-  return new Map(Object.entries(value).map(([name, member]) => [nameOf(name), member]))
+  const members = Object.entries(value)
+  const given = new Map(members.map(([name, member]) => [nameOf(name), member]))
+  if (given.size < members.length) throw scimError(400, 'invalidSyntax', 'An attribute was sent in two spellings.')
+  return given
 }
 
 const MOST_TEXT = 255
@@ -95,6 +98,15 @@ const operationsOf = (body: unknown) => {
 }
 
 const ONE_MEMBER = /^members\[\s*value\s+eq\s+"([^"]*)"\s*\]$/
+const PATH = /^(?:urn:[\w.:-]+:)?([a-z$][\w$-]*)(?:\[[^\]]*\])?(?:\.[\w$-]+)?$/
+/** A part of a stored attribute must not pass for one that is ignored: the directory would believe that it was removed. */
+const refusePath = (type: ScimType, path: string) => {
+  const [, name = ''] = PATH.exec(path) ?? []
+  const stored = name === 'members' || Object.hasOwn(KEPT[type], name)
+  if (name === '' || (stored && path !== name))
+    throw scimError(400, 'invalidPath', 'Name an attribute, or remove members[value eq "id"].')
+}
+
 /** The combined result of the operations, in order, on a person or on a group with these members. */
 export const readPatch = (type: ScimType, body: unknown, before: readonly string[]): Wanted => {
   const wanted: Wanted = {}
@@ -107,9 +119,9 @@ export const readPatch = (type: ScimType, body: unknown, before: readonly string
   for (const { op, path, value } of operationsOf(body)) {
     const [, one] = ONE_MEMBER.exec(path ?? '') ?? []
     if (one !== undefined && op === 'remove') members.delete(one)
-    else if (path?.startsWith('members[')) throw scimError(400, 'invalidPath', 'This path can only remove members.')
     else if (path === 'members') change(op, value)
     else {
+      if (path !== undefined) refusePath(type, path)
       const given = path === undefined ? attributesOf(value) : new Map([[path, op === 'remove' ? null : value]])
       Object.assign(wanted, wantedIn(type, given))
       if (given.has('members')) change(op, given.get('members'))

@@ -29,18 +29,13 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
   const address = String(req.headers['x-forwarded-for'] ?? req.ip)
   const proved = await authenticateMachine(deps, create(AuthenticateMachineRequestSchema, { apiKey, address }))
   const { user, permissions = [] } = proved
-  if (proved.cause === 'network') {
-    const error = new AppError('policy_denied', 'network_refused', 'The API key may not be used from this address.')
-    const found = await credentialById(deps.db, proved.credentialId)
+  if (!user) {
+    const { cause = '', credentialId } = proved
+    const found = credentialId ? await credentialById(deps.db, credentialId) : undefined
     Object.assign(req, { caller: { user_id: found?.user.id, roles: [] } })
-    await recordDenial(deps, req, error)
-    throw error
+    if (found) await recordDenial(deps, req, { code: cause === 'network' ? 'network_refused' : cause })
+    throw cause === 'network' ? networkRefused() : keyRefused()
   }
-  if (!user)
-    throw new AppError('invalid_token', 'invalid_token', 'The API key is not valid.', {
-      headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
-      hint: 'Send the API key of the machine that the file of providers names.',
-    })
   Object.assign(req, { caller: { user_id: user.id, roles: [] } })
   const provider = deps.providers.list().find(({ scim }) => scim?.machine === user.username)
   if (!provider || !permissions.includes('scim:write')) {
@@ -52,6 +47,15 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
   }
   req.directory = provider
 }
+
+const networkRefused = () =>
+  new AppError('policy_denied', 'network_refused', 'The API key may not be used from this address.')
+/** One answer for every cause; the audit log has the cause, for a key that names one of ours. */
+const keyRefused = () =>
+  new AppError('invalid_token', 'invalid_token', 'The API key is not valid.', {
+    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+    hint: 'Send the API key of the machine that the file of providers names.',
+  })
 
 /** Runs one request in one transaction, under the lock for all changes of users and rights. Repeats change no row. */
 export const sync = async <T>(deps: IdentityDeps, req: FastifyRequest, run: (sync: Sync) => Promise<T>): Promise<T> => {

@@ -46,7 +46,7 @@ export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
       description: 'Returns the caller with roles, groups and grants.',
       response: { 200: CurrentUser, ...errorReplies },
     },
-    preHandler: allow('self', { kind: 'R' }),
+    preHandler: allow('self', { kind: 'R', machines: true }),
     handler: async (req) => {
       const { user_id, session_id, mode, auth_time } = req.caller
       return {

@@ -4,7 +4,6 @@ import type { Tx } from '../../../db/client.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
 import type { SavedViewRow } from '../../../db/identity/tables.ts'
 import { countViews, deleteView, insertView, isViewName, lockView, updateView } from '../../../db/identity/views.ts'
-import { refuseMachine } from '../../shared/auth/caller.ts'
 import type { NewView, SavedView, ViewPatch } from '../../shared/contracts/identity/views.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
@@ -26,7 +25,6 @@ const known = (name: string) => new AppError('version_conflict', 'view_exists', 
 /** Saves a list's search under a name. The lock on the person makes the limit exact. */
 export const createView = (deps: ChangeDeps, req: FastifyRequest, { list, name, filters }: Static<typeof NewView>) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
-    throwIf(refuseMachine(req.caller))
     const { user_id } = req.caller
     await lockUser(tx, user_id)
     if ((await countViews(tx, user_id)) >= MOST)

@@ -6,7 +6,6 @@ import {
   lockDestination,
   saveDevice,
 } from '../../../db/operations/notifications/destinations.ts'
-import { refuseMachine } from '../../shared/auth/caller.ts'
 import type { PushBody } from '../../shared/contracts/notifications/notifications.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
@@ -48,8 +47,6 @@ const checked = ({ channels }: Deps, { endpoint, keys }: PushBody): URL => {
 /** Sends notices to the browser of the caller's session from now on, as long as that session lasts. */
 export const subscribe = (deps: Deps, mutation: Mutation, body: PushBody) =>
   mutate(deps, mutation, async (tx) => {
-    const machine = refuseMachine(mutation.caller)
-    if (machine) throw machine
     const { href, origin } = checked(deps, body)
     const { user_id, session_id } = mutation.caller
     const owner = `user:${user_id}`

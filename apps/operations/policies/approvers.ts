@@ -1,5 +1,6 @@
 import { type Principal, type PrincipalSource, principalOf } from '../../shared/auth/principals.ts'
 import type { Principal as PrincipalMessage } from '../../shared/contracts/gen/auth_pb.ts'
+import { fromRpc } from '../../shared/rpc/client.ts'
 
 /** The calls of identity's client (rpc.ts) needed to say who could decide. */
 export type ApproverSource = PrincipalSource & {
@@ -45,3 +46,17 @@ export const createApprovers = (source: ApproverSource, monotonic: () => number 
   }
 }
 export type Approvers = ReturnType<typeof createApprovers>
+
+/** The ids of all active administrators. Throws while identity is away. */
+export const createAdministrators = (source: ApproverSource) => async (): Promise<string[]> => {
+  const ids: string[] = []
+  let pageToken = ''
+  do {
+    const page = await source.listPrincipals({ role: 'admin', pageSize: PAGE, pageToken }).catch((error: unknown) => {
+      throw fromRpc('identity', error)
+    })
+    for (const { user } of page.principals.map(principalOf)) if (user.status === 'ACTIVE') ids.push(user.id)
+    pageToken = page.nextPageToken
+  } while (pageToken !== '')
+  return ids
+}

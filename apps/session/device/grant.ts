@@ -66,8 +66,6 @@ export const decideDevice = async (
   decision: DeviceDecision['decision'],
 ): Promise<void> => {
   const { caller } = request
-  if (caller.mode === 'machine')
-    throw new AppError('policy_denied', 'person_required', 'A machine cannot approve a device.')
   const stale = decision === 'approved' ? refuseStaleAuth(caller, FRESH_S, deps.clock.now()) : undefined
   if (stale) throw stale
   const user_code = await typedCode(deps, request)

@@ -1,4 +1,5 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { foldUsername } from '../../shared/auth/username.ts'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { TOKEN_KINDS } from '../../shared/jwt/claims.ts'
@@ -11,6 +12,8 @@ import type { Uses } from '../deps.ts'
 /** A machine's request: one of the three credentials, and the share of its rights that it asks for. */
 export type Exchange = {
   proof: { apiKey: string } | { clientAssertion: string } | { subjectToken: string; machine: string }
+  /** The machine that the request names besides its credential. */
+  client_id: string | undefined
   scope: readonly string[] | undefined
   client: Client
   request_id: string
@@ -23,7 +26,7 @@ const LIFETIME_S = TOKEN_KINDS.access.lifetime_s
  * Exchanges a machine's credential for a short-lived access token. Its session carries the credential's id, so ending
  * the session also ends the credential's tokens. A refusal does not state its cause; the audit log does.
  */
-export const exchange = async (deps: Deps, { proof, scope, client, request_id }: Exchange) => {
+export const exchange = async (deps: Deps, { proof, client_id, scope, client, request_id }: Exchange) => {
   const trace = withRequestId(request_id)
   const proved = await deps.identity
     .authenticateMachine({ ...proof, address: client.ip_address ?? '' }, trace)
@@ -36,8 +39,10 @@ export const exchange = async (deps: Deps, { proof, scope, client, request_id }:
   const { user, credentialId: session_id } = proved
   if (proved.cause === 'network') throw await elsewhere(deps, { client, request_id }, details)
   if (!user) throw await refuse(proved.cause)
-  const permissions = scope ?? proved.permissions
-  if (permissions.some((wanted) => !proved.permissions.includes(wanted)))
+  if (client_id !== undefined && foldUsername(client_id) !== foldUsername(user.username))
+    throw await refuse('client_id')
+  const permissions = [...new Set(scope ?? proved.permissions)]
+  if (permissions.length === 0 || permissions.some((wanted) => !proved.permissions.includes(wanted)))
     throw await beyondScope(deps, { client, request_id, user_id: user.id })
   const { ip_address, user_agent } = client
   const opened = await deps.store.openMachine({
@@ -54,7 +59,7 @@ export const exchange = async (deps: Deps, { proof, scope, client, request_id }:
   })
   if (now.user?.status !== UserStatus.ACTIVE) throw await refuse('machine_disabled')
   const issued = Math.floor(deps.clock.now().getTime() / 1000)
-  const access_token = await deps.issuer.machine({ ...proved, permissions: [...permissions] }, issued, request_id)
+  const access_token = await deps.issuer.machine({ ...proved, permissions }, issued, request_id)
   await note(
     deps,
     { client, request_id, user_id: user.id },

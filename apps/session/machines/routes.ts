@@ -48,8 +48,10 @@ export const machineRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       response: { 200: MachineToken, ...errorReplies },
     },
     handler: async (req) => {
-      const scope = req.body.scope?.split(' ').filter(Boolean)
-      return exchange(deps, { proof: proofOf(req.body), scope, client: clientOf(req), request_id: String(req.id) })
+      const { client_id, scope: text } = req.body
+      const scope = text?.split(' ').filter(Boolean)
+      const about = { client_id, scope, client: clientOf(req), request_id: String(req.id) }
+      return exchange(deps, { proof: proofOf(req.body), ...about })
     },
   })
 }

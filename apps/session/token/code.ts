@@ -7,7 +7,7 @@ import { claimDevice, pollRefused } from '../device/grant.ts'
 import { endSession } from '../sessions/end.ts'
 import type { SignedIn } from '../store/flows.ts'
 import type { TokenPair } from './issue.ts'
-import { deviceWord, type Login, openSession } from './login.ts'
+import { deviceWord, type Login, openSession, whereOf } from './login.ts'
 
 type Request = { client: Client; request_id: string }
 export type CodeGrant = { code: string; code_verifier: string; redirect_uri: string }
@@ -18,12 +18,12 @@ export const openFederated = async (
   deps: SessionDeps,
   { provider_id, ...signed_in }: SignedIn,
   mode: 'json' | 'cookie',
-  { client, request_id }: Request,
+  request: Request,
 ): Promise<Opened | undefined> => {
   const metadata = JSON.stringify({ provider: provider_id })
   // A browser renews by its cookie before it asks for anything: an access token would be thrown away.
   const owner = { ...signed_in, mode, metadata, amr: ['fed' as const], provider_id, refresh_only: mode === 'cookie' }
-  const opened = await openSession(deps, owner, client, request_id)
+  const opened = await openSession(deps, owner, request.client, request.request_id)
   if (!opened) return undefined
   deps.counts.logins.inc()
   await deps.audit({
@@ -32,9 +32,7 @@ export const openFederated = async (
     actor: `user:${signed_in.user_id}`,
     user_id: signed_in.user_id,
     session_id: opened.session_id,
-    request_id,
-    ip_address: client.ip_address,
-    user_agent: client.user_agent,
+    ...whereOf(request),
     details: { provider: provider_id },
   })
   return opened
@@ -53,7 +51,12 @@ export const redeemCode = async (deps: SessionDeps, grant: CodeGrant, request: R
   }
   const { redirect_uri, code_challenge, ...signed_in } = offer
   const proof = createHash('sha256').update(grant.code_verifier).digest('base64url')
-  if (proof !== code_challenge || grant.redirect_uri !== redirect_uri) throw codeRefused()
+  if (proof !== code_challenge || grant.redirect_uri !== redirect_uri) {
+    const { user_id, provider_id: provider } = offer
+    const event = { action: 'login', outcome: 'denied', reason: 'invalid_grant', actor: 'system', user_id } as const
+    await deps.audit({ ...event, ...whereOf(request), details: { provider } })
+    throw codeRefused()
+  }
   const opened = await openFederated(deps, signed_in, 'json', request)
   if (!opened) throw codeRefused()
   await deps.flows.spend(grant.code, { user_id: signed_in.user_id, session_id: opened.session_id })
@@ -84,7 +87,7 @@ const openApproved = async (
   deps: SessionDeps,
   { user_id, session_id, host }: { user_id: string; session_id: string; host: string },
   device_token: string | undefined,
-  { client, request_id }: Request,
+  request: Request,
 ): Promise<Login | undefined> => {
   const approving = await deps.store.get(user_id, session_id)
   const rest_s = Math.floor(((approving?.expires_at ?? 0) / 1000 - deps.clock.now().getTime()) / 1000)
@@ -97,7 +100,7 @@ const openApproved = async (
     ...(indexes && { indexes }),
     ...(password_version !== null && { password_version }),
   }
-  const opened = await openSession(deps, owner, client, request_id)
+  const opened = await openSession(deps, owner, request.client, request.request_id)
   if (!opened) return undefined
   deps.counts.logins.inc()
   const folded_name = foldUsername(username)
@@ -108,9 +111,7 @@ const openApproved = async (
     actor: `user:${user_id}`,
     user_id,
     session_id: opened.session_id,
-    request_id,
-    ip_address: client.ip_address,
-    user_agent: client.user_agent,
+    ...whereOf(request),
     details: { ...metadata, grant: 'device_code', device },
   })
   return { ...opened, user_id, folded_name, known_device: device === 'known' }

@@ -67,6 +67,27 @@ export const ReauthBody = Type.Object(
 
 type Grant = Type.Static<typeof TokenBody>
 
+/** The fields by which each grant proves itself; the others name the client or the device. */
+const PROOFS = {
+  password: ['username', 'password'],
+  refresh_token: ['refresh_token'],
+  authorization_code: ['code', 'code_verifier', 'redirect_uri'],
+  [DEVICE_GRANT]: ['device_code'],
+  passkey: ['assertion'],
+  second_factor: ['factor_token', 'assertion', 'totp'],
+} as const
+
+/** Throws if a body has a proof of another grant: its sender would believe that it was checked. */
+const refuseOthers = (body: Grant, grant: keyof typeof PROOFS, mode: Mode): void => {
+  // In cookie mode a refresh token in the body does not count.
+  const own: readonly string[] = [...PROOFS[grant], ...(mode === 'cookie' ? PROOFS.refresh_token : [])]
+  const other = Object.values(PROOFS)
+    .flat()
+    .find((field) => body[field] !== undefined && !own.includes(field))
+  if (other === undefined) return
+  throw invalid('ambiguous_grant', `The request holds ${other} beside the fields of its grant.`, 'Send one grant.')
+}
+
 const invalid = (code: CodeOf<'validation_error'>, detail: string, hint: string) =>
   new AppError('validation_error', code, detail, { hint })
 
@@ -85,9 +106,7 @@ export const grantKind = (body: Grant, mode: Mode): 'password' | 'refresh_token'
   const password = body.username !== undefined || body.password !== undefined
   const refreshing = mode === 'cookie' ? !password : body.refresh_token !== undefined
   const kind = password ? 'password' : 'refresh_token'
-  if (password && (refreshing || body.grant_type === 'refresh_token')) {
-    throw invalid('ambiguous_grant', 'The request holds both a password and a refresh token.', 'Send one of them.')
-  }
+  if (password && body.grant_type === 'refresh_token') refuseOthers(body, 'refresh_token', 'json')
   if ((!password && !refreshing) || (body.grant_type !== undefined && body.grant_type !== kind)) {
     throw invalid(
       'missing_grant',
@@ -98,15 +117,16 @@ export const grantKind = (body: Grant, mode: Mode): 'password' | 'refresh_token'
   if (password && (body.username === undefined || body.password === undefined)) {
     throw invalid('schema_violation', 'username and password belong together.', 'Send both.')
   }
+  refuseOthers(body, kind, mode)
   return kind
 }
 
 /** The grant of an app, which stores its tokens: JSON mode only, without other grants. `undefined` for other grants. */
 export const codeGrantOf = (body: Grant, mode: Mode): CodeGrant | undefined => {
-  const { grant_type, code, code_verifier, redirect_uri, username, refresh_token } = body
+  const { grant_type, code, code_verifier, redirect_uri } = body
   if (grant_type !== 'authorization_code') return undefined
-  const alone = username === undefined && refresh_token === undefined && mode === 'json'
-  if (!alone) throw invalid('ambiguous_grant', 'A code must be redeemed alone, in JSON mode.', 'Send the code alone.')
+  refuseOthers(body, grant_type, mode)
+  if (mode === 'cookie') throw onlyInJson('A code')
   if (code === undefined || code_verifier === undefined || redirect_uri === undefined)
     throw invalid('missing_grant', 'code, code_verifier and redirect_uri belong together.', 'Send all three.')
   return { code, code_verifier, redirect_uri }
@@ -115,24 +135,26 @@ export const codeGrantOf = (body: Grant, mode: Mode): CodeGrant | undefined => {
 /** The poll of a device without a browser, which stores its own tokens like an app; `undefined` for other grants. */
 export const deviceCodeOf = (body: Grant, mode: Mode): string | undefined => {
   if (body.grant_type !== DEVICE_GRANT) return undefined
-  if (body.username !== undefined || body.refresh_token !== undefined || mode === 'cookie')
-    throw invalid('ambiguous_grant', 'A device code must be sent alone, in JSON mode.', 'Send the device code alone.')
+  refuseOthers(body, DEVICE_GRANT, mode)
+  if (mode === 'cookie') throw onlyInJson('A device code')
   if (body.device_code === undefined) throw invalid('missing_grant', 'device_code is missing.', 'Send it.')
   return body.device_code
 }
+
+const onlyInJson = (what: string) =>
+  invalid('ambiguous_grant', `${what} is redeemed in JSON mode.`, 'Leave out response_mode.')
 
 /** A passkey alone, or a second factor after a password. */
 export type FactorGrant = { assertion: Assertion } | { factor_token: string; factor: SecondFactor }
 
 /** The grant of a passkey or of a second factor; `undefined` for the other grants. */
-export const factorGrantOf = (body: Grant): FactorGrant | undefined => {
+export const factorGrantOf = (body: Grant, mode: Mode): FactorGrant | undefined => {
   const { grant_type, assertion, totp, factor_token } = body
   if (grant_type !== 'passkey' && grant_type !== 'second_factor') return undefined
-  if (body.username !== undefined || body.refresh_token !== undefined)
-    throw invalid('ambiguous_grant', 'A factor must be sent alone.', 'Leave out password and refresh token.')
+  refuseOthers(body, grant_type, mode)
   if (assertion !== undefined && totp !== undefined)
     throw invalid('ambiguous_grant', 'The request holds two factors.', 'Send assertion or totp.')
-  if (grant_type === 'passkey' && assertion && factor_token === undefined) return { assertion }
+  if (grant_type === 'passkey' && assertion) return { assertion }
   const factor = assertion ? { assertion } : totp === undefined ? undefined : { totp }
   if (grant_type === 'second_factor' && factor && factor_token !== undefined) return { factor_token, factor }
   throw invalid(

@@ -88,7 +88,7 @@ export const finishLogin = async (
     actor: `user:${user.user_id}`,
     user_id: user.user_id,
     session_id: opened.session_id,
-    ...contextOf(request),
+    ...whereOf(request),
     details: { ...details, ...glass, device: deviceWord(charge.device) },
   })
   return { ...opened, user_id: user.user_id, folded_name, known_device: charge.device !== undefined }
@@ -123,7 +123,8 @@ const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn, facto
   })
 }
 
-const contextOf = ({ request_id, client }: Pick<LoginRequest, 'client' | 'request_id'>) => ({
+/** Where a request came from, for its audit row. */
+export const whereOf = ({ request_id, client }: Pick<LoginRequest, 'client' | 'request_id'>) => ({
   request_id,
   ip_address: client.ip_address,
   user_agent: client.user_agent,
@@ -141,7 +142,7 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
   const begun = await deps.store.beginLogin(attempt, lockoutOf(deps))
   if ('charge' in begun) return begun.charge
   deps.counts.login_failures.inc({ cause: 'locked' })
-  await deps.audit({ action: 'login', outcome: 'denied', reason: 'locked', actor: 'system', ...contextOf(request) })
+  await deps.audit({ action: 'login', outcome: 'denied', reason: 'locked', actor: 'system', ...whereOf(request) })
   throw new AppError('rate_limited', 'login_locked', 'Too many failed attempts. Try again later.', {
     retryable: true,
     retry_after_ms: begun.locked_ms,
@@ -189,14 +190,7 @@ const refuseLogin = async (
   user_id?: string,
 ) => {
   deps.counts.login_failures.inc({ cause })
-  await deps.audit({
-    action: 'login',
-    outcome: 'denied',
-    reason: cause,
-    actor: 'system',
-    user_id,
-    ...contextOf(request),
-  })
+  await deps.audit({ action: 'login', outcome: 'denied', reason: cause, actor: 'system', user_id, ...whereOf(request) })
   if (charge.bucket !== 'device') await countFailure(deps, request, charge.name)
   const elapsed = performance.now() - started
   await delay(Math.ceil(elapsed / TICK_MS) * TICK_MS - elapsed)

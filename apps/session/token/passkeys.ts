@@ -57,7 +57,10 @@ export const provePasskey = async (
     await deps.audit({ action, outcome: 'denied', reason: 'assertion_invalid', ...who, details: { cause } })
     return assertionInvalid()
   }
-  const challenge = await spendChallenge(deps, assertion.response.clientDataJSON)
+  const challenge = await spendChallenge(deps, assertion.response.clientDataJSON).catch(async (error: AppError) => {
+    if (error.code === 'challenge_expired') await refuse(error.code)
+    throw error
+  })
   const request = { userId: user_id, challenge, assertion: JSON.stringify(assertion) }
   const answer = await orProblem(deps.identity.verifyAssertion(request, withRequestId(request_id)))
   const { user, passkey } = answer

@@ -127,7 +127,6 @@ export const reauthenticate = async (
   request: PasswordRequest & { password: string },
 ): Promise<string> => {
   const { caller, request_id } = request
-  modeOfPerson(caller)
   if (!takesPassword(deps, caller.username)) throw passwordClosed(deps)
   await chargePassword(deps, request)
   const { isValid } = await deps.credential
@@ -171,18 +170,15 @@ export const liftLimits = async (
 const FRESH_S = 300
 
 export const refuseStale = ({ clock }: Uses<'clock'>, caller: Caller): void => {
-  modeOfPerson(caller)
   const stale = refuseStaleAuth(caller, FRESH_S, clock.now())
   if (stale) throw stale
 }
 
-/** The mode of the session. Throws for a machine, which has no password. */
-export const modeOfPerson = (caller: Caller): 'json' | 'cookie' => {
-  if (caller.mode !== 'machine') return caller.mode
-  throw personRequired('A machine has no password.')
+/** The mode of a person's session; its routes let no machine in. */
+export const modeOfPerson = ({ mode }: Caller): 'json' | 'cookie' => {
+  if (mode !== 'machine') return mode
+  throw new Error('a machine passed a route of people')
 }
-
-export const personRequired = (detail: string) => new AppError('policy_denied', 'person_required', detail)
 
 const sessionGone = () =>
   new AppError('invalid_token', 'invalid_token', 'The session has ended.', {

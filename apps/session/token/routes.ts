@@ -28,7 +28,7 @@ import {
 import { hashOf } from './issue.ts'
 import { type Login, login } from './login.ts'
 import { reauthenticateByPasskey, signInByPasskey } from './passkeys.ts'
-import { type PasswordRequest, personRequired, reauthenticate } from './password.ts'
+import { type PasswordRequest, reauthenticate } from './password.ts'
 import { isOver, refresh } from './refresh.ts'
 import { EXPIRES_IN, sendTokens } from './replies.ts'
 import { completeLogin } from './second-factor.ts'
@@ -65,7 +65,7 @@ const grantRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
       const device_code = deviceCodeOf(req.body, mode)
       if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
-      const factor = factorGrantOf(req.body)
+      const factor = factorGrantOf(req.body, mode)
       if (factor) return byFactor(deps, req, reply, factor, mode)
       return grantKind(req.body, mode) === 'password'
         ? signIn(deps, req, reply, req.body, mode)
@@ -117,7 +117,8 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       const { claims } = req
       if (!claims) throw new Error('userAuth did not run')
       // A machine's session is its credential, which cannot sign out; administrators revoke it.
-      if (claims.cm === 'machine') throw personRequired("A machine's token expires by itself.")
+      if (claims.cm === 'machine')
+        throw new AppError('policy_denied', 'person_required', "A machine's token expires by itself.")
       const by = { actor_type: 'user', actor_id: claims.sub, request_id: String(req.id) } as const
       await endSession(deps, { session_id: claims.session_id, user_id: claims.sub }, 'logout', by)
       if (claims.cm === 'cookie') reply.header('set-cookie', deps.cookies.expired())

@@ -2,7 +2,7 @@ import { AppError } from '../../shared/errors.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { chargePassword, freshAccess, modeOfPerson, type PasswordRequest } from './password.ts'
+import { chargePassword, freshAccess, type PasswordRequest } from './password.ts'
 
 type Context = { client: Client; request_id: string }
 /** The methods that an authenticator app's code adds. */
@@ -47,7 +47,6 @@ export const totpInvalid = () => new AppError('policy_denied', 'totp_invalid', '
 
 /** Proves the caller by a code: a new access token with a fresh auth_time. */
 export const reauthenticateByCode = async (deps: SessionDeps, request: PasswordRequest, code: string) => {
-  modeOfPerson(request.caller)
   await chargePassword(deps, request)
   await proveCode(deps, code, request, 'reauth', request.caller.user_id)
   return freshAccess(deps, request, BY_CODE)

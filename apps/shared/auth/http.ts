@@ -12,13 +12,13 @@ import {
   serviceTokenRefused,
   verifyServiceToken,
 } from '../service/tokens.ts'
-import { type Caller, callerOf, factorRequired, isEnrolling } from './caller.ts'
+import { type Caller, callerOf, factorRequired, isEnrolling, refuseMachine } from './caller.ts'
 import { missingWords, type Permission } from './permissions.ts'
 import type { Principals } from './principals.ts'
 import type { AccessVerifier } from './user-tokens.ts'
 
 /**
- * What a route requires of its caller: a permission, any of several, `self` (any active user), `bearer` (any token that
+ * What a route requires of its caller: a permission, any of several, `self` (any active person), `bearer` (any token that
  * verifies) or `none`.
  */
 export type RoutePermission = Permission | 'self' | 'bearer' | 'none'
@@ -141,10 +141,12 @@ export const assertRoutesAuthorized = (app: HttpApp): void => {
 /**
  * The guard of one route: loads the caller's principal and refuses a caller with none of the permissions. A stopping
  * act (kind S) may use an older principal while identity is away. The service, knowing the object, checks scopes.
+ * `machines`: a route of `self` that machines may call too. The others would let one credential change the account, or
+ * end another credential.
  */
 export const allow = (
   permission: RoutePermission | readonly RoutePermission[],
-  { kind, enrols }: { kind: ActionKind; enrols?: true },
+  { kind, enrols, machines }: { kind: ActionKind; enrols?: true; machines?: true },
 ): Guard => {
   const permissions = typeof permission === 'string' ? [permission] : permission
   const authorization: Authorization = { permissions, kind, ...(enrols && { enrols }) }
@@ -161,7 +163,8 @@ export const allow = (
       throw tokenRefused(new TokenRejected('claims'), codes)
     req.caller = callerOf(claims, principal)
     const error = holdsAny(req.caller, authorization.permissions)
-      ? refuseUnrenewed(req.caller, authorization)
+      ? (refuseUnrenewed(req.caller, authorization) ??
+        (permission === 'self' && !machines ? refuseMachine(req.caller) : undefined))
       : permissionMissing(authorization.permissions)
     if (!error) return
     await onDenied?.(req, error)

@@ -5,6 +5,7 @@ import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import {
+  ADMINISTRATORS,
   type DecisionKey,
   notify_deliveries,
   notify_destinations,
@@ -50,13 +51,25 @@ export const queueDelivery = (
     .insert(notify_deliveries)
     .values({ delivery_id: uuidv7(), destination_id, owner, purpose, fact, next_at: sql`clock_timestamp()` })
 
-/** Takes the facts that the relay added, the oldest first; they are deleted when the caller's transaction commits. */
-export const takeSecurity = (tx: Tx, limit: number) =>
+/** Whether facts wait that the relay added, and whether any is for the administrators. */
+export const waitingSecurity = async (db: Queryable): Promise<{ any: boolean; administrators: boolean }> => {
+  const { rows } = await db.execute<{ any: boolean; administrators: boolean }>(
+    sql`select count(*) > 0 as "any", coalesce(bool_or(user_id = ${ADMINISTRATORS}), false) as administrators
+      from operations.notify_security`,
+  )
+  return rows[0] ?? { any: false, administrators: false }
+}
+
+/**
+ * Takes these facts, the oldest first, those for the administrators only if asked; they are deleted when the caller's
+ * transaction commits.
+ */
+export const takeSecurity = (tx: Tx, limit: number, { administrators }: { administrators: boolean }) =>
   tx
     .delete(notify_security)
     .where(
-      sql`${notify_security.key} in (select key from operations.notify_security order by added_at limit ${limit}
-        for update skip locked)`,
+      sql`${notify_security.key} in (select key from operations.notify_security
+        where ${administrators} or user_id <> ${ADMINISTRATORS} order by added_at limit ${limit} for update skip locked)`,
     )
     .returning(pick(notify_security, 'user_id', 'fact'))
 

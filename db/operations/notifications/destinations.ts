@@ -1,6 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { DEFAULT_RULES, type NotifyRules } from '../../../apps/shared/contracts/notifications/notifications.ts'
-import { pick, pluck } from '../../../apps/shared/data/pick.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { notify_deliveries, notify_destinations, notify_notices, notify_rules } from '../tables/index.ts'
@@ -40,16 +40,6 @@ export const listDestinations = (db: Queryable, owner: string) =>
     .from(notify_destinations)
     .where(eq(notify_destinations.owner, owner))
     .orderBy(asc(notify_destinations.destination_id))
-
-/** People who are reached somewhere, as owners. */
-export const listPeople = async (db: Queryable): Promise<string[]> =>
-  pluck(
-    await db
-      .selectDistinct(pick(notify_destinations, 'owner'))
-      .from(notify_destinations)
-      .where(sql`${notify_destinations.owner} like 'user:%' and ${notify_destinations.status} = 'active'`),
-    'owner',
-  )
 
 export const moveDestination = (
   tx: Tx,

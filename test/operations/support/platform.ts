@@ -12,7 +12,7 @@ import { buildApp } from '../../../apps/operations/app.ts'
 import { loadOperationsConfig } from '../../../apps/operations/config.ts'
 import type { OperationsDeps, Trust } from '../../../apps/operations/deps.ts'
 import { openPackages } from '../../../apps/operations/packs/packages.ts'
-import { createApprovers } from '../../../apps/operations/policies/approvers.ts'
+import { createAdministrators, createApprovers } from '../../../apps/operations/policies/approvers.ts'
 import { createDeps } from '../../../apps/operations/wire.ts'
 import { createCommandSender } from '../../../apps/relay/commands/send.ts'
 import { createEngine } from '../../../apps/relay/commands/temporal.ts'
@@ -110,7 +110,7 @@ const requireListed = (body: unknown): void => {
 }
 
 /** Replaces identity: the people of this file, whom tests change at will. */
-const identityOf = (people: Record<string, Person>) => {
+export const identityOf = (people: Record<string, Person>) => {
   const byWhom = (from: { by: string; at: Date } | undefined) =>
     from && { since: timestampFromDate(from.at), by: [from.by] }
   const principalOf = ({ id, name, roles, groups, scope, disabled, machine, given = {} }: Person) =>
@@ -137,12 +137,11 @@ const identityOf = (people: Record<string, Person>) => {
       const found = all().find(({ id }) => id === userId)
       return found ? { principal: principalOf(found) } : {}
     },
-    listPrincipals: async ({ role }: { role?: string }) => ({
-      principals: all()
-        .filter(({ roles }) => role === undefined || roles.includes(role))
-        .map(principalOf),
-      nextPageToken: '',
-    }),
+    async listPrincipals({ role }: { role?: string }) {
+      if (this.away) throw new ConnectError('away', RpcCode.Unavailable)
+      const found = all().filter(({ roles }) => role === undefined || roles.includes(role))
+      return { principals: found.map(principalOf), nextPageToken: '' }
+    },
   }
 }
 
@@ -243,6 +242,7 @@ export const startPlatform = async ({
     passkeys,
     isActive: async (_user_id, session_id) => !ended.has(session_id),
     approvers: createApprovers(identity as never),
+    administrators: createAdministrators(identity as never),
     registry: loadRegistry(services.registry_file),
     evidence_key,
     catalog,

@@ -28,7 +28,7 @@ export const REQUEST = {
     body_too_large: ['The body is too large.', 'Send less in one request.', 413],
     unsupported_media_type: ['The content type is not accepted here.', 'Send application/json in UTF-8.', 415],
     malformed_json: ['The body is not valid JSON.', 'Send one JSON document in UTF-8.'],
-    ambiguous_grant: ['The request holds a password and a refresh token.', 'Send one of them.'],
+    ambiguous_grant: ['The request holds fields of more than one grant.', 'Send those of one.'],
     missing_grant: ['The request holds no password and no refresh token.', 'Send one of them.'],
     unknown_response_mode: ['This response mode does not exist.', 'Use json or cookie.'],
     session_mode_mismatch: ['The session was started in the other response mode.', 'Use the mode you signed in with.'],

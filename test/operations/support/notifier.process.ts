@@ -1,0 +1,21 @@
+import { loadOperationsConfig } from '../../../apps/operations/config.ts'
+import type { Trust } from '../../../apps/operations/deps.ts'
+import { startNotifier } from '../../../apps/operations/notifications/loop.ts'
+import { createDeps } from '../../../apps/operations/wire.ts'
+import { createPrincipals } from '../../../apps/shared/auth/principals.ts'
+import { createTelemetry } from '../../../apps/shared/telemetry.ts'
+import { identityOf, type Person } from './platform.ts'
+
+/** The notifier of operations alone, for a test that kills it: its settings and its people are in the environment. */
+const { vars, people } = JSON.parse(process.env.NOTIFIER ?? '') as {
+  vars: Record<string, string>
+  people: Record<string, Person>
+}
+const identity = identityOf(people) as never
+const trust = {
+  principals: createPrincipals({ identityClient: identity, ttl_ms: 50, outage: 'internal_error' }),
+  isActive: async () => true,
+} as unknown as Trust
+const telemetry = createTelemetry('operations')
+startNotifier(createDeps(loadOperationsConfig(vars), trust, { telemetry, packages: [] }))
+process.send?.('ready')
