@@ -140,8 +140,6 @@ const edge = {
 export const relationship = t('relationship', { ...edge, rel_no: rowId('rel_no').unique() }, (c) => [
   primaryKey({ columns: [c.src, c.reltype_id, c.dst] }),
   uniqueIndex('relationship_in').on(c.dst, c.reltype_id, c.src),
-  index('relationship_src_from').on(c.src, c.valid_from),
-  index('relationship_dst_from').on(c.dst, c.valid_from),
   index('relationship_expires').on(sql`(properties->>'expires_at')`).where(sql`properties->>'expires_at' is not null`),
 ])
 export const relationship_history = t(

@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { fork } from 'node:child_process'
 import { graphEventsAfter } from '../../../db/catalog/relationships/graph-events.ts'
 import type { Db } from '../../../db/client.ts'
 import type { Registry } from '../packs/registry.ts'
@@ -31,17 +31,23 @@ const feed = async ({ db, registry, batch }: Source, store: Store, to?: string):
   return events.length === batch
 }
 
-/** Reads the whole graph from the tables in a worker. */
+/**
+ * Reads the whole graph from the tables in a process of its own, whose memory goes back to the system: a load needs
+ * several times as much as the graph.
+ */
 export const loadArrays = (url: string, signal: AbortSignal): Promise<GraphArrays> =>
   new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./loader.worker.ts', import.meta.url), { workerData: { url } })
-    const abort = () => void worker.terminate()
+    const child = fork(new URL('./loader.process.ts', import.meta.url), { execArgv: [], serialization: 'advanced' })
+    const abort = () => void child.kill()
     signal.addEventListener('abort', abort, { once: true })
     const settle = (then: () => void) => {
       signal.removeEventListener('abort', abort)
       then()
     }
-    worker.once('message', (arrays: GraphArrays) => settle(() => resolve(arrays)))
-    worker.once('error', (error) => settle(() => reject(error)))
-    worker.once('exit', () => settle(() => reject(new Error('the loader of the graph ended'))))
+    child.once('message', (loaded: GraphArrays | { error: string }) =>
+      settle(() => ('error' in loaded ? reject(new Error(loaded.error)) : resolve(loaded))),
+    )
+    child.once('error', (error) => settle(() => reject(error)))
+    child.once('exit', () => settle(() => reject(new Error('the loader of the graph ended'))))
+    child.send(url)
   })

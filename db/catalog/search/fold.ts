@@ -20,15 +20,16 @@ const valuesOf = (column: SQL): SQL => sql`coalesce((select string_agg(v #>> '{}
 /** Writes the search index of these resources: A names, B labels, C relations, D attributes. */
 export const foldSearch = async (tx: Tx, rids: readonly string[]): Promise<void> => {
   if (rids.length === 0) return
+  const names = sql`lower(concat_ws(' ', r.resource_id, nullif(r.name, r.resource_id), nullif(r.display_name, r.name)))`
   await tx.execute(sql`insert into catalog.search (rid, names, document)
-    select r.rid, lower(concat_ws(' ', r.resource_id, nullif(r.name, r.resource_id), nullif(r.display_name, r.name))),
-      ${weighted(sql`concat_ws(' ', r.resource_id, r.name, r.display_name)`, 'A')}
+    select r.rid, ${names},
+      ${weighted(names, 'A')}
         || ${weighted(sql`concat_ws(' ', r.labels::text, r.owner, t.type_key)`, 'B')}
         || ${weighted(sql`coalesce(e.peers, '')`, 'C')}
         || ${weighted(sql`concat_ws(' ', ${valuesOf(sql`r.desired_state`)}, ${valuesOf(sql`s.observed_state`)}, r.annotations::text)`, 'D')}
     from catalog.resource r join catalog.resource_state s on s.rid = r.rid
       join lateral (select type_key from catalog.type where id = r.type_id limit 1) t on true
-      left join lateral (select string_agg(p.resource_id || ' ' || p.name, ' ') as peers
+      left join lateral (select string_agg(concat_ws(' ', p.resource_id, nullif(p.name, p.resource_id)), ' ') as peers
         from (select dst from catalog.relationship where src = r.rid order by rel_no limit ${sql.raw(String(PEERS))}) o
           join catalog.resource p on p.rid = o.dst) e on true
     where r.rid = any(${array(rids, 'bigint')})
