@@ -19,4 +19,3 @@ export const OperationsSummary = Type.Object({
   ),
   as_of: ReadAsOf,
 })
-export type OperationsSummary = Static<typeof OperationsSummary>

@@ -38,7 +38,6 @@ export const RelationshipQuery = Closed({
   ),
   ...FreshnessQuery,
 })
-export type RelationshipQuery = Static<typeof RelationshipQuery>
 
 /** One change of an edge inside a command; `direction` is seen from the commanded resource. */
 export const RelationshipChange = Closed({

@@ -45,7 +45,6 @@ export const ProjectionEvents = Closed(
     ],
   },
 )
-export type ProjectionEvents = Static<typeof ProjectionEvents>
 
 export const ProjectionReply = Type.Object({
   accepted: Type.Integer(),

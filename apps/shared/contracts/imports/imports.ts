@@ -17,7 +17,6 @@ export const ImportEdge = Closed(
   },
   { description: 'Names its target by the id in the source, or by our own.' },
 )
-export type ImportEdge = Static<typeof ImportEdge>
 
 /** Omitted members keep their value; states, labels and annotations are merged member by member. */
 export const ImportItem = Closed({

@@ -268,7 +268,6 @@ export const IntentListQuery = Closed({
   kind: Type.Optional(Type.Enum([...INTENT_KINDS])),
   ...PageQuery,
 })
-export type IntentListQuery = Static<typeof IntentListQuery>
 
 /** Ends of an attempt that a rehearsal can assume: the classes of failures, and an unknown outcome. */
 export const REHEARSED_FAILURES = [

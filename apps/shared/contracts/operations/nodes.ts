@@ -48,7 +48,6 @@ const summary = {
 export const NodeSummary = Type.Object(summary)
 export type NodeSummary = Static<typeof NodeSummary>
 export const NodeList = ListOf(NodeSummary)
-export type NodeList = Static<typeof NodeList>
 
 export const NodeListQuery = Closed({
   state: Type.Optional(Type.Array(NodeStateSchema)),
@@ -57,7 +56,6 @@ export const NodeListQuery = Closed({
   failed_first: Type.Optional(Type.Boolean({ default: false })),
   ...PageQuery,
 })
-export type NodeListQuery = Static<typeof NodeListQuery>
 
 export const AttemptView = Type.Object({
   attempt: Type.Integer(),
@@ -81,7 +79,6 @@ export const AttemptView = Type.Object({
   progress: Nullable(Json),
   log: Type.Object({ lines: Type.Integer(), bytes: Type.Integer(), complete: Type.Boolean() }),
 })
-export type AttemptView = Static<typeof AttemptView>
 
 export const ArtifactView = Type.Object({
   artifact_id: text('0195f0c2-0000-7000-8000-000000000007'),

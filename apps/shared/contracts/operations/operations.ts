@@ -55,7 +55,6 @@ const summary = {
 export const OperationSummary = Type.Object(summary)
 export type OperationSummary = Static<typeof OperationSummary>
 export const OperationList = ListOf(OperationSummary)
-export type OperationList = Static<typeof OperationList>
 
 export const HeldLease = Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive'), since: Time })
 export const OpenGate = Type.Object({

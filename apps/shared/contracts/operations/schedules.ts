@@ -85,7 +85,6 @@ export const HookSecretBody = Closed({
   ),
   dry_run: DryRun,
 })
-export type HookSecretBody = Static<typeof HookSecretBody>
 export const HookSecretView = Type.Object({
   schedule_id: ScheduleParams.properties.schedule_id,
   url: text('/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'),

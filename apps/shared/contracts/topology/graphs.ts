@@ -60,7 +60,6 @@ export const GraphEdge = Type.Object({
   from: text('eu1-web-01'),
   to: text('eu1-a-web'),
 })
-export type GraphEdge = Static<typeof GraphEdge>
 
 /** A truncated graph says so: `truncated` names the bound, `frontier` the place. */
 export const Graph = Type.Object({

@@ -20,7 +20,6 @@ export const TopologyQuery = Closed({
   ...Selection,
   ...FreshnessQuery,
 })
-export type TopologyQuery = Static<typeof TopologyQuery>
 
 const Counts = Type.Record(Type.String(), Type.Integer())
 export const PlaceCounts = Type.Object({ resources: Type.Integer(), by_health: Counts, by_lifecycle: Counts })
