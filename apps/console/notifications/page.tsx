@@ -38,7 +38,7 @@ export const NotificationsPage = () => {
         caption={words.title}
         columns={columnsFor(act, busy)}
         rows={rows}
-        keyOf={({ destination_id }) => destination_id}
+        keyOf="destination_id"
       />
       {rows
         .filter(({ status }) => status === 'unconfirmed')
@@ -214,7 +214,7 @@ const Log = ({ act, busy }: { act: Act; busy: boolean }) => {
         caption={words.log}
         columns={logColumns(act, busy)}
         rows={rows}
-        keyOf={({ delivery_id }) => delivery_id}
+        keyOf="delivery_id"
       />
     </section>
   )

@@ -4,7 +4,6 @@ import { useTopic } from '../api/hooks.ts'
 import { queryOf } from '../api/read.ts'
 import type { PlatformHealth, ResourceRow } from '../api/types.ts'
 import { meQuery } from '../queries/me.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
@@ -33,8 +32,7 @@ export const HealthPage = () => {
           empty={tAudit.health.all_well}
           caption={tAudit.health.caption}
           columns={RESOURCES}
-          rows={rowsOf(list)}
-          keyOf={({ resource_id }) => resource_id}
+          keyOf="resource_id"
         />
       </section>
       {mayReadParts ? <Parts /> : null}

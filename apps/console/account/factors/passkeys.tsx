@@ -66,14 +66,7 @@ export const PasskeysPage = () => {
       <PageHead title={t.nav.passkeys} note={words.note} />
       <Told said={stale ? null : said} />
       {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
-      <ListTable
-        list={list}
-        empty={words.empty}
-        caption={words.title}
-        columns={columns}
-        rows={rows}
-        keyOf={({ id }) => id}
-      />
+      <ListTable list={list} empty={words.empty} caption={words.title} columns={columns} rows={rows} keyOf="id" />
       <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
         <Field id="passkey-name" label={words.name} error={missing ? words.missing_name : null}>
           <input
