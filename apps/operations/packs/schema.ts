@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Closed } from '../../shared/contracts/closed.ts'
+import { CatalogWrite, Retry, Timeouts } from '../../shared/contracts/operations/intents.ts'
 
 /** The shape of a procedure pack (operations.md 4.1) and of the other files of this app's policy folder (4.2, 3.5). */
 const Any = Type.Unknown()
@@ -11,28 +12,8 @@ const Group = Name('^[a-z][a-z0-9-]{1,62}$')
 const Pointer = Name('^(/([^~/]|~[01])*)+$')
 const Words = <T extends string>(...words: T[]) => Type.Unsafe<T>(Type.Enum(words))
 
-const Timeouts = Closed({
-  start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-  run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-  heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
-})
-const Retry = Closed({
-  max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-  initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
-  factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
-  max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
-  retry_on: Type.Optional(Type.Array(Name('^[a-z_]{1,40}$'), { maxItems: 20 })),
-})
 const Join = Words('all', 'any', 'settled')
 const OnFailure = Words('hold', 'tolerate', 'skip_dependents', 'fail', 'compensate')
-const CatalogWrite = Closed({
-  lifecycle_status: Type.Optional(Any),
-  health_status: Type.Optional(Any),
-  desired_state_patch: Type.Optional(Any),
-  observed_state_patch: Type.Optional(Any),
-  relationship_changes: Type.Optional(Any),
-  provided_capability_changes: Type.Optional(Any),
-})
 const Compensate = Closed({
   executor: Type.Optional(Key),
   with: Type.Optional(JsonObject),
