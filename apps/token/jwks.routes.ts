@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
+import { ArrayOf } from '../shared/contracts/closed.ts'
 import { allow } from '../shared/auth/http.ts'
 import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http/app.ts'
 import type { Keyring } from './keyring.ts'
 
 const Jwks = Type.Object(
   {
-    keys: Type.Array(
-      Type.Object({
+    keys: ArrayOf({
         kty: Type.Literal('RSA'),
         n: Type.String(),
         e: Type.String(),
@@ -15,7 +15,6 @@ const Jwks = Type.Object(
         alg: Type.Literal('RS256'),
         use: Type.Literal('sig'),
       }),
-    ),
   },
   {
     description: 'The public signing keys (RFC 7517).',

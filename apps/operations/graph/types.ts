@@ -204,7 +204,6 @@ export type Lane = {
   diffs: Map<string, TargetDiff>
 }
 
-
 type PlanCode = CodeOf<'validation_error' | 'policy_denied'>
 /** No plan is possible: a refusal with the places at fault. */
 export class PlanRefusal extends Error {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../../shared/contracts/closed.ts'
+import { Closed, OptionalClosed } from '../../shared/contracts/closed.ts'
 import { CatalogWrite, Retry, Timeouts } from '../../shared/contracts/operations/intents.ts'
 
 /** The shape of a procedure pack (operations.md 4.1) and of the other files of this app's policy folder (4.2, 3.5). */
@@ -80,15 +80,11 @@ const Procedure = Closed({
   scope: Type.Optional(Words('target', 'plan')),
   match: Type.Optional(Match),
   parameters: Type.Optional(JsonObject),
-  lease: Type.Optional(
-    Closed({ mode: Words('exclusive', 'shared'), ancestors: Type.Optional(Words('shared', 'none')) }),
-  ),
-  order: Type.Optional(
-    Closed({
-      relationship_types: Type.Array(Key, { minItems: 1, maxItems: 20 }),
-      first: Words('dependency', 'dependent'),
-    }),
-  ),
+  lease: OptionalClosed({ mode: Words('exclusive', 'shared'), ancestors: Type.Optional(Words('shared', 'none')) }),
+  order: OptionalClosed({
+    relationship_types: Type.Array(Key, { minItems: 1, maxItems: 20 }),
+    first: Words('dependency', 'dependent'),
+  }),
   batch: Type.Optional(Batch),
   risk: Type.Optional(Closed({ base: Type.Integer({ minimum: 0, maximum: 100 }) })),
   gates: Type.Optional(
@@ -120,18 +116,16 @@ export type StepFile = Static<typeof Step>
 
 const seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
 export const policyProperties = {
-  approvals: Type.Optional(
-    Closed({
-      quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
-      groups: Type.Optional(
-        Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
-      ),
-      four_eyes: Type.Optional(Type.Boolean()),
-      reject_rule: Type.Optional(Words('any', 'majority')),
-      comment_on_approve: Type.Optional(Type.Boolean()),
-      signature: Type.Optional(Type.Literal('required')),
-    }),
-  ),
+  approvals: OptionalClosed({
+    quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
+    groups: Type.Optional(
+      Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
+    ),
+    four_eyes: Type.Optional(Type.Boolean()),
+    reject_rule: Type.Optional(Words('any', 'majority')),
+    comment_on_approve: Type.Optional(Type.Boolean()),
+    signature: Type.Optional(Type.Literal('required')),
+  }),
   deadline_s: Type.Optional(seconds(1, 2_592_000)),
   escalation: Type.Optional(
     Type.Array(
@@ -146,9 +140,7 @@ export const policyProperties = {
   on_voter_loss: Type.Optional(Words('reask', 'keep_after_start')),
   binds: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 50 })),
   /** A service answers instead of people (operations.md 4.2). */
-  check: Type.Optional(
-    Closed({ service: Name('^(machine:)?[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) }),
-  ),
+  check: OptionalClosed({ service: Name('^(machine:)?[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) }),
 }
 
 export const GatePolicyFile = Closed({
@@ -157,12 +149,10 @@ export const GatePolicyFile = Closed({
   version: Type.Integer({ minimum: 1 }),
   question: Type.String({ minLength: 1, maxLength: 300 }),
   applies: Type.Optional(Cel),
-  place: Type.Optional(
-    Closed({
-      at: Words('entry', 'after_canary', 'between_batches', 'before_step'),
-      step: Type.Optional(Type.String()),
-    }),
-  ),
+  place: OptionalClosed({
+    at: Words('entry', 'after_canary', 'between_batches', 'before_step'),
+    step: Type.Optional(Type.String()),
+  }),
   ...policyProperties,
 })
 export type GatePolicyFile = Static<typeof GatePolicyFile>

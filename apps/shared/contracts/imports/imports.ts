@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { CapabilityChange } from '../catalog/commands.ts'
 import { Annotations, JsonObject, Labels, ResourceId, Time, TypeKey } from '../catalog/common.ts'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const IMPORT_ITEMS = 200
@@ -110,13 +110,11 @@ export const ImportResult = Type.Object({
   outcome: Type.Enum([...OUTCOMES]),
   resource_id: Type.Optional(text('eu9')),
   version: Type.Optional(Type.Integer()),
-  diff: Type.Array(
-    Type.Object({
-      path: text('/desired_state/code'),
-      before: Type.Optional(Type.Unknown()),
-      after: Type.Optional(Type.Unknown()),
-    }),
-  ),
+  diff: ArrayOf({
+    path: text('/desired_state/code'),
+    before: Type.Optional(Type.Unknown()),
+    after: Type.Optional(Type.Unknown()),
+  }),
   problem: Type.Optional(ImportProblem),
 })
 export type ImportResult = Static<typeof ImportResult>

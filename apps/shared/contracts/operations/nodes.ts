@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalInteger, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 import {
   AllowedActionSchema,
@@ -182,9 +182,7 @@ export const InterventionBody = Closed(
         message: Type.Optional(Comment),
         input_overrides: Type.Optional(InputOverrides),
         of: Type.Optional(Type.Enum(['operation', 'gate', 'attempt'])),
-        id: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 96, description: 'The gate, or the node of the attempt.' }),
-        ),
+        id: OptionalText({ minLength: 1, maxLength: 96, description: 'The gate, or the node of the attempt.' }),
         add_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
         max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
         gate_id: Type.Optional(GateId),
@@ -226,9 +224,10 @@ export const LogQuery = Closed({
   tail: Type.Optional(Type.Boolean()),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000, default: 500 })),
   q: Type.Optional(Type.String({ minLength: 2, maxLength: 200, description: 'Plain text, any case.' })),
-  match_before_seq: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'With q: at most 200 matches before this line, the newest first.' }),
-  ),
+  match_before_seq: OptionalInteger({
+    minimum: 1,
+    description: 'With q: at most 200 matches before this line, the newest first.',
+  }),
   wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000, default: 0 })),
 })
 export type LogQuery = Static<typeof LogQuery>
