@@ -78,14 +78,16 @@ export const ImportOptions = Closed({
 
 export type ImportOptions = Static<typeof ImportOptions>
 
-export const ImportRequest = Closed(
-  {
-    source: ImportSource,
-    items: Type.Array(ImportItem, { minItems: 1, maxItems: IMPORT_ITEMS }),
-    options: Type.Optional(ImportOptions),
-  },
-  { examples: [EXAMPLE] },
-)
+const requestOf = (maxItems: number) =>
+  Closed(
+    {
+      source: ImportSource,
+      items: Type.Array(ImportItem, { minItems: 1, maxItems }),
+      options: Type.Optional(ImportOptions),
+    },
+    { examples: [EXAMPLE] },
+  )
+export const ImportRequest = requestOf(IMPORT_ITEMS)
 export type ImportRequest = Static<typeof ImportRequest>
 
 export const ImportQuery = Closed({
@@ -128,14 +130,7 @@ export type ImportReply = Static<typeof ImportReply>
 
 export const JOB_ITEMS = 1000
 /** A job takes more items than one request and continues on its own. */
-export const ImportJobRequest = Closed(
-  {
-    source: ImportSource,
-    items: Type.Array(ImportItem, { minItems: 1, maxItems: JOB_ITEMS }),
-    options: Type.Optional(ImportOptions),
-  },
-  { examples: [EXAMPLE] },
-)
+export const ImportJobRequest = requestOf(JOB_ITEMS)
 export type ImportJobRequest = Static<typeof ImportJobRequest>
 
 export const ImportJob = Type.Object({
