@@ -6,7 +6,6 @@ import type {
   GatePolicy,
   Join,
   OnFailure,
-  PlanGate,
   PlanNode,
   Retry,
   TargetRead,

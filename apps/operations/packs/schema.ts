@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Closed, OptionalClosed } from '../../shared/contracts/closed.ts'
-import { CatalogWrite, Retry, Timeouts } from '../../shared/contracts/operations/intents.ts'
+import { CatalogWrite, GraphNode } from '../../shared/contracts/operations/intents.ts'
 
 /** The shape of a procedure pack (operations.md 4.1) and of the other files of this app's policy folder (4.2, 3.5). */
 const Any = Type.Unknown()
@@ -12,6 +12,7 @@ const Group = Name('^[a-z][a-z0-9-]{1,62}$')
 const Pointer = Name('^(/([^~/]|~[01])*)+$')
 const Words = <T extends string>(...words: T[]) => Type.Unsafe<T>(Type.Enum(words))
 
+const { timeouts, retry } = GraphNode.properties
 const Join = Words('all', 'any', 'settled')
 const OnFailure = Words('hold', 'tolerate', 'skip_dependents', 'fail', 'compensate')
 const Compensate = Closed({
@@ -29,8 +30,8 @@ export const stepProperties = {
   with: Type.Optional(JsonObject),
   when: Type.Optional(Cel),
   idempotent: Type.Optional(Type.Boolean()),
-  timeouts: Type.Optional(Timeouts),
-  retry: Type.Optional(Retry),
+  timeouts,
+  retry,
   on_failure: Type.Optional(OnFailure),
   join: Type.Optional(Join),
   skippable: Type.Optional(Type.Boolean()),

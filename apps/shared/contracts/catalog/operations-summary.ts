@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type from 'typebox'
 import { ArrayOf } from '../closed.ts'
 import { text } from '../text.ts'
 import { nullable, ReadAsOf, Time } from './common.ts'

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type from 'typebox'
 import { CatalogEvent } from '../catalog/events.ts'
 import { Closed } from '../closed.ts'
 import { text } from '../text.ts'

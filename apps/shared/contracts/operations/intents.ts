@@ -65,18 +65,6 @@ export const Constraints = Closed({
   }),
 })
 
-export const Timeouts = Closed({
-  start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-  run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-  heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
-})
-export const Retry = Closed({
-  max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-  initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
-  factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
-  max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
-  retry_on: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z_]{1,40}$' }), { maxItems: 20 })),
-})
 export const CatalogWrite = Closed({
   lifecycle_status: Type.Optional(Type.Unknown()),
   health_status: Type.Optional(Type.Unknown()),
@@ -111,8 +99,18 @@ export const GraphNode = Closed({
     ),
   ),
   outputs_schema: Type.Optional(Json),
-  timeouts: Type.Optional(Timeouts),
-  retry: Type.Optional(Retry),
+  timeouts: OptionalClosed({
+    start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+    run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+    heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
+  }),
+  retry: OptionalClosed({
+    max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
+    factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
+    max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
+    retry_on: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z_]{1,40}$' }), { maxItems: 20 })),
+  }),
   on_failure: Type.Optional(Type.Enum(['hold', 'tolerate', 'skip_dependents', 'fail', 'compensate'])),
   compensate: Type.Optional(Compensate),
   catalog: Type.Optional(CatalogWrite),
