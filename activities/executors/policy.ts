@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs'
 import type { Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { parse } from 'yaml'
 import { ConfigError } from '../../apps/shared/config.ts'
 import { matcherOf } from '../../apps/shared/data/pattern.ts'
 import { type Program, type Programs, programsOf } from '../../apps/shared/data/programs.ts'
 import { fits, type Rule, ruleOf } from '../../apps/shared/web/egress.ts'
-import { ExecutorPolicyFile } from '../../apps/shared/web/executor-policy.ts'
+import { ExecutorPolicyFile, readPolicyFile } from '../../apps/shared/web/executor-policy.ts'
 
 type Pool = ExecutorPolicyFile['pools'][string]
 /** How the agents of a pool are reached. */
@@ -26,14 +24,7 @@ export type ExecutorPolicy = {
 
 /** Reads the policy file; an invalid one stops the start with one line that names it. */
 export const loadPolicy = (file: string): ExecutorPolicy => {
-  let document: unknown
-  try {
-    document = parse(readFileSync(file, 'utf8'), { schema: 'core' })
-  } catch (error) {
-    throw new ConfigError(
-      `WORKER__EXECUTORS__POLICY_FILE names ${file}, which cannot be read: ${(error as Error).message}`,
-    )
-  }
+  const document = readPolicyFile(file)
   const [fault] = Value.Errors(ExecutorPolicyFile, document)
   if (fault) throw new ConfigError(`${file}${fault.instancePath}: ${fault.message}`)
   const { pools, programs: given = {} } = document as ExecutorPolicyFile

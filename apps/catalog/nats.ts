@@ -32,4 +32,3 @@ export const createNats = (url: string, prefix: string, log: Logger) => {
     },
   }
 }
-export type Nats = ReturnType<typeof createNats>

@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
+import { OptionalText } from '../shared/contracts/closed.ts'
 import { Destination } from '../shared/web/egress.ts'
 import { PACKAGE } from './packs/packages.ts'
 
@@ -30,12 +31,12 @@ export const schema = Type.Object({
     description:
       'Archives of "npm pack" with procedure packs, as a JSON array: each a path or URL and its digest, such as "/srv/net-1.2.0.tgz@sha256:<hex>", or "oci://HOST/NAME@sha256:<manifest>".',
   }),
-  OPERATIONS__PACKS__REGISTRY_FILE: Type.Optional(
-    Type.String({ description: 'The file that "docker login" writes: credentials for registries of packages.' }),
-  ),
-  OPERATIONS__POLICY__DIR: Type.Optional(
-    Type.String({ description: "A folder with the site's gates, calendar and Cedar forbid policies." }),
-  ),
+  OPERATIONS__PACKS__REGISTRY_FILE: OptionalText({
+    description: 'The file that "docker login" writes: credentials for registries of packages.',
+  }),
+  OPERATIONS__POLICY__DIR: OptionalText({
+    description: "A folder with the site's gates, calendar and Cedar forbid policies.",
+  }),
   /** The workers' own file: which secrets a plan may name. */
   WORKER__EXECUTORS__POLICY_FILE: Type.String({ default: EXECUTOR_POLICY }),
   OPERATIONS__COMMANDS__WAIT_MS: settings.integer(2000, 0, 10_000),

@@ -1,21 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../shared/auth/http.ts'
+import { ArrayOf } from '../shared/contracts/closed.ts'
 import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http/app.ts'
 import type { Keyring } from './keyring.ts'
 
 const Jwks = Type.Object(
   {
-    keys: Type.Array(
-      Type.Object({
-        kty: Type.Literal('RSA'),
-        n: Type.String(),
-        e: Type.String(),
-        kid: Type.String(),
-        alg: Type.Literal('RS256'),
-        use: Type.Literal('sig'),
-      }),
-    ),
+    keys: ArrayOf({
+      kty: Type.Literal('RSA'),
+      n: Type.String(),
+      e: Type.String(),
+      kid: Type.String(),
+      alg: Type.Literal('RS256'),
+      use: Type.Literal('sig'),
+    }),
   },
   {
     description: 'The public signing keys (RFC 7517).',

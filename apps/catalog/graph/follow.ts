@@ -87,7 +87,6 @@ export const createGraph = (options: GraphOptions) => {
     },
   }
 }
-export type GraphInMemory = ReturnType<typeof createGraph>
 
 const gaugesOf = (telemetry: Telemetry) => ({
   edges: telemetry.gauge('signalbox_graph_edges', 'Relationships in the graph in memory.'),

@@ -14,6 +14,7 @@ import {
   VersionList,
   WriteQuery,
 } from '../../shared/contracts/catalog/resources.ts'
+import { OptionalText } from '../../shared/contracts/closed.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import {
   CommandHeaders,
@@ -41,9 +42,7 @@ import { readResource, readVersions } from './read.ts'
 const ResourceQuery = Type.Object(
   {
     ...Selection,
-    at: Type.Optional(
-      Type.String({ format: 'date-time', maxLength: 40, description: 'The resource as it was at this time.' }),
-    ),
+    at: OptionalText({ format: 'date-time', maxLength: 40, description: 'The resource as it was at this time.' }),
     at_version: Type.Optional(Type.Integer({ minimum: 1, description: 'The resource as it was at this version.' })),
   },
   closed,

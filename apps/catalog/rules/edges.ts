@@ -6,8 +6,6 @@ import { stateViolations } from './state.ts'
 
 const MAX_PROPERTIES_BYTES = 8192
 
-export type End = { type: StoredType; rid: string }
-
 /** A resource type's rule for its edges of one relationship type and direction. */
 const ruleOf = (type: StoredType, type_key: string, direction: 'out' | 'in') =>
   type.relationships.find((rule) => rule.type_key === type_key && rule.direction === direction)

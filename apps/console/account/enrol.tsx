@@ -1,7 +1,7 @@
 import { Link, useLocation, useNavigate } from '@tanstack/react-router'
 import { type ComponentProps, useEffect, useState } from 'react'
 import { isHalf, joinHalves } from '../../shared/contracts/client/enrolment.ts'
-import { Field } from '../forms/field.tsx'
+import { TextField } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { Welcome } from '../frame/welcome.tsx'
 import { Heading } from '../ui/page.tsx'
@@ -14,25 +14,9 @@ import { useSubmission } from './submission.ts'
 /** The token of a link that came in two halves; any other text unchanged. A half may be pasted with its link. */
 const wholeOf = (token: string, other: string): string => joinHalves(token, other.trim().replace(/^.*#/, '')) ?? token
 
-type CodeFieldProps = Omit<ComponentProps<typeof Field>, 'children'> & {
-  value: string
-  change: (value: string) => void
-}
-
 /** A field for a part of a link, pasted by hand. */
-const CodeField = ({ value, change, ...field }: CodeFieldProps) => (
-  <Field {...field}>
-    <input
-      id={field.id}
-      className="input mono"
-      autoComplete="off"
-      spellCheck={false}
-      value={value}
-      onChange={(event) => change(event.target.value)}
-      aria-invalid={field.error != null}
-      aria-describedby={`${field.id}-note${field.error === undefined ? '' : ` ${field.id}-error`}`}
-    />
-  </Field>
+const CodeField = (props: ComponentProps<typeof TextField>) => (
+  <TextField {...props} className="input mono" autoComplete="off" spellCheck={false} />
 )
 
 /** Sets the first or a new password, with the token behind `#` of a one-time link. */

@@ -2,7 +2,7 @@ import { useSearch } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { nextPath } from '../../shared/contracts/client/next-path.ts'
 import { usePhase } from '../api/hooks.ts'
-import { Field } from '../forms/field.tsx'
+import { TextField } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { SecondStepForm } from '../forms/second-step.tsx'
 import { signInError } from '../forms/sign-in-error.ts'
@@ -164,21 +164,18 @@ const Submit = ({ busy }: { busy: boolean }) => (
 
 const Inputs = ({ username, setUsername, nameField, password, setPassword, passwordField, errors }: Fields) => (
   <>
-    <Field id="username" label={tLogin.username} error={errors.username ?? null}>
-      <input
-        ref={nameField}
-        id="username"
-        name="username"
-        className="input"
-        autoComplete="username"
-        autoCapitalize="none"
-        spellCheck={false}
-        value={username}
-        onChange={(event) => setUsername(event.target.value)}
-        aria-invalid={errors.username !== undefined}
-        aria-describedby="username-error"
-      />
-    </Field>
+    <TextField
+      ref={nameField}
+      id="username"
+      label={tLogin.username}
+      error={errors.username ?? null}
+      name="username"
+      autoComplete="username"
+      autoCapitalize="none"
+      spellCheck={false}
+      value={username}
+      change={setUsername}
+    />
     <PasswordField
       ref={passwordField}
       id="password"

@@ -44,7 +44,7 @@ export const SessionsPage = () => {
       <Told said={stale ? null : said} />
       {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       <Listing list={list} empty={undefined}>
-        <DataTable caption={tAccount.sessions.title} columns={columns} rows={rows} keyOf={({ id }) => id} />
+        <DataTable caption={tAccount.sessions.title} columns={columns} rows={rows} keyOf="id" />
       </Listing>
       {rows.length > 1 ? (
         <p>

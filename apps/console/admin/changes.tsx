@@ -1,7 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { ChangeRow } from '../api/types.ts'
 import { changesQuery } from '../queries/admin.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { currentUser } from '../session/token.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { Status } from '../values/status.tsx'
@@ -34,14 +33,7 @@ export const ChangesPage = () => {
   return (
     <AdminPage title={words.title}>
       {notice ? <p className="text-muted">{notice}</p> : null}
-      <ListTable
-        list={list}
-        empty={words.empty}
-        caption={words.title}
-        columns={columns}
-        rows={rowsOf(list)}
-        keyOf={({ id }) => id}
-      />
+      <ListTable list={list} empty={words.empty} caption={words.title} columns={columns} keyOf="id" />
       {dialog}
     </AdminPage>
   )

@@ -1,6 +1,5 @@
-import { useId } from 'react'
-import { Field } from '../forms/field.tsx'
-import { Select } from '../forms/select.tsx'
+import { TextField } from '../forms/field.tsx'
+import { SelectField } from '../forms/select.tsx'
 import { tAdmin } from '../words/admin.ts'
 
 type Choice = readonly [value: string, word: string]
@@ -46,22 +45,10 @@ export const Fields = ({ fields, typed, change }: FieldsProps) => (
 type OneProps = { field: FormField; value: string; change: (value: string) => void }
 
 const One = ({ field: { label, kind, choices = [], optional = false }, value, change }: OneProps) => {
-  const id = useId()
-  return (
-    <Field id={id} label={label}>
-      {kind === 'select' ? (
-        <Select id={id} choices={choices} value={value} change={change} />
-      ) : (
-        <input
-          id={id}
-          type={kind}
-          className="input"
-          value={value}
-          aria-required={!optional}
-          onChange={(event) => change(event.target.value)}
-        />
-      )}
-    </Field>
+  return kind === 'select' ? (
+    <SelectField label={label} choices={choices} value={value} change={change} />
+  ) : (
+    <TextField type={kind} label={label} value={value} aria-required={!optional} change={change} />
   )
 }
 

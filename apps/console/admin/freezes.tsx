@@ -40,7 +40,7 @@ export const FreezesPage = () => {
         caption={words.title}
         columns={[...COLUMNS, { name: words.columns.end, cell: (freeze) => <End freeze={freeze} press={setOpen} /> }]}
         rows={freezes}
-        keyOf={({ freeze_id }) => freeze_id}
+        keyOf="freeze_id"
       />
       {open === 'create' ? (
         <CreateDialog groups={me?.groups ?? []} close={close} />

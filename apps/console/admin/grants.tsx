@@ -2,7 +2,6 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { GrantRow } from '../api/types.ts'
 import { grantsQuery, rolesQuery, userQuery } from '../queries/admin.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
@@ -24,14 +23,7 @@ export const GrantsPage = () => {
   ]
   return (
     <AdminPage title={tAdmin.grant.title}>
-      <ListTable
-        list={list}
-        empty={tAdmin.grant.empty}
-        caption={tAdmin.grant.title}
-        columns={columns}
-        rows={rowsOf(list)}
-        keyOf={({ id }) => id}
-      />
+      <ListTable list={list} empty={tAdmin.grant.empty} caption={tAdmin.grant.title} columns={columns} keyOf="id" />
       {dialog}
     </AdminPage>
   )

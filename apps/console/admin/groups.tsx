@@ -72,7 +72,7 @@ const Group = ({ group, button }: { group: GroupRow; button: ReturnType<typeof u
       {members.length === 0 ? (
         <p className="p-4 text-muted">{tAdmin.group.no_members}</p>
       ) : (
-        <DataTable caption={tAdmin.group.members(name)} columns={columns} rows={members} keyOf={({ id }) => id} />
+        <DataTable caption={tAdmin.group.members(name)} columns={columns} rows={members} keyOf="id" />
       )}
     </Card>
   )

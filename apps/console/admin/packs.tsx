@@ -33,18 +33,13 @@ const Pack = ({ pack, versions }: { pack: string; versions: PackView[] }) => {
   const newest = versions.find(({ status }) => status === 'current')
   return (
     <Card title={pack} note={newest ? words.version(newest.version) : words.status.retired}>
-      <DataTable
-        caption={words.versions_of(pack)}
-        columns={VERSIONS}
-        rows={versions}
-        keyOf={({ version }) => version}
-      />
+      <DataTable caption={words.versions_of(pack)} columns={VERSIONS} rows={versions} keyOf="version" />
       {newest ? (
         <DataTable
           caption={words.procedures_of(pack)}
           columns={proceduresOf(pack)}
           rows={newest.procedures}
-          keyOf={({ key }) => key}
+          keyOf="key"
         />
       ) : null}
     </Card>

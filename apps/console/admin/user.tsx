@@ -153,8 +153,7 @@ export const Table = <Row extends { id: string }>({
   caption: string
   columns: Column<Row>[]
   rows: Row[]
-}) =>
-  table.rows.length === 0 ? <p className="p-4 text-muted">{empty}</p> : <DataTable {...table} keyOf={({ id }) => id} />
+}) => (table.rows.length === 0 ? <p className="p-4 text-muted">{empty}</p> : <DataTable {...table} keyOf="id" />)
 
 const actsOf = ({ id, status, kind }: UserRow): Act[] => {
   const words = tAdmin.user

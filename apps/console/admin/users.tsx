@@ -4,7 +4,6 @@ import { lookOf } from '../../shared/contracts/client/status.ts'
 import type { UserRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { usersQuery } from '../queries/admin.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -28,14 +27,7 @@ export const UsersPage = () => {
         value={q}
         search={(text) => void navigate({ to: '/admin/users', search: { q: text }, replace: true })}
       />
-      <ListTable
-        list={list}
-        empty={tAdmin.user.empty}
-        caption={tAdmin.user.title}
-        columns={COLUMNS}
-        rows={rowsOf(list)}
-        keyOf={({ id }) => id}
-      />
+      <ListTable list={list} empty={tAdmin.user.empty} caption={tAdmin.user.title} columns={COLUMNS} keyOf="id" />
       {dialog}
     </AdminPage>
   )

@@ -1,3 +1,4 @@
+import { infiniteQueryOptions, type keepPreviousData, type QueryKey, queryOptions } from '@tanstack/react-query'
 import type { FetchResponse, ParamsOption } from 'openapi-fetch'
 import { api, type BelowApi, read } from './client.ts'
 
@@ -6,23 +7,45 @@ type Get<P extends Path> = BelowApi[P] extends { get: infer Operation extends ob
 type Params<P extends Path> = ParamsOption<Get<P>>['params']
 type Reply<P extends Path> = NonNullable<FetchResponse<Get<P>, object, `${string}/${string}`>['data']>
 type Asked = { signal: AbortSignal }
-type Given<P extends Path> = undefined extends Params<P> ? [params?: Params<P>] : [params: Params<P>]
 
 const get = api.GET as (path: Path, init: object) => Parameters<typeof read>[0]
 
 /** A query function that reads a path of the API. */
 export const reading =
-  <P extends Path>(path: P, ...[params]: Given<P>) =>
+  <P extends Path>(path: P, params: Params<P>) =>
   ({ signal }: Asked) =>
     read(get(path, { params, signal })) as Promise<Reply<P>>
 
-/** The options of a paged list: its first page, the next one, and the function that reads a page. */
-export const paging = <P extends Path>(path: P, params: Params<P>) => ({
-  initialPageParam: '',
-  getNextPageParam: (last: { next_page_token?: string | null }) => last.next_page_token || undefined,
-  queryFn: ({ pageParam, signal }: Asked & { pageParam: string }) => {
-    const { query = {}, ...given }: { query?: object } = params ?? {}
-    const page = pageParam === '' ? query : { ...query, page_token: pageParam }
-    return read(get(path, { params: { ...given, query: page }, signal })) as Promise<Reply<P>>
-  },
-})
+type Asking<P extends Path> =
+  undefined extends Params<P> ? [params?: Params<P>, kept?: Kept] : [params: Params<P>, kept?: Kept]
+type Kept = {
+  staleTime?: number
+  refetchInterval?: number
+  refetchOnWindowFocus?: boolean
+  placeholderData?: typeof keepPreviousData
+}
+
+/** The query that reads a path of the API. The key's first word is the noun; live frames find the cached reply by it. */
+export const queryOf = <const Key extends QueryKey, P extends Path>(queryKey: Key, path: P, ...given: Asking<P>) => {
+  const [params, kept = {}] = given as [Params<P>, Kept?]
+  return queryOptions({ queryKey, queryFn: reading(path, params), ...kept })
+}
+
+/** The query that reads a paged list of the API, page by page. */
+export const pagesOf = <const Key extends QueryKey, P extends Path>(
+  queryKey: Key,
+  path: P,
+  params: Params<P>,
+  kept: Kept = {},
+) =>
+  infiniteQueryOptions({
+    queryKey,
+    initialPageParam: '',
+    getNextPageParam: (last: { next_page_token?: string | null }) => last.next_page_token || undefined,
+    queryFn: ({ pageParam, signal }) => {
+      const { query = {}, ...given }: { query?: object } = params ?? {}
+      const page = pageParam === '' ? query : { ...query, page_token: pageParam }
+      return read(get(path, { params: { ...given, query: page }, signal })) as Promise<Reply<P>>
+    },
+    ...kept,
+  })

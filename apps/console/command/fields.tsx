@@ -3,7 +3,7 @@ import { useEffect, useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { AllowedAction } from '../api/types.ts'
 import { CodeField, digitsOf, isCode } from '../forms/code.tsx'
-import { Field } from '../forms/field.tsx'
+import { Field, TextField } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { totpQuery } from '../queries/me.ts'
 import { type Provider, proveAt, sessionProvider } from '../session/providers.ts'
@@ -48,26 +48,14 @@ export const ReasonField = ({ label, needed, field, ...typed }: ReasonFieldProps
 type ConfirmFieldProps = Omit<Typed, 'error'> & { word: string; missing: boolean }
 
 /** A word that must be typed before an irreversible command. */
-export const ConfirmField = ({ word, missing, ...typed }: ConfirmFieldProps) => {
-  const id = useId()
-  return (
-    <Field
-      id={id}
-      label={tDecide.command.confirm_word(word)}
-      error={missing ? tDecide.command.confirm_needed(word) : null}
-    >
-      <input
-        id={id}
-        className="input mono"
-        value={typed.value}
-        readOnly={typed.readOnly}
-        onChange={(event) => typed.change(event.target.value)}
-        aria-invalid={missing}
-        aria-describedby={`${id}-error`}
-      />
-    </Field>
-  )
-}
+export const ConfirmField = ({ word, missing, ...typed }: ConfirmFieldProps) => (
+  <TextField
+    {...typed}
+    className="input mono"
+    label={tDecide.command.confirm_word(word)}
+    error={missing ? tDecide.command.confirm_needed(word) : null}
+  />
+)
 
 export const Refusal = ({ title, problem }: { title: string; problem: Problem }) => (
   <div className="flex gap-2">

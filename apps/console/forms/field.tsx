@@ -1,3 +1,5 @@
+import { useId } from 'react'
+
 type FieldProps = {
   id: string
   label: string
@@ -26,3 +28,25 @@ export const Field = ({ id, label, note, error, children }: FieldProps) => (
     )}
   </div>
 )
+
+type TextFieldProps = Omit<React.ComponentProps<'input'>, 'onChange'> &
+  Omit<FieldProps, 'id' | 'children'> & { change: (text: string) => void }
+
+/** A text input under its label, described by its note and its error. */
+export const TextField = ({ id: given, label, note, error, change, ...input }: TextFieldProps) => {
+  const own = useId()
+  const id = given ?? own
+  const described = [...(note ? [`${id}-note`] : []), ...(error === undefined ? [] : [`${id}-error`])]
+  return (
+    <Field id={id} label={label} note={note} error={error}>
+      <input
+        className="input"
+        {...input}
+        id={id}
+        onChange={(event) => change(event.target.value)}
+        aria-invalid={error !== undefined && error !== null}
+        aria-describedby={described.join(' ') || undefined}
+      />
+    </Field>
+  )
+}

@@ -1,4 +1,5 @@
 import { useId } from 'react'
+import { Field } from './field.tsx'
 
 type SelectProps = {
   id?: string
@@ -28,5 +29,15 @@ export const Filter = ({ label, ...select }: { label: string } & Omit<Parameters
       <label htmlFor={id}>{label}</label>
       <Select id={id} {...select} className="max-w-full" />
     </div>
+  )
+}
+
+/** A select under its label. */
+export const SelectField = ({ label, ...select }: { label: string } & Omit<Parameters<typeof Select>[0], 'id'>) => {
+  const id = useId()
+  return (
+    <Field id={id} label={label}>
+      <Select id={id} {...select} />
+    </Field>
   )
 }

@@ -22,6 +22,6 @@ export const WatchView = ({ node_id, watch }: { node_id: string; watch: Watch })
       {words.title} <code className="font-normal">{node_id}</code>
       <Status state={watch.passed ? 'succeeded' : 'failed'} />
     </h3>
-    <DataTable caption={words.title} columns={COLUMNS} rows={watchRows(watch)} keyOf={({ name }) => name} />
+    <DataTable caption={words.title} columns={COLUMNS} rows={watchRows(watch)} keyOf="name" />
   </section>
 )

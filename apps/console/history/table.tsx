@@ -24,7 +24,7 @@ export const EventTable = ({ operation_id, events, names, whole = false }: Event
     caption={tOperation.timeline.caption}
     columns={[...columnsOf(operation_id, names), ...(whole ? FURTHER : [])]}
     rows={events}
-    keyOf={({ seq }) => seq}
+    keyOf="seq"
   />
 )
 

@@ -4,7 +4,6 @@ import { usePreview } from '../api/preview.ts'
 import type { IntentRow } from '../api/types.ts'
 import { Choices } from '../forms/choices.tsx'
 import { intentsQuery } from '../queries/changes.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { Refused } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
@@ -40,8 +39,7 @@ export const IntentsPage = () => {
         next={<NewLink />}
         caption={tPlan.intent.caption}
         columns={COLUMNS}
-        rows={rowsOf(list)}
-        keyOf={({ intent_id }) => intent_id}
+        keyOf="intent_id"
       />
     </Page>
   )

@@ -1,8 +1,8 @@
 import { useId } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
-import { Field } from '../forms/field.tsx'
+import { Field, TextField } from '../forms/field.tsx'
 import { objectIn } from '../forms/object-in.ts'
-import { Select } from '../forms/select.tsx'
+import { SelectField } from '../forms/select.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
@@ -18,7 +18,6 @@ export const Part = ({ title, children }: { title: string; children: React.React
 
 /** When the intent may run, and how far it may go. */
 export const Limits = ({ limits, change }: { limits: Typed['limits']; change: (limits: Typed['limits']) => void }) => {
-  const id = useId()
   const words = tPlan.intent.limits
   const set = (name: string) => (value: string) => change({ ...limits, [name]: value })
   return (
@@ -37,14 +36,12 @@ export const Limits = ({ limits, change }: { limits: Typed['limits']; change: (l
         {(['wave', 'canary', 'failure_budget'] as const).map((name) => (
           <Text key={name} label={words[name]} value={limits[name] ?? ''} change={set(name)} type="number" />
         ))}
-        <Field id={`${id}-risk`} label={words.risk}>
-          <Select
-            id={`${id}-risk`}
-            choices={[['', words.any], ...['low', 'medium', 'high'].map((one) => [one, t.risk[one] ?? one] as const)]}
-            value={limits.risk_ceiling ?? ''}
-            change={set('risk_ceiling')}
-          />
-        </Field>
+        <SelectField
+          label={words.risk}
+          choices={[['', words.any], ...['low', 'medium', 'high'].map((one) => [one, t.risk[one] ?? one] as const)]}
+          value={limits.risk_ceiling ?? ''}
+          change={set('risk_ceiling')}
+        />
       </div>
     </details>
   )
@@ -68,22 +65,7 @@ export const Summary = ({ faults, made, problem }: { faults: string[]; made: boo
   )
 
 type TextProps = { label: string; value: string; change: (text: string) => void; type?: string; placeholder?: string }
-export const Text = ({ label, value, change, type = 'text', placeholder }: TextProps) => {
-  const id = useId()
-  return (
-    <Field id={id} label={label}>
-      <input
-        id={id}
-        className="input"
-        type={type}
-        placeholder={placeholder}
-        maxLength={2000}
-        value={value}
-        onChange={(event) => change(event.target.value)}
-      />
-    </Field>
-  )
-}
+export const Text = (props: TextProps) => <TextField type="text" maxLength={2000} {...props} />
 
 export const Json = ({ label, value, change }: TextProps) => {
   const id = useId()

@@ -1,8 +1,6 @@
-import { useId } from 'react'
 import type { When } from '../../shared/contracts/operations/schedules.ts'
 import { Choices } from '../forms/choices.tsx'
-import { Field } from '../forms/field.tsx'
-import { Select } from '../forms/select.tsx'
+import { SelectField } from '../forms/select.tsx'
 import { tPlan } from '../words/plan.ts'
 import type { Typed } from './draft.ts'
 import { Text } from './parts.tsx'
@@ -56,7 +54,6 @@ export const scheduleOf = (
 
 /** Now, or by a schedule: at times, when resources begin to meet the conditions, or when a webhook arrives. */
 export const WhenPart = ({ timing, change }: { timing: Timing; change: (timing: Timing) => void }) => {
-  const id = useId()
   const set = (part: Partial<Timing>) => change({ ...timing, ...part })
   return (
     <>
@@ -73,35 +70,30 @@ export const WhenPart = ({ timing, change }: { timing: Timing; change: (timing: 
         <HookFields timing={timing} set={set} />
       ) : null}
       {timing.kind === 'now' ? null : (
-        <Field id={`${id}-start`} label={words.proceed}>
-          <select
-            id={`${id}-start`}
-            className="input"
-            value={String(timing.start)}
-            onChange={(event) => set({ start: event.target.value === 'true' })}
-          >
-            <option value="false">{tPlan.schedule.plan}</option>
-            <option value="true">{tPlan.schedule.start}</option>
-          </select>
-        </Field>
+        <SelectField
+          label={words.proceed}
+          choices={[
+            ['false', tPlan.schedule.plan],
+            ['true', tPlan.schedule.start],
+          ]}
+          value={String(timing.start)}
+          change={(start) => set({ start: start === 'true' })}
+        />
       )}
     </>
   )
 }
 
 const HookFields = ({ timing, set }: { timing: Timing; set: (part: Partial<Timing>) => void }) => {
-  const id = useId()
   return (
     <>
       <p className="text-muted">{words.webhook}</p>
-      <Field id={`${id}-signature`} label={words.signature}>
-        <Select
-          id={`${id}-signature`}
-          choices={words.signatures}
-          value={timing.signature}
-          change={(signature) => set({ signature })}
-        />
-      </Field>
+      <SelectField
+        label={words.signature}
+        choices={words.signatures}
+        value={timing.signature}
+        change={(signature) => set({ signature })}
+      />
       <Text label={words.if} value={timing.test} change={(test) => set({ test })} placeholder={words.if_example} />
     </>
   )

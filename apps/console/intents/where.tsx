@@ -1,6 +1,5 @@
-import { useId } from 'react'
 import { Choices } from '../forms/choices.tsx'
-import { Field } from '../forms/field.tsx'
+import { TextField } from '../forms/field.tsx'
 import { Conditions } from '../values/conditions.tsx'
 import { tPlan } from '../words/plan.ts'
 import type { Typed } from './draft.ts'
@@ -9,7 +8,6 @@ const words = tPlan.intent.where
 
 /** Selects resources by name or by conditions, which write an expression that can be edited. */
 export const Where = ({ typed, change }: { typed: Typed; change: (part: Partial<Typed>) => void }) => {
-  const id = useId()
   return (
     <>
       <Choices
@@ -19,15 +17,13 @@ export const Where = ({ typed, change }: { typed: Typed; change: (part: Partial<
         choose={(choice) => change({ picked: choice === 'names' })}
       />
       {typed.picked ? (
-        <Field id={`${id}-ids`} label={tPlan.intent.targets} note={tPlan.intent.targets_note}>
-          <input
-            id={`${id}-ids`}
-            className="input mono"
-            value={typed.ids}
-            onChange={(event) => change({ ids: event.target.value })}
-            aria-describedby={`${id}-ids-note`}
-          />
-        </Field>
+        <TextField
+          label={tPlan.intent.targets}
+          note={tPlan.intent.targets_note}
+          className="input mono"
+          value={typed.ids}
+          change={(ids) => change({ ids })}
+        />
       ) : (
         <Conditions chips={typed.chips} when={typed.when} change={change} />
       )}

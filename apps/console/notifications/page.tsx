@@ -6,7 +6,8 @@ import type {
   DestinationView,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { send, Told, useChanges } from '../account/changes.tsx'
-import { Field } from '../forms/field.tsx'
+import { TextField } from '../forms/field.tsx'
+import { SelectField } from '../forms/select.tsx'
 import { deliveriesQuery, destinationsQuery } from '../queries/me.ts'
 import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
@@ -38,7 +39,7 @@ export const NotificationsPage = () => {
         caption={words.title}
         columns={columnsFor(act, busy)}
         rows={rows}
-        keyOf={({ destination_id }) => destination_id}
+        keyOf="destination_id"
       />
       {rows
         .filter(({ status }) => status === 'unconfirmed')
@@ -93,7 +94,6 @@ const RowButton = ({ name, label, busy, act }: RowButtonProps) => (
 )
 
 const CodeForm = ({ row, act, busy }: { row: DestinationView; act: Act; busy: boolean }) => {
-  const id = `code-${row.destination_id}`
   const [code, setCode] = useState('')
   const [wrong, setWrong] = useState(false)
   const submit = (event: React.FormEvent) => {
@@ -108,19 +108,15 @@ const CodeForm = ({ row, act, busy }: { row: DestinationView; act: Act; busy: bo
   }
   return (
     <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
-      <Field id={id} label={words.code(row.address)} error={wrong ? words.missing_code : null}>
-        <input
-          id={id}
-          className="input"
-          inputMode="numeric"
-          autoComplete="one-time-code"
-          maxLength={8}
-          value={code}
-          onChange={(event) => setCode(event.target.value)}
-          aria-invalid={wrong}
-          aria-describedby={`${id}-error`}
-        />
-      </Field>
+      <TextField
+        label={words.code(row.address)}
+        error={wrong ? words.missing_code : null}
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        maxLength={8}
+        value={code}
+        change={setCode}
+      />
       <button type="submit" className="button" aria-disabled={busy}>
         {words.confirm}
       </button>
@@ -142,36 +138,20 @@ const AddForm = ({ act, busy }: { act: Act; busy: boolean }) => {
   }
   return (
     <form noValidate onSubmit={(event) => void submit(event)} className="flex max-w-96 flex-col gap-3">
-      <Field id="notify-kind" label={words.kind}>
-        <select
-          id="notify-kind"
-          className="input"
-          value={kind}
-          onChange={(event) => setKind(event.target.value as DestinationKind)}
-        >
-          {KINDS.map((one) => (
-            <option key={one} value={one}>
-              {words.kinds[one]}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <Field
-        id="notify-address"
+      <SelectField
+        label={words.kind}
+        choices={KINDS.map((one) => [one, words.kinds[one]] as const)}
+        value={kind}
+        change={(one) => setKind(one as DestinationKind)}
+      />
+      <TextField
         label={words.address}
         note={words.address_note}
         error={missing ? words.missing_address : null}
-      >
-        <input
-          id="notify-address"
-          className="input"
-          maxLength={2000}
-          value={address}
-          onChange={(event) => setAddress(event.target.value)}
-          aria-invalid={missing}
-          aria-describedby="notify-address-note notify-address-error"
-        />
-      </Field>
+        maxLength={2000}
+        value={address}
+        change={setAddress}
+      />
       <button type="submit" className="button main" aria-disabled={busy}>
         {words.add}
       </button>
@@ -214,7 +194,7 @@ const Log = ({ act, busy }: { act: Act; busy: boolean }) => {
         caption={words.log}
         columns={logColumns(act, busy)}
         rows={rows}
-        keyOf={({ delivery_id }) => delivery_id}
+        keyOf="delivery_id"
       />
     </section>
   )

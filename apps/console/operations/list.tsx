@@ -6,7 +6,6 @@ import { SearchField } from '../forms/search.tsx'
 import { shortId, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { type EndedIn, type OperationsTab, operationsQuery } from '../queries/operations.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
@@ -60,8 +59,7 @@ export const OperationsPage = () => {
         next={<NextStep tab={tab} q={q} />}
         caption={tOperation.operations.caption}
         columns={COLUMNS}
-        rows={rowsOf(list)}
-        keyOf={({ operation_id }) => operation_id}
+        keyOf="operation_id"
       />
     </Page>
   )

@@ -36,7 +36,7 @@ export const Regions = ({ overview }: { overview: Overview }) => {
       {places.isError ? <Failure error={places.error} retry={() => void places.refetch()} /> : null}
       {places.isSuccess && regions.length === 0 ? <p className="p-4 text-muted">{words.none}</p> : null}
       {regions.length > 0 ? (
-        <DataTable caption={words.title} columns={COLUMNS} rows={regions} keyOf={({ region_id }) => region_id} />
+        <DataTable caption={words.title} columns={COLUMNS} rows={regions} keyOf="region_id" />
       ) : null}
     </Card>
   )

@@ -16,15 +16,10 @@ export const Trends = ({ overview: { days, period, before } }: { overview: Overv
   <Card title={tOverview.trends}>
     <div className="flex flex-col gap-4 p-4">
       {ENDS.every((end) => period[end] === 0) ? <p className="text-muted">{tOverview.none}</p> : <Bars days={days} />}
-      <DataTable
-        caption={tOverview.trends}
-        columns={columnsOf(period, before)}
-        rows={MEASURES}
-        keyOf={({ name }) => name}
-      />
+      <DataTable caption={tOverview.trends} columns={columnsOf(period, before)} rows={MEASURES} keyOf="name" />
       <details>
         <summary>{tOverview.as_table}</summary>
-        <DataTable caption={tOverview.ended} columns={DAYS} rows={days.toReversed()} keyOf={({ day }) => day} />
+        <DataTable caption={tOverview.ended} columns={DAYS} rows={days.toReversed()} keyOf="day" />
       </details>
     </div>
   </Card>

@@ -1,7 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import type { Graph, PatchChange } from '../api/types.ts'
-import { Field } from '../forms/field.tsx'
+import { TextField } from '../forms/field.tsx'
+import { SelectField } from '../forms/select.tsx'
 import { nodeQuery } from '../queries/operations.ts'
 import { tChange } from '../words/change.ts'
 import { CHOICES, type Choice, draftOf, NEEDS } from './drafts.ts'
@@ -42,20 +43,12 @@ export const PatchBuilder = ({ graph, operation_id, node: wanted = '', add }: Pa
         {tChange.patch.editor.add}
       </h2>
       <div className="flex flex-wrap items-end gap-3 p-4">
-        <Field id={`${id}-kind`} label={tChange.patch.editor.kind}>
-          <select
-            id={`${id}-kind`}
-            className="input"
-            value={choice}
-            onChange={(event) => setChoice(event.target.value as Choice)}
-          >
-            {CHOICES.map((one) => (
-              <option key={one} value={one}>
-                {tChange.patch.editor.kinds[one]}
-              </option>
-            ))}
-          </select>
-        </Field>
+        <SelectField
+          label={tChange.patch.editor.kind}
+          choices={CHOICES.map((one) => [one, tChange.patch.editor.kinds[one]] as const)}
+          value={choice}
+          change={(one) => setChoice(one as Choice)}
+        />
         <Needed needs={needs} typed={typed} type={type} graph={graph} />
         <button type="button" className="button" aria-disabled={!complete} onClick={() => void press()}>
           {tChange.patch.editor.add_button}
@@ -68,71 +61,58 @@ export const PatchBuilder = ({ graph, operation_id, node: wanted = '', add }: Pa
 type NeededProps = { needs: readonly (keyof Typed)[]; typed: Typed; type: (more: Partial<Typed>) => void; graph: Graph }
 
 /** The fields that the chosen change needs. */
-const Needed = ({ needs, typed, type, graph }: NeededProps) => {
-  const id = useId()
-  const at = (name: keyof Typed) => `${id}-${name}`
-  return (
-    <>
-      {needs.includes('node') ? (
-        <Field id={at('node')} label={tChange.patch.editor.node}>
-          <NodeSelect id={at('node')} graph={graph} value={typed.node} change={(node) => type({ node })} />
-        </Field>
-      ) : null}
-      {needs.includes('other') ? (
-        <Field id={at('other')} label={tChange.patch.editor.other}>
-          <NodeSelect id={at('other')} graph={graph} value={typed.other} change={(other) => type({ other })} any />
-        </Field>
-      ) : null}
-      {needs.includes('gate') ? (
-        <Field id={at('gate')} label={tChange.patch.editor.gate}>
-          <select
-            id={at('gate')}
-            className="input max-w-full"
-            value={typed.gate}
-            onChange={(event) => type({ gate: event.target.value })}
-          >
-            <option value="">{tChange.patch.editor.choose}</option>
-            {graph.gates.map(({ gate_id, question }) => (
-              <option key={gate_id} value={gate_id}>
-                {gate_id}: {question}
-              </option>
-            ))}
-          </select>
-        </Field>
-      ) : null}
-      {needs.includes('limit') ? (
-        <Field id={at('limit')} label={tChange.patch.limit}>
-          <input
-            id={at('limit')}
-            className="input !w-24"
-            type="number"
-            min={1}
-            max={500}
-            value={typed.limit}
-            onChange={(event) => type({ limit: event.target.value })}
-          />
-        </Field>
-      ) : null}
-    </>
-  )
-}
+const Needed = ({ needs, typed, type, graph }: NeededProps) => (
+  <>
+    {needs.includes('node') ? (
+      <NodeSelect
+        label={tChange.patch.editor.node}
+        graph={graph}
+        value={typed.node}
+        change={(node) => type({ node })}
+      />
+    ) : null}
+    {needs.includes('other') ? (
+      <NodeSelect
+        label={tChange.patch.editor.other}
+        graph={graph}
+        value={typed.other}
+        change={(other) => type({ other })}
+        any
+      />
+    ) : null}
+    {needs.includes('gate') ? (
+      <SelectField
+        label={tChange.patch.editor.gate}
+        className="max-w-full"
+        choices={[NONE, ...graph.gates.map(({ gate_id, question }) => [gate_id, `${gate_id}: ${question}`] as const)]}
+        value={typed.gate}
+        change={(gate) => type({ gate })}
+      />
+    ) : null}
+    {needs.includes('limit') ? (
+      <TextField
+        label={tChange.patch.limit}
+        className="input !w-24"
+        type="number"
+        min={1}
+        max={500}
+        value={typed.limit}
+        change={(limit) => type({ limit })}
+      />
+    ) : null}
+  </>
+)
 
-type NodeSelectProps = { id: string; graph: Graph; value: string; change: (node_id: string) => void; any?: boolean }
+const NONE = ['', tChange.patch.editor.choose] as const
+
+type NodeSelectProps = { label: string; graph: Graph; value: string; change: (node_id: string) => void; any?: boolean }
 
 /** Steps in plan order. Unless any step may be chosen, steps that have started are marked and come last. */
-const NodeSelect = ({ id, graph, value, change, any = false }: NodeSelectProps) => {
+const NodeSelect = ({ graph, any = false, ...select }: NodeSelectProps) => {
   const begun = graph.nodes.filter(({ attempt }) => attempt > 0)
   const rest = graph.nodes.filter(({ attempt }) => attempt === 0)
-  const shown = any ? graph.nodes : [...rest, ...begun]
-  return (
-    <select id={id} className="input max-w-full" value={value} onChange={(event) => change(event.target.value)}>
-      <option value="">{tChange.patch.editor.choose}</option>
-      {shown.map(({ node_id, name, attempt }) => (
-        <option key={node_id} value={node_id}>
-          {name}
-          {attempt > 0 && !any ? ` (${tChange.patch.editor.has_begun})` : ''}
-        </option>
-      ))}
-    </select>
-  )
+  const choices = (any ? graph.nodes : [...rest, ...begun]).map(({ node_id, name, attempt }) => {
+    return [node_id, attempt > 0 && !any ? `${name} (${tChange.patch.editor.has_begun})` : name] as const
+  })
+  return <SelectField {...select} className="max-w-full" choices={[NONE, ...choices]} />
 }

@@ -34,7 +34,7 @@ export const OperationPatchesPage = () => {
       caption={tChange.patch.caption}
       columns={COLUMNS}
       rows={rowsOf(list).toReversed()}
-      keyOf={({ patch_id }) => patch_id}
+      keyOf="patch_id"
     />
   )
 }

@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { usePreview } from '../api/preview.ts'
 import type { Plan } from '../api/types.ts'
 import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
-import { Field } from '../forms/field.tsx'
-import { Select } from '../forms/select.tsx'
+import { SelectField } from '../forms/select.tsx'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
 import { Refused } from '../ui/failure.tsx'
@@ -36,7 +35,6 @@ export const PlanRehearsal = ({ plan, done }: { plan: Plan; done: (plan_id: stri
 type AskProps = { plan: Plan; nodes: readonly { node_id: string; name: string }[]; done: (plan_id: string) => void }
 
 const Ask = ({ plan, nodes, done }: AskProps) => {
-  const id = useId()
   const { busy, problem, send } = usePreview(plan.intent_id, done)
   const [delay, setDelay] = useState('0')
   const [failing, setFailing] = useState('')
@@ -51,18 +49,14 @@ const Ask = ({ plan, nodes, done }: AskProps) => {
   return (
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap items-end gap-3">
-        <Field id={`${id}-delay`} label={words.approval}>
-          <Select id={`${id}-delay`} choices={Object.entries(words.delays)} value={delay} change={setDelay} />
-        </Field>
-        <Field id={`${id}-fail`} label={words.fail}>
-          <Select
-            id={`${id}-fail`}
-            className="max-w-full"
-            choices={[['', words.fail_none], ...nodes.map(({ node_id, name }) => [node_id, name] as const)]}
-            value={failing}
-            change={setFailing}
-          />
-        </Field>
+        <SelectField label={words.approval} choices={Object.entries(words.delays)} value={delay} change={setDelay} />
+        <SelectField
+          label={words.fail}
+          className="max-w-full"
+          choices={[['', words.fail_none], ...nodes.map(({ node_id, name }) => [node_id, name] as const)]}
+          value={failing}
+          change={setFailing}
+        />
         <button
           type="button"
           className="button"

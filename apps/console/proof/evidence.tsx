@@ -61,7 +61,7 @@ export const OperationEvidencePage = () => {
         caption={tProof.evidence.caption}
         columns={COLUMNS}
         rows={rows}
-        keyOf={({ seq }) => seq}
+        keyOf="seq"
       />
     </>
   )

@@ -74,7 +74,7 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
         caption={tProof.artifacts.caption}
         columns={[...columnsOf(operation_id), content]}
         rows={rows}
-        keyOf={({ artifact_id }) => artifact_id}
+        keyOf="artifact_id"
       />
       {preview ? <Shown {...preview} /> : null}
     </>

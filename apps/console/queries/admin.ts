@@ -1,52 +1,33 @@
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { paging, reading } from '../api/read.ts'
+import { keepPreviousData } from '@tanstack/react-query'
+import { pagesOf, queryOf } from '../api/read.ts'
 
 /** Reads of the administration. All keys share a prefix: a change of one item affects others, so all are read again. */
 export const usersQuery = (q: string) =>
-  infiniteQueryOptions({
-    queryKey: ['admin', 'users', q],
-    placeholderData: keepPreviousData,
-    ...paging('/v1/admin/users', { query: { page_size: 50, ...(q === '' ? {} : { q }) } }),
-  })
+  pagesOf(
+    ['admin', 'users', q],
+    '/v1/admin/users',
+    { query: { page_size: 50, ...(q === '' ? {} : { q }) } },
+    { placeholderData: keepPreviousData },
+  )
 
 /** The people that a choice offers: the first 500 active ones. */
 export const peopleQuery = () =>
-  queryOptions({
-    queryKey: ['admin', 'people'],
-    queryFn: reading('/v1/admin/users', { query: { page_size: 500, status: 'ACTIVE' } }),
-  })
+  queryOf(['admin', 'people'], '/v1/admin/users', { query: { page_size: 500, status: 'ACTIVE' } })
 
 export const userQuery = (user_id: string) =>
-  queryOptions({
-    queryKey: ['admin', 'user', user_id],
-    queryFn: reading('/v1/admin/users/{user_id}', { path: { user_id } }),
-  })
+  queryOf(['admin', 'user', user_id], '/v1/admin/users/{user_id}', { path: { user_id } })
 
 export const userSessionsQuery = (user_id: string) =>
-  queryOptions({
-    queryKey: ['admin', 'sessions', user_id],
-    queryFn: reading('/v1/admin/users/{user_id}/sessions', { path: { user_id } }),
-  })
+  queryOf(['admin', 'sessions', user_id], '/v1/admin/users/{user_id}/sessions', { path: { user_id } })
 
-export const groupsQuery = () =>
-  infiniteQueryOptions({ queryKey: ['admin', 'groups'], ...paging('/v1/admin/groups', { query: { page_size: 100 } }) })
+export const groupsQuery = () => pagesOf(['admin', 'groups'], '/v1/admin/groups', { query: { page_size: 100 } })
 
-export const grantsQuery = () =>
-  infiniteQueryOptions({ queryKey: ['admin', 'grants'], ...paging('/v1/admin/grants', { query: { page_size: 100 } }) })
+export const grantsQuery = () => pagesOf(['admin', 'grants'], '/v1/admin/grants', { query: { page_size: 100 } })
 
-export const machinesQuery = () =>
-  infiniteQueryOptions({
-    queryKey: ['admin', 'machines'],
-    ...paging('/v1/admin/machines', { query: { page_size: 50 } }),
-  })
+export const machinesQuery = () => pagesOf(['admin', 'machines'], '/v1/admin/machines', { query: { page_size: 50 } })
 
 export const changesQuery = () =>
-  infiniteQueryOptions({
-    queryKey: ['admin', 'changes'],
-    refetchInterval: 15_000,
-    ...paging('/v1/admin/changes', { query: { page_size: 50 } }),
-  })
+  pagesOf(['admin', 'changes'], '/v1/admin/changes', { query: { page_size: 50 } }, { refetchInterval: 15_000 })
 
 /** Roles and their permissions, which change only with a release. */
-export const rolesQuery = () =>
-  queryOptions({ queryKey: ['roles'], staleTime: Number.POSITIVE_INFINITY, queryFn: reading('/v1/admin/roles') })
+export const rolesQuery = () => queryOf(['roles'], '/v1/admin/roles', {}, { staleTime: Number.POSITIVE_INFINITY })

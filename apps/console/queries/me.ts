@@ -1,49 +1,43 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import { paging, reading } from '../api/read.ts'
+import { pagesOf, queryOf } from '../api/read.ts'
 
 /** Reads about the signed-in person. The key's first word is the noun; live frames find the cached reply by it. */
 /** The signed-in person, their permissions, and how much waits for them. */
-export const meQuery = () => queryOptions({ queryKey: ['me'], queryFn: reading('/v1/me') })
+export const meQuery = () => queryOf(['me'], '/v1/me')
 
 /** The sessions of the person. */
-export const sessionsQuery = () => queryOptions({ queryKey: ['sessions'], queryFn: reading('/v1/sessions') })
+export const sessionsQuery = () => queryOf(['sessions'], '/v1/sessions')
 
 /** Patches to vote on and failures that hold an operation; kept as fresh as the inbox. */
 export const waitingQuery = (whose: 'me' | 'all') =>
-  queryOptions({ queryKey: ['inbox', 'waiting', whose], queryFn: reading('/v1/waiting', { query: { for: whose } }) })
+  queryOf(['inbox', 'waiting', whose], '/v1/waiting', { query: { for: whose } })
 
 /** How many gates, patches and failures wait for the person: the number in the title and beside the inbox. */
 export const waitingFor = (counts: Counts): number => counts.gates_mine + counts.patches_mine + counts.failures_mine
 type Counts = { gates_mine: number; patches_mine: number; failures_mine: number }
 
 /** The passkeys of the person. */
-export const passkeysQuery = () => queryOptions({ queryKey: ['passkeys'], queryFn: reading('/v1/users/me/passkeys') })
+export const passkeysQuery = () => queryOf(['passkeys'], '/v1/users/me/passkeys')
 
 /** The provider identities by which the person may sign in. */
-export const identitiesQuery = () =>
-  queryOptions({ queryKey: ['identities'], queryFn: reading('/v1/users/me/identities') })
+export const identitiesQuery = () => queryOf(['identities'], '/v1/users/me/identities')
 
 /** Whether the person has an authenticator app. */
-export const totpQuery = () => queryOptions({ queryKey: ['totp'], queryFn: reading('/v1/users/me/totp') })
+export const totpQuery = () => queryOf(['totp'], '/v1/users/me/totp')
 
 /** Where the person is notified of decisions. */
-export const destinationsQuery = () =>
-  queryOptions({ queryKey: ['notifications', 'destinations'], queryFn: reading('/v1/notifications/destinations') })
+export const destinationsQuery = () => queryOf(['notifications', 'destinations'], '/v1/notifications/destinations')
 
 /** How this browser is notified of decisions. */
-export const pushQuery = () =>
-  queryOptions({ queryKey: ['notifications', 'push'], queryFn: reading('/v1/notifications/push') })
+export const pushQuery = () => queryOf(['notifications', 'push'], '/v1/notifications/push')
 
 /** The latest messages to the person; a queued one changes without a frame. */
 export const deliveriesQuery = () =>
-  queryOptions({
-    queryKey: ['notifications', 'deliveries'],
-    queryFn: reading('/v1/notifications/deliveries', { query: { page_size: 10 } }),
-    refetchInterval: 5000,
-  })
+  queryOf(
+    ['notifications', 'deliveries'],
+    '/v1/notifications/deliveries',
+    { query: { page_size: 10 } },
+    { refetchInterval: 5000 },
+  )
 
 export const inboxQuery = (whose: 'me' | 'all') =>
-  infiniteQueryOptions({
-    queryKey: ['inbox', whose],
-    ...paging('/v1/gates', { query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 50 } }),
-  })
+  pagesOf(['inbox', whose], '/v1/gates', { query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 50 } })

@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import type { Static } from 'typebox'
 import type { OperationListQuery } from '../../shared/contracts/operations/operations.ts'
-import { paging, reading } from '../api/read.ts'
+import { pagesOf, queryOf, reading } from '../api/read.ts'
 import type { Gate } from '../api/types.ts'
 
 /** Reads of operations: lists, graph, nodes, gates and history. The key's first word is the noun; live frames find the cached reply by it. */
@@ -19,10 +19,10 @@ const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'statu
 }
 
 export const operationsQuery = (tab: OperationsTab, q: string, { from, to }: EndedIn = {}) =>
-  infiniteQueryOptions({
-    queryKey: ['operations', tab, q, from, to],
-    placeholderData: keepPreviousData,
-    ...paging('/v1/operations', {
+  pagesOf(
+    ['operations', tab, q, from, to],
+    '/v1/operations',
+    {
       query: {
         page_size: 50,
         sort: '-created_at',
@@ -31,47 +31,37 @@ export const operationsQuery = (tab: OperationsTab, q: string, { from, to }: End
         ...(from === undefined ? {} : { ended_after: from }),
         ...(to === undefined ? {} : { ended_before: to }),
       },
-    }),
-  })
+    },
+    { placeholderData: keepPreviousData },
+  )
 
 export const operationQuery = (operation_id: string) =>
-  queryOptions({
-    queryKey: ['operation', operation_id],
-    queryFn: reading('/v1/operations/{operation_id}', { path: { operation_id } }),
-  })
+  queryOf(['operation', operation_id], '/v1/operations/{operation_id}', { path: { operation_id } })
 
 export const graphQuery = (operation_id: string) =>
-  queryOptions({
-    queryKey: ['graph', operation_id],
-    queryFn: reading('/v1/operations/{operation_id}/graph', { path: { operation_id } }),
-  })
+  queryOf(['graph', operation_id], '/v1/operations/{operation_id}/graph', { path: { operation_id } })
 
 /** The graph of one revision, whose nodes and dependencies never change. */
 export const revisionQuery = (operation_id: string, revision: number) =>
-  queryOptions({
-    queryKey: ['revision', operation_id, revision],
-    queryFn: reading('/v1/operations/{operation_id}/graph', { path: { operation_id }, query: { revision } }),
+  queryOf(['revision', operation_id, revision], '/v1/operations/{operation_id}/graph', {
+    path: { operation_id },
+    query: { revision },
   })
 
 /** The newest run of every node, failures first; operations of up to 2,000 nodes are read in pages of 500. */
 export const nodesQuery = (operation_id: string) =>
-  infiniteQueryOptions({
-    queryKey: ['nodes', operation_id],
-    ...paging('/v1/operations/{operation_id}/nodes', {
-      path: { operation_id },
-      query: { page_size: 500, failed_first: true },
-    }),
+  pagesOf(['nodes', operation_id], '/v1/operations/{operation_id}/nodes', {
+    path: { operation_id },
+    query: { page_size: 500, failed_first: true },
   })
 
 export const nodeQuery = (operation_id: string, node_id: string, attempt?: number) =>
-  queryOptions({
-    queryKey: ['node', operation_id, node_id, attempt ?? 0],
-    placeholderData: keepPreviousData,
-    queryFn: reading('/v1/operations/{operation_id}/nodes/{node_id}', {
-      path: { operation_id, node_id },
-      query: attempt === undefined ? {} : { attempt },
-    }),
-  })
+  queryOf(
+    ['node', operation_id, node_id, attempt ?? 0],
+    '/v1/operations/{operation_id}/nodes/{node_id}',
+    { path: { operation_id, node_id }, query: attempt === undefined ? {} : { attempt } },
+    { placeholderData: keepPreviousData },
+  )
 
 export const gateQuery = (operation_id: string, gate_id: string) =>
   queryOptions({

@@ -1,16 +1,16 @@
-import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { reading } from '../api/read.ts'
+import { keepPreviousData } from '@tanstack/react-query'
+import { queryOf } from '../api/read.ts'
 
 export type OverviewDays = 14 | 30 | 90
 
 /** Past, running and planned operations. */
 export const overviewQuery = (days: OverviewDays) =>
-  queryOptions({
-    queryKey: ['overview', days],
-    placeholderData: keepPreviousData,
-    refetchInterval: 60_000,
-    queryFn: reading('/v1/overview', { query: { days } }),
-  })
+  queryOf(
+    ['overview', days],
+    '/v1/overview',
+    { query: { days } },
+    { placeholderData: keepPreviousData, refetchInterval: 60_000 },
+  )
 
 /** Windows and freezes. */
-export const calendarQuery = () => queryOptions({ queryKey: ['calendar'], queryFn: reading('/v1/calendar') })
+export const calendarQuery = () => queryOf(['calendar'], '/v1/calendar')

@@ -1,8 +1,12 @@
 import { useEffect } from 'react'
 
-/** The rows of all loaded pages. */
-export const rowsOf = <Row>({ data }: { data: { pages: { items: Row[] }[] } | undefined }): Row[] =>
-  data?.pages.flatMap(({ items }) => items) ?? []
+export type Rows<Row> = { data: { pages: { items: Row[] }[] } | { items: Row[] } | undefined }
+
+/** The rows of a list, or of all its loaded pages. */
+export const rowsOf = <Row>({ data }: Rows<Row>): Row[] => {
+  if (data === undefined) return []
+  return 'pages' in data ? data.pages.flatMap(({ items }) => items) : data.items
+}
 
 /**
  * Reads page after page until the list is complete or a page cannot be read. It does not look at `isFetchNextPageError`,

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
-import { paging, reading } from '../api/read.ts'
+import { pagesOf, reading } from '../api/read.ts'
 
 /** Reads of the evidence and artifacts of an operation. The key's first word is the noun; live frames find the cached reply by it. */
 const EVIDENCE_PAGE = 200
@@ -18,7 +18,7 @@ export const evidenceQuery = (operation_id: string) =>
   })
 
 export const artifactsQuery = (operation_id: string) =>
-  infiniteQueryOptions({
-    queryKey: ['artifacts', operation_id],
-    ...paging('/v1/operations/{operation_id}/artifacts', { path: { operation_id }, query: { page_size: 100 } }),
+  pagesOf(['artifacts', operation_id], '/v1/operations/{operation_id}/artifacts', {
+    path: { operation_id },
+    query: { page_size: 100 },
   })

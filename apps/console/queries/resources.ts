@@ -1,12 +1,9 @@
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { paging, reading } from '../api/read.ts'
+import { keepPreviousData } from '@tanstack/react-query'
+import { pagesOf, queryOf } from '../api/read.ts'
 
 /** Reads of resources and their parts. The key's first word is the noun; live frames find the cached reply by it. */
 export const resourceTypeQuery = (type_key: string) =>
-  queryOptions({
-    queryKey: ['resource-type', type_key],
-    queryFn: reading('/v1/resource-types/{type_key}', { path: { type_key } }),
-  })
+  queryOf(['resource-type', type_key], '/v1/resource-types/{type_key}', { path: { type_key } })
 
 type ResourceFind = {
   type?: string
@@ -23,18 +20,14 @@ type ResourceFind = {
 
 /** Every type that a resource may have. */
 export const typesQuery = () =>
-  queryOptions({
-    queryKey: ['resource-types'],
-    staleTime: 600_000,
-    queryFn: reading('/v1/resource-types', { query: { page_size: 500 } }),
-  })
+  queryOf(['resource-types'], '/v1/resource-types', { query: { page_size: 500 } }, { staleTime: 600_000 })
 
 /** Resources that match every given filter; an empty text does not filter. */
 export const resourcesQuery = (find: ResourceFind) =>
-  infiniteQueryOptions({
-    queryKey: ['resources', find],
-    placeholderData: keepPreviousData,
-    ...paging('/v1/resources', {
+  pagesOf(
+    ['resources', find],
+    '/v1/resources',
+    {
       query: {
         page_size: 100,
         ...(find.type ? { type_key: [find.type] } : {}),
@@ -46,82 +39,76 @@ export const resourcesQuery = (find: ResourceFind) =>
         ...(find.sort ? { sort: `${find.sort},resource_id` } : {}),
         ...(find.counted ? { count: 'capped' as const } : {}),
       },
-    }),
-  })
+    },
+    { placeholderData: keepPreviousData },
+  )
 
 /** Resources with states and field managers: only the first 100, because the length of a URL is limited. */
 export const targetsQuery = (ids: readonly string[]) =>
-  queryOptions({
-    queryKey: ['resources', 'of', ids],
-    placeholderData: keepPreviousData,
-    queryFn: reading('/v1/resources', {
-      query: { ids: ids.slice(0, 100), page_size: 100, include: ['state', 'owners'] },
-    }),
-  })
+  queryOf(
+    ['resources', 'of', ids],
+    '/v1/resources',
+    { query: { ids: ids.slice(0, 100), page_size: 100, include: ['state', 'owners'] } },
+    { placeholderData: keepPreviousData },
+  )
 
 export const resourceQuery = (resource_id: string) =>
-  queryOptions({
-    queryKey: ['resource', resource_id],
-    queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id } }),
-  })
+  queryOf(['resource', resource_id], '/v1/resources/{resource_id}', { path: { resource_id } })
 
 /** The versions of a resource with author and time, newest first. */
 export const versionsQuery = (resource_id: string) =>
-  infiniteQueryOptions({
-    queryKey: ['resource', resource_id, 'versions'],
-    ...paging('/v1/resources/{resource_id}/versions', { path: { resource_id }, query: { page_size: 50 } }),
+  pagesOf(['resource', resource_id, 'versions'], '/v1/resources/{resource_id}/versions', {
+    path: { resource_id },
+    query: { page_size: 50 },
   })
 
 /** The resource as it was at a version, which never changes. */
 export const versionQuery = (resource_id: string, at_version: number) =>
-  queryOptions({
-    queryKey: ['version', resource_id, at_version],
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id }, query: { at_version } }),
-  })
+  queryOf(
+    ['version', resource_id, at_version],
+    '/v1/resources/{resource_id}',
+    { path: { resource_id }, query: { at_version } },
+    { staleTime: Number.POSITIVE_INFINITY },
+  )
 
 /** The resource with the managers of its fields. */
 export const managersQuery = (resource_id: string) =>
-  queryOptions({
-    queryKey: ['resource', resource_id, 'managers'],
-    queryFn: reading('/v1/resources/{resource_id}', { path: { resource_id }, query: { include: ['owners'] } }),
+  queryOf(['resource', resource_id, 'managers'], '/v1/resources/{resource_id}', {
+    path: { resource_id },
+    query: { include: ['owners'] },
   })
 
 export const healthQuery = (resource_id: string) =>
-  queryOptions({
-    queryKey: ['health', resource_id],
-    queryFn: reading('/v1/resources/{resource_id}/health', { path: { resource_id } }),
-  })
+  queryOf(['health', resource_id], '/v1/resources/{resource_id}/health', { path: { resource_id } })
 
 /** Frames report the resource, but not those around it. */
 const AROUND_MS = 15_000
 
 export const relationsQuery = (resource_id: string) =>
-  queryOptions({
-    queryKey: ['relations', resource_id],
-    refetchInterval: AROUND_MS,
-    queryFn: reading('/v1/resources/{resource_id}/relationships', { path: { resource_id }, query: { page_size: 200 } }),
-  })
+  queryOf(
+    ['relations', resource_id],
+    '/v1/resources/{resource_id}/relationships',
+    { path: { resource_id }, query: { page_size: 200 } },
+    { refetchInterval: AROUND_MS },
+  )
 
 /** The resources that depend on a resource, transitively, worst first. */
 export const impactQuery = (resource_id: string) =>
-  queryOptions({
-    queryKey: ['impact', resource_id],
-    refetchInterval: AROUND_MS,
-    queryFn: reading('/v1/resources/{resource_id}/impact', { path: { resource_id }, query: { limit: 200 } }),
-  })
+  queryOf(
+    ['impact', resource_id],
+    '/v1/resources/{resource_id}/impact',
+    { path: { resource_id }, query: { limit: 200 } },
+    { refetchInterval: AROUND_MS },
+  )
 
 export const resourceOperationsQuery = (resource_id: string) =>
-  queryOptions({
-    queryKey: ['resource-operations', resource_id],
-    queryFn: reading('/v1/resources/{resource_id}/operations', { path: { resource_id }, query: { page_size: 50 } }),
+  queryOf(['resource-operations', resource_id], '/v1/resources/{resource_id}/operations', {
+    path: { resource_id },
+    query: { page_size: 50 },
   })
 
 export const capabilitiesQuery = (resource_id: string) =>
-  queryOptions({
-    queryKey: ['resource-capabilities', resource_id],
-    queryFn: reading('/v1/resources/{resource_id}/capabilities', { path: { resource_id } }),
-  })
+  queryOf(['resource-capabilities', resource_id], '/v1/resources/{resource_id}/capabilities', { path: { resource_id } })
 
 /** A field and an operator: the catalog's own filter language. */
 const FILTER =
@@ -132,15 +119,12 @@ export const isWords = (q: string): boolean => q !== '' && !FILTER.test(q)
 
 /** Resources that contain all the words, best first. */
 export const searchQuery = ({ q = '', type, region, health }: ResourceFind, limit = 100) =>
-  queryOptions({
-    queryKey: ['resources', 'search', { q, type, region, health }, limit],
-    queryFn: reading('/v1/search', {
-      query: {
-        q: q.slice(0, 200),
-        limit,
-        ...(type ? { type_key: [type] } : {}),
-        ...(region ? { region_id: region } : {}),
-        ...(health?.length ? { health_status: [...health] } : {}),
-      },
-    }),
+  queryOf(['resources', 'search', { q, type, region, health }, limit], '/v1/search', {
+    query: {
+      q: q.slice(0, 200),
+      limit,
+      ...(type ? { type_key: [type] } : {}),
+      ...(region ? { region_id: region } : {}),
+      ...(health?.length ? { health_status: [...health] } : {}),
+    },
   })

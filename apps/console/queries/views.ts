@@ -1,10 +1,8 @@
-import { queryOptions } from '@tanstack/react-query'
 import type { ViewList } from '../../shared/contracts/identity/views.ts'
-import { reading } from '../api/read.ts'
+import { queryOf } from '../api/read.ts'
 
 /** The person's saved searches, read again when a page with a list opens. */
-export const viewsQuery = () =>
-  queryOptions({ queryKey: ['views'], refetchOnWindowFocus: true, queryFn: reading('/v1/users/me/views') })
+export const viewsQuery = () => queryOf(['views'], '/v1/users/me/views', {}, { refetchOnWindowFocus: true })
 
 const PATHS = { inbox: '/inbox', operations: '/operations', resources: '/resources' } as const satisfies Record<
   ViewList,

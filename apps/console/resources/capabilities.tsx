@@ -29,7 +29,7 @@ export const ResourceCapabilities = ({ resource_id }: { resource_id: string }) =
         caption={tCatalog.resource.provides}
         columns={[CAPABILITY, ...OFFER]}
         rows={provided}
-        keyOf={({ provider_id }) => provider_id}
+        keyOf="provider_id"
       />
     </>
   )

@@ -1,10 +1,9 @@
-import { queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { Shape, Tone } from '../../shared/contracts/client/status.ts'
 import { useTopic } from '../api/hooks.ts'
-import { reading } from '../api/read.ts'
+import { queryOf } from '../api/read.ts'
 import type { PlatformHealth, ResourceRow } from '../api/types.ts'
 import { meQuery } from '../queries/me.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
@@ -33,8 +32,7 @@ export const HealthPage = () => {
           empty={tAudit.health.all_well}
           caption={tAudit.health.caption}
           columns={RESOURCES}
-          rows={rowsOf(list)}
-          keyOf={({ resource_id }) => resource_id}
+          keyOf="resource_id"
         />
       </section>
       {mayReadParts ? <Parts /> : null}
@@ -47,8 +45,7 @@ type Part = PlatformHealth['parts'][number]
 const EVERY_MS = 15_000
 
 /** The last report of each process of the platform, read again while the page is visible. */
-const partsQuery = () =>
-  queryOptions({ queryKey: ['platform-health'], refetchInterval: EVERY_MS, queryFn: reading('/v1/platform/health') })
+const partsQuery = () => queryOf(['platform-health'], '/v1/platform/health', {}, { refetchInterval: EVERY_MS })
 
 const Parts = () => {
   const { data, error, isPending, refetch } = useQuery(partsQuery())

@@ -29,7 +29,7 @@ export const ResourceImpact = ({ resource, view }: { resource: Resource; view: P
           caption={tCatalog.impact.title(resource.name)}
           columns={COLUMNS}
           rows={impact?.items ?? []}
-          keyOf={({ resource_id }) => resource_id}
+          keyOf="resource_id"
         />
       )}
     </>

@@ -69,8 +69,7 @@ export const ResourcesPage = () => {
           caption={tCatalog.resources.caption}
           className="two-line"
           columns={columns}
-          rows={rowsOf(list)}
-          keyOf={({ resource_id }) => resource_id}
+          keyOf="resource_id"
           draw={rowsOf(list).length > MOST_DRAWN ? LongTable : DataTable}
         />
       )}
@@ -155,8 +154,7 @@ const FoundTable = ({ found }: { found: UseQueryResult<SearchResult> }) => (
       next={CLEAR}
       caption={tCatalog.resources.found}
       columns={FOUND}
-      rows={found.data?.items ?? []}
-      keyOf={({ resource_id }) => resource_id}
+      keyOf="resource_id"
     />
     {found.data?.more ? <p className="text-muted">{tCatalog.resources.more_match(found.data.items.length)}</p> : null}
   </>

@@ -12,12 +12,7 @@ export const Managers = ({ resource_id }: { resource_id: string }) => {
   if (!data?.managed_fields?.length) return null
   return (
     <Card title={tCatalog.resource.managers}>
-      <DataTable
-        caption={tCatalog.resource.managers}
-        columns={MANAGERS}
-        rows={data.managed_fields}
-        keyOf={({ path }) => path}
-      />
+      <DataTable caption={tCatalog.resource.managers} columns={MANAGERS} rows={data.managed_fields} keyOf="path" />
     </Card>
   )
 }

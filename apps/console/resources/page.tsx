@@ -197,8 +197,7 @@ const Operations = ({ resource_id }: { resource_id: string }) => {
       empty={tCatalog.resource.no_operations}
       caption={tCatalog.resource.tabs.operations}
       columns={OPERATIONS}
-      rows={list.data?.items ?? []}
-      keyOf={({ operation_id }) => operation_id}
+      keyOf="operation_id"
     />
   )
 }

@@ -1,6 +1,6 @@
 import { createRoute } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
-import { resumeSession, root, shell } from './root.tsx'
+import { page, pagesBelow, resumeSession, root, shell } from './root.tsx'
 import { text, texts } from './search.ts'
 
 const login = createRoute({
@@ -10,11 +10,7 @@ const login = createRoute({
   component: lazyPage(() => import('../account/login.tsx'), 'Login'),
 })
 
-const enrol = createRoute({
-  getParentRoute: () => root,
-  path: '/enrol',
-  component: lazyPage(() => import('../account/enrol.tsx'), 'EnrolPage'),
-})
+const enrol = pagesBelow(root)('/enrol', () => import('../account/enrol.tsx'), 'EnrolPage')
 
 const secondFactor = createRoute({
   getParentRoute: () => root,
@@ -24,35 +20,11 @@ const secondFactor = createRoute({
   component: lazyPage(() => import('../account/factors/first.tsx'), 'FirstFactorPage'),
 })
 
-const settings = createRoute({
-  getParentRoute: () => shell,
-  path: '/settings/display',
-  component: lazyPage(() => import('../account/display.tsx'), 'DisplayPage'),
-})
-
-const sessions = createRoute({
-  getParentRoute: () => shell,
-  path: '/settings/sessions',
-  component: lazyPage(() => import('../account/sessions.tsx'), 'SessionsPage'),
-})
-
-const passkeys = createRoute({
-  getParentRoute: () => shell,
-  path: '/settings/passkeys',
-  component: lazyPage(() => import('../account/factors/passkeys.tsx'), 'PasskeysPage'),
-})
-
-const password = createRoute({
-  getParentRoute: () => shell,
-  path: '/settings/password',
-  component: lazyPage(() => import('../account/password.tsx'), 'PasswordPage'),
-})
-
-const notifications = createRoute({
-  getParentRoute: () => shell,
-  path: '/settings/notifications',
-  component: lazyPage(() => import('../notifications/page.tsx'), 'NotificationsPage'),
-})
+const settings = page('/settings/display', () => import('../account/display.tsx'), 'DisplayPage')
+const sessions = page('/settings/sessions', () => import('../account/sessions.tsx'), 'SessionsPage')
+const passkeys = page('/settings/passkeys', () => import('../account/factors/passkeys.tsx'), 'PasskeysPage')
+const password = page('/settings/password', () => import('../account/password.tsx'), 'PasswordPage')
+const notifications = page('/settings/notifications', () => import('../notifications/page.tsx'), 'NotificationsPage')
 
 const device = createRoute({
   getParentRoute: () => shell,

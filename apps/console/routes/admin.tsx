@@ -1,13 +1,10 @@
 import { createRoute } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
-import { shell } from './root.tsx'
+import { page, pagesBelow } from './root.tsx'
 import { text } from './search.ts'
 
-const admin = createRoute({
-  getParentRoute: () => shell,
-  path: '/admin',
-  component: lazyPage(() => import('../admin/frame.tsx'), 'AdminFrame'),
-})
+const admin = page('/admin', () => import('../admin/frame.tsx'), 'AdminFrame')
+const section = pagesBelow(admin)
 
 // The frame opens the first page that this person may read.
 const adminHome = createRoute({ getParentRoute: () => admin, path: '/' })
@@ -19,47 +16,13 @@ const users = createRoute({
   component: lazyPage(() => import('../admin/users.tsx'), 'UsersPage'),
 })
 
-const user = createRoute({
-  getParentRoute: () => admin,
-  path: '/users/$user_id',
-  component: lazyPage(() => import('../admin/user.tsx'), 'UserPage'),
-})
-
-const groups = createRoute({
-  getParentRoute: () => admin,
-  path: '/groups',
-  component: lazyPage(() => import('../admin/groups.tsx'), 'GroupsPage'),
-})
-
-const grants = createRoute({
-  getParentRoute: () => admin,
-  path: '/grants',
-  component: lazyPage(() => import('../admin/grants.tsx'), 'GrantsPage'),
-})
-
-const machines = createRoute({
-  getParentRoute: () => admin,
-  path: '/service-accounts',
-  component: lazyPage(() => import('../admin/machines.tsx'), 'MachinesPage'),
-})
-
-const changes = createRoute({
-  getParentRoute: () => admin,
-  path: '/changes',
-  component: lazyPage(() => import('../admin/changes.tsx'), 'ChangesPage'),
-})
-
-const freezes = createRoute({
-  getParentRoute: () => admin,
-  path: '/freezes',
-  component: lazyPage(() => import('../admin/freezes.tsx'), 'FreezesPage'),
-})
-
-const packs = createRoute({
-  getParentRoute: () => admin,
-  path: '/packs',
-  component: lazyPage(() => import('../admin/packs.tsx'), 'PacksPage'),
-})
+const user = section('/users/$user_id', () => import('../admin/user.tsx'), 'UserPage')
+const groups = section('/groups', () => import('../admin/groups.tsx'), 'GroupsPage')
+const grants = section('/grants', () => import('../admin/grants.tsx'), 'GrantsPage')
+const machines = section('/service-accounts', () => import('../admin/machines.tsx'), 'MachinesPage')
+const changes = section('/changes', () => import('../admin/changes.tsx'), 'ChangesPage')
+const freezes = section('/freezes', () => import('../admin/freezes.tsx'), 'FreezesPage')
+const packs = section('/packs', () => import('../admin/packs.tsx'), 'PacksPage')
 
 /** The administration pages; their frame decides who may read which. */
 export const adminRoutes = [

@@ -1,6 +1,6 @@
 import { createRoute } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
-import { shell } from './root.tsx'
+import { page, shell } from './root.tsx'
 import { oneOf, text, texts, whole } from './search.ts'
 
 const RESOURCE_TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations', 'versions'] as const
@@ -59,11 +59,7 @@ const capabilities = createRoute({
   component: lazyPage(() => import('../topology/capabilities.tsx'), 'CapabilitiesPage'),
 })
 
-const health = createRoute({
-  getParentRoute: () => shell,
-  path: '/health',
-  component: lazyPage(() => import('../resources/health.tsx'), 'HealthPage'),
-})
+const health = page('/health', () => import('../resources/health.tsx'), 'HealthPage')
 
 /** The resources, their places, and their health. */
 export const catalogRoutes = [resources, resource, topology, capabilities, health] as const

@@ -1,6 +1,6 @@
 import { createRoute } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
-import { shell } from './root.tsx'
+import { page, shell } from './root.tsx'
 import { type DrawnSearch, drawnSearch, oneOf, text } from './search.ts'
 
 const intents = createRoute({
@@ -22,17 +22,8 @@ const intentNew = createRoute({
   component: lazyPage(() => import('../intents/new.tsx'), 'NewPage'),
 })
 
-const schedules = createRoute({
-  getParentRoute: () => shell,
-  path: '/schedules',
-  component: lazyPage(() => import('../schedules/list.tsx'), 'SchedulesPage'),
-})
-
-const schedule = createRoute({
-  getParentRoute: () => shell,
-  path: '/schedules/$schedule_id',
-  component: lazyPage(() => import('../schedules/page.tsx'), 'SchedulePage'),
-})
+const schedules = page('/schedules', () => import('../schedules/list.tsx'), 'SchedulesPage')
+const schedule = page('/schedules/$schedule_id', () => import('../schedules/page.tsx'), 'SchedulePage')
 
 const plan = createRoute({
   getParentRoute: () => shell,

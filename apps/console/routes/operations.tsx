@@ -1,7 +1,7 @@
 import { createRoute, redirect } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
 import { type EndedIn, OPERATIONS_TABS, type OperationsTab, operationQuery } from '../queries/operations.ts'
-import { shell } from './root.tsx'
+import { page, pagesBelow, shell } from './root.tsx'
 import { drawnSearch, oneOf, spanSearch, text, texts, timelineSearch, whole } from './search.ts'
 
 const operations = createRoute({
@@ -21,6 +21,7 @@ const operation = createRoute({
   loader: ({ context, params }) => void context.client.prefetchQuery(operationQuery(params.operation_id)),
   component: lazyPage(() => import('../operations/page.tsx'), 'OperationPage'),
 })
+const tab = pagesBelow(operation)
 
 const operationHome = createRoute({
   getParentRoute: () => operation,
@@ -59,23 +60,9 @@ const nodes = createRoute({
   component: lazyPage(() => import('../nodes/list.tsx'), 'OperationNodesPage'),
 })
 
-const patches = createRoute({
-  getParentRoute: () => operation,
-  path: '/patches',
-  component: lazyPage(() => import('../patches/list.tsx'), 'OperationPatchesPage'),
-})
-
-const artifacts = createRoute({
-  getParentRoute: () => operation,
-  path: '/artifacts',
-  component: lazyPage(() => import('../proof/artifacts.tsx'), 'OperationArtifactsPage'),
-})
-
-const evidence = createRoute({
-  getParentRoute: () => operation,
-  path: '/evidence',
-  component: lazyPage(() => import('../proof/evidence.tsx'), 'OperationEvidencePage'),
-})
+const patches = tab('/patches', () => import('../patches/list.tsx'), 'OperationPatchesPage')
+const artifacts = tab('/artifacts', () => import('../proof/artifacts.tsx'), 'OperationArtifactsPage')
+const evidence = tab('/evidence', () => import('../proof/evidence.tsx'), 'OperationEvidencePage')
 
 const node = createRoute({
   getParentRoute: () => shell,
@@ -90,11 +77,7 @@ const node = createRoute({
   component: lazyPage(() => import('../nodes/page.tsx'), 'NodePage'),
 })
 
-const gate = createRoute({
-  getParentRoute: () => shell,
-  path: '/operations/$operation_id/gates/$gate_id',
-  component: lazyPage(() => import('../gates/page.tsx'), 'GatePage'),
-})
+const gate = page('/operations/$operation_id/gates/$gate_id', () => import('../gates/page.tsx'), 'GatePage')
 
 const patchNew = createRoute({
   getParentRoute: () => shell,
@@ -103,11 +86,7 @@ const patchNew = createRoute({
   component: lazyPage(() => import('../patches/new.tsx'), 'PatchNewPage'),
 })
 
-const patch = createRoute({
-  getParentRoute: () => shell,
-  path: '/operations/$operation_id/patches/$patch_id',
-  component: lazyPage(() => import('../patches/page.tsx'), 'PatchPage'),
-})
+const patch = page('/operations/$operation_id/patches/$patch_id', () => import('../patches/page.tsx'), 'PatchPage')
 
 /** Operations; and the tabs, nodes, gates and patches of one. */
 export const operationRoutes = [

@@ -1,5 +1,14 @@
 import type { QueryClient } from '@tanstack/react-query'
-import { createRootRouteWithContext, createRoute, Outlet, redirect } from '@tanstack/react-router'
+import {
+  type AnyRoute,
+  createRootRouteWithContext,
+  createRoute,
+  Outlet,
+  type RouteComponent,
+  redirect,
+} from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { lazyPage } from '../frame/lazy-page.tsx'
 import { Shell } from '../frame/shell.tsx'
 import { Unreachable } from '../frame/unreachable.tsx'
 import { isEnrolling, SessionAway, sessionPhase, startSession } from '../session/token.ts'
@@ -31,3 +40,14 @@ export const shell = createRoute({
   component: () => <Shell Palette={Palette} />,
   errorComponent: Unreachable,
 })
+
+/** Makes the pages below a route that have neither search parameters nor a loader. */
+export const pagesBelow =
+  <Parent extends AnyRoute>(parent: Parent) =>
+  <const Path extends string, Name extends string>(
+    path: Path,
+    load: () => Promise<{ [K in Name]: () => ReactNode }>,
+    name: Name,
+  ) =>
+    createRoute({ getParentRoute: () => parent, path, component: lazyPage(load, name) as RouteComponent })
+export const page = pagesBelow(shell)

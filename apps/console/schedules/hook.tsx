@@ -1,12 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useId, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import type { HookSecretView } from '../../shared/contracts/operations/schedules.ts'
 import type { ScheduleView } from '../api/types.ts'
 import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { ShownOnce } from '../command/shown-once.tsx'
-import { Field } from '../forms/field.tsx'
-import { Select } from '../forms/select.tsx'
+import { SelectField } from '../forms/select.tsx'
 import { scheduleQuery } from '../queries/changes.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
@@ -66,7 +65,6 @@ type SecretProps = { schedule: ScheduleView; hook: Hook; close: () => void }
 /** Creates the first or the next secret; the answer is shown once. */
 const SecretDialog = ({ schedule: { schedule_id }, hook, close }: SecretProps) => {
   const client = useQueryClient()
-  const id = useId()
   const [overlap, setOverlap] = useState('86400')
   const [secret, setSecret] = useState<string>()
   /** The dialog closes itself after its command, but the secret keeps it open. */
@@ -93,9 +91,7 @@ const SecretDialog = ({ schedule: { schedule_id }, hook, close }: SecretProps) =
     >
       <p>{hook.has_secret ? words.rotate_effect : words.make_effect}</p>
       {hook.has_secret ? (
-        <Field id={`${id}-overlap`} label={words.overlap}>
-          <Select id={`${id}-overlap`} choices={words.overlaps} value={overlap} change={setOverlap} />
-        </Field>
+        <SelectField label={words.overlap} choices={words.overlaps} value={overlap} change={setOverlap} />
       ) : null}
     </CommandDialog>
   )

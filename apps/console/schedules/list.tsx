@@ -2,7 +2,6 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ScheduleRow } from '../api/types.ts'
 import { schedulesQuery } from '../queries/changes.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { NewLink } from '../values/links.tsx'
@@ -28,8 +27,7 @@ export const SchedulesPage = () => {
         empty={tPlan.schedule.empty}
         caption={tPlan.schedule.caption}
         columns={COLUMNS}
-        rows={rowsOf(list)}
-        keyOf={({ schedule_id }) => schedule_id}
+        keyOf="schedule_id"
       />
     </Page>
   )

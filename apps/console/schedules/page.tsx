@@ -79,12 +79,7 @@ const Parts = ({ schedule }: { schedule: ScheduleView }) => (
       {schedule.runs.length === 0 ? (
         <p className="p-4 text-muted">{tPlan.schedule.no_runs}</p>
       ) : (
-        <DataTable
-          caption={tPlan.schedule.runs}
-          columns={COLUMNS}
-          rows={schedule.runs}
-          keyOf={({ due_at }) => due_at}
-        />
+        <DataTable caption={tPlan.schedule.runs} columns={COLUMNS} rows={schedule.runs} keyOf="due_at" />
       )}
     </Card>
     <Card title={tPlan.schedule.asks} note={schedule.intent.reason}>

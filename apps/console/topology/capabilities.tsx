@@ -2,7 +2,6 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { Definition, Gap, ProviderRow } from '../api/types.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { definitionsQuery, gapsQuery, providersQuery } from '../queries/topology.ts'
 import { NEED, OFFER, WHY_NOT } from '../resources/capabilities.tsx'
 import { PLACE } from '../resources/columns.tsx'
@@ -29,7 +28,7 @@ export const CapabilitiesPage = () => {
         caption={tCatalog.capabilities.caption}
         columns={DEFINITIONS}
         rows={rows}
-        keyOf={({ capability_key }) => capability_key}
+        keyOf="capability_key"
       />
     </Page>
   )
@@ -45,7 +44,7 @@ const Gaps = () => {
     <>
       <h2 className="card-title">{tCatalog.capabilities.gaps}</h2>
       <Listing list={list} empty={rows.length === 0 && !list.hasNextPage ? tCatalog.capabilities.no_gaps : undefined}>
-        <DataTable caption={tCatalog.capabilities.gaps} columns={GAPS} rows={rows} keyOf={({ id }) => id} />
+        <DataTable caption={tCatalog.capabilities.gaps} columns={GAPS} rows={rows} keyOf="id" />
       </Listing>
     </>
   )
@@ -77,8 +76,7 @@ const Providers = ({ capability_key, title }: { capability_key: string; title: s
         empty={tCatalog.capabilities.none}
         caption={tCatalog.capabilities.providers_of(title)}
         columns={[PROVIDER, ...OFFER, PLACE]}
-        rows={rowsOf(list)}
-        keyOf={({ provider_id }) => provider_id}
+        keyOf="provider_id"
       />
     </Page>
   )

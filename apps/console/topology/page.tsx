@@ -2,7 +2,6 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { Place } from '../api/types.ts'
-import { rowsOf } from '../queries/pages.ts'
 import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../queries/topology.ts'
 import { PictureChoice, usePicture } from '../resources/view.tsx'
 import { Heading, Page } from '../ui/page.tsx'
@@ -38,8 +37,7 @@ const PlaceTable = ({ way, depth }: { way: Way; depth: number }) => {
         next={depth === 0 ? <p>{tCatalog.topology.empty_hint}</p> : undefined}
         caption={tCatalog.topology.levels[level]}
         columns={columnsOf(way)}
-        rows={rowsOf(list)}
-        keyOf={({ resource_id }) => resource_id}
+        keyOf="resource_id"
       />
     </>
   )

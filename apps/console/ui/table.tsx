@@ -1,3 +1,4 @@
+import { type Rows, rowsOf } from '../queries/pages.ts'
 import { t } from '../words/index.ts'
 import { Failure } from './failure.tsx'
 import { Empty, Loading } from './page.tsx'
@@ -19,8 +20,11 @@ export type Table<Row> = {
   caption: string
   columns: Column<Row>[]
   rows: Row[]
-  keyOf: (row: Row) => React.Key
+  /** The member that differs in each row, or the key that a function makes. */
+  keyOf: (keyof Row & string) | ((row: Row) => React.Key)
 }
+export const keyIn = <Row,>(row: Row, keyOf: Table<Row>['keyOf']): React.Key =>
+  typeof keyOf === 'function' ? keyOf(row) : (row[keyOf] as React.Key)
 
 /** A captioned table; on a phone every row is a card that names its values. */
 export const DataTable = <Row,>({ className = '', caption, columns, rows, keyOf }: Table<Row>) => (
@@ -34,7 +38,7 @@ export const DataTable = <Row,>({ className = '', caption, columns, rows, keyOf 
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={keyOf(row)}>
+          <tr key={keyIn(row, keyOf)}>
             <Cells columns={columns} row={row} />
           </tr>
         ))}
@@ -112,21 +116,19 @@ export const Listing = ({ list, empty, next, cards = false, children }: ListingP
   </>
 )
 
-/** A list as a table; without rows it says why and what to do next. */
-export const ListTable = <Row,>({
-  list,
-  empty,
-  next,
-  draw: Draw = DataTable,
-  ...table
-}: Table<Row> & {
-  list: List
+type ListTableProps<Row> = Omit<Table<Row>, 'rows'> & {
   empty: React.ReactNode
   next?: React.ReactNode
   /** Draws a long table differently. */
   draw?: (table: Table<Row>) => React.ReactNode
-}) => (
-  <Listing list={list} empty={table.rows.length === 0 ? empty : undefined} next={next}>
-    <Draw {...table} />
-  </Listing>
-)
+} & ({ list: List & Rows<Row>; rows?: never } | { list: List; rows: Row[] })
+
+/** A list as a table, of its own rows unless others are given; without rows it says why and what to do next. */
+export const ListTable = <Row,>({ empty, next, draw: Draw = DataTable, ...props }: ListTableProps<Row>) => {
+  const rows = props.rows ?? rowsOf(props.list)
+  return (
+    <Listing list={props.list} empty={rows.length === 0 ? empty : undefined} next={next}>
+      <Draw {...props} rows={rows} />
+    </Listing>
+  )
+}

@@ -1,6 +1,6 @@
 import { Fragment, useSyncExternalStore } from 'react'
 import { type CustomContainerComponentProps, type CustomItemComponentProps, WindowVirtualizer } from 'virtua'
-import { Cells, DataTable, Heads, type Table } from './table.tsx'
+import { Cells, DataTable, Heads, keyIn, type Table } from './table.tsx'
 
 /**
  * The body of a table whose virtualizer draws only the rows near the view. Its head is one row. It keeps pointer events
@@ -39,7 +39,7 @@ const Window = <Row,>({ className = '', caption, columns, rows, keyOf }: Table<R
     </thead>
     <WindowVirtualizer data={rows} itemSize={ROW_PX} as={WindowBody} item={WindowRow}>
       {(row) => (
-        <Fragment key={keyOf(row)}>
+        <Fragment key={keyIn(row, keyOf)}>
           <Cells columns={columns} row={row} />
         </Fragment>
       )}

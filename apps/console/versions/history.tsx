@@ -37,7 +37,7 @@ export const ResourceHistory = ({ resource, version, against }: Props) => {
         caption={words.caption}
         columns={columnsOf(resource_id, version)}
         rows={rows}
-        keyOf={({ version: one }) => one}
+        keyOf="version"
       />
     </>
   )

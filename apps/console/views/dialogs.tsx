@@ -1,9 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import type { SavedView, ViewList } from '../../shared/contracts/identity/views.ts'
 import type { Command } from '../api/commands.ts'
 import { CommandDialog } from '../command/dialog.tsx'
-import { Field } from '../forms/field.tsx'
+import { TextField } from '../forms/field.tsx'
 import { tViews } from '../words/views.ts'
 
 const PATH = '/v1/users/me/views'
@@ -22,21 +22,8 @@ const ViewDialog = (props: Common & { danger?: boolean; blocked?: boolean; child
   return <CommandDialog<never, unknown> {...props} preview={null} done={refresh} refused={refresh} />
 }
 
-const NameField = ({ value, change, note }: { value: string; change: (name: string) => void; note?: string }) => {
-  const id = useId()
-  return (
-    <Field id={id} label={tViews.name} note={note}>
-      <input
-        id={id}
-        className="input"
-        maxLength={LONGEST}
-        value={value}
-        onChange={(event) => change(event.target.value)}
-        aria-describedby={`${id}-note`}
-      />
-    </Field>
-  )
-}
+type NameFieldProps = { value: string; change: (name: string) => void; note?: string }
+const NameField = (props: NameFieldProps) => <TextField {...props} label={tViews.name} maxLength={LONGEST} />
 
 type SaveProps = { list: ViewList; filters: Record<string, string>; views: readonly SavedView[]; close: () => void }
 

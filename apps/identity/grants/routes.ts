@@ -6,6 +6,7 @@ import { membersOf } from '../../../db/identity/queries.ts'
 import { grants } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { ALL_ROLES, PERMISSIONS, ROLES_OF, roleHas } from '../../shared/auth/permissions.ts'
+import { ArrayOf } from '../../shared/contracts/closed.ts'
 import { Pending } from '../../shared/contracts/identity/changes.ts'
 import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
@@ -87,14 +88,12 @@ const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
   })
 
 const RolesReply = Type.Object({
-  items: Type.Array(
-    Type.Object({
-      role: text('operator'),
-      permissions: Type.Array(Type.String()),
-      people: Type.Boolean({ description: 'Whether a person can hold it.' }),
-      machines: Type.Boolean({ description: 'Whether a machine can hold it.' }),
-    }),
-  ),
+  items: ArrayOf({
+    role: text('operator'),
+    permissions: Type.Array(Type.String()),
+    people: Type.Boolean({ description: 'Whether a person can hold it.' }),
+    machines: Type.Boolean({ description: 'Whether a machine can hold it.' }),
+  }),
 })
 
 /** The roles that can be granted. */

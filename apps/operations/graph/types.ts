@@ -6,7 +6,6 @@ import type {
   GatePolicy,
   Join,
   OnFailure,
-  PlanGate,
   PlanNode,
   Retry,
   TargetRead,
@@ -203,9 +202,6 @@ export type Lane = {
   targets: Target[]
   diffs: Map<string, TargetDiff>
 }
-
-/** The planner's rules build this up before it is measured and hashed. */
-export type Draft = { nodes: PlanNode[]; gates: PlanGate[]; groups: Group[]; warnings: Warning[] }
 
 type PlanCode = CodeOf<'validation_error' | 'policy_denied'>
 /** No plan is possible: a refusal with the places at fault. */

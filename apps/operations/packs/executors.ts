@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { Value } from 'typebox/value'
-import { parse } from 'yaml'
 import { ConfigError } from '../../shared/config.ts'
 import { matcherOf } from '../../shared/data/pattern.ts'
 import { isObject, readPointer } from '../../shared/data/pointer.ts'
 import { Programs, programsOf } from '../../shared/data/programs.ts'
+import { readPolicyFile } from '../../shared/web/executor-policy.ts'
 import type { ProgramRules } from '../graph/executors.ts'
 
 /** The machines that may take the work of a pool over the API. */
@@ -21,14 +20,7 @@ export type SecretRules = (pool: string, reference: string) => boolean
 export const loadExecutorRules = (
   file: string,
 ): { mayResolve: SecretRules; programs: ProgramRules; agentsOf: AgentRules } => {
-  let document: unknown
-  try {
-    document = parse(readFileSync(file, 'utf8'), { schema: 'core' })
-  } catch (error) {
-    throw new ConfigError(
-      `WORKER__EXECUTORS__POLICY_FILE names ${file}, which cannot be read: ${(error as Error).message}`,
-    )
-  }
+  const document = readPolicyFile(file)
   const pools = readPointer(document, '/pools')
   if (!isObject(pools)) throw new ConfigError(`${file}/pools: must be an object.`)
   const rules = new Map(

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../../shared/contracts/closed.ts'
+import { Closed, OptionalClosed } from '../../shared/contracts/closed.ts'
+import { CatalogWrite, GraphNode } from '../../shared/contracts/operations/intents.ts'
 
 /** The shape of a procedure pack (operations.md 4.1) and of the other files of this app's policy folder (4.2, 3.5). */
 const Any = Type.Unknown()
@@ -11,28 +12,9 @@ const Group = Name('^[a-z][a-z0-9-]{1,62}$')
 const Pointer = Name('^(/([^~/]|~[01])*)+$')
 const Words = <T extends string>(...words: T[]) => Type.Unsafe<T>(Type.Enum(words))
 
-const Timeouts = Closed({
-  start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-  run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-  heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
-})
-const Retry = Closed({
-  max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-  initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
-  factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
-  max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
-  retry_on: Type.Optional(Type.Array(Name('^[a-z_]{1,40}$'), { maxItems: 20 })),
-})
+const { timeouts, retry } = GraphNode.properties
 const Join = Words('all', 'any', 'settled')
 const OnFailure = Words('hold', 'tolerate', 'skip_dependents', 'fail', 'compensate')
-const CatalogWrite = Closed({
-  lifecycle_status: Type.Optional(Any),
-  health_status: Type.Optional(Any),
-  desired_state_patch: Type.Optional(Any),
-  observed_state_patch: Type.Optional(Any),
-  relationship_changes: Type.Optional(Any),
-  provided_capability_changes: Type.Optional(Any),
-})
 const Compensate = Closed({
   executor: Type.Optional(Key),
   with: Type.Optional(JsonObject),
@@ -48,8 +30,8 @@ export const stepProperties = {
   with: Type.Optional(JsonObject),
   when: Type.Optional(Cel),
   idempotent: Type.Optional(Type.Boolean()),
-  timeouts: Type.Optional(Timeouts),
-  retry: Type.Optional(Retry),
+  timeouts,
+  retry,
   on_failure: Type.Optional(OnFailure),
   join: Type.Optional(Join),
   skippable: Type.Optional(Type.Boolean()),
@@ -99,15 +81,11 @@ const Procedure = Closed({
   scope: Type.Optional(Words('target', 'plan')),
   match: Type.Optional(Match),
   parameters: Type.Optional(JsonObject),
-  lease: Type.Optional(
-    Closed({ mode: Words('exclusive', 'shared'), ancestors: Type.Optional(Words('shared', 'none')) }),
-  ),
-  order: Type.Optional(
-    Closed({
-      relationship_types: Type.Array(Key, { minItems: 1, maxItems: 20 }),
-      first: Words('dependency', 'dependent'),
-    }),
-  ),
+  lease: OptionalClosed({ mode: Words('exclusive', 'shared'), ancestors: Type.Optional(Words('shared', 'none')) }),
+  order: OptionalClosed({
+    relationship_types: Type.Array(Key, { minItems: 1, maxItems: 20 }),
+    first: Words('dependency', 'dependent'),
+  }),
   batch: Type.Optional(Batch),
   risk: Type.Optional(Closed({ base: Type.Integer({ minimum: 0, maximum: 100 }) })),
   gates: Type.Optional(
@@ -139,18 +117,16 @@ export type StepFile = Static<typeof Step>
 
 const seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
 export const policyProperties = {
-  approvals: Type.Optional(
-    Closed({
-      quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
-      groups: Type.Optional(
-        Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
-      ),
-      four_eyes: Type.Optional(Type.Boolean()),
-      reject_rule: Type.Optional(Words('any', 'majority')),
-      comment_on_approve: Type.Optional(Type.Boolean()),
-      signature: Type.Optional(Type.Literal('required')),
-    }),
-  ),
+  approvals: OptionalClosed({
+    quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
+    groups: Type.Optional(
+      Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
+    ),
+    four_eyes: Type.Optional(Type.Boolean()),
+    reject_rule: Type.Optional(Words('any', 'majority')),
+    comment_on_approve: Type.Optional(Type.Boolean()),
+    signature: Type.Optional(Type.Literal('required')),
+  }),
   deadline_s: Type.Optional(seconds(1, 2_592_000)),
   escalation: Type.Optional(
     Type.Array(
@@ -165,9 +141,7 @@ export const policyProperties = {
   on_voter_loss: Type.Optional(Words('reask', 'keep_after_start')),
   binds: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 50 })),
   /** A service answers instead of people (operations.md 4.2). */
-  check: Type.Optional(
-    Closed({ service: Name('^(machine:)?[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) }),
-  ),
+  check: OptionalClosed({ service: Name('^(machine:)?[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) }),
 }
 
 export const GatePolicyFile = Closed({
@@ -176,12 +150,10 @@ export const GatePolicyFile = Closed({
   version: Type.Integer({ minimum: 1 }),
   question: Type.String({ minLength: 1, maxLength: 300 }),
   applies: Type.Optional(Cel),
-  place: Type.Optional(
-    Closed({
-      at: Words('entry', 'after_canary', 'between_batches', 'before_step'),
-      step: Type.Optional(Type.String()),
-    }),
-  ),
+  place: OptionalClosed({
+    at: Words('entry', 'after_canary', 'between_batches', 'before_step'),
+    step: Type.Optional(Type.String()),
+  }),
   ...policyProperties,
 })
 export type GatePolicyFile = Static<typeof GatePolicyFile>

@@ -12,8 +12,6 @@ import {
 
 /** The viewer: a person with their grants. */
 export type Viewer = { user_id: string; grants: readonly Grant[] }
-/** What intents, plans and operations share for visibility: their requester and their resources. */
-export type Owned = { requester_id: string; resource_ids: readonly string[] }
 
 const isEverywhere = (scope: Scope): boolean => SCOPE_FIELDS.every((field) => scope[field] === undefined)
 const grantsOf = ({ grants }: Viewer, permission: Permission) =>

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
 import Type, { type Static } from 'typebox'
+import { parse } from 'yaml'
+import { ConfigError } from '../config.ts'
 import { Closed } from '../contracts/closed.ts'
 import { Programs } from '../data/programs.ts'
 import { Destination } from './egress.ts'
@@ -23,3 +26,14 @@ export const ExecutorPolicyFile = Closed({
   ),
 })
 export type ExecutorPolicyFile = Static<typeof ExecutorPolicyFile>
+
+/** Reads the file that `WORKER__EXECUTORS__POLICY_FILE` names, unchecked. */
+export const readPolicyFile = (file: string): unknown => {
+  try {
+    return parse(readFileSync(file, 'utf8'), { schema: 'core' })
+  } catch (error) {
+    throw new ConfigError(
+      `WORKER__EXECUTORS__POLICY_FILE names ${file}, which cannot be read: ${(error as Error).message}`,
+    )
+  }
+}

@@ -53,7 +53,6 @@ export const getNode = (db: Queryable, operation_id: string, node_id: string) =>
     .innerJoin(run, and(eq(run.operation_id, nodes.operation_id), eq(run.node_id, nodes.node_id)))
     .where(equals(nodes, { operation_id, node_id }))
     .then(first)
-export type NodeRow = NonNullable<Awaited<ReturnType<typeof getNode>>>
 
 const a = node_attempts
 export const listAttempts = (db: Queryable, operation_id: string, node_id: string, attempt: number | undefined) =>

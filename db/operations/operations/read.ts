@@ -164,7 +164,6 @@ export const getOperation = (db: Queryable, operation_id: string) =>
     .innerJoin(summary, eq(summary.operation_id, operations.operation_id))
     .where(eq(operations.operation_id, operation_id))
     .then(first)
-export type OperationRow = NonNullable<Awaited<ReturnType<typeof getOperation>>>
 
 /** The columns that decide whether a person may see an operation. */
 export const getOwned = (db: Queryable, operation_id: string) =>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { PasskeyView } from '../../../shared/contracts/session/passkeys.ts'
 import { PasswordAgain } from '../../command/fields.tsx'
-import { Field } from '../../forms/field.tsx'
+import { TextField } from '../../forms/field.tsx'
 import { passkeysQuery } from '../../queries/me.ts'
 import { makeKey } from '../../session/passkeys.ts'
 import { currentUser } from '../../session/token.ts'
@@ -66,26 +66,16 @@ export const PasskeysPage = () => {
       <PageHead title={t.nav.passkeys} note={words.note} />
       <Told said={stale ? null : said} />
       {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
-      <ListTable
-        list={list}
-        empty={words.empty}
-        caption={words.title}
-        columns={columns}
-        rows={rows}
-        keyOf={({ id }) => id}
-      />
+      <ListTable list={list} empty={words.empty} caption={words.title} columns={columns} rows={rows} keyOf="id" />
       <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
-        <Field id="passkey-name" label={words.name} error={missing ? words.missing_name : null}>
-          <input
-            id="passkey-name"
-            className="input"
-            maxLength={64}
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-            aria-invalid={missing}
-            aria-describedby="passkey-name-error"
-          />
-        </Field>
+        <TextField
+          id="passkey-name"
+          label={words.name}
+          error={missing ? words.missing_name : null}
+          maxLength={64}
+          value={name}
+          change={setName}
+        />
         <button type="submit" className="button main" aria-disabled={busy}>
           {words.add}
         </button>

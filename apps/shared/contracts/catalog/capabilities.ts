@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed, OptionalInteger, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 import { FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf, Time } from './common.ts'
 import { Scope } from './resources.ts'
@@ -55,9 +55,7 @@ export const Provider = Type.Object({
   last_command_id: nullable(Type.String()),
   rev: Type.Integer(),
   scope: Scope,
-  distance: Type.Optional(
-    Type.Integer({ description: 'From near: 0 same segment, 1 data center, 2 region, 3 elsewhere.' }),
-  ),
+  distance: OptionalInteger({ description: 'From near: 0 same segment, 1 data center, 2 region, 3 elsewhere.' }),
 })
 export type Provider = Static<typeof Provider>
 
@@ -91,17 +89,13 @@ export const ProvidersQuery = Closed(
     segment_id: Type.Optional(Type.String({ maxLength: 128 })),
     min_free: Type.Optional(Type.Number({ minimum: 0 })),
     status: many('available, degraded, stale, withdrawn; all but withdrawn unless said.'),
-    requirement_of: Type.Optional(
-      Type.String({
-        maxLength: 256,
-        description: 'resource_id/requirement_key: providers that would meet that requirement.',
-      }),
-    ),
+    requirement_of: OptionalText({
+      maxLength: 256,
+      description: 'resource_id/requirement_key: providers that would meet that requirement.',
+    }),
     allow_degraded: Type.Optional(Type.Boolean({ description: 'With requirement_of: degraded providers match too.' })),
     near: Type.Optional(Type.String({ maxLength: 128, description: 'A resource to measure distance from.' })),
-    sort: Type.Optional(
-      Type.String({ maxLength: 200, description: 'At most 3 of priority, free, distance; `-` = descending.' }),
-    ),
+    sort: OptionalText({ maxLength: 200, description: 'At most 3 of priority, free, distance; `-` = descending.' }),
     explain: Type.Optional(Type.Boolean({ description: 'Adds providers that do not match, and why.' })),
     ...FreshnessQuery,
   },
@@ -128,30 +122,24 @@ export const Requirement = Type.Object(
 
 export const ResourceCapabilities = Type.Object({
   provided: Type.Array(Provider),
-  required: Type.Array(
-    Type.Object({
-      requirement: Requirement,
-      state: Type.Enum(['bound', 'satisfiable', 'unsatisfied']),
-      bound_to: Type.Array(
-        Type.Object({
-          relationship_id: text('rel_000000000000a'),
-          resource_id: text('eu1-web-01'),
-          provider_id: nullable(Type.String()),
-          amount: nullable(Type.Number()),
-        }),
-      ),
-      providers: Type.Array(Provider, { description: 'The first 5 that match.' }),
-      why_not: Type.Array(Rejection, { description: 'The first 20 that do not match.' }),
-      rejected_count: Rejected,
+  required: ArrayOf({
+    requirement: Requirement,
+    state: Type.Enum(['bound', 'satisfiable', 'unsatisfied']),
+    bound_to: ArrayOf({
+      relationship_id: text('rel_000000000000a'),
+      resource_id: text('eu1-web-01'),
+      provider_id: nullable(Type.String()),
+      amount: nullable(Type.Number()),
     }),
-  ),
+    providers: Type.Array(Provider, { description: 'The first 5 that match.' }),
+    why_not: Type.Array(Rejection, { description: 'The first 20 that do not match.' }),
+    rejected_count: Rejected,
+  }),
   as_of: ReadAsOf,
 })
 export const ResourceCapabilitiesQuery = Closed({
   status: many('Only provided capabilities of these statuses; all but withdrawn unless said.'),
   allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers also meet requirements.' })),
-  at: Type.Optional(
-    Type.String({ format: 'date-time', maxLength: 40, description: 'The state at this time, without health.' }),
-  ),
+  at: OptionalText({ format: 'date-time', maxLength: 40, description: 'The state at this time, without health.' }),
   ...FreshnessQuery,
 })

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalClosed } from '../closed.ts'
 import { text } from '../text.ts'
 import { EvidenceRef, InputTime, JsonObject, nullable, Uuid } from './common.ts'
 import { RelationshipChange } from './relationships.ts'
@@ -23,9 +23,10 @@ export const CapabilityChange = Closed({
   capability_key: text('compute.slots', { minLength: 1, maxLength: 64 }),
   version: text('1.0.0', { minLength: 1, maxLength: 64 }),
   attributes: Type.Optional(JsonObject),
-  capacity: Type.Optional(
-    Closed({ total: Type.Optional(Type.Number({ minimum: 0 })), used: Type.Optional(Type.Number({ minimum: 0 })) }),
-  ),
+  capacity: OptionalClosed({
+    total: Type.Optional(Type.Number({ minimum: 0 })),
+    used: Type.Optional(Type.Number({ minimum: 0 })),
+  }),
   priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
   expires_at: Type.Optional(nullable(InputTime)),
 })

@@ -1,5 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalInteger, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 
 /** Names, bounds and envelopes that every message of the catalog uses (catalog.md 1, 7). */
@@ -67,20 +67,16 @@ export const pageOf = <T extends TSchema>(item: T) =>
   })
 
 export const PageQuery = {
-  page_size: Type.Optional(
-    Type.Integer({ minimum: 0, description: '50 unless said; 0 is 50, and more than 500 is 500.' }),
-  ),
+  page_size: OptionalInteger({ minimum: 0, description: '50 unless said; 0 is 50, and more than 500 is 500.' }),
   page_token: Type.Optional(Type.String({ maxLength: 4000, description: 'From the previous reply.' })),
 }
 
 /** How fresh an answer must be; 503 stale_projection after two seconds of waiting. */
 export const FreshnessQuery = {
-  min_change: Type.Optional(
-    Type.String({
-      maxLength: 300,
-      description: 'A change_token: the answer includes that write (read your own writes).',
-    }),
-  ),
+  min_change: OptionalText({
+    maxLength: 300,
+    description: 'A change_token: the answer includes that write (read your own writes).',
+  }),
   max_lag_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'The maximum age of the answer.' })),
 }
 

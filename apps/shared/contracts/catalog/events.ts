@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 import { EvidenceRef, nullable } from './common.ts'
 import { Relationship } from './relationships.ts'
@@ -27,9 +27,7 @@ const envelope = {
   command_id: nullable(Type.String()),
   operation_id: nullable(Type.String()),
   evidence_refs: Type.Array(EvidenceRef),
-  event_href: Type.Optional(
-    Type.String({ description: 'Only on NATS: the event was too large and must be read here.' }),
-  ),
+  event_href: OptionalText({ description: 'Only on NATS: the event was too large and must be read here.' }),
 }
 export const CatalogEvent = Type.Object(envelope, { additionalProperties: true })
 export type CatalogEvent = Static<typeof CatalogEvent>
@@ -69,9 +67,7 @@ export type IntentRequestedPayload = {
 }
 
 export const EventsQuery = Closed({
-  after: Type.Optional(
-    Type.String({ pattern: '^\\d{1,19}$', description: 'pub_seq of the last event that is known.' }),
-  ),
+  after: OptionalText({ pattern: '^\\d{1,19}$', description: 'pub_seq of the last event that is known.' }),
   agg_type: Type.Optional(Type.String({ maxLength: 64 })),
   agg_id: Type.Optional(Type.String({ maxLength: 128 })),
   after_version: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -84,14 +80,12 @@ export const SnapshotQuery = Closed({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
 })
 export const Snapshot = Type.Object({
-  items: Type.Array(
-    Type.Object({
-      document: ResourceDocument,
-      version: Type.Integer(),
-      health_revision: Type.Integer(),
-      relationships_out: Type.Array(Relationship),
-    }),
-  ),
+  items: ArrayOf({
+    document: ResourceDocument,
+    version: Type.Integer(),
+    health_revision: Type.Integer(),
+    relationships_out: Type.Array(Relationship),
+  }),
   next: nullable(Type.String()),
   watermark: text('1042', { description: 'Events after this pub_seq may be newer than this page.' }),
 })

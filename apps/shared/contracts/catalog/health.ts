@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 import { EvidenceRef, FreshnessQuery, nullable, PageQuery, ReadAsOf, Time } from './common.ts'
 import { Health } from './resources.ts'
@@ -40,12 +40,12 @@ const HistoryItem = Type.Object({
 
 export const HealthQuery = Closed({
   ...PageQuery,
-  at: Type.Optional(
-    Type.String({ format: 'date-time', maxLength: 40, description: 'Own health as it was; kept for 30 days.' }),
-  ),
-  history_since: Type.Optional(
-    Type.String({ format: 'date-time', maxLength: 40, description: 'Adds observations since then, newest first.' }),
-  ),
+  at: OptionalText({ format: 'date-time', maxLength: 40, description: 'Own health as it was; kept for 30 days.' }),
+  history_since: OptionalText({
+    format: 'date-time',
+    maxLength: 40,
+    description: 'Adds observations since then, newest first.',
+  }),
   ...FreshnessQuery,
 })
 export type HealthQuery = Static<typeof HealthQuery>
@@ -58,17 +58,15 @@ export const HealthView = Type.Object({
     since: Time,
     expires_at: nullable(Time),
   }),
-  checks: Type.Array(
-    Type.Object({
-      source: text('fleet'),
-      check_key: text('http'),
-      status: Health,
-      observed_at: Time,
-      expires_at: Time,
-      expired: Type.Boolean(),
-      summary: nullable(Type.String()),
-    }),
-  ),
+  checks: ArrayOf({
+    source: text('fleet'),
+    check_key: text('http'),
+    status: Health,
+    observed_at: Time,
+    expires_at: Time,
+    expired: Type.Boolean(),
+    summary: nullable(Type.String()),
+  }),
   rollup: Type.Optional(RollUp),
   history: Type.Optional(
     Type.Object({

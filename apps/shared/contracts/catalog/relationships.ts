@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 import { FreshnessQuery, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
 import { Health } from './resources.ts'
@@ -33,12 +33,9 @@ export const RelationshipQuery = Closed({
   direction: Type.Optional(Type.Enum(['out', 'in', 'both'])),
   relationship_types: many('Relationship type keys.'),
   peer_types: many('Types of the other end, including derived types.'),
-  at: Type.Optional(
-    Type.String({ format: 'date-time', maxLength: 40, description: 'The edges as they were at this time.' }),
-  ),
+  at: OptionalText({ format: 'date-time', maxLength: 40, description: 'The edges as they were at this time.' }),
   ...FreshnessQuery,
 })
-export type RelationshipQuery = Static<typeof RelationshipQuery>
 
 /** One change of an edge inside a command; `direction` is seen from the commanded resource. */
 export const RelationshipChange = Closed({

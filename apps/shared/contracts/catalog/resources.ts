@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalText } from '../closed.ts'
 import { LINE, NAME, text } from '../text.ts'
 import {
   Annotations,
@@ -183,30 +183,26 @@ export const ResourceListQuery = Closed({
   drift: Type.Optional(Type.Enum(['in_sync', 'drifted', 'unknown'])),
   ids: many('At most 200 resource ids.'),
   include_retired: Type.Optional(Type.Boolean()),
-  filter: Type.Optional(
-    Type.String({
-      maxLength: 2048,
-      description: 'AIP-160 style: name:web AND labels.env=prod AND NOT health_status=healthy.',
-    }),
-  ),
-  sort: Type.Optional(
-    Type.String({
-      maxLength: 200,
-      description:
-        'At most 3 of resource_id, type_key, name, created_at, updated_at, lifecycle_status, health_status; `-` = descending.',
-    }),
-  ),
-  stale_since: Type.Optional(
-    Type.String({ format: 'date-time', maxLength: 40, description: 'Only resources last changed before this time.' }),
-  ),
-  at: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      maxLength: 40,
-      description:
-        'Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short.',
-    }),
-  ),
+  filter: OptionalText({
+    maxLength: 2048,
+    description: 'AIP-160 style: name:web AND labels.env=prod AND NOT health_status=healthy.',
+  }),
+  sort: OptionalText({
+    maxLength: 200,
+    description:
+      'At most 3 of resource_id, type_key, name, created_at, updated_at, lifecycle_status, health_status; `-` = descending.',
+  }),
+  stale_since: OptionalText({
+    format: 'date-time',
+    maxLength: 40,
+    description: 'Only resources last changed before this time.',
+  }),
+  at: OptionalText({
+    format: 'date-time',
+    maxLength: 40,
+    description:
+      'Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short.',
+  }),
   ...Selection,
   ...FreshnessQuery,
   count: Type.Optional(Type.Enum(['none', 'capped', 'exact'])),
@@ -246,9 +242,7 @@ export const ResourceCreate = Closed(
     parent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     desired_state: State,
     relationships: Type.Optional(Type.Array(RelationshipInput, { maxItems: 100 })),
-    lifecycle_status: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'Only with mode=record_only.' }),
-    ),
+    lifecycle_status: OptionalText({ minLength: 1, maxLength: 64, description: 'Only with mode=record_only.' }),
     observed_state: State,
   },
   {

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { ArrayOf } from '../closed.ts'
 import { text } from '../text.ts'
 
 /** Resource types as the catalog serves them: derived types are flattened, so no base type has to be looked up. */
@@ -9,13 +10,11 @@ export const Lifecycle = Type.Object({
   states: Texts,
   initial: text('planned'),
   terminal: Texts,
-  transitions: Type.Array(
-    Type.Object({
-      from: text('planned'),
-      to: text('provisioning'),
-      by: Type.Array(Type.Enum(['user', 'operation', 'import'])),
-    }),
-  ),
+  transitions: ArrayOf({
+    from: text('planned'),
+    to: text('provisioning'),
+    by: Type.Array(Type.Enum(['user', 'operation', 'import'])),
+  }),
 })
 
 export const RelationshipRule = Type.Object({

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalClosed } from '../closed.ts'
 import { Json, NodeId, NullableText, OperationId } from '../operations/common.ts'
 import { text } from '../text.ts'
 
@@ -44,13 +44,11 @@ export const ExecutionResult = Closed(
     phase: Type.Enum(['started', 'heartbeat', 'progress', 'succeeded', 'failed', 'unknown']),
     progress: Type.Optional(Json),
     outputs: Type.Optional(Json),
-    error: Type.Optional(
-      Closed({
-        class: text('remote_error', { pattern: '^[a-z_]{1,40}$' }),
-        message: text('The device answers no.', { minLength: 1, maxLength: 1000 }),
-        retryable: Type.Optional(Type.Boolean()),
-      }),
-    ),
+    error: OptionalClosed({
+      class: text('remote_error', { pattern: '^[a-z_]{1,40}$' }),
+      message: text('The device answers no.', { minLength: 1, maxLength: 1000 }),
+      retryable: Type.Optional(Type.Boolean()),
+    }),
     artifacts: Type.Optional(
       Type.Array(Artifact, {
         maxItems: 100,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalText } from '../closed.ts'
 import { GateId, NullableText, OperationId, Reason, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
 import { CheckResult, DriftSignal, NodeSignal } from './signals.ts'
@@ -49,9 +49,7 @@ export const WorkflowSignalReply = Type.Object({
 })
 
 export const LogQueryParams = Closed({
-  after: Type.Optional(
-    Type.String({ pattern: '^\\d{1,18}$', description: 'pub_seq of the last event that is known.' }),
-  ),
+  after: OptionalText({ pattern: '^\\d{1,18}$', description: 'pub_seq of the last event that is known.' }),
   agg_type: Type.Optional(Type.String({ maxLength: 50 })),
   agg_id: Type.Optional(Type.String({ maxLength: 128 })),
   after_version: Type.Optional(Type.Integer({ minimum: 0 })),

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type from 'typebox'
 import { CatalogEvent } from '../catalog/events.ts'
 import { Closed } from '../closed.ts'
 import { text } from '../text.ts'
@@ -45,7 +45,6 @@ export const ProjectionEvents = Closed(
     ],
   },
 )
-export type ProjectionEvents = Static<typeof ProjectionEvents>
 
 export const ProjectionReply = Type.Object({
   accepted: Type.Integer(),

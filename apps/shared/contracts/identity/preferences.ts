@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalText } from '../closed.ts'
 
 const one = <Word extends string>(words: readonly Word[]) => Type.Optional(Type.Enum([...words]))
 const EXAMPLE = { theme: 'dark', density: 'compact', zone: 'Europe/Berlin', language: 'de' }
@@ -11,14 +11,12 @@ export const Preferences = Closed(
     contrast: one(['system', 'more']),
     density: one(['comfortable', 'compact']),
     times: one(['relative', 'exact']),
-    zone: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 64,
-        description: 'utc, local (the zone of the device), or an IANA time zone.',
-        examples: ['Europe/Berlin'],
-      }),
-    ),
+    zone: OptionalText({
+      minLength: 1,
+      maxLength: 64,
+      description: 'utc, local (the zone of the device), or an IANA time zone.',
+      examples: ['Europe/Berlin'],
+    }),
     language: one(['en', 'de']),
     shortcuts: Type.Optional(Type.Boolean({ description: 'Whether single keys are shortcuts.' })),
     guide: Type.Optional(Type.Boolean({ description: 'Whether the inbox shows the guide of newcomers.' })),

@@ -7,7 +7,7 @@ import {
   ResourceUpdateCommand,
 } from '../catalog/commands.ts'
 import { JsonObject } from '../catalog/common.ts'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const BATCH_ITEMS = 500
@@ -43,18 +43,16 @@ export const BatchApply = Closed(
 export type BatchApply = Static<typeof BatchApply>
 
 export const BatchReply = Type.Object({
-  results: Type.Array(
-    Type.Object({
-      index: Type.Integer(),
-      status: Type.Integer({ description: 'The answer that the endpoint of this kind would have given.' }),
-      replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this command again, byte for byte.' })),
-      body: Type.Union([
-        CommandResult,
-        Type.Object(
-          { category: text('version_conflict'), code: text('version_mismatch') },
-          { additionalProperties: true },
-        ),
-      ]),
-    }),
-  ),
+  results: ArrayOf({
+    index: Type.Integer(),
+    status: Type.Integer({ description: 'The answer that the endpoint of this kind would have given.' }),
+    replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this command again, byte for byte.' })),
+    body: Type.Union([
+      CommandResult,
+      Type.Object(
+        { category: text('version_conflict'), code: text('version_mismatch') },
+        { additionalProperties: true },
+      ),
+    ]),
+  }),
 })

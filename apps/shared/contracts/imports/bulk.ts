@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { JsonObject, ResourceId } from '../catalog/common.ts'
 import { RelationshipChange } from '../catalog/relationships.ts'
 import { OperationRef, ResourceCreate } from '../catalog/resources.ts'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const BULK_ITEMS = 1000
@@ -76,18 +76,16 @@ export const BulkDone = Type.Object({
 export type BulkDone = Static<typeof BulkDone>
 
 export const BulkReply = Type.Object({
-  results: Type.Array(
-    Type.Object({
-      index: Type.Integer(),
-      status: Type.Integer({ description: 'The answer that the endpoint for this single change would have given.' }),
-      replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this item again.' })),
-      body: Type.Union([
-        BulkDone,
-        Type.Object(
-          { category: text('version_conflict'), code: text('version_mismatch') },
-          { additionalProperties: true },
-        ),
-      ]),
-    }),
-  ),
+  results: ArrayOf({
+    index: Type.Integer(),
+    status: Type.Integer({ description: 'The answer that the endpoint for this single change would have given.' }),
+    replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this item again.' })),
+    body: Type.Union([
+      BulkDone,
+      Type.Object(
+        { category: text('version_conflict'), code: text('version_mismatch') },
+        { additionalProperties: true },
+      ),
+    ]),
+  }),
 })

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { CapabilityChange } from '../catalog/commands.ts'
 import { Annotations, JsonObject, Labels, ResourceId, Time, TypeKey } from '../catalog/common.ts'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const IMPORT_ITEMS = 200
@@ -17,7 +17,6 @@ export const ImportEdge = Closed(
   },
   { description: 'Names its target by the id in the source, or by our own.' },
 )
-export type ImportEdge = Static<typeof ImportEdge>
 
 /** Omitted members keep their value; states, labels and annotations are merged member by member. */
 export const ImportItem = Closed({
@@ -79,14 +78,16 @@ export const ImportOptions = Closed({
 
 export type ImportOptions = Static<typeof ImportOptions>
 
-export const ImportRequest = Closed(
-  {
-    source: ImportSource,
-    items: Type.Array(ImportItem, { minItems: 1, maxItems: IMPORT_ITEMS }),
-    options: Type.Optional(ImportOptions),
-  },
-  { examples: [EXAMPLE] },
-)
+const requestOf = (maxItems: number) =>
+  Closed(
+    {
+      source: ImportSource,
+      items: Type.Array(ImportItem, { minItems: 1, maxItems }),
+      options: Type.Optional(ImportOptions),
+    },
+    { examples: [EXAMPLE] },
+  )
+export const ImportRequest = requestOf(IMPORT_ITEMS)
 export type ImportRequest = Static<typeof ImportRequest>
 
 export const ImportQuery = Closed({
@@ -111,13 +112,11 @@ export const ImportResult = Type.Object({
   outcome: Type.Enum([...OUTCOMES]),
   resource_id: Type.Optional(text('eu9')),
   version: Type.Optional(Type.Integer()),
-  diff: Type.Array(
-    Type.Object({
-      path: text('/desired_state/code'),
-      before: Type.Optional(Type.Unknown()),
-      after: Type.Optional(Type.Unknown()),
-    }),
-  ),
+  diff: ArrayOf({
+    path: text('/desired_state/code'),
+    before: Type.Optional(Type.Unknown()),
+    after: Type.Optional(Type.Unknown()),
+  }),
   problem: Type.Optional(ImportProblem),
 })
 export type ImportResult = Static<typeof ImportResult>
@@ -131,14 +130,7 @@ export type ImportReply = Static<typeof ImportReply>
 
 export const JOB_ITEMS = 1000
 /** A job takes more items than one request and continues on its own. */
-export const ImportJobRequest = Closed(
-  {
-    source: ImportSource,
-    items: Type.Array(ImportItem, { minItems: 1, maxItems: JOB_ITEMS }),
-    options: Type.Optional(ImportOptions),
-  },
-  { examples: [EXAMPLE] },
-)
+export const ImportJobRequest = requestOf(JOB_ITEMS)
 export type ImportJobRequest = Static<typeof ImportJobRequest>
 
 export const ImportJob = Type.Object({

@@ -160,7 +160,6 @@ export const Notice = Type.Object({
   round: Type.Integer(),
   escalation: Type.Integer(),
 })
-export type Notice = Static<typeof Notice>
 
 export const DeliveryView = Type.Object({
   delivery_id: DestinationId,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../closed.ts'
 import { LINE, text } from '../text.ts'
 import { AllowedActionSchema, DryRun, Nullable, Time } from './common.ts'
 
@@ -20,19 +20,17 @@ export const FreezeItem = Type.Object({
 })
 export type FreezeItem = Static<typeof FreezeItem>
 export const CalendarView = Type.Object({
-  windows: Type.Array(
-    Type.Object({
-      window_id: text('eu1-night'),
-      applies: Cel,
-      timezone: text('Europe/Berlin'),
-      days: Type.Array(Type.String()),
-      from: text('22:00'),
-      to: text('04:00'),
-      open: Type.Boolean(),
-      opens_at: Nullable(Time),
-      closes_at: Nullable(Time),
-    }),
-  ),
+  windows: ArrayOf({
+    window_id: text('eu1-night'),
+    applies: Cel,
+    timezone: text('Europe/Berlin'),
+    days: Type.Array(Type.String()),
+    from: text('22:00'),
+    to: text('04:00'),
+    open: Type.Boolean(),
+    opens_at: Nullable(Time),
+    closes_at: Nullable(Time),
+  }),
   freezes: Type.Array(FreezeItem),
   as_of: Time,
 })

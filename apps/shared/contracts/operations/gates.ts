@@ -145,7 +145,6 @@ export const InboxItem = Type.Object({
 })
 export type InboxItem = Static<typeof InboxItem>
 export const Inbox = ListOf(InboxItem)
-export type Inbox = Static<typeof Inbox>
 export const InboxQuery = Closed({
   status: Type.Optional(Type.Literal('waiting')),
   for: Type.Optional(Type.Enum(['me', 'all'])),
@@ -154,7 +153,6 @@ export const InboxQuery = Closed({
   sort: Type.Optional(Type.Literal('deadline')),
   ...PageQuery,
 })
-export type InboxQuery = Static<typeof InboxQuery>
 
 /** The text that a passkey signs: the challenge is the SHA-256 of this in canonical JSON (federation.md 8). */
 export const BallotView = Type.Object({
@@ -222,4 +220,3 @@ export const RejectBody = Closed(
 )
 export type RejectBody = Static<typeof RejectBody>
 export const GateReply = Type.Object({ ...single, operation_status: OperationStatusSchema, command: CommandView })
-export type GateReply = Static<typeof GateReply>

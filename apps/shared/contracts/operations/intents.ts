@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed, OptionalClosed, OptionalInteger, OptionalText } from '../closed.ts'
 import { LINE, text } from '../text.ts'
 import {
   ActorSchema,
@@ -51,22 +51,18 @@ export const Constraints = Closed({
   max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
   risk_ceiling: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
   pause_on_failure: Type.Optional(Type.Boolean()),
-  failure_budget: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 5000,
-      description:
-        'How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is skipped, except in a canary. After a resume each further failure pauses again.',
-    }),
-  ),
+  failure_budget: OptionalInteger({
+    minimum: 0,
+    maximum: 5000,
+    description:
+      'How many nodes may fail or end unknown; one more pauses the operation. Above 0 a failed target is skipped, except in a canary. After a resume each further failure pauses again.',
+  }),
   on_drift: Type.Optional(Type.Enum(['pause', 'ignore'])),
-  batch: Type.Optional(
-    Closed({
-      size: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
-      canary: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
-      by: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z_]+(/[^/]+)*$' })),
-    }),
-  ),
+  batch: OptionalClosed({
+    size: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    canary: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+    by: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z_]+(/[^/]+)*$' })),
+  }),
 })
 
 export const CatalogWrite = Closed({
@@ -103,22 +99,18 @@ export const GraphNode = Closed({
     ),
   ),
   outputs_schema: Type.Optional(Json),
-  timeouts: Type.Optional(
-    Closed({
-      start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-      run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-      heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
-    }),
-  ),
-  retry: Type.Optional(
-    Closed({
-      max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-      initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
-      factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
-      max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
-      retry_on: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z_]{1,40}$' }), { maxItems: 20 })),
-    }),
-  ),
+  timeouts: OptionalClosed({
+    start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+    run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+    heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
+  }),
+  retry: OptionalClosed({
+    max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
+    factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
+    max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
+    retry_on: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z_]{1,40}$' }), { maxItems: 20 })),
+  }),
   on_failure: Type.Optional(Type.Enum(['hold', 'tolerate', 'skip_dependents', 'fail', 'compensate'])),
   compensate: Type.Optional(Compensate),
   catalog: Type.Optional(CatalogWrite),
@@ -130,18 +122,16 @@ export const GraphNode = Closed({
   group: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
 })
 const InlinePolicy = Closed({
-  approvals: Type.Optional(
-    Closed({
-      quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
-      groups: Type.Optional(
-        Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
-      ),
-      four_eyes: Type.Optional(Type.Boolean()),
-      reject_rule: Type.Optional(Type.Enum(['any', 'majority'])),
-      comment_on_approve: Type.Optional(Type.Boolean()),
-      signature: Type.Optional(Type.Literal('required', { description: 'Each approval needs a passkey.' })),
-    }),
-  ),
+  approvals: OptionalClosed({
+    quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
+    groups: Type.Optional(
+      Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
+    ),
+    four_eyes: Type.Optional(Type.Boolean()),
+    reject_rule: Type.Optional(Type.Enum(['any', 'majority'])),
+    comment_on_approve: Type.Optional(Type.Boolean()),
+    signature: Type.Optional(Type.Literal('required', { description: 'Each approval needs a passkey.' })),
+  }),
   deadline_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_592_000 })),
   on_timeout: Type.Optional(Type.Enum(['reject', 'hold'])),
   on_reject: Type.Optional(Type.Enum(['fail_nodes', 'hold', 'cancel_operation'])),
@@ -188,28 +178,22 @@ export const IntentBody = Closed(
     preview: Type.Optional(
       Type.Boolean({ description: 'With dry_run: the effect also contains the plan, or why there is none.' }),
     ),
-    change: Type.Optional(
-      Closed({
-        op: Type.Enum(['update', 'create', 'delete']),
-        desired_state_patch: Type.Optional(Json),
-        parameters: Type.Optional(Json),
-      }),
-    ),
+    change: OptionalClosed({
+      op: Type.Enum(['update', 'create', 'delete']),
+      desired_state_patch: Type.Optional(Json),
+      parameters: Type.Optional(Json),
+    }),
     action: Type.Optional(Closed({ action_key: Key, parameters: Type.Optional(Json) })),
-    runbook: Type.Optional(
-      Closed({
-        pack: Key,
-        procedure: Key,
-        version: Type.Optional(Type.String({ maxLength: 64, description: 'The newest loaded version by default.' })),
-        parameters: Type.Optional(Json),
-      }),
-    ),
-    graph: Type.Optional(
-      Closed({
-        nodes: Type.Array(GraphNode, { minItems: 1, maxItems: 2000 }),
-        gates: Type.Optional(Type.Array(GraphGate, { maxItems: 200 })),
-      }),
-    ),
+    runbook: OptionalClosed({
+      pack: Key,
+      procedure: Key,
+      version: Type.Optional(Type.String({ maxLength: 64, description: 'The newest loaded version by default.' })),
+      parameters: Type.Optional(Json),
+    }),
+    graph: OptionalClosed({
+      nodes: Type.Array(GraphNode, { minItems: 1, maxItems: 2000 }),
+      gates: Type.Optional(Type.Array(GraphGate, { maxItems: 200 })),
+    }),
   },
   {
     examples: [
@@ -234,14 +218,12 @@ export const IntentView = Type.Object({
   kind: text('change'),
   title: text('web 2.4.0 on eu1'),
   reason: text('reason'),
-  targets_resolved: Type.Array(
-    Type.Object({
-      resource_id: text('eu1-web-01'),
-      type_key: text('fleet.host'),
-      name: text('eu1-web-01'),
-      version: Type.Integer(),
-    }),
-  ),
+  targets_resolved: ArrayOf({
+    resource_id: text('eu1-web-01'),
+    type_key: text('fleet.host'),
+    name: text('eu1-web-01'),
+    version: Type.Integer(),
+  }),
   request: Json,
   requester: ActorSchema,
   labels: Type.Record(Type.String(), Type.String()),
@@ -268,7 +250,6 @@ export const IntentListQuery = Closed({
   kind: Type.Optional(Type.Enum([...INTENT_KINDS])),
   ...PageQuery,
 })
-export type IntentListQuery = Static<typeof IntentListQuery>
 
 /** Ends of an attempt that a rehearsal can assume: the classes of failures, and an unknown outcome. */
 export const REHEARSED_FAILURES = [
@@ -285,9 +266,10 @@ export const REHEARSED_FAILURES = [
 export const PreviewBody = Closed(
   {
     exclude_targets: Type.Optional(Type.Array(ResourceId, { maxItems: 5000, uniqueItems: true })),
-    min_watermark: Type.Optional(
-      Type.String({ pattern: '^\\d{1,19}$', description: "Position in the catalog's log that the plan must know." }),
-    ),
+    min_watermark: OptionalText({
+      pattern: '^\\d{1,19}$',
+      description: "Position in the catalog's log that the plan must know.",
+    }),
     rehearse: Type.Optional(
       Closed(
         {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalInteger, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 import {
   AllowedActionSchema,
@@ -48,7 +48,6 @@ const summary = {
 export const NodeSummary = Type.Object(summary)
 export type NodeSummary = Static<typeof NodeSummary>
 export const NodeList = ListOf(NodeSummary)
-export type NodeList = Static<typeof NodeList>
 
 export const NodeListQuery = Closed({
   state: Type.Optional(Type.Array(NodeStateSchema)),
@@ -57,7 +56,6 @@ export const NodeListQuery = Closed({
   failed_first: Type.Optional(Type.Boolean({ default: false })),
   ...PageQuery,
 })
-export type NodeListQuery = Static<typeof NodeListQuery>
 
 export const AttemptView = Type.Object({
   attempt: Type.Integer(),
@@ -81,7 +79,6 @@ export const AttemptView = Type.Object({
   progress: Nullable(Json),
   log: Type.Object({ lines: Type.Integer(), bytes: Type.Integer(), complete: Type.Boolean() }),
 })
-export type AttemptView = Static<typeof AttemptView>
 
 export const ArtifactView = Type.Object({
   artifact_id: text('0195f0c2-0000-7000-8000-000000000007'),
@@ -185,9 +182,7 @@ export const InterventionBody = Closed(
         message: Type.Optional(Comment),
         input_overrides: Type.Optional(InputOverrides),
         of: Type.Optional(Type.Enum(['operation', 'gate', 'attempt'])),
-        id: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 96, description: 'The gate, or the node of the attempt.' }),
-        ),
+        id: OptionalText({ minLength: 1, maxLength: 96, description: 'The gate, or the node of the attempt.' }),
         add_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
         max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
         gate_id: Type.Optional(GateId),
@@ -229,9 +224,10 @@ export const LogQuery = Closed({
   tail: Type.Optional(Type.Boolean()),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000, default: 500 })),
   q: Type.Optional(Type.String({ minLength: 2, maxLength: 200, description: 'Plain text, any case.' })),
-  match_before_seq: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'With q: at most 200 matches before this line, the newest first.' }),
-  ),
+  match_before_seq: OptionalInteger({
+    minimum: 1,
+    description: 'With q: at most 200 matches before this line, the newest first.',
+  }),
   wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000, default: 0 })),
 })
 export type LogQuery = Static<typeof LogQuery>

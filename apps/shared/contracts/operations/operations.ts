@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import {
   ActorSchema,
@@ -55,7 +55,6 @@ const summary = {
 export const OperationSummary = Type.Object(summary)
 export type OperationSummary = Static<typeof OperationSummary>
 export const OperationList = ListOf(OperationSummary)
-export type OperationList = Static<typeof OperationList>
 
 export const HeldLease = Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive'), since: Time })
 export const OpenGate = Type.Object({
@@ -141,44 +140,38 @@ export const GraphQuery = Closed({
 export const OperationGraph = Type.Object({
   plan_revision: Type.Integer(),
   plan_hash: text('sha256:0000000000000000000000000000000000000000000000000000000000000000'),
-  nodes: Type.Array(
-    Type.Object({
-      node_id: text('drain.eu1-web-01'),
-      name: text('Drain eu1-web-01'),
-      kind: text('change'),
-      executor: text('http'),
-      target_id: NullableText,
-      group: NullableText,
-      state: NodeStateSchema,
-      attempt: Type.Integer(),
-      generation: Type.Integer(),
-      depends_on: Type.Array(Type.String()),
-      join: text('all'),
-      gates: Type.Array(Type.String()),
-      risk: Type.Number(),
-      on_failure: text('hold'),
-      has_compensation: Type.Boolean(),
-      estimate_s: Type.Number(),
-      held_by_patch: Type.Boolean(),
-      exception: NullableText,
-    }),
-  ),
-  groups: Type.Array(
-    Type.Object({
-      group_id: text('canary'),
-      name: text('Drain eu1-web-01'),
-      kind: text('change'),
-      counts: Type.Record(Type.String(), Type.Integer()),
-    }),
-  ),
-  gates: Type.Array(
-    Type.Object({
-      gate_id: text('go'),
-      question: text('Shall the rest follow?'),
-      guards: Type.Array(Type.String()),
-      state: GateStatusSchema,
-    }),
-  ),
+  nodes: ArrayOf({
+    node_id: text('drain.eu1-web-01'),
+    name: text('Drain eu1-web-01'),
+    kind: text('change'),
+    executor: text('http'),
+    target_id: NullableText,
+    group: NullableText,
+    state: NodeStateSchema,
+    attempt: Type.Integer(),
+    generation: Type.Integer(),
+    depends_on: Type.Array(Type.String()),
+    join: text('all'),
+    gates: Type.Array(Type.String()),
+    risk: Type.Number(),
+    on_failure: text('hold'),
+    has_compensation: Type.Boolean(),
+    estimate_s: Type.Number(),
+    held_by_patch: Type.Boolean(),
+    exception: NullableText,
+  }),
+  groups: ArrayOf({
+    group_id: text('canary'),
+    name: text('Drain eu1-web-01'),
+    kind: text('change'),
+    counts: Type.Record(Type.String(), Type.Integer()),
+  }),
+  gates: ArrayOf({
+    gate_id: text('go'),
+    question: text('Shall the rest follow?'),
+    guards: Type.Array(Type.String()),
+    state: GateStatusSchema,
+  }),
   critical_path: Type.Array(Type.String()),
   change_seq: Type.Integer(),
   as_of: Time,
@@ -256,16 +249,14 @@ export const Evidence = Type.Object({
 })
 export type Evidence = Static<typeof Evidence>
 export const EvidenceKeys = Type.Object({
-  keys: Type.Array(
-    Type.Object({
-      kty: Type.Literal('OKP'),
-      crv: Type.Literal('Ed25519'),
-      alg: Type.Literal('EdDSA'),
-      use: Type.Literal('sig'),
-      x: text('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'),
-      kid: text('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
-    }),
-  ),
+  keys: ArrayOf({
+    kty: Type.Literal('OKP'),
+    crv: Type.Literal('Ed25519'),
+    alg: Type.Literal('EdDSA'),
+    use: Type.Literal('sig'),
+    x: text('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'),
+    kid: text('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+  }),
 })
 
 export const PauseBody = Closed(

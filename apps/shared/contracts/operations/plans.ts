@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Affected } from '../catalog/affected.ts'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { AllowedActionSchema, Digest, DryRun, Json, Nullable, NullableText, Time } from './common.ts'
 import { GATE_STATUSES } from './graph.ts'
@@ -35,28 +35,24 @@ const Seconds = Type.Number({ description: 'Seconds since the start.' })
 export const Rehearsal = Type.Object({
   seed: Type.Integer(),
   approval_delay_s: Nullable(Type.Integer()),
-  failures: Type.Array(
-    Type.Object({
-      node_id: text('deploy.eu1-web-01'),
-      attempt: Type.Integer(),
-      class: text('refused'),
-      undo: Type.Optional(Type.Boolean()),
-    }),
-  ),
+  failures: ArrayOf({
+    node_id: text('deploy.eu1-web-01'),
+    attempt: Type.Integer(),
+    class: text('refused'),
+    undo: Type.Optional(Type.Boolean()),
+  }),
   ends: Type.Enum(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out', 'blocked', 'paused'], {
     description: 'How it ends; blocked or paused: it waits for a person.',
   }),
   duration_s: Seconds,
   critical_path: Type.Array(Type.String()),
-  gates: Type.Array(
-    Type.Object({
-      gate_id: text('go'),
-      status: Type.Enum([...GATE_STATUSES]),
-      at: Nullable(Seconds),
-      decided_at: Nullable(Seconds),
-      escalations: Type.Array(Type.Object({ at: Seconds, add_groups: Type.Array(Type.String()) })),
-    }),
-  ),
+  gates: ArrayOf({
+    gate_id: text('go'),
+    status: Type.Enum([...GATE_STATUSES]),
+    at: Nullable(Seconds),
+    decided_at: Nullable(Seconds),
+    escalations: Type.Array(Type.Object({ at: Seconds, add_groups: Type.Array(Type.String()) })),
+  }),
   lanes: Type.Array(
     Type.Object({
       node_id: text('deploy.eu1-web-01'),
@@ -77,9 +73,7 @@ export type Rehearsal = Static<typeof Rehearsal>
 export const Risk = Type.Object({
   level: Type.Enum(['low', 'medium', 'high', 'critical']),
   score: Type.Integer(),
-  factors: Type.Array(
-    Type.Object({ factor: text('production'), points: Type.Integer(), detail: text('It runs in production.') }),
-  ),
+  factors: ArrayOf({ factor: text('production'), points: Type.Integer(), detail: text('It runs in production.') }),
 })
 
 export const PlanView = Type.Object({
@@ -92,17 +86,13 @@ export const PlanView = Type.Object({
   plan_hash: Digest,
   semantic_digest: Digest,
   catalog_pins: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), version: Type.Integer() })),
-  pins_moved: Type.Array(
-    Type.Object({ resource_id: text('eu1-web-01'), planned: Type.Integer(), current: Nullable(Type.Integer()) }),
-  ),
+  pins_moved: ArrayOf({ resource_id: text('eu1-web-01'), planned: Type.Integer(), current: Nullable(Type.Integer()) }),
   watermark: text('1042'),
-  packs: Type.Array(
-    Type.Object({
-      pack: text('fleet'),
-      version: text('1.0.0'),
-      digest: text('sha256:3333333333333333333333333333333333333333333333333333333333333333'),
-    }),
-  ),
+  packs: ArrayOf({
+    pack: text('fleet'),
+    version: text('1.0.0'),
+    digest: text('sha256:3333333333333333333333333333333333333333333333333333333333333333'),
+  }),
   counts: Type.Record(Type.String(), Type.Integer()),
   diff: Type.Array(
     Type.Object({
@@ -121,33 +111,27 @@ export const PlanView = Type.Object({
     affected: Nullable(Affected),
   }),
   risk: Risk,
-  conflicts: Type.Array(
-    Type.Object({
-      kind: text('change'),
-      id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
-      resource_id: NullableText,
-      message: text('It waits for the gate go.'),
-    }),
-  ),
-  policy_results: Type.Array(
-    Type.Object({
-      policy_id: text('critical_risk'),
-      level: Type.Enum(['hard', 'soft', 'advisory']),
-      result: Type.Enum(['passed', 'forbids']),
-      detail: text('The risk of this plan is critical.'),
-    }),
-  ),
-  gates: Type.Array(
-    Type.Object({
-      gate_id: text('go'),
-      kind: text('change'),
-      question: text('Shall the rest follow?'),
-      policy: Json,
-      guards: Type.Array(Type.String()),
-      who: Type.Array(Type.String(), { description: 'Groups that may decide; empty: everyone with gate:decide.' }),
-      can_i: Type.Boolean(),
-    }),
-  ),
+  conflicts: ArrayOf({
+    kind: text('change'),
+    id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+    resource_id: NullableText,
+    message: text('It waits for the gate go.'),
+  }),
+  policy_results: ArrayOf({
+    policy_id: text('critical_risk'),
+    level: Type.Enum(['hard', 'soft', 'advisory']),
+    result: Type.Enum(['passed', 'forbids']),
+    detail: text('The risk of this plan is critical.'),
+  }),
+  gates: ArrayOf({
+    gate_id: text('go'),
+    kind: text('change'),
+    question: text('Shall the rest follow?'),
+    policy: Json,
+    guards: Type.Array(Type.String()),
+    who: Type.Array(Type.String(), { description: 'Groups that may decide; empty: everyone with gate:decide.' }),
+    can_i: Type.Boolean(),
+  }),
   warnings: Type.Array(Type.Object({ code: text('no_change'), message: text('It waits for the gate go.') })),
   estimates: Type.Object({ p50_s: Type.Number(), p90_s: Type.Number(), critical_path: Type.Array(Type.String()) }),
   leases: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive') })),

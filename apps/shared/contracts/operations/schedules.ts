@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalInteger } from '../closed.ts'
 import { text } from '../text.ts'
 import { ActorSchema, AllowedActionSchema, DryRun, ListOf, Nullable, NullableText, PageQuery, Time } from './common.ts'
 import { IntentBody } from './intents.ts'
@@ -75,17 +75,14 @@ export const ScheduleChange = Closed({
 })
 
 export const HookSecretBody = Closed({
-  overlap_s: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 604_800,
-      default: 86_400,
-      description: 'How long the previous secret stays valid; 0: it ends at once.',
-    }),
-  ),
+  overlap_s: OptionalInteger({
+    minimum: 0,
+    maximum: 604_800,
+    default: 86_400,
+    description: 'How long the previous secret stays valid; 0: it ends at once.',
+  }),
   dry_run: DryRun,
 })
-export type HookSecretBody = Static<typeof HookSecretBody>
 export const HookSecretView = Type.Object({
   schedule_id: ScheduleParams.properties.schedule_id,
   url: text('/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'),

@@ -33,7 +33,6 @@ export const OpenFailure = Type.Object({
   ),
   waiting_since: Time,
 })
-export type OpenFailure = Static<typeof OpenFailure>
 
 export const Waiting = Type.Object({
   patches: Type.Array(WaitingPatch),

@@ -1,14 +1,12 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalInteger } from '../closed.ts'
 import { AsOf, NullableText, Time } from '../operations/common.ts'
 import { text } from '../text.ts'
 
 /** Ended, open and planned operations (console.md 5.6). */
 export const OVERVIEW_DAYS = [14, 30, 90] as const
 export const OverviewQuery = Closed({
-  days: Type.Optional(
-    Type.Integer({ enum: [...OVERVIEW_DAYS], default: 14, description: 'Days back, including today, in UTC.' }),
-  ),
+  days: OptionalInteger({ enum: [...OVERVIEW_DAYS], default: 14, description: 'Days back, including today, in UTC.' }),
 })
 
 const ended = {

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { ArrayOf } from '../closed.ts'
 import { text } from '../text.ts'
 
 /** Sign-in through an identity provider (federation.md 4). */
@@ -11,13 +12,11 @@ export const IdentityProviderList = Type.Object({
 })
 /** A person's identities at the providers. */
 export const ExternalIdentityList = Type.Object({
-  items: Type.Array(
-    Type.Object({
-      provider: text('corp'),
-      subject: text('4f1c2a', { description: 'The name of the person there; it never changes.' }),
-      linked_at: Type.String({ format: 'date-time' }),
-    }),
-  ),
+  items: ArrayOf({
+    provider: text('corp'),
+    subject: text('4f1c2a', { description: 'The name of the person there; it never changes.' }),
+    linked_at: Type.String({ format: 'date-time' }),
+  }),
 })
 export type ExternalIdentityList = Type.Static<typeof ExternalIdentityList>
 export const LocationReply = Type.Object({ location: text('https://login.example.com/authorize?client_id=signalbox') })

@@ -2,16 +2,17 @@ import Type, { type Static } from 'typebox'
 import { Provider, Rejection, Requirement } from '../catalog/capabilities.ts'
 import { FreshnessQuery, many, nullable, PageQuery, ReadAsOf } from '../catalog/common.ts'
 import { Health, Scope } from '../catalog/resources.ts'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 import { GraphQuery } from './graphs.ts'
 
 /** Capabilities as graphs: resources with their offers and needs, and definitions with counts (catalog.md 7.2). */
 const Narrowing = {
   capability_key: Type.Optional(Type.String({ maxLength: 64, description: 'Only this capability.' })),
-  region_id: Type.Optional(
-    Type.String({ maxLength: 128, description: 'Only resources of this region; their providers may be elsewhere.' }),
-  ),
+  region_id: OptionalText({
+    maxLength: 128,
+    description: 'Only resources of this region; their providers may be elsewhere.',
+  }),
   root_id: many('Only these resources, at most 20.', 'eu1-web-01'),
   unsatisfied_only: Type.Optional(Type.Boolean({ description: 'Only unmet needs.' })),
   allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers also meet requirements.' })),
@@ -94,15 +95,13 @@ export const CapabilityGraph = Type.Object({
       }),
     ]),
   ),
-  edges: Type.Array(
-    Type.Object({
-      type: Type.Enum(['provides', 'requires']),
-      from: text('type:fleet.host'),
-      to: text('capability:compute.slots'),
-      providers: Type.Optional(Type.Integer({ description: 'provides: how many there are.' })),
-      requirements: Type.Optional(RequirementCounts),
-    }),
-  ),
+  edges: ArrayOf({
+    type: Type.Enum(['provides', 'requires']),
+    from: text('type:fleet.host'),
+    to: text('capability:compute.slots'),
+    providers: Type.Optional(Type.Integer({ description: 'provides: how many there are.' })),
+    requirements: Type.Optional(RequirementCounts),
+  }),
   as_of: ReadAsOf,
 })
 export type CapabilityGraph = Static<typeof CapabilityGraph>

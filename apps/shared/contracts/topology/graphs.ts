@@ -1,43 +1,35 @@
 import Type, { type Static } from 'typebox'
 import { FreshnessQuery, many, nullable, ReadAsOf } from '../catalog/common.ts'
 import { Health } from '../catalog/resources.ts'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed, OptionalInteger, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const GraphQuery = Closed({
   root_id: many('1 to 20 resource ids to start from.', 'eu1-web-01'),
-  filter: Type.Optional(
-    Type.String({ maxLength: 2048, description: 'Instead of root_id: selects at most 500 roots.' }),
-  ),
+  filter: OptionalText({ maxLength: 2048, description: 'Instead of root_id: selects at most 500 roots.' }),
   depth: Type.Optional(Type.Integer({ minimum: 0, maximum: 10, default: 2 })),
   direction: Type.Optional(Type.Enum(['out', 'in', 'both'], { default: 'both' })),
   relationship_types: many('Only these relationships; all by default.'),
   node_types: many('Other types are neither shown nor passed through; derived types count.'),
   max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
   max_edges: Type.Optional(Type.Integer({ minimum: 1, maximum: 20_000, default: 2000 })),
-  fanout: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1000,
-      default: 200,
-      description: 'The maximum number of neighbors of one node.',
-    }),
-  ),
-  at: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      maxLength: 40,
-      description: 'The graph as it was at this time (RFC 3339); without health.',
-    }),
-  ),
+  fanout: OptionalInteger({
+    minimum: 1,
+    maximum: 1000,
+    default: 200,
+    description: 'The maximum number of neighbors of one node.',
+  }),
+  at: OptionalText({
+    format: 'date-time',
+    maxLength: 40,
+    description: 'The graph as it was at this time (RFC 3339); without health.',
+  }),
   include: many('`health`: the roll-up of each node, with all that it takes health from.'),
   ...FreshnessQuery,
-  page_token: Type.Optional(
-    Type.String({
-      maxLength: 4000,
-      description: 'From an entry of a frontier: its next neighbors. All other parameters must stay the same.',
-    }),
-  ),
+  page_token: OptionalText({
+    maxLength: 4000,
+    description: 'From an entry of a frontier: its next neighbors. All other parameters must stay the same.',
+  }),
   format: Type.Optional(Type.Enum(['json', 'graphml', 'dot'], { default: 'json' })),
 })
 export type GraphQuery = Static<typeof GraphQuery>
@@ -60,7 +52,6 @@ export const GraphEdge = Type.Object({
   from: text('eu1-web-01'),
   to: text('eu1-a-web'),
 })
-export type GraphEdge = Static<typeof GraphEdge>
 
 /** A truncated graph says so: `truncated` names the bound, `frontier` the place. */
 export const Graph = Type.Object({
@@ -73,14 +64,12 @@ export const Graph = Type.Object({
     fanout: Type.Boolean(),
     depth: Type.Boolean(),
   }),
-  frontier: Type.Array(
-    Type.Object({
-      resource_id: text('eu1-web-01'),
-      direction: Type.Enum(['out', 'in', 'both']),
-      omitted: Type.Integer({ description: 'Neighbors that are not shown.' }),
-      page_token: nullable(Type.String()),
-    }),
-  ),
+  frontier: ArrayOf({
+    resource_id: text('eu1-web-01'),
+    direction: Type.Enum(['out', 'in', 'both']),
+    omitted: Type.Integer({ description: 'Neighbors that are not shown.' }),
+    page_token: nullable(Type.String()),
+  }),
   frontier_omitted: Type.Integer(),
   rollup: Type.Optional(
     Type.Object(

@@ -1,26 +1,22 @@
 import Type, { type Static } from 'typebox'
 import { FreshnessQuery, nullable, ReadAsOf } from '../catalog/common.ts'
 import { Health } from '../catalog/resources.ts'
-import { Closed } from '../closed.ts'
+import { Closed, OptionalInteger } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const ImpactQuery = Closed({
-  max_distance: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 64,
-      default: 64,
-      description: 'The maximum number of steps from the resource.',
-    }),
-  ),
-  limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1000,
-      default: 100,
-      description: 'The maximum number of items; counts include all.',
-    }),
-  ),
+  max_distance: OptionalInteger({
+    minimum: 1,
+    maximum: 64,
+    default: 64,
+    description: 'The maximum number of steps from the resource.',
+  }),
+  limit: OptionalInteger({
+    minimum: 1,
+    maximum: 1000,
+    default: 100,
+    description: 'The maximum number of items; counts include all.',
+  }),
   ...FreshnessQuery,
 })
 export type ImpactQuery = Static<typeof ImpactQuery>

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { FreshnessQuery, many, PageQuery, pageOf, ReadAsOf } from '../catalog/common.ts'
 import { Health, manyHealths, ResourceItem, ResourceListQuery, Selection } from '../catalog/resources.ts'
-import { Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../closed.ts'
 import { text } from '../text.ts'
 import { GraphEdge } from './graphs.ts'
 
@@ -20,7 +20,6 @@ export const TopologyQuery = Closed({
   ...Selection,
   ...FreshnessQuery,
 })
-export type TopologyQuery = Static<typeof TopologyQuery>
 
 const Counts = Type.Record(Type.String(), Type.Integer())
 export const PlaceCounts = Type.Object({ resources: Type.Integer(), by_health: Counts, by_lifecycle: Counts })
@@ -35,16 +34,14 @@ export type TopologyGraphQuery = Static<typeof TopologyGraphQuery>
 
 /** All places from the regions down, outer ones first; `truncated` if there are more than max_nodes. */
 export const TopologyGraph = Type.Object({
-  nodes: Type.Array(
-    Type.Object({
-      resource_id: text('eu1'),
-      type_key: text('topology.region'),
-      name: text('eu1'),
-      lifecycle_status: text('active'),
-      health_status: Health,
-      counts: PlaceCounts,
-    }),
-  ),
+  nodes: ArrayOf({
+    resource_id: text('eu1'),
+    type_key: text('topology.region'),
+    name: text('eu1'),
+    lifecycle_status: text('active'),
+    health_status: Health,
+    counts: PlaceCounts,
+  }),
   edges: Type.Array(GraphEdge),
   truncated: Type.Object({ nodes: Type.Boolean(), edges: Type.Boolean() }),
   as_of: ReadAsOf,
