@@ -65,7 +65,7 @@ export const receive = async (tx: Tx, { inbox }: InboxTables, consumer: string, 
 
 /** Deletes receipts older than any event that a stream or outbox can deliver again (reliability.md 4.3). */
 export const pruneInbox = (db: Db, { inbox }: InboxTables): Promise<number> =>
-  pruneRows(db, inbox, sql`received_at < now() - interval '40 days'`)
+  pruneRows(db, inbox, 'received_at', sql`now() - interval '40 days'`)
 
 /** The version of an aggregate that a consumer has applied (0 = none), locked for this transaction. */
 export const lockVersion = async (

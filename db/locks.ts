@@ -65,7 +65,7 @@ export const keyedLock = (kind: KeyedLock, key: string): string => `pg_advisory_
 /** Like lockOf, as a statement for a separate connection. */
 export const lockStatement = (lock: Lock): string => `select pg_advisory_xact_lock(${LOCKS[lock]})`
 
-/** Session locks, as statements for a separate connection. */
+/** Session locks, as statements for a connection to Postgres itself, without a pooler. */
 export const sessionLock = {
   wait: (lock: Lock): string => `select pg_advisory_lock(${LOCKS[lock]})`,
   try: (lock: Lock): string => `select pg_try_advisory_lock(${LOCKS[lock]}) as held`,

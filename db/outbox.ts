@@ -62,7 +62,7 @@ export type OutboxEvent = {
  * supply missed events and read models.
  */
 export const pruneOutbox = (db: Db, outbox: OutboxTable): Promise<number> =>
-  pruneRows(db, outbox, sql`published_at < now() - interval '31 days'`)
+  pruneRows(db, outbox, 'published_at', sql`now() - interval '31 days'`)
 
 /** The channel on which the relay's leader of a schema listens. */
 export const wakeChannel = (schema: string): string => `relay_wake_${schema}`

@@ -6,13 +6,22 @@ const EVERY_MS = 3_600_000
 const BATCH = 1000
 
 /**
- * Removes the rows of a table that the condition names, a batch at a time, so that no lock is held for long. The condition
- * compares with now(): clock_timestamp() is another at each row, so that no index finds the old ones.
+ * Removes the rows of a table whose time in `column` is before `end`, the oldest first and a batch at a time, so that no
+ * lock is held for long. `end` is a time of now(): clock_timestamp() is another at each row, so that no index finds the
+ * old ones. Without the order Postgres would read a table in which some rows are old from its beginning, at each batch.
  */
-export const pruneRows = async (db: Db, table: PgTable, old: SQL): Promise<number> => {
+export const pruneRows = async (
+  db: Db,
+  table: PgTable,
+  column: string,
+  end: SQL,
+  also = sql`true`,
+): Promise<number> => {
+  const at = sql.identifier(column)
   for (let removed = 0; ; ) {
     const { rowCount } = await db.execute(
-      sql`delete from ${table} where ctid = any(array(select ctid from ${table} where ${old} limit ${BATCH}))`,
+      sql`delete from ${table} where ctid = any(array(
+        select ctid from ${table} where ${at} < ${end} and ${also} order by ${at} limit ${BATCH}))`,
     )
     removed += rowCount ?? 0
     if ((rowCount ?? 0) < BATCH) return removed

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
 import { pruneJobs } from '../../db/catalog/imports/jobs.ts'
 import { pruneOld, pruneRevisions } from '../../db/catalog/resources/commands.ts'
 import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
-import { sessionLock } from '../../db/locks.ts'
+import { tryLockOf } from '../../db/locks.ts'
 import type { CatalogDeps } from './deps.ts'
 import { sweepProviders, sweepReservations } from './expiry.ts'
 import { sweepHealth } from './health/observe.ts'
@@ -53,21 +54,13 @@ export const startSweeper = (deps: CatalogDeps) => {
     history_at = performance.now()
     await pruneHistory(deps, stopped)
   }
-  const sweepOnce = async () => {
-    // Taken for one turn only, on a connection not held between turns.
-    const client = await deps.pool.connect()
-    try {
-      const { rows } = await client.query<{ held: boolean }>(sessionLock.try('catalogJobs'))
-      if (!rows[0]?.held) return
-      try {
-        await work()
-      } finally {
-        await client.query(sessionLock.free('catalogJobs'))
-      }
-    } finally {
-      client.release()
-    }
-  }
+  // The lock ends with a transaction: behind PgBouncer, one of a session stays with a connection that others get.
+  const sweepOnce = () =>
+    deps.db.transaction(async (tx) => {
+      await tx.execute(sql`set local idle_in_transaction_session_timeout = '1h'`)
+      const { rows } = await tx.execute<{ held: boolean }>(sql`select ${tryLockOf('catalogJobs')} as held`)
+      if (rows[0]?.held) await work()
+    })
   const loop = (async () => {
     while (!stopped()) {
       await sweepOnce().catch((error) => deps.telemetry.log.warn({ err: error }, 'expired rows could not be swept'))

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { operation_commands } from '../../db/operations/tables/index.ts'
+import { UNDELIVERED } from '../../db/operations/commands/undelivered.ts'
 import { refuseHeld } from '../../db/restore.ts'
 import type { Checks } from '../shared/http/health.ts'
 import type { Uses } from './deps.ts'
@@ -22,8 +22,8 @@ export const checksOf = ({ pool, nats, db, fence }: Uses<'db' | 'fence' | 'nats'
     critical: false,
     run: async () => {
       const { rows } = await db.execute<{ waiting: number }>(sql`
-        select count(*)::int as waiting from (select 1 from ${operation_commands}
-          where status in ('pending', 'sending') and created_at < clock_timestamp() - make_interval(secs => ${UNDELIVERED_S})
+        select count(*)::int as waiting from (select 1 from ${sql.raw(UNDELIVERED)} k
+          where since < clock_timestamp() - make_interval(secs => ${UNDELIVERED_S})
             and (class <> 'start' or not_after > clock_timestamp()) limit 100) w`)
       if ((rows[0]?.waiting ?? 0) > 0) throw new Error('accepted commands wait for the workflow service')
     },

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { AUDIT_LOGS } from '../../db/audit.ts'
+import { UNDELIVERED } from '../../db/operations/commands/undelivered.ts'
 import { type Measured, type MeasuredGauge, measure } from '../shared/process/measured.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
 
@@ -35,8 +36,8 @@ const ofSchema = (schema: string): string => `
 
 const COMMANDS = `
   select v.name, '{}'::text[], v.value from (
-    select count(*) as waiting, ${age('created_at')} as oldest, count(*) filter (where status = 'sending') as doubt
-    from operations.operation_commands where status in ('pending', 'sending')) c,
+    select count(*) as waiting, greatest(0, ${age('since')}) as oldest, count(*) filter (where status = 'sending') as doubt
+    from ${UNDELIVERED} k) c,
     lateral (values ('signalbox_commands_undelivered', waiting), ('signalbox_commands_undelivered_oldest_seconds', oldest),
       ('signalbox_commands_in_doubt', doubt)) v(name, value)`
 

@@ -188,7 +188,7 @@ export const command_log = t(
   },
   (c) => [
     unique('command_log_scope_key').on(c.scope, c.idempotency_key),
-    index('command_log_retain').using('brin', c.retain_until),
+    index('command_log_retain_until').on(c.retain_until),
   ],
 )
 
@@ -316,7 +316,7 @@ export const observation_history = t(
   },
   (c) => [
     index('observation_history_at').on(c.rid, c.observed_at, c.id),
-    index('observation_history_old').using('brin', c.observed_at),
+    index('observation_history_observed_at').on(c.observed_at),
   ],
 )
 

@@ -118,7 +118,7 @@ export const storeAnswer = async (
 
 /** Deletes keys that are older than a week. */
 export const pruneKeys = (db: Db, table: IdempotencyTable): Promise<number> =>
-  pruneRows(db, table, sql`created_at < now() - interval '7 days'`)
+  pruneRows(db, table, 'created_at', sql`now() - interval '7 days'`)
 
 const sameKey = (table: IdempotencyTable, { caller, route, key }: IdempotentRequest) =>
   equals(table, { caller, route, key })

@@ -68,4 +68,4 @@ export const supersedeEnrolmentTokens = (tx: Tx, user_id: string, than?: Pick<En
 
 /** Deletes enrolment tokens a week after they expire; until then a repeat of their use is answered. */
 export const pruneEnrolmentTokens = (db: Db): Promise<number> =>
-  pruneRows(db, enrolment_tokens, sql`expires_at < now() - interval '7 days'`)
+  pruneRows(db, enrolment_tokens, 'expires_at', sql`now() - interval '7 days'`)

@@ -113,7 +113,7 @@ export const spendAssertion = async (db: Queryable, row: typeof machine_assertio
   (await db.insert(machine_assertions).values(row).onConflictDoNothing().returning()).length > 0
 
 export const pruneAssertions = (db: Parameters<typeof pruneRows>[0]) =>
-  pruneRows(db, machine_assertions, sql`expires_at < now()`)
+  pruneRows(db, machine_assertions, 'expires_at', sql`now()`)
 
 /** Records the use of a credential. */
 export const noteUse = (db: Queryable, id: string, last_address: string | null) =>

@@ -96,3 +96,13 @@ export const anyCase = (sought: string): SQL => (/^[ -~]*$/.test(sought) ? sql``
 /** Any number of ids as one parameter. */
 export const textArray = (ids: readonly string[]): SQL =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
+
+/**
+ * The operation `o` ended that many days ago, so that it began earlier still. Ids are in the order of time: the rows of old
+ * operations are found by an index that begins with their id, however many old operations there are.
+ */
+export const endedBefore = (days: number, operation_id: SQL): SQL => {
+  const then = sql`now() - make_interval(days => ${days})`
+  const least = sql`(lpad(to_hex((extract(epoch from ${then}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`
+  return sql`(${operation_id} < ${least} and o.ended_at < ${then})`
+}

@@ -12,8 +12,11 @@ import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
 import { pruneAssertions } from '../../db/identity/machines.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import { AREAS } from '../../db/migrate.ts'
+import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
+import { archiveLogs, expireLogs } from '../../db/operations/history/archive.ts'
 import { pruneDeliveries } from '../../db/operations/notifications/deliveries.ts'
 import { pruneDrafts } from '../../db/operations/plans/prune.ts'
+import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { idempotency, inboxOf } from '../../db/operations/tables/index.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -59,12 +62,18 @@ it('what is over is found by an index: a sweep reads no table through that grows
     await pruneEnrolmentTokens(db)
     await pruneDeliveries(db)
     await pruneDrafts(db)
+    await pruneHookDeliveries(db)
+    await archiveLogs(db, 7)
+    await expireLogs(db, 90)
+    await expireArtifacts(db, 90, async () => {})
     await db.execute(sql`select pg_stat_force_next_flush()`)
     const { rows } = await db.execute<{ name: string; seq_scan: string; idx_scan: string }>(
       sql`select relname as name, seq_scan, idx_scan from pg_stat_user_tables where seq_scan > 0 or idx_scan > 0`,
     )
     const by_index = rows.filter(({ idx_scan }) => Number(idx_scan) > 0).map(({ name }) => name)
-    expect(by_index).toEqual(expect.arrayContaining(['inbox', 'durations', 'notify_deliveries', 'idempotency']))
+    expect(by_index).toEqual(
+      expect.arrayContaining(['inbox', 'durations', 'notify_deliveries', 'idempotency', 'log_chunks']),
+    )
     expect(rows.filter(({ name, seq_scan }) => Number(seq_scan) > 0 && !SMALL.includes(name))).toEqual([])
   } finally {
     await close()

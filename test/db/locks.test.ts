@@ -28,6 +28,13 @@ const beside = (holding: (tx: Tx) => Promise<unknown>, work: (tx: Tx) => Promise
       return work(tx)
     })
   })
+const filesWith = (text: string): string[] =>
+  ['apps', 'db', 'activities', 'workflows'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((file) => join(folder, file))
+      .filter((file) => /\.(ts|sql)$/.test(file) && readFileSync(file, 'utf8').includes(text))
+      .sort(),
+  )
 const waits = { cause: { code: '55P03' } }
 
 describe('advisory locks', () => {
@@ -37,12 +44,16 @@ describe('advisory locks', () => {
   })
 
   it('are taken by name: no other file writes a call of its own', () => {
-    const written = ['apps', 'db', 'activities', 'workflows'].flatMap((folder) =>
-      readdirSync(folder, { recursive: true, encoding: 'utf8' })
-        .map((file) => join(folder, file))
-        .filter((file) => /\.(ts|sql)$/.test(file) && readFileSync(file, 'utf8').includes('pg_advisory')),
-    )
-    expect(written).toEqual(['db/locks.ts'])
+    expect(filesWith('pg_advisory')).toEqual(['db/locks.ts'])
+  })
+
+  it('of a session are taken only where no PgBouncer may be: one stays with a connection that others get', () => {
+    expect(filesWith('sessionLock')).toEqual([
+      'apps/platform/base/database.ts',
+      'apps/relay/leader.ts',
+      'db/locks.ts',
+      'db/migrate.ts',
+    ])
   })
 
   it('let a key be killed while packs load and a sweep runs', async () => {

@@ -418,8 +418,17 @@ describe('artifacts of agents', () => {
     await p.query(`update operations.operations set ended_at = now() - interval '100 days' where operation_id = $1`, [
       operation_id,
     ])
-    expect(await expireArtifacts(p.deps.db, 90)).toEqual([sha('hello')])
-    await p.deps.artifacts.remove(sha('hello'))
+    const removed: string[] = []
+    const expire = (days: number) =>
+      expireArtifacts(p.deps.db, days, async (sha256) => {
+        removed.push(sha256)
+        await p.deps.artifacts.remove(sha256)
+      })
+    // An operation is no older than its id.
+    await expire(90)
+    expect(removed).toEqual([])
+    await expire(0)
+    expect(removed).toEqual([sha('hello')])
     expect(await content(row?.artifact_id)).toMatchObject({ status: 410, body: { code: 'gone' } })
   })
 

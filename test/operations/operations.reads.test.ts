@@ -1,7 +1,8 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
-import { archiveLogs, expireBodies } from '../../db/operations/history/archive.ts'
+import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
+import { archiveLogs, expireLogs } from '../../db/operations/history/archive.ts'
 import { brokenLink, hashOf } from '../../db/operations/tables/evidence.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
@@ -488,21 +489,20 @@ describe('nodes and logs', () => {
        values ($1, $2, 'behind', 1, 'x', 'file', 'text/plain', 1, 'x', 'stored', 'x')`,
       [artifact_id, operation_id],
     )
-    const ended = (days: number) =>
-      p.query(
-        'update operations.operations set ended_at = clock_timestamp() - make_interval(days => $2) where operation_id = $1',
-        [operation_id, days],
-      )
-    const turn = async () => {
-      await archiveLogs(p.deps.db, 7)
-      await expireBodies(p.deps.db, { logs: 90, artifacts: 30 })
+    const turn = async (days: { hot: number; kept: number }) => {
+      await archiveLogs(p.deps.db, days.hot)
+      await expireLogs(p.deps.db, days.kept)
+      await expireArtifacts(p.deps.db, days.kept, async () => {})
     }
     const hot = await readAll()
-    await ended(6)
-    await turn()
+    await turn({ hot: 0, kept: 0 })
     expect(await readAll()).toEqual(hot)
-    await ended(8)
-    await turn()
+    await p.query('update operations.operations set ended_at = clock_timestamp() where operation_id = $1', [
+      operation_id,
+    ])
+    await turn({ hot: 1, kept: 1 })
+    expect(await readAll()).toEqual(hot)
+    await turn({ hot: 0, kept: 1 })
     const archived = await readAll()
     expect(archived.pages.map(({ storage }) => storage)).toEqual(queries.map(() => 'archive'))
     expect(archived).toEqual({ ...hot, pages: hot.pages.map((page) => ({ ...page, storage: 'archive' })) })
@@ -514,8 +514,7 @@ describe('nodes and logs', () => {
     expect(bodies?.lines).toBe(10 * '[]'.length)
     const content = () => p.as('vic').get(`${nodes.replace('/nodes', '')}/artifacts/${artifact_id}/content`)
     expect((await content()).status).toBe(200)
-    await ended(91)
-    await turn()
+    await turn({ hot: 0, kept: 0 })
     const gone = { status: 410, body: { category: 'not_found', code: 'gone' } }
     expect(await p.as('vic').get(path)).toMatchObject(gone)
     expect(await p.as('vic').get(`${path}/raw`)).toMatchObject(gone)

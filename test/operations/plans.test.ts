@@ -784,6 +784,14 @@ describe('a start', () => {
     const held = async () => (await heldBack()).flatMap(({ operation_id, held }) => (held ? [operation_id] : []))
     const grant = () => grantLeases(p.deps.db, { deadline_s: 300 })
     expect(await held()).toEqual([second, third])
+    // An hour later they wait for leases alone: the engine is not asked before.
+    await p.query(
+      `update operations.operation_commands set created_at = created_at - interval '1 h' where operation_id = any($1)`,
+      [[second, third]],
+    )
+    const kinds = async (id: string) =>
+      must(await p.as('vic').get(`/v1/operations/${id}`), 200).body.blocked_on.map(({ kind }: { kind: string }) => kind)
+    expect(new Set(await kinds(third))).toEqual(new Set(['lease']))
     expect(await grant()).toBe(0)
     await p.deps.db.transaction((tx) => operationClosed(tx, holder, 'failed'))
     expect((await Promise.all([grant(), grant(), grant()])).reduce((sum, n) => sum + n)).toBe(1)

@@ -375,7 +375,17 @@ describe('a support bundle', () => {
         all: secrets().join(' '),
       })
     appendFileSync(join(stack.dir, 'logs/catalog.log'), `${line(3 * 3_600_000)}\n${line(60_000)}\n`)
-    const files = await pack('--operation', randomUUID())
+    // What people wrote stays behind; an error of another system may name its secret.
+    const operation_id = randomUUID()
+    await admin.query(
+      `insert into operations.operation_commands (command_id, operation_id, seq, kind, class, payload, actor, status, reason, last_error)
+       values ($1, $2, 1, 'pause', 'stop', '{"password": "planted-input"}', '{"name": "planted-name"}', 'refused', 'planted-comment', 'no: Bearer planted-token')`,
+      [randomUUID(), operation_id],
+    )
+    const files = await pack('--operation', operation_id)
+    expect(files.get('operation/commands.json')).toContain('no: Bearer •••')
+    for (const [file, text] of files)
+      expect([file, text]).not.toEqual([file, expect.stringMatching(/planted-(?!line)/)])
     expect(JSON.parse(files.get('versions.json') ?? '')).toMatchObject({ node: process.versions.node })
     expect(JSON.parse(files.get('catalog/health.json') ?? '')).toMatchObject({ status: 'ready' })
     expect(files.get('catalog/metrics.txt')).toContain('signalbox_build_info')

@@ -196,6 +196,13 @@ describe('npm run doctor -- --production', () => {
       client.disconnect()
     }
   }
+  /** Gives the catalog the account of another app at this server. */
+  const account = (server: 'NATS' | 'REDIS', app: string) => () => {
+    const [, url = ''] = new RegExp(`${app.toUpperCase()}__${server}__URL=(\\S+)`).exec(envOf(app)) ?? []
+    return edit('env/catalog.secret.env', (text) =>
+      text.replace(new RegExp(`${server}__URL=\\S+`), `${server}__URL=${url}`),
+    )
+  }
   const env = (file: string, from: RegExp, to: string) => () => edit(`env/${file}`, (text) => text.replace(from, to))
 
   it.each<[string, string, () => (() => unknown) | Promise<() => unknown>]>([
@@ -276,13 +283,29 @@ describe('npm run doctor -- --production', () => {
       env('worker.env', /NAMESPACE=\S+/, 'NAMESPACE=elsewhere'),
     ],
     ['a plain address', 'CATALOG__NATS__URL is plain', env('catalog.secret.env', /(NATS__URL='?)tls:/, '$1nats:')],
+    ['an account of another app', 'it can read sessions', account('REDIS', 'session')],
+    ['an account of the worker', 'it receives the work of agents', account('NATS', 'worker')],
+    ['a certificate that ends tomorrow', 'its certificate expires in 0 days', certificate(other.issue('catalog'))],
     [
-      'an account of another app',
-      'it can read sessions',
-      () => {
-        const [, session = ''] = /SESSION__REDIS__URL=(\S+)/.exec(envOf('session')) ?? []
-        return edit('env/catalog.secret.env', (text) => text.replace(/REDIS__URL=\S+/, `REDIS__URL=${session}`))
-      },
+      'the key of another certificate',
+      'its key does not match its certificate',
+      () => edit('tls/catalog.key', () => other.issue('catalog').key),
+    ],
+    [
+      'a relay that sees no replica',
+      'it cannot see the lag of replicas',
+      statement('revoke pg_read_all_stats from signalbox_relay', 'grant pg_read_all_stats to signalbox_relay'),
+    ],
+    ['Redis that keeps no log', 'appendonly is no', redis('appendonly', 'no', 'yes')],
+    [
+      'Redis that does not sync while it rewrites',
+      'no-appendfsync-on-rewrite is yes',
+      redis('no-appendfsync-on-rewrite', 'yes', 'no'),
+    ],
+    [
+      'another password',
+      'Make the account of the server as the set-up wrote it',
+      env('token.secret.env', /(DATABASE__URL='?postgres(?:ql)?:\/\/[^:]+:)/, '$1x'),
     ],
   ])('names %s', async (_what, words, plant) => {
     const { status, text } = await doctorWith(plant)

@@ -34,11 +34,15 @@ const event = (columns: object) => {
     Object.values(row),
   )
 }
-const command = (status: string, age: string) =>
+const command = (
+  status: string,
+  age: string,
+  [operation_id, seq, next_try_at] = [randomUUID(), 1, null] as unknown[],
+) =>
   pool.query(
-    `insert into operations.operation_commands (command_id, operation_id, seq, kind, class, payload, actor, status, created_at)
-     values ($1, $2, 1, 'pause', 'stop', '{}', '{}', $3, clock_timestamp() - $4::interval)`,
-    [randomUUID(), randomUUID(), status, age],
+    `insert into operations.operation_commands (command_id, operation_id, seq, kind, class, payload, actor, status, created_at, next_try_at)
+     values ($1, $2, $3, 'pause', 'stop', '{}', '{}', $4, clock_timestamp() - $5::interval, $6)`,
+    [randomUUID(), operation_id, seq, status, age, next_try_at],
   )
 
 it('tells what waits, how old it is and what stands still; nothing at all while the database is away', async () => {
@@ -53,6 +57,12 @@ it('tells what waits, how old it is and what stands still; nothing at all while 
     ['withdrawn', '1 h'],
   ] as const)
     await command(status, age)
+  // A start that waits for leases is not the engine's fault, nor are the commands behind it.
+  const held = randomUUID()
+  await command('pending', '2 h', [held, 1, 'infinity'])
+  await command('pending', '1 h', [held, 2, null])
+  // Its leases were granted 20 s ago.
+  await command('pending', '3 h', [randomUUID(), 1, new Date(Date.now() - 20_000)])
   for (const version of [1, 2])
     await pool.query(
       `insert into operations.dead_letter (consumer, event_id, agg_type, agg_id, agg_version, error, tries) values ('catalog', $1, 'resource', 'r1', $2, 'poison', 5)`,
@@ -62,7 +72,7 @@ it('tells what waits, how old it is and what stands still; nothing at all while 
     `insert into token.key_events (at, actor, action, object, outcome, body, mac) values (clock_timestamp() - interval '50 s', 'system', 'a', 'key:1', 'done', '{}', 'm')`,
   )
   const lags = createLags(pool, telemetry)
-  expect(await lags()).toEqual({ events_unpublished: 2, events_parked: 1, commands_unsent: 2 })
+  expect(await lags()).toEqual({ events_unpublished: 2, events_parked: 1, commands_unsent: 3 })
 
   const text = await telemetry.metrics.metrics()
   const value = (name: string, label = '') =>
@@ -72,7 +82,7 @@ it('tells what waits, how old it is and what stands still; nothing at all while 
   expect(value('signalbox_outbox_parked', 'schema="catalog",')).toBe(1)
   expect(value('signalbox_outbox_unpublished', 'schema="identity",')).toBe(0)
   expect(value('signalbox_outbox_oldest_seconds', 'schema="catalog",')).toBeCloseTo(90, -1.5)
-  expect(value('signalbox_commands_undelivered')).toBe(2)
+  expect(value('signalbox_commands_undelivered')).toBe(3)
   expect(value('signalbox_commands_undelivered_oldest_seconds')).toBeCloseTo(70, -1.5)
   expect(value('signalbox_commands_in_doubt')).toBe(1)
   expect(value('signalbox_commands_withdrawn_total')).toBe(1)

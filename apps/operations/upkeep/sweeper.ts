@@ -9,7 +9,7 @@ import { lockOperation, lockOverdueStart } from '../../../db/operations/commands
 import { bumpRevision, stateFacts } from '../../../db/operations/facts/state.ts'
 import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { expireIntervention, listOverdueInterventions } from '../../../db/operations/gates/awaiting.ts'
-import { archiveLogs, expireBodies } from '../../../db/operations/history/archive.ts'
+import { archiveLogs, expireLogs } from '../../../db/operations/history/archive.ts'
 import { grantLeases } from '../../../db/operations/leases/rows.ts'
 import { pruneDeliveries } from '../../../db/operations/notifications/deliveries.ts'
 import { closeOperation } from '../../../db/operations/operations/close.ts'
@@ -68,12 +68,8 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
     if (performance.now() - archived_at > ARCHIVE_EVERY_MS) {
       archived_at = performance.now()
       await archiveLogs(db, config.OPERATIONS__LOGS__HOT_DAYS)
-      await expireBodies(db, {
-        logs: config.OPERATIONS__LOGS__ARCHIVE_DAYS,
-        artifacts: config.OPERATIONS__ARTIFACTS__DAYS,
-      })
-      for (const sha256 of await expireArtifacts(db, config.OPERATIONS__ARTIFACTS__DAYS))
-        await deps.artifacts.remove(sha256)
+      await expireLogs(db, config.OPERATIONS__LOGS__ARCHIVE_DAYS)
+      await expireArtifacts(db, config.OPERATIONS__ARTIFACTS__DAYS, deps.artifacts.remove)
       await pruneInbox(db, inboxOf)
       await pruneDrafts(db)
     }

@@ -1,18 +1,17 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { Agent, request } from 'undici'
 import { createInspection } from '../../relay/commands/inspect.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
-import type { Setting, SettingOptions } from '../../shared/config.ts'
-import { MASK, maskerOf } from '../../shared/data/mask.ts'
+import { MASK } from '../../shared/data/mask.ts'
 import { ROOT, signalboxDir } from '../base/paths.ts'
-import { EVERY_APP, SCHEMAS } from '../deploy/reference.ts'
 import { readAppEnv } from '../run/app-env.ts'
 import { APPS } from '../run/apps.ts'
 import { OpsError, productionEnv, settingOf, withDb } from './access.ts'
+import { bundleMask, type Env, schemaOf } from './bundle-mask.ts'
 
 export type BundleOptions = {
   /** The folder of the production setup; by default, the platform of this folder. */
@@ -24,7 +23,6 @@ export type BundleOptions = {
   hours: string
   to: string
 }
-type Env = Record<string, string>
 
 const HOUR_MS = 3_600_000
 const ASK_MS = 5000
@@ -43,8 +41,7 @@ export const supportBundle = async (options: BundleOptions): Promise<number> => 
   })
   if (envs.length === 0)
     throw new OpsError(`There are no settings below ${options.env ?? signalboxDir()}. Name the folder with --env.`)
-  const keys = keysBelow(join(options.env ?? signalboxDir(), 'keys'))
-  const mask = maskerOf([...new Set([...keys, ...envs.flatMap(([name, env]) => secretsOf(name, env))])])
+  const mask = bundleMask(options.env ?? signalboxDir(), envs)
   const to = resolve(options.to)
   const scratch = mkdtempSync(join(tmpdir(), 'signalbox-bundle-'))
   const folder = join(scratch, basename(to).replace(/\.t.*$/, ''))
@@ -69,40 +66,6 @@ export const supportBundle = async (options: BundleOptions): Promise<number> => 
   }
   console.log(`${to} has the state of ${envs.length} apps without their secrets. Read it before you send it.`)
   return 0
-}
-
-const schemaOf = (app: string): Record<string, Setting & SettingOptions> => ({
-  ...SCHEMAS[app as keyof typeof SCHEMAS].properties,
-  ...EVERY_APP,
-})
-
-/** Every text of a JSON value. */
-const textsIn = (value: unknown): string[] =>
-  typeof value === 'string' ? [value] : value && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : []
-
-/** Secret values and files, and the passwords in addresses. */
-const secretsOf = (app: string, env: Env): string[] =>
-  Object.entries(env).flatMap(([name, value]) => {
-    if (/(KEY|TOKEN|PASSWORD|SECRET)S?(_FILE)?$/.test(name) && existsSync(value))
-      return partsOf(readFileSync(value, 'utf8'))
-    if (schemaOf(app)[name]?.secret) return partsOf(value)
-    const { password = '' } = URL.canParse(value) ? new URL(value) : {}
-    return password ? [password, decodeURIComponent(password)] : []
-  })
-
-/** Keys that no app here was given are secrets too: accounts of others, and of the servers' owners. */
-const keysBelow = (folder: string): string[] =>
-  readdirSync(folder)
-    .filter((file) => file.endsWith('.json') && file !== 'services.json')
-    .flatMap((file) => partsOf(readFileSync(join(folder, file), 'utf8')))
-
-const LEAST = 8
-const partsOf = (text: string): string[] => {
-  try {
-    return [text.trim(), ...textsIn(JSON.parse(text)).filter((part) => part.length >= LEAST)]
-  } catch {
-    return [text.trim()]
-  }
 }
 
 const settingsOf = (app: string, env: Env): Env =>

@@ -107,7 +107,7 @@ const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationD
 }
 
 /** Deletes revocations whose session no copy of Redis can still hold. */
-export const pruneRevocations = (db: Db): Promise<number> => pruneRows(db, revocations, sql`expires_at < now()`)
+export const pruneRevocations = (db: Db): Promise<number> => pruneRows(db, revocations, 'expires_at', sql`now()`)
 
 const runIdOf = (info: string): string => /^run_id:(\S+)/m.exec(info)?.[1] ?? 'unknown'
 

@@ -95,8 +95,9 @@ const ENDS = {
 /** Deletes rows of a table that expired before a given time. Returns true if there may be more. */
 export const pruneOld = async (db: Queryable, name: keyof typeof ENDS, before: string): Promise<boolean> => {
   const table = sql`catalog.${sql.identifier(name)}`
+  const at = sql.identifier(ENDS[name])
   const { rowCount } = await db.execute(sql`delete from ${table} where ctid = any(array(
-    select ctid from ${table} where ${sql.identifier(ENDS[name])} < ${before}::timestamptz limit ${PRUNED_AT_ONCE}))`)
+    select ctid from ${table} where ${at} < ${before}::timestamptz order by ${at} limit ${PRUNED_AT_ONCE}))`)
   return rowCount === PRUNED_AT_ONCE
 }
 

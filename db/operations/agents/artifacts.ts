@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import type { Db, Queryable, Tx } from '../../client.ts'
+import { endedBefore } from '../expressions.ts'
 
 /** An artifact that an attempt announces: its bytes arrive separately, or are stored elsewhere (`uri`). */
 export type Announced = { name: string; kind: string; media_type: string; size: number; sha256: string; uri?: string }
@@ -87,19 +88,30 @@ export const isExecutionToken = async (db: Queryable, token_sha256: string): Pro
 
 const BATCH = 500
 
-/** Marks expired artifacts, and returns the digests that no longer have a reference. */
-export const expireArtifacts = (db: Db, days: number): Promise<string[]> =>
+/** Marks all artifacts whose operation ended that long ago, and removes the bytes to which no other one refers. */
+export const expireArtifacts = async (
+  db: Db,
+  days: number,
+  remove: (sha256: string) => Promise<unknown>,
+): Promise<void> => {
+  for (let count = BATCH; count === BATCH; ) {
+    const { expired, gone } = await expireSome(db, days)
+    for (const sha256 of gone) await remove(sha256)
+    count = expired
+  }
+}
+
+const expireSome = (db: Db, days: number): Promise<{ expired: number; gone: string[] }> =>
   db.transaction(async (tx) => {
     const { rows } = await tx.execute<{ sha256: string }>(sql`
       with over as (
         select t.artifact_id from operations.operation_artifact_index t join operations.operations o using (operation_id)
-        where t.expires_at is null and t.content is null and t.status = 'stored'
-          and o.ended_at < clock_timestamp() - make_interval(days => ${days}) limit ${BATCH})
-      update operations.operation_artifact_index t set expires_at = clock_timestamp() from over
+        where t.expires_at is null and t.status = 'stored' and ${endedBefore(days, sql`t.operation_id`)} limit ${BATCH})
+      update operations.operation_artifact_index t set expires_at = clock_timestamp(), content = null from over
       where t.artifact_id = over.artifact_id returning t.sha256`)
     const gone = [...new Set(rows.map(({ sha256 }) => sha256))]
     const { rows: used } = await tx.execute<{ sha256: string }>(sql`
       select distinct sha256 from operations.operation_artifact_index
       where sha256 = any(${sql.param(gone)}::text[]) and status = 'stored' and expires_at is null`)
-    return gone.filter((sha256) => !used.some((row) => row.sha256 === sha256))
+    return { expired: rows.length, gone: gone.filter((sha256) => !used.some((row) => row.sha256 === sha256)) }
   })

@@ -3,11 +3,16 @@ import { gunzip, gzip } from 'node:zlib'
 import { sql } from 'drizzle-orm'
 import type { LogLineView } from '../../../apps/shared/contracts/operations/nodes.ts'
 import type { Db } from '../../client.ts'
+import { endedBefore } from '../expressions.ts'
 
 const pack = promisify(gzip)
 const unpack = promisify(gunzip)
 /** Chunks packed per transaction: each is at most 64 KiB. */
 const BATCH = 100
+
+/** A row of `t` is about the chunk `m`. */
+const SAME = sql`t.operation_id = m.operation_id and t.node_id = m.node_id and t.role = m.role
+  and t.attempt = m.attempt and t.chunk = m.chunk`
 
 type Chunk = { operation_id: string; node_id: string; role: string; attempt: number; chunk: number }
 
@@ -26,20 +31,18 @@ export const archiveLogs = async (db: Db, hot_days: number): Promise<number> => 
       const { rows } = await tx.execute<Chunk & { lines: LogLineView[] }>(sql`
         select l.operation_id, l.node_id, l.role, l.attempt, l.chunk, l.lines
         from operations.operations o join operations.log_chunks l using (operation_id)
-        where o.ended_at < clock_timestamp() - make_interval(days => ${hot_days}) and l.packed is null
+        where l.packed is null and ${endedBefore(hot_days, sql`l.operation_id`)}
         limit ${BATCH} for update of l skip locked`)
       const bodies = await Promise.all(rows.map(({ lines }) => pack(JSON.stringify(lines))))
       const values = rows.map(({ lines: _, ...key }, i) => ({ ...key, body: bodies[i]?.toString('base64') }))
       const moved = sql`jsonb_to_recordset(${JSON.stringify(values)}::jsonb)
         as m(operation_id uuid, node_id text, role text, attempt int, chunk int, body text)`
-      const same = sql`t.operation_id = m.operation_id and t.node_id = m.node_id and t.role = m.role
-        and t.attempt = m.attempt and t.chunk = m.chunk`
       if (rows.length > 0) {
         await tx.execute(
-          sql`update operations.log_chunks t set packed = decode(m.body, 'base64'), lines = '[]' from ${moved} where ${same}`,
+          sql`update operations.log_chunks t set packed = decode(m.body, 'base64'), lines = '[]' from ${moved} where ${SAME}`,
         )
         await tx.execute(
-          sql`update operations.operation_job_log_index t set storage = 'archive' from ${moved} where ${same}`,
+          sql`update operations.operation_job_log_index t set storage = 'archive' from ${moved} where ${SAME}`,
         )
       }
       return rows.length
@@ -49,18 +52,19 @@ export const archiveLogs = async (db: Db, hot_days: number): Promise<number> => 
   }
 }
 
-/** Deletes expired bodies of archived logs and contents of artifacts; the record of their existence stays. */
-export const expireBodies = async (db: Db, days: { logs: number; artifacts: number }): Promise<void> => {
-  const ended = (n: number) => sql`o.ended_at < clock_timestamp() - make_interval(days => ${n})`
-  await db.transaction(async (tx) => {
-    await tx.execute(sql`
-      update operations.operation_job_log_index t set storage = 'gone' from operations.operations o
-      where t.operation_id = o.operation_id and t.storage = 'archive' and ${ended(days.logs)}`)
-    await tx.execute(sql`
-      delete from operations.log_chunks t using operations.operations o
-      where t.operation_id = o.operation_id and t.packed is not null and ${ended(days.logs)}`)
-    await tx.execute(sql`
-      update operations.operation_artifact_index t set content = null from operations.operations o
-      where t.operation_id = o.operation_id and t.content is not null and ${ended(days.artifacts)}`)
-  })
+const EXPIRED_AT_ONCE = 1000
+
+/** Deletes the bodies of archived logs whose operation ended that long ago; the record of their existence stays. */
+export const expireLogs = async (db: Db, days: number): Promise<void> => {
+  for (let gone = EXPIRED_AT_ONCE; gone === EXPIRED_AT_ONCE; ) {
+    const { rowCount } = await db.execute(sql`
+      with old as (
+        select t.operation_id, t.node_id, t.role, t.attempt, t.chunk
+        from operations.log_chunks t join operations.operations o using (operation_id)
+        where t.packed is not null and ${endedBefore(days, sql`t.operation_id`)} limit ${EXPIRED_AT_ONCE}),
+      gone as (
+        delete from operations.log_chunks t using old m where ${SAME} returning m.*)
+      update operations.operation_job_log_index t set storage = 'gone' from gone m where ${SAME}`)
+    gone = rowCount ?? 0
+  }
 }

@@ -223,7 +223,10 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
   const taken = await leasesTaken(tx, operation_id, wanted, SYSTEM)
   const starts = await tx
     .update(operation_commands)
-    .set({ next_try_at: null, not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never })
+    .set({
+      next_try_at: sql`clock_timestamp()` as never,
+      not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
+    })
     .where(equals(operation_commands, { operation_id, kind: 'start', status: 'pending' }))
     .returning({ command_id: operation_commands.command_id })
   // A running operation is notified; its start was never held back.

@@ -3,13 +3,13 @@ import type { BlockedOn, CancelMode, Control } from '../../../apps/shared/contra
 import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable } from '../../client.ts'
+import { UNDELIVERED } from '../commands/undelivered.ts'
 import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
 import { votableBy } from '../gates/rows.ts'
 import {
   gates,
   leases,
   nodes,
-  operation_commands,
   operation_control,
   operations,
   outbox,
@@ -28,10 +28,10 @@ export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: stri
 const ENGINE_LATE = sql`interval '5 s'`
 /** The engine's last report, plus the engine itself if it has not processed later decisions. */
 const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || coalesce((
-  select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.created_at)),
-    'message', 'The workflow engine is not answering; the decision is sent again until it does.'))
-  from ${operation_commands} k where k.operation_id = ${summary.operation_id} and k.status in ('pending', 'sending')
-    and k.created_at < clock_timestamp() - ${ENGINE_LATE} having count(*) > 0), '[]'::jsonb)`
+  select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.since)),
+    'message', 'Decisions have not reached the workflow engine yet; they are sent again until they do.'))
+  from ${sql.raw(UNDELIVERED)} k where k.operation_id = ${summary.operation_id}
+    and k.since < clock_timestamp() - ${ENGINE_LATE} having count(*) > 0), '[]'::jsonb)`
 
 /** The members of a list row; visibility and commands read more from the same row. */
 const summaryColumns = {

@@ -13,14 +13,18 @@ export const pruneDrafts = async (db: Db): Promise<void> => {
   await pruneRows(
     db,
     plans,
-    sql`operation_id is null and status in ('expired', 'superseded', 'stale') and updated_at < ${days(90)}`,
+    'updated_at',
+    days(90),
+    sql`operation_id is null and status in ('expired', 'superseded', 'stale')`,
   )
   await pruneRows(
     db,
     intents,
-    sql`operation_id is null and status = 'expired' and updated_at < ${days(90)}
+    'updated_at',
+    days(90),
+    sql`operation_id is null and status = 'expired'
       and not exists (select from operations.plans p where p.intent_id = intents.intent_id)`,
   )
-  await pruneRows(db, durations, sql`at < ${days(400)}`)
-  await pruneRows(db, engine_findings, sql`handled_at < ${days(400)}`)
+  await pruneRows(db, durations, 'at', days(400))
+  await pruneRows(db, engine_findings, 'handled_at', days(400))
 }

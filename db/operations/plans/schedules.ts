@@ -167,10 +167,10 @@ const DELIVERIES_KEPT_DAYS = 30
 export const pruneHookDeliveries = async (db: Db): Promise<void> => {
   await db.execute(sql`delete from ${schedule_deliveries} using ${schedules}
     where ${schedules.schedule_id} = ${schedule_deliveries.schedule_id}
-      and ${schedule_deliveries.at} < clock_timestamp() - make_interval(days => ${DELIVERIES_KEPT_DAYS})
+      and ${schedule_deliveries.at} < now() - make_interval(days => ${DELIVERIES_KEPT_DAYS})
       and (${schedules.status} = 'ended' or ${schedules.when} #>> '{webhook,signature}' = 'standard'
         or ${schedule_deliveries.secret_number} < ${schedules.secret_number}
-          - case when ${schedules.previous_until} > clock_timestamp() then 1 else 0 end)`)
+          - case when ${schedules.previous_until} > now() then 1 else 0 end)`)
 }
 
 /** Leases runs that no process is working on, the oldest first. */

@@ -122,7 +122,11 @@ export const operation_artifact_index = t(
     created_at: now('created_at'),
     expires_at: at('expires_at'),
   },
-  (c) => [index().on(c.operation_id, c.node_id)],
+  (c) => [
+    index().on(c.operation_id, c.node_id),
+    index().on(c.sha256),
+    index('operation_artifact_index_kept').on(c.operation_id).where(sql`status = 'stored' and expires_at is null`),
+  ],
 )
 
 export const resource_operation_index = t(

@@ -1,0 +1,2 @@
+CREATE INDEX IF NOT EXISTS "operation_artifact_index_sha256_index" ON "operations"."operation_artifact_index" USING btree ("sha256");--> statement-breakpoint
+CREATE INDEX IF NOT EXISTS "operation_artifact_index_kept" ON "operations"."operation_artifact_index" USING btree ("operation_id") WHERE status = 'stored' and expires_at is null;
