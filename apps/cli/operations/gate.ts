@@ -1,7 +1,7 @@
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
-import type { OpenFailure, Waiting, WaitingPatch } from '../../shared/contracts/operations/waiting.ts'
+import type { Waiting } from '../../shared/contracts/operations/waiting.ts'
 import { isWatch, type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Shown } from '../../shared/evidence/verify.ts'
@@ -16,7 +16,10 @@ const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of 
 export const COMMENT = { comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } } as const
 const MAX_SHOWN = 30
 
-type Row = ({ type: 'gate' } & InboxItem) | ({ type: 'patch' } & WaitingPatch) | ({ type: 'failure' } & OpenFailure)
+type Row =
+  | ({ type: 'gate' } & InboxItem)
+  | ({ type: 'patch' } & Waiting['patches'][number])
+  | ({ type: 'failure' } & Waiting['failures'][number])
 const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry' }
 /** What the next command takes: the operation of a failure is what one looks at. */
 const idOf = (row: Row) => (row.type === 'gate' ? row.gate_id : row.type === 'patch' ? row.patch_id : row.operation_id)
