@@ -76,6 +76,10 @@ export const coarse = (ms: number): string => {
   return s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`
 }
 
+/** A measured number, short: `0`, `0.1`, `4.3`, `41`, `1,204`. */
+export const figure = (value: number): string =>
+  value.toLocaleString(LANGUAGE, Math.abs(value) < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 })
+
 /** The last six characters of an id, the form that people use. */
 export const shortId = (id: string): string => id.slice(-6)
 
