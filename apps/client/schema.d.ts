@@ -6273,6 +6273,7 @@ export interface components {
             warnings: {
                 code: string;
                 message: string;
+                values?: components["schemas"]["TextValues"];
             }[];
             estimates: {
                 p50_s: number;
@@ -6886,6 +6887,7 @@ export interface components {
                 factor: string;
                 points: number;
                 detail: string;
+                values?: components["schemas"]["TextValues"];
             }[];
         };
         /** @enum {unknown} */
@@ -7114,6 +7116,9 @@ export interface components {
             role: string;
             scope: components["schemas"]["GrantScope"];
             expires_at: string | null;
+        };
+        TextValues: {
+            [key: string]: string | number;
         };
         Timeline: {
             events: components["schemas"]["TimelineEventView"][];

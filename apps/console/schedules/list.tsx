@@ -5,7 +5,7 @@ import { schedulesQuery } from '../queries/changes.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
-import { NewLink } from '../values/links.tsx'
+import { NewLink, useEmptyWords } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -14,6 +14,7 @@ import { tPlan } from '../words/plan.ts'
 /** Schedules, with their next time and the outcome of the last run. */
 export const SchedulesPage = () => {
   const list = useInfiniteQuery(schedulesQuery())
+  const empty = useEmptyWords(tPlan.schedule.empty, tPlan.schedule.how)
   return (
     <Page>
       <div>
@@ -25,7 +26,7 @@ export const SchedulesPage = () => {
       </div>
       <ListTable
         list={list}
-        empty={tPlan.schedule.empty}
+        empty={empty}
         caption={tPlan.schedule.caption}
         columns={COLUMNS}
         rows={rowsOf(list)}

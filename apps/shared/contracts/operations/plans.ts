@@ -74,11 +74,19 @@ export const Rehearsal = Type.Object({
 })
 export type Rehearsal = Static<typeof Rehearsal>
 
+/** The names and numbers in a text, so that a client can say it in another language by its code. */
+export const TextValues = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))
+
 export const Risk = Type.Object({
   level: Type.Enum(['low', 'medium', 'high', 'critical']),
   score: Type.Integer(),
   factors: Type.Array(
-    Type.Object({ factor: text('production'), points: Type.Integer(), detail: text('It runs in production.') }),
+    Type.Object({
+      factor: text('production'),
+      points: Type.Integer(),
+      detail: text('It runs in production.'),
+      values: Type.Optional(TextValues),
+    }),
   ),
 })
 
@@ -148,7 +156,13 @@ export const PlanView = Type.Object({
       can_i: Type.Boolean(),
     }),
   ),
-  warnings: Type.Array(Type.Object({ code: text('no_change'), message: text('It waits for the gate go.') })),
+  warnings: Type.Array(
+    Type.Object({
+      code: text('no_change'),
+      message: text('It waits for the gate go.'),
+      values: Type.Optional(TextValues),
+    }),
+  ),
   estimates: Type.Object({ p50_s: Type.Number(), p90_s: Type.Number(), critical_path: Type.Array(Type.String()) }),
   leases: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive') })),
   windows: Type.Array(Type.String()),
