@@ -17,11 +17,13 @@ import {
   Versions,
   VersionsQuery,
 } from '../shared/contracts/catalog/events.ts'
+import { HealthCompared, HealthCompareQuery } from '../shared/contracts/catalog/health.ts'
 import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/imports/batch.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
 import { errorReplies, type Routes, sendStored, type TypedApp } from '../shared/http/app.ts'
 import { type Asked, runChange } from './changes/run.ts'
 import type { CatalogDeps } from './deps.ts'
+import { compareHealth } from './health/compare.ts'
 import { readAffected } from './impact/affected.ts'
 import { readEvents, readSnapshot, readVersions } from './resources/events.ts'
 import { applyBatch, type CheckShape } from './results/batch.ts'
@@ -179,5 +181,19 @@ const logRoutes = (app: TypedApp, deps: CatalogDeps): void => {
     },
     preHandler: requireScope('catalog:read'),
     handler: (req) => readAffected(deps, req.body),
+  })
+
+  app.post('/internal/v1/health::compare', {
+    schema: {
+      operationId: 'compareHealth',
+      summary: 'Compare the metrics of resources',
+      description:
+        'Returns the medians of the metrics that their types declare, since a change ended: for the changed resources, for the rest, and for the changed ones before. Not in the specification.',
+      tags,
+      body: HealthCompareQuery,
+      response: { 200: HealthCompared, ...errorReplies },
+    },
+    preHandler: requireScope('catalog:read'),
+    handler: (req) => compareHealth(deps, req.body),
   })
 }

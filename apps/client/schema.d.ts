@@ -3909,6 +3909,17 @@ export interface components {
             accepted_at: string;
             not_after: string | null;
         };
+        /** @description own and rest: since ended_at, but at most the last hour. before: the resources themselves in the hour before started_at. */
+        ComparedMetric: {
+            key: string;
+            title: string;
+            unit: string;
+            /** @enum {unknown} */
+            better: "lower" | "higher";
+            own: components["schemas"]["Median"];
+            rest: components["schemas"]["Median"];
+            before: components["schemas"]["Median"];
+        };
         Condition: {
             /** @enum {unknown} */
             type: "active" | "in_sync" | "healthy";
@@ -4357,6 +4368,7 @@ export interface components {
                 /** @description RFC 3339, UTC, microseconds. */
                 ended_at: string;
                 retries: number;
+                metrics?: components["schemas"]["ComparedMetric"][] | null;
             } | null;
             risk: components["schemas"]["Risk"];
             estimates: {
@@ -4664,6 +4676,13 @@ export interface components {
         HealthCount: {
             status: components["schemas"]["Health"];
             count: number;
+        };
+        HealthMetric: {
+            key: string;
+            title: string;
+            unit: string;
+            /** @enum {unknown} */
+            better: "lower" | "higher";
         };
         HealthView: {
             own: {
@@ -5286,6 +5305,10 @@ export interface components {
             };
             version: string;
             degraded: string[];
+        };
+        Median: {
+            median: number | null;
+            samples: number;
         };
         MendedNode: {
             node_id: string;
@@ -6250,6 +6273,7 @@ export interface components {
             warnings: {
                 code: string;
                 message: string;
+                values?: components["schemas"]["TextValues"];
             }[];
             estimates: {
                 p50_s: number;
@@ -6760,6 +6784,7 @@ export interface components {
             actions: components["schemas"]["Action"][];
             health: {
                 default_ttl_s: number | null;
+                metrics?: components["schemas"]["HealthMetric"][];
             };
             checksum: string;
         };
@@ -6862,6 +6887,7 @@ export interface components {
                 factor: string;
                 points: number;
                 detail: string;
+                values?: components["schemas"]["TextValues"];
             }[];
         };
         /** @enum {unknown} */
@@ -7090,6 +7116,9 @@ export interface components {
             role: string;
             scope: components["schemas"]["GrantScope"];
             expires_at: string | null;
+        };
+        TextValues: {
+            [key: string]: string | number;
         };
         Timeline: {
             events: components["schemas"]["TimelineEventView"][];

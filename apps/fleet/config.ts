@@ -15,7 +15,7 @@ export const schema = Type.Object({
   }),
   FLEET__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
   FLEET__SERVICE__KEY_FILE: Type.Optional(Type.String()),
-  FLEET__HEALTH__REPORT_S: settings.integer(20, 0, 3600),
+  FLEET__HEALTH__REPORT_S: settings.integer(10, 0, 3600),
 })
 
 export const loadFleetConfig = () => loadConfig(schema)

@@ -1,7 +1,7 @@
 import { uuidv7 } from '../shared/ids.ts'
 import { createSleeper } from '../shared/sleep.ts'
 import type { Logger } from '../shared/telemetry.ts'
-import { healthOf } from './host.ts'
+import { healthOf, metricsOf } from './host.ts'
 import type { Host, Store } from './store.ts'
 
 const LOOK_MS = 1000
@@ -75,6 +75,7 @@ const post = async (
     observed_at: new Date().toISOString(),
     ttl_s: Math.max(60, every_s * 3),
     summary: reason,
+    attributes: metricsOf(host),
   }
   const url = `${catalog_url}/internal/v1/resources/${encodeURIComponent(resource_id)}/health-observations`
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${bearer}` }

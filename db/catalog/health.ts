@@ -29,6 +29,7 @@ export type Observed = {
   expires_at: string
   summary: string | null
   attributes: Record<string, unknown>
+  metrics: Record<string, number> | null
   evidence_refs: readonly unknown[]
   command_id: string
   operation_id: string | null
@@ -51,7 +52,7 @@ export const saveObservation = (tx: Tx, row: Observed): readonly ObservationRow[
     .find(({ source, check_key }) => source === row.source && check_key === row.check_key)
   const ahead = known ? microsOf(row.observed_at) - microsOf(known.observed_at) : 1
   if (known && (ahead < 0 || (ahead === 0 && row.command_id <= known.command_id))) return undefined
-  const { operation_id, evidence_refs, attributes, ...word } = row
+  const { operation_id, evidence_refs, attributes, metrics: _m, ...word } = row
   const now = { ...word, swept: false }
   held.observe(now, { ...now, attributes, evidence_refs })
   return held.checksOf(row.rid)
@@ -96,6 +97,26 @@ export const checksAt = (db: Queryable, rid: string, at: string): Promise<Observ
         from catalog.observation_history where rid = ${rid} and observed_at <= ${at}::timestamptz
         order by source, check_key, observed_at desc, command_id desc`,
   )
+
+export type MetricRow = { part: string; key: string; samples: number; median: number }
+export type MetricSpan = { part: string; rids: readonly string[]; since: Date; until: Date }
+
+/** The medians of every metric over the observations of some resources, since excluded, for each span. */
+export const listMedians = (db: Queryable, spans: readonly MetricSpan[]): Promise<MetricRow[]> => {
+  const rows = spans.map(
+    ({ part, rids, since, until }) =>
+      sql`(${part}, ${array(rids, 'bigint')}, ${since.toISOString()}::timestamptz, ${until.toISOString()}::timestamptz)`,
+  )
+  return rowsOf(
+    db,
+    sql`select s.part, m.key, count(*)::int as samples, percentile_cont(0.5) within group (order by m.value::float8) as median
+        from (values ${sql.join(rows, sql`, `)}) s(part, rids, since, until)
+        cross join lateral unnest(s.rids) r(rid)
+        join catalog.observation_history h on h.rid = r.rid and h.observed_at > s.since and h.observed_at <= s.until
+        cross join lateral jsonb_each(h.metrics) m(key, value)
+        group by s.part, m.key`,
+  )
+}
 
 /** The data that determine a resource's own current health. */
 export type HealthRow = {

@@ -313,6 +313,8 @@ export const observation_history = t(
     evidence_refs: json<Record<string, unknown>[]>('evidence_refs').notNull().default(sql`'[]'`),
     command_id: uuid('command_id').notNull(),
     operation_id: uuid('operation_id'),
+    /** The numbers of the metrics that the type declared at that time, by key. */
+    metrics: json<Record<string, number>>('metrics'),
   },
   (c) => [
     index('observation_history_at').on(c.rid, c.observed_at, c.id),

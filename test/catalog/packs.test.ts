@@ -42,6 +42,7 @@ describe('the shipped packs', () => {
       drift_paths: ['/release', '/traffic'],
       desired_state_schema: { required: ['hostname'], additionalProperties: false },
       field_classes: { immutable: ['/serial_number'] },
+      health: { default_ttl_s: 60, metrics: [{ key: 'errors_pct' }, { key: 'p95_ms' }] },
     })
     expect(host?.actions.map(({ action_key }) => action_key)).toEqual([
       'drain',
@@ -289,6 +290,17 @@ const cases: Case[] = [
       '  - { action_key: go, title: Gone, mode: operation }',
     ),
     'go is there twice',
+  ],
+  [
+    'unique',
+    14,
+    typed(
+      'health:',
+      '  metrics:',
+      '    - { key: p95_ms, title: p95, unit: ms, better: lower }',
+      '    - { key: p95_ms, title: slow, unit: ms, better: lower }',
+    ),
+    'p95_ms is there twice',
   ],
   [
     'reference',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { deviceWords } from '../../apps/console/account/device-words.ts'
 import { signInError } from '../../apps/console/forms/sign-in-error.ts'
-import { clockTime, coarse, duration, fullTime, shortTime } from '../../apps/console/kit/format.ts'
+import { clockTime, coarse, duration, exactTime, fullTime, shortTime } from '../../apps/console/kit/format.ts'
 import { runsOf } from '../../apps/console/nodes/ansi.ts'
 import { dayStarts } from '../../apps/console/overview/days.ts'
 import { tAccount } from '../../apps/console/words/account.ts'
@@ -135,7 +135,8 @@ describe('times and numbers', () => {
   it('are those of the chosen zone, and of UTC in one that the browser does not know', () => {
     expect(fullTime(at, 'Asia/Kolkata')).toBe('21 Nov 2026, 17:34:31 GMT+5:30')
     expect(fullTime(at, 'Mars/Olympus')).toBe('21 Nov 2026, 12:04:31 UTC')
-    expect(shortTime(at, at, 'Asia/Kolkata', true)).toBe('17:34:31')
+    expect(exactTime(at, at, 'Asia/Kolkata')).toBe('17:34:31 GMT+5:30')
+    expect(exactTime(at, at + 86_400_000, 'utc')).toBe('21 Nov 2026, 12:04:31 UTC')
   })
 
   it('begin a day at its midnight, also on the days when clocks change', () => {

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { saidOf } from '../../apps/console/words-de/frame/codes.ts'
+import { plan } from '../../apps/console/words-de/operations/plan.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { CODES } from '../../apps/shared/contracts/codes.ts'
 import { wordPairs } from '../support/words.ts'
@@ -52,5 +53,22 @@ describe('the words of the console in German', () => {
       ({ german }) => german.trim() !== german || german === '' || /["“”]\w/.test(german),
     )
     expect(odd).toEqual([])
+  })
+
+  it('say each risk factor and warning of a plan, with its numbers and names; without values the server does', () => {
+    const values = { count: 13, gate: 'go', node: 'apply', resource: 'eu1-web-02', groups: 'netops' }
+    const source = ['planner/risk', 'planner/gates', 'planner/plan', 'packs/previews', 'graph/order']
+      .map((path) => readFileSync(join(ROOT, `apps/operations/${path}.ts`), 'utf8'))
+      .join('')
+    const found = source.matchAll(/(?:\badd\(|warnings\.push\(\{\s*code: )'(\w+)'/g)
+    const codes = [...[...found].map(([, code = '']) => code), 'no_eligible_approver']
+    expect(codes).toHaveLength(13)
+    for (const code of codes) {
+      const said = plan.said(code, values)
+      expect([code, said]).toEqual([code, expect.stringMatching(/^[\p{Lu}\d„][^{}]*\.$/u)])
+      expect(said).not.toMatch(/undefined|NaN/)
+    }
+    expect(plan.said('dependents', values)).toBe('13 Ressourcen hängen davon ab.')
+    expect([plan.said('dependents', {}), plan.said('of_a_newer_release', values)]).toEqual([undefined, undefined])
   })
 })

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sweepReservations } from '../../apps/catalog/expiry.ts'
-import { CatalogUnavailable, createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { type CatalogClient, CatalogUnavailable, createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { impactFor } from '../../apps/operations/plans/preview.ts'
 import { startCatalog } from '../catalog/support/platform.ts'
-import { must, type Platform, startPlatform } from './support/platform.ts'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
 /** The two apps with each other: the catalog's own listener feeds the projection, and plans are made from it. */
 let catalog: Awaited<ReturnType<typeof startCatalog>>
 let p: Platform
 let away = false
+/** A client of a catalog that no longer listens. */
+let stopped: CatalogClient | undefined
 beforeAll(async () => {
   catalog = await startCatalog()
   catalog.deps.graph.start()
@@ -41,6 +43,7 @@ beforeAll(async () => {
     catalog: {
       ...client,
       affected: (ids) => (away ? Promise.reject(new CatalogUnavailable('', '')) : client.affected(ids)),
+      compareHealth: (asked) => (stopped ?? client).compareHealth(asked),
     },
     env: { OPERATIONS__COMMANDS__WAIT_MS: '0', OPERATIONS__PROJECTION__MAX_LAG_MS: '0' },
   })
@@ -139,7 +142,12 @@ it('what depends on the targets through any number of steps counts for the risk,
     groups: [{ type_key: 'infra.generic', count: 12 }, { count: 1 }],
   })
   expect(plan.impact.affected.groups[0].nearest).toHaveLength(5)
-  expect(plan.risk.factors).toContainEqual({ factor: 'dependents', points: 10, detail: '13 resources depend on them.' })
+  expect(plan.risk.factors).toContainEqual({
+    factor: 'dependents',
+    points: 10,
+    detail: '13 resources depend on them.',
+    values: { count: 13 },
+  })
   const report = { impact: plan.impact }
   const elsewhere = {
     user_id: '',
@@ -281,4 +289,79 @@ it('a plan holds the room that its reservation holds, and no longer: of two for 
   const starts = await Promise.all([start(first), ...(second.status === 201 ? [start(second.body)] : [])])
   expect(starts.filter(({ status }) => status === 202)).toHaveLength(1)
   expect(starts[0]?.status).toBe(won === 'vm-1' ? 202 : 409)
+})
+
+it('a gate shows how the metrics of its canary compare; a catalog that is stopped takes them away, not the decision', async () => {
+  const { record } = catalog.as('ada')
+  await record({
+    resource_id: 'plain',
+    type_key: 'infra.host',
+    name: 'plain',
+    parent_id: 'eu1-a',
+    desired_state: { hostname: 'plain' },
+  })
+  await catalog.sequence()
+  await p.deps.projection.catchUp()
+  const { operation_id } = await p.startOperation(gated())
+  const gate = `/v1/operations/${operation_id}/gates/go`
+  const read = async () => must(await p.as('vic').get(gate), 200).body
+  const aim = (canary: string) =>
+    p.query(
+      `update operations.nodes set target_id = case node_id when 'before' then $2 else 'cart' end,
+         started_at = clock_timestamp() - interval '20 min', ended_at = case node_id when 'before' then clock_timestamp() - interval '10 min' end
+       where operation_id = $1`,
+      [operation_id, canary],
+    )
+  await p.query(
+    `update operations.gates set subject = jsonb_set(subject, '{releases,0,target_id}', '"cart"') where operation_id = $1`,
+    [operation_id],
+  )
+  await p.query(`update operations.operations set resource_ids = '{web,cart,plain}' where operation_id = $1`, [
+    operation_id,
+  ])
+  await aim('web')
+  expect((await read()).brief.canary).not.toHaveProperty('metrics')
+  await p.openGate(operation_id, 'go')
+  const observe = async (id: string, ago_min: number, p95_ms: number) =>
+    must(
+      await catalog.observe(id, {
+        observed_at: new Date(Date.now() - ago_min * 60_000).toISOString(),
+        attributes: { p95_ms },
+      }),
+      200,
+    )
+  const none = { median: null, samples: 0 }
+  expect((await read()).brief.canary.metrics).toMatchObject([{ own: none }, { own: none }])
+  for (const [minutes, own, rest] of [
+    [30, 40, 41],
+    [9, 250, 43],
+    [6, 260, 45],
+    [3, 240, 47],
+  ] as const) {
+    await observe('web', minutes, own)
+    await observe('cart', minutes, rest)
+  }
+  const before = await read()
+  expect(before.brief.canary).toMatchObject({
+    named: [{ resource_id: 'web' }],
+    metrics: [
+      { key: 'errors_pct', own: none, rest: none, before: none },
+      {
+        key: 'p95_ms',
+        own: { median: 250, samples: 3 },
+        rest: { median: 45, samples: 3 },
+        before: { median: 40, samples: 1 },
+      },
+    ],
+  })
+  await aim('plain')
+  expect((await read()).brief.canary).toMatchObject({ named: [{ resource_id: 'plain' }], metrics: [] })
+  stopped = createCatalogClient('http://127.0.0.1:9', catalog.services.signer('operations'))
+  const { brief, digest, subject, round } = await read()
+  expect(brief.canary.metrics).toBeNull()
+  // The context is not bound: with any of these the digest is the same.
+  expect([digest, subject]).toEqual([before.digest, before.subject])
+  must(await p.as('eva').post(`${gate}/approve`, { reviewed_digest: digest, round }), 200, 202)
+  expect((await read()).brief.canary).not.toHaveProperty('metrics')
+  stopped = undefined
 })

@@ -376,7 +376,11 @@ describe('order and batches', () => {
       relationships: [dependsOn('eu1-web-02', 'eu1-web-03'), dependsOn('eu1-web-03', 'eu1-web-02')],
     })
     expect(plan.warnings).toEqual([
-      { code: 'order_cycle', message: 'The dependencies form a cycle through "eu1-web-02", which comes first in it.' },
+      {
+        code: 'order_cycle',
+        message: 'The dependencies form a cycle through "eu1-web-02", which comes first in it.',
+        values: { resource: 'eu1-web-02' },
+      },
     ])
     const groupOf = (id: string) => plan.graph.nodes.find(({ node_id }) => node_id === `drain.${id}`)?.group
     expect([groupOf('eu1-web-02'), groupOf('eu1-web-03')]).toEqual(['l1.1', 'l2.canary'])

@@ -4,6 +4,7 @@ import type { ObservationRow, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { OutboxEvent } from '../../../db/outbox.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
+import type { HealthMetric } from '../../shared/contracts/catalog/types.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { type Cause, eventOf, tell } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -41,7 +42,8 @@ export const observe = async (
   cause: Cause,
 ): Promise<ResourceRow | undefined> => {
   const { types } = deps.registry
-  const ttl_s = observation.ttl_s ?? types.byId(row.type_id)?.health.default_ttl_s ?? deps.config.health_ttl_s
+  const { default_ttl_s, metrics = [] } = types.byId(row.type_id)?.health ?? {}
+  const ttl_s = observation.ttl_s ?? default_ttl_s ?? deps.config.health_ttl_s
   const checks = await readChecks(tx, row.rid)
   const isThis = (check: ObservationRow) =>
     check.source === observation.source && check.check_key === observation.check_key
@@ -57,6 +59,7 @@ export const observe = async (
     expires_at,
     summary: summary ?? null,
     attributes: attributes ?? {},
+    metrics: numbersOf(attributes ?? {}, metrics),
     evidence_refs: cause.evidence_refs,
     command_id: cause.command_id,
     operation_id: cause.operation_id,
@@ -65,6 +68,15 @@ export const observe = async (
   const changes: CheckChange[] =
     known?.status === status ? [] : [{ source, check_key, status, previous_status: known?.status ?? null }]
   return settleHealth(tx, deps, row, cause, 'observed', { checks: now, checks_changed: changes })
+}
+
+/** The numbers among these attributes that are declared metrics; null if there are none. */
+const numbersOf = (attributes: Record<string, unknown>, metrics: readonly HealthMetric[]) => {
+  const numbers = metrics.flatMap(({ key }) => {
+    const value = Object.hasOwn(attributes, key) ? attributes[key] : undefined
+    return typeof value === 'number' ? [[key, value] as const] : []
+  })
+  return numbers.length === 0 ? null : Object.fromEntries(numbers)
 }
 
 type Settled = {

@@ -157,9 +157,10 @@ const checkInherited = (entry: TypeEntry, type: ResourceType, report: Report) =>
 
 /** A second entry with the same key would silently replace the first. */
 const checkOnce = (entry: TypeEntry, report: Report) => {
-  const once = (list: string, at: string, keys: readonly string[]) => {
+  const once = (list: string | Path, at: string, keys: readonly string[]) => {
     for (const [k, key] of keys.entries())
-      if (keys.indexOf(key) !== k) report([list, k, at], 'unique', `${key} is there twice`, 'Remove one of them.')
+      if (keys.indexOf(key) !== k)
+        report([list, k, at].flat(), 'unique', `${key} is there twice`, 'Remove one of them.')
   }
   const { relationships = [], requires = [], provides = [], actions = [] } = entry
   once(
@@ -170,6 +171,7 @@ const checkOnce = (entry: TypeEntry, report: Report) => {
   once('requires', 'requirement_key', pluck(requires, 'requirement_key'))
   once('provides', 'capability_key', pluck(provides, 'capability_key'))
   once('actions', 'action_key', pluck(actions, 'action_key'))
+  once(['health', 'metrics'], 'key', pluck(entry.health?.metrics ?? [], 'key'))
 }
 
 /** Values that requirements ask for must be attributes of the capability; those taken from the resource must exist. */

@@ -58,6 +58,7 @@ export const flattenType = (entry: TypeEntry, base: ResourceType | undefined, pa
   )
   const inheritedDrift = base && base.drift_paths.length > 0 ? base.drift_paths : commonLeaves(desired, observed)
   const icon = entry.icon ?? base?.icon
+  const metrics = unite(base?.health.metrics ?? [], entry.health?.metrics ?? [], (metric) => metric.key)
   const type = {
     type_key: entry.type_key,
     version: entry.version,
@@ -101,7 +102,11 @@ export const flattenType = (entry: TypeEntry, base: ResourceType | undefined, pa
       })),
       (action) => action.action_key,
     ),
-    health: { default_ttl_s: entry.health?.default_ttl_s ?? base?.health.default_ttl_s ?? null },
+    health: {
+      default_ttl_s: entry.health?.default_ttl_s ?? base?.health.default_ttl_s ?? null,
+      // Absent if there are none: the checksums of types without metrics stay as they are.
+      ...(metrics.length > 0 && { metrics }),
+    },
   }
   return { ...type, pack: pack.pack, pack_version: pack.version, checksum: digest(type) }
 }

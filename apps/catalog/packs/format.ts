@@ -126,7 +126,22 @@ export const TypeEntry = closed({
       }),
     ),
   ),
-  health: Type.Optional(closed({ default_ttl_s: Type.Optional(Type.Integer({ minimum: 10, maximum: 604_800 })) })),
+  health: Type.Optional(
+    closed({
+      default_ttl_s: Type.Optional(Type.Integer({ minimum: 10, maximum: 604_800 })),
+      metrics: Type.Optional(
+        list(
+          closed({
+            key: key(),
+            title: Type.String({ minLength: 1, maxLength: 32 }),
+            unit: Type.String({ minLength: 1, maxLength: 16 }),
+            better: Type.Enum(['lower', 'higher']),
+          }),
+          8,
+        ),
+      ),
+    }),
+  ),
 })
 
 export const PackFile = closed({

@@ -7,7 +7,7 @@ import { intentsQuery } from '../queries/changes.ts'
 import { Refused } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
-import { NewLink, OperationLink } from '../values/links.tsx'
+import { NewLink, OperationLink, useEmptyWords } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -18,6 +18,7 @@ export const IntentsPage = () => {
   const { whose } = useSearch({ from: '/shell/intents' })
   const navigate = useNavigate({ from: '/intents' })
   const list = useInfiniteQuery(intentsQuery(whose))
+  const empty = useEmptyWords(whose === 'mine' ? tPlan.intent.empty : tPlan.intent.empty_all, tPlan.intent.how)
   return (
     <Page>
       <div className="flex flex-wrap items-center justify-between gap-3">
@@ -35,7 +36,7 @@ export const IntentsPage = () => {
       </div>
       <ListTable
         list={list}
-        empty={`${whose === 'mine' ? tPlan.intent.empty : tPlan.intent.empty_all} ${tPlan.intent.how}`}
+        empty={empty}
         next={<NewLink />}
         caption={tPlan.intent.caption}
         columns={COLUMNS}

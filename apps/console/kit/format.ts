@@ -39,11 +39,17 @@ export const fullTime = (at: number, zone: Zone): string => {
   return `${text} ${zoneWord(at, zone)}`
 }
 
-/** `12:04` on the day of `now`, otherwise `20 Nov, 12:04`; with seconds `12:04:31`. */
-export const shortTime = (at: number, now: number, zone: Zone, seconds = false): string => {
+/** `12:04` on the day of `now`, otherwise `20 Nov, 12:04`. */
+export const shortTime = (at: number, now: number, zone: Zone): string => {
   const day = format(zone, { day: 'numeric', month: 'short' })
-  const time = clockTime(at, zone, seconds)
+  const time = clockTime(at, zone)
   return day.format(at) === day.format(now) ? time : `${day.format(at)}, ${time}`
+}
+
+/** `12:04:31 UTC` on the day of `now`, otherwise in full. */
+export const exactTime = (at: number, now: number, zone: Zone): string => {
+  const day = format(zone, { dateStyle: 'short' })
+  return day.format(at) === day.format(now) ? `${clockTime(at, zone, true)} ${zoneWord(at, zone)}` : fullTime(at, zone)
 }
 
 /** `Tue 24 Nov`. */
@@ -75,6 +81,10 @@ export const coarse = (ms: number): string => {
   if (s < 3600) return `${Math.floor(s / 60)} min`
   return s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`
 }
+
+/** A measured number, short: `0`, `0.1`, `4.3`, `41`, `1,204`. */
+export const figure = (value: number): string =>
+  value.toLocaleString(LANGUAGE, Math.abs(value) < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 })
 
 /** The last six characters of an id, the form that people use. */
 export const shortId = (id: string): string => id.slice(-6)

@@ -16,9 +16,9 @@ export const PlanChecks = ({ plan }: { plan: Plan }) => (
     {plan.warnings.length > 0 ? (
       <Part title={tPlan.plan.warnings}>
         <ul className="flex flex-col gap-1">
-          {plan.warnings.map(({ code, message }) => (
-            <li key={code + message} lang="en">
-              {message}
+          {plan.warnings.map(({ code, message, values }) => (
+            <li key={code + message}>
+              <InOwnWords code={code} english={message} values={values} />
             </li>
           ))}
         </ul>
@@ -33,11 +33,11 @@ const Risk = ({ plan }: { plan: Plan }) => (
       <p className="text-muted">{tPlan.plan.no_factors}</p>
     ) : (
       <ul className="flex flex-col gap-1">
-        {plan.risk.factors.map(({ factor, points, detail }) => (
+        {plan.risk.factors.map(({ factor, points, detail, values }) => (
           <li key={factor} className="flex gap-3">
             <span className="w-8 shrink-0 text-right tabular-nums">{tPlan.plan.points(points)}</span>
-            <span lang="en" className="min-w-0 wrap-anywhere">
-              {detail}
+            <span className="min-w-0 wrap-anywhere">
+              <InOwnWords code={factor} english={detail} values={values} />
             </span>
           </li>
         ))}
@@ -45,6 +45,14 @@ const Risk = ({ plan }: { plan: Plan }) => (
     )}
   </Part>
 )
+
+type InOwnWordsProps = { code: string; english: string; values: Record<string, string | number> | undefined }
+
+/** A text of the server in the language of the console, or as it is if the language has none for its code. */
+const InOwnWords = ({ code, english, values = {} }: InOwnWordsProps) => {
+  const said = tPlan.plan.said(code, values)
+  return said === undefined ? <span lang="en">{english}</span> : said
+}
 
 const Impact = ({ plan }: { plan: Plan }) => (
   <Part title={tPlan.plan.impact}>

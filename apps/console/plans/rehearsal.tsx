@@ -106,7 +106,9 @@ const Result = ({ rehearsal, names }: { rehearsal: Rehearsal; names: ReadonlyMap
           <h2 className="font-semibold">{words.warnings}</h2>
           <ul>
             {warnings.map(({ code, message }) => (
-              <li key={code + message}>{message}</li>
+              <li key={code + message} lang="en">
+                {message}
+              </li>
             ))}
           </ul>
         </section>

@@ -4,7 +4,7 @@ import type { ScheduleRow } from '../api/types.ts'
 import { schedulesQuery } from '../queries/changes.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
-import { NewLink } from '../values/links.tsx'
+import { NewLink, useEmptyWords } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -13,6 +13,7 @@ import { tPlan } from '../words/plan.ts'
 /** Schedules, with their next time and the outcome of the last run. */
 export const SchedulesPage = () => {
   const list = useInfiniteQuery(schedulesQuery())
+  const empty = useEmptyWords(tPlan.schedule.empty, tPlan.schedule.how)
   return (
     <Page>
       <div>
@@ -22,13 +23,7 @@ export const SchedulesPage = () => {
         </div>
         <p className="max-w-text text-muted">{tPlan.schedule.what}</p>
       </div>
-      <ListTable
-        list={list}
-        empty={tPlan.schedule.empty}
-        caption={tPlan.schedule.caption}
-        columns={COLUMNS}
-        keyOf="schedule_id"
-      />
+      <ListTable list={list} empty={empty} caption={tPlan.schedule.caption} columns={COLUMNS} keyOf="schedule_id" />
     </Page>
   )
 }

@@ -44,9 +44,14 @@ export const GateLink = ({ operation_id, gate_id, children = gate_id, ...rest }:
   </Link>
 )
 
+const useMayCreate = (): boolean => useQuery(meQuery()).data?.permissions.includes('intent:create') ?? false
+
+/** The text of an empty list, with the advice to select "New" for people who have it. */
+export const useEmptyWords = (empty: string, how: string): string => (useMayCreate() ? `${empty} ${how}` : empty)
+
 /** "New", for people who may start something. */
 export const NewLink = () =>
-  useQuery(meQuery()).data?.permissions.includes('intent:create') ? (
+  useMayCreate() ? (
     <Link to="/new" search={{ kind: 'change', type: '', procedure: '', resource: '' }} className="button main">
       {t.nav.create}
     </Link>

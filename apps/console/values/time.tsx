@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import { clockTime, coarse, duration, fullTime, shortTime } from '../kit/format.ts'
+import { clockTime, coarse, duration, exactTime, fullTime, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { t } from '../words/index.ts'
 
@@ -35,21 +35,23 @@ const ticker = (() => {
 /** The time of the page's clock, which moves every ten seconds. */
 export const useNow = (): number => useSyncExternalStore(ticker.subscribe, ticker.now)
 
-/** A moment: relative within a day unless the person wants exact times, otherwise absolute; in full in the tooltip. */
+/**
+ * A moment: relative within a day, otherwise absolute; in full in the tooltip. The text of an exact time says as much as
+ * the tooltip, which keyboards and touch cannot reach.
+ */
 export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'clock' | 'both' }) => {
   const now = useNow()
   const { zone, times } = useDisplay()
-  const exact = times === 'exact'
   const ms = Date.parse(at)
   // The page's clock moves every ten seconds, so an event between two ticks is past, not future.
   const away = ms > now && ms <= Date.now() ? 0 : now - ms
   const relative = Math.abs(away) < 5000 ? t.time.now : away > 0 ? t.time.ago(coarse(away)) : t.time.in(coarse(away))
-  const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone, exact)
-  const near = !exact && Math.abs(away) < DAY_MS
-  const text = form === 'clock' || !near ? absolute : form === 'both' ? `${absolute} (${relative})` : relative
+  const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone)
+  const near = Math.abs(away) < DAY_MS
+  const short = form === 'clock' || !near ? absolute : form === 'both' ? `${absolute} (${relative})` : relative
   return (
     <time dateTime={at} title={fullTime(ms, zone)}>
-      {text}
+      {times === 'exact' ? exactTime(ms, now, zone) : short}
     </time>
   )
 }
@@ -64,6 +66,7 @@ export const DurationText = ({ from, to }: { from: string | null; to: string | n
 /** An absolute time as plain text, for sentences. */
 export const useTimeWords = (): ((at: string) => string) => {
   const now = useNow()
-  const { zone } = useDisplay()
-  return (at) => shortTime(Date.parse(at), now, zone)
+  const { zone, times } = useDisplay()
+  const words = times === 'exact' ? exactTime : shortTime
+  return (at) => words(Date.parse(at), now, zone)
 }

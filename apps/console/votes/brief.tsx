@@ -7,8 +7,9 @@ import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { intervene } from '../words/operations/intervene.ts'
-import { type Line, whereWords } from './context.ts'
+import { whereWords } from './context.ts'
 import { inOrder, placesOf, stepOf } from './releases.ts'
+import type { Line } from './targets.ts'
 
 const words = tDecide.gate.brief
 const FIELDS = 3

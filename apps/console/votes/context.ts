@@ -1,53 +1,12 @@
 import type { Gate } from '../api/types.ts'
-import { coarse, duration, shown } from '../kit/format.ts'
+import { duration, shown } from '../kit/format.ts'
 import { tDecide } from '../words/decide.ts'
-import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import type { Places } from './releases.ts'
+import { canaryLine, joined, type Line, line, nowLine } from './targets.ts'
 import { ruleOf, votesInRound } from './votes.tsx'
 
-/** One line of a brief in words; `bad` lines come first. */
-export type Line = { label: string; text: string; bad: boolean }
-type Brief = NonNullable<Gate['brief']>
-type Health = Pick<Brief['now'], 'count' | 'health' | 'worst'>
-
 const words = tDecide.gate.brief
-const BAD = new Set(['unhealthy', 'degraded'])
-const healthWord = (status: string): string => inSentence(t.health[status] ?? status)
-const joined = (parts: (string | false)[]): string => parts.filter((part) => part !== false && part !== '').join(' · ')
-const line = (label: string, parts: (string | false)[], bad = false): Line => ({ label, text: joined(parts), bad })
-
-/** `11 healthy`, or the worst resource by name. */
-const healthWords = ({ count, health, worst }: Health): { text: string; bad: boolean } => {
-  const [first] = worst
-  if (first === undefined || !BAD.has(first.health))
-    return { text: health.map((each) => words.health(each.count, healthWord(each.status))).join(', '), bad: false }
-  const alike = health.find(({ status }) => status === first.health)?.count ?? 1
-  const names = worst.filter((target) => target.health === first.health).map(({ name }) => shown(name))
-  return { text: words.bad(alike, count, healthWord(first.health), names), bad: true }
-}
-
-const nowLine = ({ brief, context }: Gate): Line => {
-  const { hidden = 0, ...now } = brief?.now ?? { count: 0, health: [], worst: [] }
-  const health = healthWords(now)
-  const holders = context.conflicts.map(({ message }) => shown(message ?? ''))
-  return line(
-    words.now,
-    [now.count + hidden === 0 ? words.no_targets : health.text, hidden > 0 && words.hidden(hidden), ...holders],
-    health.bad || holders.length > 0,
-  )
-}
-
-const canaryLine = ({ brief }: Gate, now: number): Line | undefined => {
-  if (!brief?.canary) return undefined
-  const { count, named, ended_at, retries } = brief.canary
-  const { text, bad } = healthWords(brief.canary)
-  const [only] = named
-  const name = count === 1 && only ? shown(only.name) : words.canary_many(count)
-  const health = count === 1 && only ? healthWord(only.health) : text
-  const ago = t.time.ago(coarse(now - Date.parse(ended_at)))
-  return line(words.canary, [words.canary_ended(name, health, ago), retries > 0 && words.retries(retries)], bad)
-}
 
 export const backLine = ({ brief }: Gate): Line => {
   const { possible = false, lasting = [], lasting_count = 0 } = brief?.undo ?? {}
@@ -124,9 +83,12 @@ const whoLine = (gate: Gate, at: (time: string) => string): Line => {
   ])
 }
 
+/** Bad news is the same for a reader as long as this is the same. */
+export const newsOf = ({ news, text }: Line): string => news ?? text
+
 /** The bad lines of the context; otherwise the state of the canary or the targets. The dialog repeats them. */
 export const gravest = (gate: Gate, now: number): Line[] => {
-  const lines = [canaryLine(gate, now), nowLine(gate), riskLine(gate)].filter((each) => each !== undefined)
+  const lines = [canaryLine(gate, now, true), nowLine(gate), riskLine(gate)].filter((each) => each !== undefined)
   const bad = lines.filter((each) => each.bad)
   return bad.length > 0 ? bad : lines.slice(0, 1)
 }

@@ -8,7 +8,7 @@ import { ShapeIcon } from '../values/status.tsx'
 import { useNow } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { approveWords, BriefLine, ChangeLine } from './brief.tsx'
-import { backLine, gravest } from './context.ts'
+import { backLine, gravest, newsOf } from './context.ts'
 import { signed } from './sign.ts'
 import { ruleOf } from './votes.tsx'
 
@@ -30,7 +30,7 @@ export const DecideDialog = ({ gate, verdict, known, close }: DecideDialogProps)
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
   const commentNeeded = !approve || ruleOf(gate).comment_on_approve === true
   const context = gravest(gate, now)
-  const worse = context.filter(({ bad, text }) => bad && !known.includes(text))
+  const worse = context.filter((line) => line.bad && !known.includes(newsOf(line)))
   return (
     <CommandDialog
       title={gate.question}

@@ -11,7 +11,7 @@ import { isMe } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { gravest } from './context.ts'
+import { gravest, newsOf } from './context.ts'
 import { votesInRound } from './votes.tsx'
 
 const loadDialog = () => import('./dialog.tsx').then((part) => ({ default: part.DecideDialog }))
@@ -42,7 +42,11 @@ type DecidePanelProps = { gate: Gate; open: Verdict | null; setOpen: (open: Verd
 /** Approves or rejects, bound to the digest and round of this page, or says why neither is possible. */
 export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
   const check = useDigestCheck(gate.subject, gate.digest)
-  const [known] = useState(() => gravest(gate, Date.now()).flatMap(({ bad, text }) => (bad ? [text] : [])))
+  const [known] = useState(() =>
+    gravest(gate, Date.now())
+      .filter(({ bad }) => bad)
+      .map(newsOf),
+  )
   useWishes(gate.gate_id, (what) => {
     const may = check !== 'differs' && (what !== 'approve' || check === 'matches') && mayPress(actionOf(gate, what))
     if (may) setOpen(what as Verdict)

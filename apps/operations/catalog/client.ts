@@ -1,6 +1,7 @@
 import type { SnapshotItem } from '../../../db/operations/projection/snapshot.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
+import type { HealthCompared, HealthCompareQuery } from '../../shared/contracts/catalog/health.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
 import { Away } from '../../shared/process/outage.ts'
@@ -8,6 +9,7 @@ import { audienceOf } from '../../shared/service/scopes.ts'
 import type { ServiceSigner } from '../../shared/service/tokens.ts'
 
 const TIMEOUT_MS = 2000
+const COMPARE_MS = 1000
 const PAGE = 500
 
 export type EventsPage = { items: CatalogEvent[]; last_pub_seq: string }
@@ -24,7 +26,7 @@ export class CatalogUnavailable extends Away {
 
 /** Reads from the catalog's internal API that feed the projection: missed events, the first fill, types. */
 export const createCatalogClient = (base_url: string, signer: ServiceSigner) => {
-  const call = async <T>(path: string, body?: unknown): Promise<T> => {
+  const call = async <T>(path: string, body?: unknown, timeout_ms = TIMEOUT_MS): Promise<T> => {
     try {
       const response = await fetch(new URL(path, base_url), {
         ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
@@ -33,7 +35,7 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
           accept: 'application/json',
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.timeout(timeout_ms),
         redirect: 'error',
       })
       if (!response.ok) throw new Error(`status ${response.status}`)
@@ -59,6 +61,9 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
     /** Everything that depends on these resources together; null if the catalog keeps no graph. */
     affected: async (resource_ids: readonly string[]) =>
       (await call<{ affected: Affected | null }>('/internal/v1/resources:affected', { resource_ids })).affected,
+    /** The metrics of targets that were changed, against the rest and themselves before; in 1 s, as a person waits. */
+    compareHealth: async (asked: HealthCompareQuery) =>
+      (await call<HealthCompared>('/internal/v1/health:compare', asked, COMPARE_MS)).metrics,
     /** A document that was too large for its event. */
     document: (href: string) => call<ResourceDocument>(href.replace(/^\/v1\//, '/internal/v1/')),
     types: async () => ({

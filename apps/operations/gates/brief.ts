@@ -1,7 +1,10 @@
-import type { Queryable } from '../../../db/client.ts'
 import { type BriefTarget, getBrief } from '../../../db/operations/gates/brief.ts'
+import type { GateRow } from '../../../db/operations/gates/rows.ts'
+import { COMPARED_MAX } from '../../shared/contracts/catalog/health.ts'
 import type { GateBrief } from '../../shared/contracts/operations/gates.ts'
-import { pick } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
+import { type CatalogClient, CatalogUnavailable } from '../catalog/client.ts'
+import type { Uses } from '../deps.ts'
 import { changes } from '../planner/risk.ts'
 import { seenResources, type Viewer } from '../policies/visibility.ts'
 
@@ -9,12 +12,14 @@ const NAMED = 3
 const WORST = ['unhealthy', 'degraded', 'unknown', 'maintenance', 'healthy']
 const badness = ({ health }: BriefTarget) => WORST.indexOf(health)
 
-/** Returns what a voter weighs besides the subject, without names that this viewer may not see. */
+/**
+ * Returns what a voter weighs besides the subject, without names that this viewer may not see. While the gate is
+ * waiting, it asks the catalog how the metrics of the canary compare.
+ */
 export const readBrief = async (
-  db: Queryable,
+  { db, trust }: Uses<'db' | 'trust'>,
   viewer: Viewer,
-  operation_id: string,
-  gate_id: string,
+  { operation_id, gate_id, status }: GateRow['gate'],
 ): Promise<GateBrief | null> => {
   const brief = await getBrief(db, operation_id, gate_id)
   if (!brief) return null
@@ -23,6 +28,7 @@ export const readBrief = async (
   const visible = brief.targets.filter(({ resource_id }) => seen.has(resource_id))
   const aimed = visible.filter(({ ended_at }) => ended_at === null)
   const canary = visible.filter(({ ended_at }) => ended_at !== null)
+  const metrics = status === 'waiting' && canary.length > 0 ? await compared(trust.catalog, canary, aimed) : undefined
   const lasting = brief.lasting.filter((node) => changes({ ...node, kind: 'task' }))
   return {
     asked: pick(brief, 'requester', 'title', 'reason', 'ticket', 'plan_id', 'plan_hash'),
@@ -37,11 +43,8 @@ export const readBrief = async (
         : {
             ...healthOf(canary),
             named: canary.slice(0, NAMED).map(named),
-            ended_at:
-              canary
-                .map(({ ended_at }) => ended_at ?? '')
-                .sort()
-                .at(-1) ?? '',
+            ended_at: endOf(canary),
+            ...(metrics !== undefined && { metrics }),
             retries: canary.reduce((sum, { retries }) => sum + retries, 0),
           },
     risk: brief.risk as GateBrief['risk'],
@@ -54,6 +57,24 @@ export const readBrief = async (
     order: brief.order,
     void_votes: brief.void_votes,
   }
+}
+
+const endOf = (canary: BriefTarget[]): string =>
+  canary
+    .map(({ ended_at }) => ended_at ?? '')
+    .sort()
+    .at(-1) ?? ''
+
+/** The metrics of the canary against the rest; null if the catalog does not answer: the gate can still be decided. */
+const compared = (catalog: CatalogClient, canary: BriefTarget[], rest: BriefTarget[]) => {
+  const ids = (targets: BriefTarget[]) => pluck(targets, 'resource_id').slice(0, COMPARED_MAX)
+  const ended_at = endOf(canary)
+  const [started_at = ended_at] = canary.flatMap((target) => target.started_at ?? []).sort()
+  const asked = { resource_ids: ids(canary), rest_ids: ids(rest), started_at, ended_at }
+  return catalog.compareHealth(asked).catch((error: unknown) => {
+    if (error instanceof CatalogUnavailable) return null
+    throw error
+  })
 }
 
 const named = (target: BriefTarget) => pick(target, 'resource_id', 'name', 'health')

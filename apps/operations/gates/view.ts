@@ -146,7 +146,7 @@ export const readGate = async (
     getGateContext(deps.db, operation_id, gate_id),
     deps.trust.approvers.list(),
     for_voter ? conflictsOf(deps, operation_id) : [],
-    for_voter ? readBrief(deps.db, caller, operation_id, gate_id) : null,
+    for_voter ? readBrief(deps, caller, row.gate) : null,
   ])
   const { impact, ...context } = read
   const { dependents = [], affected = null } = impact

@@ -78,6 +78,7 @@ const cutCycles = (ids: string[], before: Map<string, Set<string>>): Warning[] =
     warnings.push({
       code: 'order_cycle',
       message: `The dependencies form a cycle through "${id}", which comes first in it.`,
+      values: { resource: id },
     })
   }
 }

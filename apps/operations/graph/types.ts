@@ -190,7 +190,9 @@ export type PlannerInput = {
 }
 
 export type Batch = { group_id: string; name: string; target_ids: string[]; canary: boolean }
-export type Warning = { code: string; message: string }
+export type Values = Record<string, string | number>
+/** `values`: the names in the message, for other languages. */
+export type Warning = { code: string; message: string; values?: Values }
 export type Group = { group_id: string; name: string; kind: 'canary' | 'batch' }
 
 /** The procedure that serves some targets, with their order. */

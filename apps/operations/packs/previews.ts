@@ -36,6 +36,7 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
       warnings.push({
         code: 'preview_unguarded',
         message: `No gate is between the preview and "${node_id}": it carries out what nobody has read.`,
+        values: { node: node_id },
       })
   return bound
 }

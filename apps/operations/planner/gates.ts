@@ -37,7 +37,11 @@ export const wantedGates = (
       if (!policy) continue
       const sets = guardsAt(place, gate.at, gate.step)
       if (sets.length === 0)
-        warnings.push({ code: 'gate_without_nodes', message: `The gate "${gate.policy}" has nothing to guard here.` })
+        warnings.push({
+          code: 'gate_without_nodes',
+          message: `The gate "${gate.policy}" has nothing to guard here.`,
+          values: { gate: gate.policy },
+        })
       for (const guards of sets) wanted.push(gateOf(policy, guards))
     }
   for (const policy of [...policies.values()].sort((a, b) => byText(a.policy.key, b.policy.key))) {
@@ -175,6 +179,7 @@ export const refuseSilence = (gates: PlanGate[], risk: RiskLevel, warnings: Warn
     warnings.push({
       code: 'silence_rejects',
       message: `The gate "${gate.gate_id}" would approve by itself in time; ${why} it rejects.`,
+      values: { gate: gate.gate_id },
     })
     return { ...gate, policy: rejectingInTime(gate.policy) }
   })

@@ -1,10 +1,15 @@
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { EXECUTORS } from '../graph/executors.ts'
-import type { PlannedIntent, Relationship, TargetDiff } from '../graph/types.ts'
+import type { PlannedIntent, Relationship, TargetDiff, Values } from '../graph/types.ts'
 
 export type RiskLevel = 'low' | 'medium' | 'high' | 'critical'
-export type Risk = { level: RiskLevel; score: number; factors: { factor: string; points: number; detail: string }[] }
+/** `values`: the numbers and names in the text, for other languages. */
+export type Risk = {
+  level: RiskLevel
+  score: number
+  factors: { factor: string; points: number; detail: string; values?: Values }[]
+}
 
 const LEVELS: RiskLevel[] = ['low', 'medium', 'high', 'critical']
 export const exceeds = (level: RiskLevel, ceiling: RiskLevel): boolean =>
@@ -22,17 +27,18 @@ export type RiskFacts = {
 /** Computes points by operations.md 3.2: 0-19 low, 20-49 medium, 50-79 high, from 80 critical. */
 export const riskOf = ({ intent, diff, targets, dependents, nodes, procedure_risk }: RiskFacts): Risk => {
   const factors: Risk['factors'] = []
-  const add = (factor: string, points: number, detail: string) => points > 0 && factors.push({ factor, points, detail })
+  const add = (factor: string, points: number, detail: string, count?: number) =>
+    points > 0 && factors.push({ factor, points, detail, ...(count !== undefined && { values: { count } }) })
   const many = (count: number) => (count > 100 ? 20 : count > 10 ? 10 : 0)
   const gone = diff.filter(({ change }) => change === 'delete' || change === 'replace').length
   const fragile = nodes.filter((node) => node.kind === 'task' && !node.idempotent).length
   const lasting = uncompensated(nodes).length
   if (intent.labels.environment === 'prod') add('environment', 20, 'The label environment is prod.')
-  if (gone > 0) add('delete_or_replace', 30, `${gone} resources are deleted or replaced.`)
-  add('targets', many(targets), `${targets} targets.`)
-  add('dependents', many(dependents), `${dependents} resources depend on them.`)
-  if (fragile > 0) add('not_idempotent', 5, `${fragile} nodes cannot simply be repeated.`)
-  if (lasting > 0) add('not_compensable', 10, `${lasting} nodes after the first change cannot be undone.`)
+  if (gone > 0) add('delete_or_replace', 30, `${gone} resources are deleted or replaced.`, gone)
+  add('targets', many(targets), `${targets} targets.`, targets)
+  add('dependents', many(dependents), `${dependents} resources depend on them.`, dependents)
+  if (fragile > 0) add('not_idempotent', 5, `${fragile} nodes cannot simply be repeated.`, fragile)
+  if (lasting > 0) add('not_compensable', 10, `${lasting} nodes after the first change cannot be undone.`, lasting)
   const base = Math.max(procedure_risk, ...nodes.map((node) => node.risk ?? 0))
   add('procedure', base, "The procedure's own rating.")
   const score = factors.reduce((sum, factor) => sum + factor.points, 0)

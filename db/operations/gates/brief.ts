@@ -21,6 +21,7 @@ export type BriefTarget = {
   health: HealthStatus
   group_id: string | null
   ended_at: string | null
+  started_at: string | null
   retries: number
 }
 type Brief = {
@@ -53,7 +54,7 @@ export const getBrief = async (db: Queryable, operation_id: string, gate_id: str
     target as (
       select n.target_id as id, min(n.ordinal) as ordinal, min(n.group_id) as group_id,
         case when bool_and(n.ended_at is not null) then max(n.ended_at) end as ended_at,
-        sum(greatest(n.attempt - 1, 0))::int as retries
+        min(n.started_at) as started_at, sum(greatest(n.attempt - 1, 0))::int as retries
       from ${n} and n.target_id is not null group by n.target_id),
     region as (
       select parent.id, (select p.region_id from operations.place_of(parent.id) p) as region_id
@@ -61,7 +62,8 @@ export const getBrief = async (db: Queryable, operation_id: string, gate_id: str
     select o.requester, o.title, i.reason, o.ticket, o.plan_id, p.plan_hash, p.report -> 'risk' as risk, p.report -> 'estimates' as estimates,
       (select coalesce(jsonb_agg(jsonb_build_object('resource_id', t.id, 'name', coalesce(c.name, t.id), 'type_key', c.type_key,
           'region_id', region.region_id, 'health', coalesce(c.health_status, 'unknown'), 'group_id', t.group_id,
-          'ended_at', case when aimed.id is null then operations.iso(t.ended_at) end, 'retries', t.retries) order by t.ordinal), '[]')
+          'ended_at', case when aimed.id is null then operations.iso(t.ended_at) end,
+          'started_at', operations.iso(t.started_at), 'retries', t.retries) order by t.ordinal), '[]')
         from target t left join aimed using (id) left join ${catalog_resources} c on c.resource_id = t.id
         left join region on region.id = c.parent_id
         where aimed.id is not null or t.ended_at <= coalesce(g.waiting_since, clock_timestamp())) as targets,

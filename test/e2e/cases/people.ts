@@ -1,15 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
 import {
   accounts,
   confirm,
   dialogOf,
+  nodesOf,
   PATIENCE_MS,
   people,
   press,
   sitDown,
   stack,
+  start,
   tabOf,
   takePictures,
 } from '../desk.ts'
@@ -122,6 +125,77 @@ describe('the administration', () => {
       const tabs = page.getByRole('navigation', { name: 'Pages of the administration' }).getByRole('link')
       expect(await tabs.allTextContents()).toEqual(['Freezes', 'Packs'])
       await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+type Action = { action: string; allowed: boolean; reason_code: string | null; reason: string | null }
+const OWN_BUTTON: Record<string, string> = { pause: 'Pause', cancel: 'Cancel', propose_patch: 'Propose a patch' }
+const INTERVENTIONS = ['extend_deadline', 'set_limits', 'release_leases', 'delegate_gate', 'override_freeze']
+
+describe('every action of the server, for each role', () => {
+  it.each(['vera', 'olga', 'eva', 'otto', 'ada'])(
+    'is a button, a button with its reason, or in the list of what this person cannot do: %s',
+    async (name) => {
+      const vera = { username: 'vera', password: 'hT7wq-zN3pk-sB9vx-dL5ry', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, vera, 'netops')
+      accounts.set('vera', vera)
+      const { operation_id, gate } = await start(`actions of ${name}`)
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      const { context, page } = await sitDown(name)
+      const read = async (path: string): Promise<Action[]> => {
+        const reply = page.waitForResponse((one) => new URL(one.url()).pathname === `/api/v1${path}`)
+        await page.goto(`${stack.gateway_url}${path}`)
+        const { allowed_actions } = await (await reply).json()
+        return allowed_actions
+      }
+      const main = page.getByRole('main')
+      /** How the page treats an action. */
+      const shown = async (button: string, action: string) => {
+        const listed = await main.locator('details p').allTextContents()
+        const names = listed.flatMap((line) => line.split(':')[0]?.split(', ') ?? [])
+        if (names.includes(action.replaceAll('_', ' '))) return 'listed'
+        const named = { name: button, exact: true }
+        const found = main.getByRole('button', named).or(main.getByRole('link', named))
+        if ((await found.count()) === 0) return 'absent'
+        return (await found.first().getAttribute('aria-disabled')) === 'true' ? 'refused' : 'allowed'
+      }
+      const may = ({ allowed, reason_code }: Action) => allowed || reason_code === 'reauth_required'
+      const never = ({ reason_code }: Action) => reason_code === 'permission_missing'
+
+      const actions = await read(`/operations/${operation_id}`)
+      await main
+        .getByText('What can’t I do here?')
+        .or(main.getByRole('button', { name: 'Pause', exact: true }))
+        .first()
+        .waitFor()
+      const told: [string, string][] = []
+      const wanted: [string, string][] = []
+      for (const one of actions) {
+        const button = OWN_BUTTON[one.action]
+        if (button === undefined && !INTERVENTIONS.includes(one.action)) continue
+        told.push([one.action, await shown(button ?? 'Intervene', one.action)])
+        const offered = actions.filter(({ action }) => INTERVENTIONS.includes(action))
+        const state = never(one) ? 'listed' : (button ? may(one) : offered.some(may)) ? 'allowed' : 'refused'
+        wanted.push([one.action, state])
+        if (!may(one) && one.reason) expect(await main.textContent()).toContain(one.reason)
+      }
+      expect(wanted.length).toBeGreaterThan(3)
+      expect(told).toEqual(wanted)
+
+      const votes = await read(gate.slice(stack.gateway_url.length))
+      await page.getByText('Digest checked').waitFor()
+      for (const [action, button] of [
+        ['approve', 'Approve'],
+        ['reject', 'Reject'],
+        ['break_glass', 'Break glass'],
+      ] as const) {
+        const one = votes.find((each) => each.action === action) as Action
+        const state = may(one) ? 'allowed' : action === 'break_glass' ? 'absent' : 'refused'
+        expect([action, await shown(button, action)]).toEqual([action, state])
+      }
+      await context.close()
     },
     PATIENCE_MS,
   )

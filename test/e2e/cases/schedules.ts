@@ -51,6 +51,24 @@ describe('a schedule', () => {
     PATIENCE_MS,
   )
 
+  it.each([
+    ['olga', 'No schedules yet. Select New, or run: npx signalbox schedule create -f FILE.'],
+    ['eva', 'No schedules yet.'],
+  ] as const)(
+    'is advised by an empty list to people who have the button for it: %s',
+    async (name, words) => {
+      const page = await tabOf(name)
+      const empty = { items: [], next_page_token: null, as_of: { time: new Date().toISOString(), seq: '1' } }
+      await page.route('**/api/v1/schedules?*', (route) => route.fulfill({ json: empty }))
+      await page.goto(`${stack.gateway_url}/schedules`)
+      await page.getByText(words, { exact: true }).waitFor()
+      expect(await page.getByRole('link', { name: 'New', exact: true }).count()).toBe(words.includes('New') ? 1 : 0)
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
   it(
     'is made where everything new begins: an action by its conditions, when resources begin to meet them',
     async () => {

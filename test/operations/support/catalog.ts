@@ -194,6 +194,7 @@ export const catalogLog = async () => {
       return { items: there.map(({ resource_id, version }) => ({ resource_id, version })) }
     }
     if (url.pathname === '/internal/v1/resources:affected') return { affected: null }
+    if (url.pathname === '/internal/v1/health:compare') return { metrics: [] }
     const limit = Number(url.searchParams.get('limit') ?? 500)
     const last_pub_seq = String(events.length)
     if (url.pathname === '/internal/v1/events') {

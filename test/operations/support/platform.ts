@@ -159,6 +159,7 @@ const emptyCatalog = (database_url: string) =>
     },
     types: async () => ({ types: [], relationship_types: [] }),
     affected: async () => ({ ...NONE_AFFECTED }),
+    compareHealth: async () => [],
     versions: async (resource_ids: readonly string[]) => {
       const client = new pg.Client({ connectionString: database_url })
       await client.connect()

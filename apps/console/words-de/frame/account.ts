@@ -178,7 +178,7 @@ export const display: typeof en.display = {
   density: 'Dichte der Tabellen',
   densities: { comfortable: 'Normal', compact: 'Kompakt' },
   times: 'Zeiten',
-  all_times: { relative: 'Relativ (vor 4 min)', exact: 'Genau (12:04:31)' },
+  all_times: { relative: 'Relativ (vor 4 min)', exact: 'Genau (12:04:31 UTC)' },
   zone: 'Zeitzone',
   zones: { utc: 'UTC', local: 'Ortszeit' },
   other_zone: 'Andere Zone',

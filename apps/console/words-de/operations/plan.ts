@@ -1,6 +1,45 @@
 import type * as en from '../../words/operations/plan.ts'
 import { count, list } from '../frame/plural.ts'
 
+type Values = Record<string, string | number>
+/** Risk factors and warnings without numbers or names. */
+const PLAIN = new Map([
+  ['environment', 'Das Label environment ist prod.'],
+  ['procedure', 'Eigene Einstufung der Prozedur.'],
+  ['nothing_to_do', 'Alle Ziele haben schon den gewünschten Zustand; der Plan hat keine Schritte.'],
+])
+const WITH_VALUES = new Map<string, (values: Values) => string>([
+  [
+    'delete_or_replace',
+    (of) => counted(of, '1 Ressource wird gelöscht oder ersetzt.', '{n} Ressourcen werden gelöscht oder ersetzt.'),
+  ],
+  ['targets', (of) => counted(of, '1 Ziel.', '{n} Ziele.')],
+  ['dependents', (of) => counted(of, '1 Ressource hängt davon ab.', '{n} Ressourcen hängen davon ab.')],
+  [
+    'not_idempotent',
+    (of) => counted(of, '1 Schritt ist nicht einfach wiederholbar.', '{n} Schritte sind nicht einfach wiederholbar.'),
+  ],
+  [
+    'not_compensable',
+    (of) =>
+      counted(
+        of,
+        '1 Schritt nach der ersten Änderung lässt sich nicht zurückbauen.',
+        '{n} Schritte nach der ersten Änderung lassen sich nicht zurückbauen.',
+      ),
+  ],
+  ['gate_without_nodes', ({ gate }) => `Die Freigabe „${gate}“ hält hier keinen Schritt zurück.`],
+  ['silence_rejects', ({ gate }) => `Ohne Entscheidung wird die Freigabe „${gate}“ hier abgelehnt, nicht erteilt.`],
+  ['order_cycle', ({ resource }) => `Die Abhängigkeiten bilden einen Kreis; er beginnt hier bei „${resource}“.`],
+  ['preview_unguarded', ({ node }) => `„${node}“ führt eine Vorschau aus, die keine Freigabe prüft.`],
+  [
+    'no_eligible_approver',
+    ({ gate, groups }) =>
+      `Über die Freigabe „${gate}“ darf zurzeit niemand entscheiden${groups ? ` (Gruppen: ${groups})` : ''}.`,
+  ],
+])
+const counted = (values: Values, one: string, many: string) => count(Number(values.count), one, many)
+
 /** The German texts for plans: the changes of an intent, and how they are carried out. */
 export const plan: typeof en.plan = {
   title: 'Plan',
@@ -69,7 +108,9 @@ export const plan: typeof en.plan = {
   no_conflicts: 'Kein anderer Vorgang belegt diese Ressourcen.',
   windows: (names: string[]) => `Start nur innerhalb von ${list.format(names)}.`,
   warnings: 'Warnungen',
-
+  // A plan of an earlier release carries no values: then the server's own text is shown.
+  said: (code: string, values: Values) =>
+    PLAIN.get(code) ?? (Object.keys(values).length > 0 ? WITH_VALUES.get(code)?.(values) : undefined),
   rehearsal: {
     none: [
       'Noch kein Probelauf.',

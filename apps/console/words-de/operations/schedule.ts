@@ -8,7 +8,8 @@ export const schedule: typeof en.schedule = {
     'Ein Zeitplan legt zu festen Zeiten ein Vorhaben an und plant es.',
     'Es gelten die dann gültigen Rechte der zuständigen Person.',
   ].join(' '),
-  empty: 'Noch keine Zeitpläne. „Neu“ wählen oder ausführen: npx signalbox schedule create -f FILE.',
+  empty: 'Noch keine Zeitpläne.',
+  how: '„Neu“ wählen oder ausführen: npx signalbox schedule create -f FILE.',
   caption: 'Zeitpläne, neueste zuerst',
   columns: {
     schedule: 'Zeitplan',

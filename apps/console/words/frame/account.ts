@@ -168,7 +168,7 @@ export const display = {
   density: 'Table density',
   densities: { comfortable: 'Comfortable', compact: 'Compact' },
   times: 'Times',
-  all_times: { relative: 'Relative (4 min ago)', exact: 'Exact (12:04:31)' },
+  all_times: { relative: 'Relative (4 min ago)', exact: 'Exact (12:04:31 UTC)' },
   zone: 'Time zone',
   zones: { utc: 'UTC', local: 'Local time' },
   other_zone: 'Another zone',

@@ -64,6 +64,8 @@ export const plan = {
   no_conflicts: 'No other operation holds these resources.',
   windows: (names: string[]) => `It starts only within ${list.format(names)}.`,
   warnings: 'Warnings',
+  /** A risk factor or warning by its code; `undefined`: the text of the server. */
+  said: (_code: string, _values: Record<string, string | number>): string | undefined => undefined,
 
   rehearsal: {
     none: 'Not rehearsed yet. A rehearsal runs the plan on a virtual clock, by the rules of the engine. It touches no target.',

@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { ArrayOf, Closed, OptionalText } from '../closed.ts'
 import { text } from '../text.ts'
-import { EvidenceRef, FreshnessQuery, nullable, PageQuery, ReadAsOf, Time } from './common.ts'
+import { EvidenceRef, FreshnessQuery, InputTime, nullable, PageQuery, ReadAsOf, Time } from './common.ts'
 import { Health } from './resources.ts'
+import { HealthMetric } from './types.ts'
 
 /** The source of a roll-up: the path from the resource to one that is not healthy itself. */
 const Cause = Type.Object({
@@ -49,6 +50,48 @@ export const HealthQuery = Closed({
   ...FreshnessQuery,
 })
 export type HealthQuery = Static<typeof HealthQuery>
+
+/** How many resources one comparison may name on each side: an hour of their numbers is read in a fraction of a second. */
+export const COMPARED_MAX = 200
+const ids = (description?: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
+    maxItems: COMPARED_MAX,
+    ...(description && { description }),
+  })
+export const HealthCompareQuery = Closed(
+  {
+    resource_ids: ids(),
+    rest_ids: ids('Those of other types than resource_ids do not count.'),
+    started_at: InputTime,
+    ended_at: InputTime,
+  },
+  {
+    examples: [
+      {
+        resource_ids: ['eu1-web-01'],
+        rest_ids: ['eu1-web-02'],
+        started_at: '2026-01-31T12:00:00Z',
+        ended_at: '2026-01-31T12:04:00Z',
+      },
+    ],
+  },
+)
+export type HealthCompareQuery = Static<typeof HealthCompareQuery>
+
+export const Median = Type.Object({ median: nullable(Type.Number()), samples: Type.Integer() })
+/** One metric of some resources that were changed, against the rest and against themselves before. */
+export const ComparedMetric = Type.Object(
+  { ...HealthMetric.properties, own: Median, rest: Median, before: Median },
+  {
+    description:
+      'own and rest: since ended_at, but at most the last hour. before: the resources themselves in the hour before started_at.',
+  },
+)
+export type ComparedMetric = Static<typeof ComparedMetric>
+export const HealthCompared = Type.Object({
+  metrics: Type.Array(ComparedMetric, { description: 'Empty: their types declare none.' }),
+})
+export type HealthCompared = Static<typeof HealthCompared>
 
 /** Own health of one resource: the worst of its unexpired checks, by source. */
 export const HealthView = Type.Object({

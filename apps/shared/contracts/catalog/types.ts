@@ -35,6 +35,15 @@ export const Action = Type.Object({
   input_schema: Open,
 })
 
+/** A number that observations of this type may carry in their `attributes`, under `key`. */
+export const HealthMetric = Type.Object({
+  key: text('p95_ms'),
+  title: text('p95'),
+  unit: text('ms'),
+  better: Type.Enum(['lower', 'higher']),
+})
+export type HealthMetric = Static<typeof HealthMetric>
+
 export const ResourceType = Type.Object({
   type_key: text('fleet.host'),
   version: Type.Integer(),
@@ -75,7 +84,10 @@ export const ResourceType = Type.Object({
     ),
   ),
   actions: Type.Array(Action),
-  health: Type.Object({ default_ttl_s: Type.Union([Type.Integer(), Type.Null()]) }),
+  health: Type.Object({
+    default_ttl_s: Type.Union([Type.Integer(), Type.Null()]),
+    metrics: Type.Optional(Type.Array(HealthMetric)),
+  }),
   checksum: text('5f2b8e0c41d7a693'),
 })
 export type ResourceType = Static<typeof ResourceType>

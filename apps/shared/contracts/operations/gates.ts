@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Affected } from '../catalog/affected.ts'
+import { ComparedMetric } from '../catalog/health.ts'
 import { Health } from '../catalog/resources.ts'
 import { Closed } from '../closed.ts'
 import { Assertion } from '../session/passkeys.ts'
@@ -75,7 +76,20 @@ export const GateBrief = Type.Object({
   now: Type.Object({ ...targets, hidden: Type.Integer({ description: 'Targets that the caller may not see.' }) }),
   canary: Nullable(
     Type.Object(
-      { ...targets, named: Type.Array(BriefTarget, { maxItems: 3 }), ended_at: Time, retries: Type.Integer() },
+      {
+        ...targets,
+        named: Type.Array(BriefTarget, { maxItems: 3 }),
+        ended_at: Time,
+        retries: Type.Integer(),
+        metrics: Type.Optional(
+          Nullable(
+            Type.Array(ComparedMetric, {
+              description:
+                'While the gate is waiting. Empty: the type declares none; null: the catalog did not answer.',
+            }),
+          ),
+        ),
+      },
       { description: 'The targets that ended before this gate asked.' },
     ),
   ),

@@ -70,10 +70,18 @@ export const Rehearsal = Type.Object({
 })
 export type Rehearsal = Static<typeof Rehearsal>
 
+/** The names and numbers in a text, so that a client can say it in another language by its code. */
+export const TextValues = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))
+
 export const Risk = Type.Object({
   level: Type.Enum(['low', 'medium', 'high', 'critical']),
   score: Type.Integer(),
-  factors: ArrayOf({ factor: text('production'), points: Type.Integer(), detail: text('It runs in production.') }),
+  factors: ArrayOf({
+    factor: text('production'),
+    points: Type.Integer(),
+    detail: text('It runs in production.'),
+    values: Type.Optional(TextValues),
+  }),
 })
 
 export const PlanView = Type.Object({
@@ -132,7 +140,11 @@ export const PlanView = Type.Object({
     who: Type.Array(Type.String(), { description: 'Groups that may decide; empty: everyone with gate:decide.' }),
     can_i: Type.Boolean(),
   }),
-  warnings: Type.Array(Type.Object({ code: text('no_change'), message: text('It waits for the gate go.') })),
+  warnings: ArrayOf({
+    code: text('no_change'),
+    message: text('It waits for the gate go.'),
+    values: Type.Optional(TextValues),
+  }),
   estimates: Type.Object({ p50_s: Type.Number(), p90_s: Type.Number(), critical_path: Type.Array(Type.String()) }),
   leases: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive') })),
   windows: Type.Array(Type.String()),

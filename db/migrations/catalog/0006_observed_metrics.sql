@@ -1,0 +1,1 @@
+ALTER TABLE "catalog"."observation_history" ADD COLUMN "metrics" jsonb;

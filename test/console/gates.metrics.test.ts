@@ -1,0 +1,82 @@
+import { expect, it } from 'vitest'
+import type { Gate } from '../../apps/console/api/types.ts'
+import { canaryLine, nowLine } from '../../apps/console/votes/targets.ts'
+
+type Metric = NonNullable<NonNullable<NonNullable<Gate['brief']>['canary']>['metrics']>[number]
+const median = (value: number | null, samples: number) => ({ median: value, samples })
+const metric = (own: [number | null, number], rest: number | null, before: number | null, more = {}): Metric => ({
+  key: 'p95_ms',
+  title: 'p95',
+  unit: 'ms',
+  better: 'lower',
+  own: median(...own),
+  rest: median(rest, 3),
+  before: median(before, 3),
+  ...more,
+})
+const errors = (own: number, samples = 3) => metric([own, samples], 0.1, 0.1, { key: 'e', title: 'errors', unit: '%' })
+
+const NOW = Date.parse('2026-01-31T12:04:00Z')
+const healthy = { count: 1, health: [{ status: 'healthy', count: 1 }], worst: [] }
+const gateWith = (metrics: Metric[] | null | undefined) => {
+  const canary = {
+    ...healthy,
+    named: [{ resource_id: 'eu1-web-01', name: 'eu1-web-01', health: 'healthy' }],
+    ended_at: '2026-01-31T12:00:00Z',
+    retries: 0,
+    ...(metrics !== undefined && { metrics }),
+  }
+  const now = { count: 11, health: [{ status: 'healthy', count: 11 }], worst: [], hidden: 0 }
+  const brief = { canary, now }
+  return { brief, context: { conflicts: [] } } as unknown as Gate
+}
+const lines = (metrics: Metric[] | null | undefined) => {
+  const gate = gateWith(metrics)
+  return [canaryLine(gate, NOW), nowLine(gate)].map((line) => `${line?.bad ? '! ' : ''}${line?.label}: ${line?.text}`)
+}
+
+const AS_USUAL = 'Now: 11 healthy'
+it.each([
+  ['a decided gate', undefined, ''],
+  [
+    'figures beside the rest and before',
+    [errors(0), metric([41.3, 12], 43.4, 42)],
+    ' · errors 0 % (rest 0.1, before 0.1) · p95 41 ms (rest 43, before 42)',
+  ],
+  ['no other figures', [metric([1204, 3], null, null)], ' · p95 1,204 ms'],
+  ['no metrics', [], ' · this type declares no metrics'],
+  ['two samples of all', [errors(0, 1), metric([41, 2], 43, 42)], ' · too early (2 samples)'],
+  [
+    'two samples of one',
+    [errors(0), metric([410, 2], 43, 42)],
+    ' · errors 0 % (rest 0.1, before 0.1) · p95 too early (2 samples)',
+  ],
+  ['as slow as before', [metric([250, 3], 43, 240)], ' · p95 250 ms (rest 43, before 240)'],
+])('the line of a canary with %s', (_, metrics, words) => {
+  expect(lines(metrics)).toEqual([`Canary: eu1-web-01: healthy, ended 4 min ago${words}`, AS_USUAL])
+})
+
+it.each([
+  ['slower', metric([250, 3], 43, 42), 'p95 250 ms (rest 43, before 42)'],
+  ['less used', metric([10, 3], 43, 42, { better: 'higher' }), 'p95 10 ms (rest 43, before 42)'],
+])('a canary that is far %s than the rest and than before is bad news', (_, found, words) => {
+  expect(lines([found])).toEqual([`! Canary: eu1-web-01: healthy, ended 4 min ago · ${words}`, AS_USUAL])
+})
+
+it('a catalog that does not answer is bad news, with what is known of the targets', () => {
+  expect(lines(null)).toEqual([
+    'Canary: eu1-web-01: healthy, ended 4 min ago',
+    '! Now: unknown, the catalog did not answer · last known: 11 healthy',
+  ])
+})
+
+it('the same bad news stays the same while time and figures move; a metric that joins it is news', () => {
+  const slow = metric([250, 3], 43, 42)
+  const newsAt = (now: number, ...metrics: Metric[]) => canaryLine(gateWith(metrics), now, true)
+  expect(newsAt(NOW + 300_000, metric([260, 9], 43, 42), errors(0))?.news).toBe(newsAt(NOW, slow)?.news)
+  expect(newsAt(NOW, slow, errors(4))?.news).not.toBe(newsAt(NOW, slow)?.news)
+  // The dialog, which has few words, leaves out figures that are as usual.
+  expect(newsAt(NOW, slow, errors(0))?.text).toBe(
+    'eu1-web-01: healthy, ended 4 min ago · p95 250 ms (rest 43, before 42)',
+  )
+})
