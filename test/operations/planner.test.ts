@@ -648,7 +648,9 @@ it('plans a thousand hosts in linear time and within the limit of nodes', () => 
   const large = release(hosts(1200))
   expect(refusalOf(large)).toMatchObject({
     code: 'too_large',
-    message: expect.stringMatching(/has \d+ nodes, and a plan at most 5000: select fewer .*OPERATIONS__LIMITS__PLAN_NODES/),
+    message: expect.stringMatching(
+      /has \d+ nodes, and a plan at most 5000: select fewer .*OPERATIONS__LIMITS__PLAN_NODES/,
+    ),
   })
   // Both ways out lead somewhere: the limit is the site's own.
   const raised = { nodes: 12_000, edges: 50_000, graph_nodes: 2000 }

@@ -53,7 +53,8 @@ export const packCommands: Command[] = [
       const { folder } = await opened(context, dir)
       if (!folder) return EXIT.error
       const packs = folder.packs.map(
-        ({ pack, version, procedures: { length } }) => `${pack}@${version}: ${length} procedure${length === 1 ? '' : 's'}`,
+        ({ pack, version, procedures: { length } }) =>
+          `${pack}@${version}: ${length} procedure${length === 1 ? '' : 's'}`,
       )
       for (const warning of folder.warnings) context.out.print(warning)
       context.out.note(`${packs.join(', ')}. ${folder.warnings.length === 0 ? 'Everything is fine.' : 'No fault.'}`)
