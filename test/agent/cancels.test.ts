@@ -54,7 +54,7 @@ const ended = async (path: string, name: string, why: string) => {
   return { node, operation }
 }
 
-/** Cancels one act of a tool at a random moment and compares what is said of it with what happened. */
+/** Cancels one act of a tool at a random moment and compares the verdict with the effects. */
 const strike = async (pool: string, round: number, dice: Dice) => {
   const name = `${pool}-${round}`
   const { count } = acts.CASES[pool] as Case

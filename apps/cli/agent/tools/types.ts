@@ -93,7 +93,7 @@ export const runTool = (
   })
 }
 
-/** Whether an acting program ended well, even if it had been told to stop: its effect is there. */
+/** Whether an acting program ended well, even if it was told to stop: its effect took place. */
 export const isDone = (end: ProcessEnd): boolean => end.how !== 'not_begun' && end.code === 0
 
 /** The verdict if the program did not end on its own: someone stopped or killed it. `reads`: it changes no target. */
