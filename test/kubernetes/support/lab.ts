@@ -7,8 +7,8 @@ const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
 type Change = { inputs?: object; apply?: object; more?: object }
 
 /** Operations, an agent and a cluster; sources are folders of files. */
-export const startKubeLab = async (options: Parameters<typeof startLab>[1] = {}) => {
-  const lab: Lab = await startLab(['infra'], options)
+export const startKubeLab = async () => {
+  const lab: Lab = await startLab(['infra'])
   const kube: Kubernetes = await startKubernetes(lab.folder)
   const sources = lab.place('sources')
   const cluster = {
