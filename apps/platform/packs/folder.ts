@@ -65,15 +65,13 @@ const unknownJobs = (packs: Pack[], pools: ReadonlySet<string>): string[] =>
   packs.flatMap(({ pack, procedures }) =>
     procedures.flatMap(({ key, steps }) =>
       steps
-        .flatMap(({ id, compensate, ...step }) => [{ id, ...step }, ...(compensate ? [{ id, ...compensate }] : [])])
-        .filter(({ executor, pool = '', with: values }) => {
-          const job = values?.job
+        .filter(({ executor, pool = '', with: { job } }) => {
           return executor === 'external' && pools.has(pool) && typeof job === 'string' && !JOBS.includes(job)
         })
-        .map(
-          ({ id, with: values }) =>
-            `${pack}.${key}, step ${id}: "signalbox agent" knows no job "${values?.job}". Correct it, unless another agent of the pool knows it.`,
-        ),
+        .map(({ id, with: { job } }) => {
+          const remedy = 'Correct it, unless another agent of the pool knows it.'
+          return `${pack}.${key}, step ${id}: "signalbox agent" knows no job "${job}". ${remedy}`
+        }),
     ),
   )
 
