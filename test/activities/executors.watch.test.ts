@@ -27,7 +27,12 @@ beforeAll(async () => {
     const reply = (status: number, body: unknown) =>
       void res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     if (url.pathname === '/health') return reply(next(statuses) ?? 200, { ok: true })
-    const value = next(series[url.searchParams.get('query') ?? ''] ?? [])
+    const query = url.searchParams.get('query') ?? ''
+    if (query === 'slow') return
+    if (query === 'broken') return void res.writeHead(500, { 'content-type': 'text/plain' }).end('out of memory')
+    if (query === 'huge') return reply(200, { status: 'success', data: 'x'.repeat(2_000_000) })
+    if (query === 'range') return reply(200, { status: 'success', data: { resultType: 'matrix', result: [{}] } })
+    const value = next(series[query] ?? [])
     if (value === undefined) return reply(400, { status: 'error', errorType: 'bad_data', error: 'parse error' })
     const result = [value].flat().map((text) => ({ metric: {}, value: [1_700_000_000, text] }))
     reply(200, { status: 'success', data: { resultType: 'vector', result } })
@@ -144,6 +149,31 @@ describe('a watch', () => {
     series.errors = answers as string[][]
     const { result } = await run({ checks: [query({ max: 1 })] })
     expect(result).toMatchObject({ class: 'condition_failed', message: expect.stringMatching(message) })
+  })
+
+  it.each([
+    ['does not answer in time', 'slow', /no answer in time/],
+    ['answers 500', 'broken', /Prometheus answers 500: no result/],
+    ['answers too much', 'huge', /answers more than 1048576 bytes/],
+    ['gives a range', 'range', /gives a range: it must give one value/],
+  ])('takes a Prometheus that %s for bad, for the canary and for the rest', async (_what, question, message) => {
+    const own = await run({ checks: [query({ query: question, max: 1, timeout_s: 1 })] })
+    expect(own.result).toMatchObject({ class: 'condition_failed', message: expect.stringMatching(message) })
+    series.errors = ['1']
+    const rest = { query: question, max_ratio: 2 }
+    const other = await run({ checks: [query({ timeout_s: 1, baseline: rest })] })
+    const text = (other.result as { message: string }).message
+    expect(text).toMatch(message)
+    expect(text).toContain('1 (rest no value): the rest: ')
+  })
+
+  it('a canary that is gone is bad, however good the rest is', async () => {
+    series = { errors: [[]], rest: ['0.1'] }
+    const { result } = await run({ checks: [query({ baseline: { query: 'rest', max_ratio: 1.5 } })] })
+    expect(result).toMatchObject({
+      class: 'condition_failed',
+      message: expect.stringContaining('no value (rest 0.1): the query gives 0 series'),
+    })
   })
 
   it('takes a target that is away for bad, and one that the policy refuses for an end', async () => {

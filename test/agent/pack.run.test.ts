@@ -49,4 +49,10 @@ it('plans and applies the module of a new pack, and names the node that fails', 
   expect(refused.code).toBe(5)
   expect(refused.out).toMatch(/failed +plan\.web-eu1: agent_refused: .*"web"/)
   expect(refused.out).not.toContain('apply.web-eu1')
+
+  // The author has no other log than this one.
+  const none = agentFile('none', { web: { path: join(dir, 'source'), state } }, '/opt/none/tofu')
+  expect((await pack('--run', '--agent', none)).out).toMatch(
+    /failed +plan\.web-eu1: [\s\S]*\/opt\/none\/tofu.*not found/,
+  )
 }, 120_000)

@@ -190,6 +190,19 @@ it('a plan file with another digest than the approved one is not carried out, an
   expect(existsSync(join(lab.folder, 'tfstate/us1.tfstate'))).toBe(false)
 }, 180_000)
 
+it('an apply that is done says so, although its state cannot be read afterwards', async () => {
+  const [, apply] = change('remote', 'default').nodes
+  const path = await lab.startGraph({
+    nodes: [node('plan', 'opentofu.preview', { source: 'remote', variables: { size: 77 } }, ['preview']), apply],
+  })
+  server.loseAfterWrite()
+  const failed = await lab.reaches(path, 'failed', 'apply')
+  expect(failed).toMatchObject({ error_class: 'partial' })
+  expect(failed.error_message).toMatch(/^1 of 1 begun changes are done: .*could not be read afterwards/)
+  expect(failed.error_message).not.toContain('No change was made')
+  expect(server.state()).toContain('77')
+}, 120_000)
+
 it('the shipped action removes the lock that is named, behind a gate that binds who holds it', () => {
   const { nodes, gates } = planOf('force_unlock', { lock_id: 'a-lock' })
   expect(gates).toMatchObject([

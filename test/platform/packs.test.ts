@@ -96,6 +96,18 @@ describe('the checks', () => {
     ])
   })
 
+  it('warn of a job that the agent of the folder does not know, since another agent may', async () => {
+    const dir = begin('opentofu')
+    edit(join(dir, 'pack.yaml'), (text) => text.replace('opentofu.preview', 'opentofu.prevew'))
+    const { code, out, err } = await signalbox('pack', 'check', dir)
+    expect(out).toContain('step plan: "signalbox agent" knows no job "opentofu.prevew".')
+    expect(err).toContain('1 procedure. No fault.')
+    expect(code).toBe(0)
+    // The agents of another pool are not those of this folder.
+    edit(join(dir, 'agent/agent.yaml'), (text) => text.replace('pools: [infra]', 'pools: [other]'))
+    expect(openFolder(dir).warnings).toEqual([])
+  })
+
   it('say what a folder without a pack lacks, and refuse YAML that is none', async () => {
     const empty = join(scratch, 'empty')
     mkdirSync(empty)

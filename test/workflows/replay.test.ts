@@ -50,4 +50,4 @@ it('carries on every recorded history: running operations survive a deploy of th
   for await (const { workflowId, error } of Worker.runReplayHistories({ workflowsPath: WORKFLOWS }, histories))
     if (error) failures.push(`${workflowId}: ${error.message}`)
   expect(failures).toEqual([])
-})
+}, 180_000)

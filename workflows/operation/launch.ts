@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether search attributes are written only after the record they show. Such operations have all older changes. */
-export const showsAtRest = (): boolean => patched('show-at-rest')
+/** Whether an attempt that is told to stop still ends by its own result. Such operations have all older changes. */
+const hearsOut = (): boolean => patched('hear-out')
+
+/** Whether search attributes are written only after the record they show. */
+export const showsAtRest = (): boolean => hearsOut() || patched('show-at-rest')
 
 /** Whether the rows of a refused command are put back before a node starts. */
 export const undoesFirst = (): boolean => showsAtRest() || patched('undo-first')
@@ -113,6 +116,8 @@ const activitiesOf = (input: OperationInput) => {
     startToCloseTimeout: '1m',
     heartbeatTimeout: '10s',
     retry: { ...patient, initialInterval: '1s', maximumAttempts: 5 },
+    // Unless set, a cancel ends the call here at once, while the attempt acts on until its next heartbeat.
+    ...(hearsOut() && { cancellationType: 'WAIT_CANCELLATION_COMPLETED' as const }),
   })
   const { cancel_attempt } = proxyActivities<Execution>({
     startToCloseTimeout: '15s',

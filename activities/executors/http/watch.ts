@@ -135,7 +135,7 @@ const read = async (context: ExecutorContext, check: Check, agent: Agent): Promi
   if (others && 'status' in others) return others
   const { value } = own
   const reading: Reading = { value, ...(others && { baseline: others.value }) }
-  const bad = own.bad ?? others?.bad ?? outside(value as number, min, max)
+  const bad = own.bad ?? (others?.bad && `the rest: ${others.bad}`) ?? outside(value as number, min, max)
   if (bad) return { ...reading, bad }
   if (!rest) return reading
   const limit = (others?.value as number) * rest.max_ratio + (rest.slack ?? 0)
@@ -190,6 +190,7 @@ const ask = async (context: ExecutorContext, check: Query, query: string, agent:
   const list: unknown[] = Array.isArray(result) ? result : []
   if (resultType === 'vector' && list.length !== 1)
     return { value: null, bad: `the query gives ${list.length} series: it must give one` }
+  if (resultType === 'matrix') return { value: null, bad: 'the query gives a range: it must give one value' }
   const pair = resultType === 'vector' && isObject(list[0]) ? list[0].value : resultType === 'scalar' ? list : undefined
   const text = Array.isArray(pair) ? pair[1] : undefined
   const value = typeof text === 'string' && text !== '' ? Number(text) : Number.NaN

@@ -28,6 +28,9 @@ const TOOLS: Record<string, Tool> = {
   ...{ 'kubernetes.preview': previewSet, 'kubernetes.apply': applySet, 'kubernetes.undo': undoSet },
 }
 
+/** The jobs that `signalbox agent` carries out. */
+export const JOBS: readonly string[] = Object.keys(TOOLS)
+
 /** More often than required: the answer to a heartbeat carries a cancellation. */
 const BEAT_MS = 2000
 const LINES = 500

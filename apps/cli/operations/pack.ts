@@ -53,9 +53,11 @@ export const packCommands: Command[] = [
       const { folder } = await opened(context, dir)
       if (!folder) return EXIT.error
       const packs = folder.packs.map(
-        ({ pack, version, procedures }) => `${pack}@${version}: ${procedures.length} procedures`,
+        ({ pack, version, procedures: { length } }) =>
+          `${pack}@${version}: ${length} procedure${length === 1 ? '' : 's'}`,
       )
-      context.out.note(`${packs.join(', ')}. Everything is fine.`)
+      for (const warning of folder.warnings) context.out.print(warning)
+      context.out.note(`${packs.join(', ')}. ${folder.warnings.length === 0 ? 'Everything is fine.' : 'No fault.'}`)
       return EXIT.done
     },
   },
@@ -149,9 +151,10 @@ const runIt = async (
   values: Values,
 ): Promise<ExitCode> => {
   const file = text(values, 'agent') ?? `${folder.dir}/agent/agent.yaml`
-  const ran = await tools.runSandbox(folder, file, text(values, 'test'), ({ node_id, ends, says }) =>
-    out.print(`${paint(ends.padEnd(9), stateColour(ends))} ${node_id}${says ? `: ${says}` : ''}`),
-  )
+  const ran = await tools.runSandbox(folder, file, text(values, 'test'), ({ node_id, ends, says, log = [] }) => {
+    out.print(`${paint(ends.padEnd(9), stateColour(ends))} ${node_id}${says ? `: ${says}` : ''}`)
+    for (const line of log) out.print(`          ${line}`)
+  })
   if (ran.length === 0) throw failure(EXIT.error, 'No test of that name has a plan.', `See ${folder.dir}/tests.`)
   return ran.some(({ ends }) => ends === 'failed') ? EXIT.failed : EXIT.done
 }

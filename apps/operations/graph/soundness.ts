@@ -22,8 +22,8 @@ export const checkSoundness = (
   known: (target_id: string) => boolean,
 ): Violation[] => {
   const edges = nodes.reduce((sum, node) => sum + node.depends_on.length, 0)
-  if (nodes.length > limits.nodes) return [fault('', 'too_large', `${nodes.length} nodes; at most ${limits.nodes}`)]
-  if (edges > limits.edges) return [fault('', 'too_large', `${edges} dependencies; at most ${limits.edges}`)]
+  if (nodes.length > limits.nodes) return [tooLarge(nodes.length, 'nodes', limits.nodes, 'NODES')]
+  if (edges > limits.edges) return [tooLarge(edges, 'dependencies', limits.edges, 'EDGES')]
   const byId = new Map<string, PlanNode>()
   const violations: Violation[] = []
   for (const node of nodes) {
@@ -40,6 +40,12 @@ export const checkSoundness = (
       )
   }
   return [...violations, ...checkGates(gates, byId)]
+}
+
+/** An intent cannot be split as a request can: fewer targets, or more room. */
+const tooLarge = (has: number, things: string, most: number, name: string): Violation => {
+  const advice = `select fewer targets (limit, when), or raise OPERATIONS__LIMITS__PLAN_${name}`
+  return fault('', 'too_large', `has ${has} ${things}, and a plan at most ${most}: ${advice}`)
 }
 
 type Walk = { byId: Map<string, PlanNode>; ranks: Map<string, number>; cyclic: Set<string> }

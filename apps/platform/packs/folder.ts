@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import type { TypeModel } from '../../catalog/packs/format.ts'
 import { checkPacks } from '../../catalog/packs/library.ts'
+import { JOBS } from '../../cli/agent/attempt.ts'
 import { AgentFile } from '../../cli/agent/tools/file.ts'
 import type { Library, Pack } from '../../operations/graph/types.ts'
 import { loadLibrary } from '../../operations/packs/library.ts'
@@ -22,6 +23,8 @@ export type PackFolder = {
   library: Library
   model: TypeModel
   tests: Source<PackTestFile>[]
+  /** Lines about what is right only if the site has more than this folder shows. */
+  warnings: string[]
 }
 
 const EMPTY: Library = { packs: [], policies: new Map(), windows: [], freezes: [] }
@@ -51,10 +54,26 @@ export const openFolder = (given: string): PackFolder & { faults: string[] } => 
       reason: 'there is no pack in this folder: a file *.yaml with format signalbox/pack@1',
     })
   refuseTypes(dir, model, found)
-  for (const file of yamlOf(join(dir, 'agent'))) readShape(file, shape.agent, found)
+  const agents = yamlOf(join(dir, 'agent')).flatMap((file) => readShape<AgentFile>(file, shape.agent, found) ?? [])
   const tests = yamlOf(join(dir, 'tests')).flatMap((file) => readShape<PackTestFile>(file, shape.test, found) ?? [])
-  return { dir, packs, library, model, tests, faults: [...new Set([...typeFaults, ...found.map(lineOf)])] }
+  const warnings = unknownJobs(packs, new Set(agents.flatMap(({ value }) => value.pools)))
+  return { dir, packs, library, model, tests, warnings, faults: [...new Set([...typeFaults, ...found.map(lineOf)])] }
 }
+
+/** Jobs that the agent of this folder does not know. Another agent of its pools may, so they are no faults. */
+const unknownJobs = (packs: Pack[], pools: ReadonlySet<string>): string[] =>
+  packs.flatMap(({ pack, procedures }) =>
+    procedures.flatMap(({ key, steps }) =>
+      steps
+        .filter(({ executor, pool = '', with: { job } }) => {
+          return executor === 'external' && pools.has(pool) && typeof job === 'string' && !JOBS.includes(job)
+        })
+        .map(({ id, with: { job } }) => {
+          const remedy = 'Correct it, unless another agent of the pool knows it.'
+          return `${pack}.${key}, step ${id}: "signalbox agent" knows no job "${job}". ${remedy}`
+        }),
+    ),
+  )
 
 /** A procedure for a type that no type pack defines would never match. */
 const refuseTypes = (dir: string, { types }: TypeModel, found: PackFault[]): void => {

@@ -9,10 +9,18 @@ import { endOf } from '../proving/rules.ts'
 import type { PackFolder } from './folder.ts'
 import { planTest } from './plan.ts'
 
-export type RanNode = { test: string; node_id: string; ends: 'succeeded' | 'skipped' | 'failed'; says: string }
+export type RanNode = {
+  test: string
+  node_id: string
+  ends: 'succeeded' | 'skipped' | 'failed'
+  says: string
+  /** The end of the log of a failed node. */
+  log?: string[]
+}
 type Outputs = Record<string, { outputs: Record<string, unknown> }>
 
 const RUN_S = 600
+const LAST_LINES = 20
 
 /**
  * Runs the plan of each test on this machine: the agent itself runs its nodes in order, with the tools and sources of
@@ -61,7 +69,7 @@ const inOrder = (nodes: readonly PlanNode[]): PlanNode[] => {
   return [...order]
 }
 
-type Ran = Pick<RanNode, 'ends' | 'says'>
+type Ran = Omit<RanNode, 'test' | 'node_id'>
 
 const runNode = async (file: AgentFile, ground: Ground, node: PlanNode, outputs: Outputs): Promise<Ran> => {
   if (node.kind !== 'task') return { ends: 'skipped', says: `a ${node.kind} takes no time here` }
@@ -89,7 +97,11 @@ const runWork = async (
   await carryOut(file, attempt.work, new AbortController().signal, () => {})
   const end = endOf(attempt)
   if (end?.phase !== 'succeeded')
-    return { ends: 'failed', says: `${end?.error?.class ?? 'unknown'}: ${end?.error?.message ?? ''}` }
+    return {
+      ends: 'failed',
+      says: `${end?.error?.class ?? 'unknown'}: ${end?.error?.message ?? ''}`,
+      log: [...attempt.lines.values()].filter((text) => text.trim() !== '').slice(-LAST_LINES),
+    }
   const { outputs: taken, error } = takeOutputs(node, end.outputs ?? {})
   if (error) return { ends: 'failed', says: error.message }
   outputs[node.node_id] = { outputs: taken ?? {} }

@@ -127,14 +127,14 @@ export const startLab = async (
         },
         { timeout_ms: 110_000, what: `${node_id} ${state}` },
       ),
-    /** Cancels, then forces the cancellation at once. */
+    /** Cancels, then forces the cancellation at once, unless the first has ended the operation. */
     force: async (path: string) => {
       must(await p.as('both').post(`${path}/cancel`, { reason: 'a test' }), 200, 202)
       await p.query(
         `update operations.operation_control set cancelled_at = cancelled_at - interval '1 h' where operation_id = $1`,
         [path.split('/').at(-1)],
       )
-      must(await p.as('both').post(`${path}/cancel`, { reason: 'a test', mode: 'force' }), 200, 202)
+      must(await p.as('both').post(`${path}/cancel`, { reason: 'a test', mode: 'force' }), 200, 202, 409)
     },
     /** Ends the worker (by SIGKILL if it is a separate process) and starts another one. */
     replaceWorker: async () => {

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
 import { fits } from '../tools/file.ts'
 import { hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
-import { Ended, failed, type Job, refusal, runTool, stopped } from '../tools/types.ts'
+import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
 type Options = {
   stdin?: string
@@ -79,7 +79,7 @@ export const openRepo = async (job: Job): Promise<Repo> => {
       ...{ path: rules.program, args, cwd: job.folder, env, grace_s: GRACE_S, log, max_line: MAX_LINE },
       ...(stdin !== undefined && { stdin }),
     })
-    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)
+    const other = acts && isDone(end) ? undefined : stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)
     if (other) throw new Ended(other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out, said }
   }

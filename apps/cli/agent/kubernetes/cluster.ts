@@ -15,6 +15,8 @@ type Kind = { plural: string; namespaced: boolean }
 /** One cluster of the agent's file, open for one attempt. */
 export type Cluster = {
   name: string
+  /** A write was sent, other than a dry run. */
+  wrote: () => boolean
   /** Returns an answer of any status; throws if the cluster does not answer. */
   request: (method: string, path: string, call?: Call) => Promise<Answer>
   /** `undefined` if the cluster has no such kind. */
@@ -82,7 +84,9 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
   }
   const agent = new Agent({ keepAlive: true, maxSockets: MOST_CALLS })
   const once = (method: string, path: string, call: Call) => send({ agent, socketPath }, method, path, call)
+  let wrote = false
   const request: Cluster['request'] = async (method, path, call = {}) => {
+    if (method !== 'GET' && call.query?.dryRun === undefined) wrote = true
     for (let turn = 1; ; turn += 1) {
       const answer = await once(method, path, call)
       if (!LATER.has(answer.code) || turn === TRIES) return answer
@@ -104,6 +108,7 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
     const outside = (found.cluster_kinds ?? []).map(matcherOf)
     return {
       ...{ name, request, uid, close, version: String(version.body.gitVersion), kindOf: discovery(request) },
+      wrote: () => wrote,
       refuse: (kind, namespace) =>
         namespace === undefined
           ? outside.some((fits) => fits(kind))

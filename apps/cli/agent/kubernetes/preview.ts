@@ -45,7 +45,9 @@ export const withCluster = async (job: Job, act: (cluster: Cluster) => Promise<V
     return await act(cluster)
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error
-    return failed('unreachable', `The cluster "${cluster.name}" stopped answering: ${error.message}`, true)
+    const message = `The cluster "${cluster.name}" stopped answering: ${error.message}`
+    if (cluster.wrote()) return { status: 'unknown', class: 'connection_lost', message }
+    return failed('unreachable', `${message} No change was made.`, true)
   } finally {
     await cluster.close()
   }

@@ -11,6 +11,7 @@ import { recordOf } from './record.ts'
 
 const LOCK_WAIT_S = 30
 const MAX_LOCK_WAIT_S = 3600
+const UNREAD = 'Every change is made, but the state could not be read afterwards. Retry the preview to record it.'
 const LOCKED = 'Retry when its holder has ended. Only if it has died: remove this lock (opentofu.unlock).'
 
 /** `opentofu.apply`: applies exactly the previewed plan file, and refuses if the state or the source has changed. */
@@ -33,6 +34,12 @@ export const apply: Tool = async (job) => {
   if (job.file.uid) chownSync(path, job.file.uid, job.file.uid)
   return await carryOut(job, module, path)
 }
+
+const orEnded = <T>(asked: Promise<T>): Promise<T | Ended> =>
+  asked.catch((error: unknown) => {
+    if (error instanceof Ended) return error
+    throw error
+  })
 
 type Said = { errors: string[]; begun: Set<string>; done: string[]; outputs: Record<string, unknown> }
 
@@ -59,10 +66,7 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   const said: Said = { errors: [], begun: new Set(), done: [], outputs: {} }
   const { lock_wait_s = LOCK_WAIT_S } = job.work.inputs as { lock_wait_s?: number }
   const options = ['-json', '-input=false', `-lock-timeout=${lock_wait_s}s`]
-  const ended = await module.tofu(['apply', ...options, plan], { log: reader(job, said) }).catch((error: unknown) => {
-    if (error instanceof Ended) return error
-    throw error
-  })
+  const ended = await orEnded(module.tofu(['apply', ...options, plan], { log: reader(job, said) }))
   const progress = `${said.done.length} of ${said.begun.size} begun changes are done${said.done.length > 0 ? `: ${said.done.slice(0, 20).join(', ')}` : ''}.`
   const unsaved = join(module.dir, 'errored.tfstate')
   if (existsSync(unsaved)) {
@@ -73,7 +77,8 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   if (ended instanceof Ended)
     return { ...ended.verdict, ...('message' in ended.verdict && { message: `${ended.verdict.message} ${progress}` }) }
   if (ended.code === 0) {
-    const record = await recordOf(module, job.mask)
+    const record = await orEnded(recordOf(module, job.mask))
+    if (record instanceof Ended) return failed('partial', `${progress} ${UNREAD}`, false)
     const { serial } = record
     const catalog = { ...record, drift: { status: 'in_sync', at: new Date().toISOString() } }
     return { status: 'succeeded', outputs: { outputs: said.outputs, applied: said.done, serial, catalog } }

@@ -2,7 +2,7 @@ import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { basename, join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
 import { copySource, filesOf } from '../tools/source.ts'
-import { Ended, failed, type Job, refusal, runTool, stopped } from '../tools/types.ts'
+import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, with the tool to run in it. */
 export type Module = {
@@ -65,7 +65,8 @@ export const openModule = async (job: Job): Promise<Module> => {
       ...{ path: rules.program, args, cwd: dir, env, grace_s: rules.grace_s ?? GRACE_S, log: take },
       ...(quiet && { max_line: MAX_JSON }),
     })
-    const other = stopped(end, `${basename(rules.program)} ${args[0]}`, !ACTING.has(String(args[0])))
+    const acts = ACTING.has(String(args[0]))
+    const other = acts && isDone(end) ? undefined : stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)
     if (other) throw new Ended(other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out }
   }

@@ -93,6 +93,9 @@ export const runTool = (
   })
 }
 
+/** Whether an acting program ended well, even if it was told to stop: its effect took place. */
+export const isDone = (end: ProcessEnd): boolean => end.how !== 'not_begun' && end.code === 0
+
 /** The verdict if the program did not end on its own: someone stopped or killed it. `reads`: it changes no target. */
 export const stopped = (end: ProcessEnd, name: string, reads = false): Verdict | undefined => {
   const done = reads ? ' No change was made.' : ''
