@@ -150,7 +150,10 @@ describe('a program', () => {
       class: 'exit_code',
       retryable: false,
     })
-    expect((await run('kill -KILL $$')).result).toMatchObject({ status: 'unknown', message: 'p was ended by SIGKILL.' })
+    expect((await run('kill -KILL $$')).result).toMatchObject({
+      status: 'unknown',
+      message: 'p was killed by SIGKILL.',
+    })
   })
 })
 
@@ -213,7 +216,7 @@ describe('a program that does harm', () => {
       'ln -s /etc/passwd "$SIGNALBOX_ARTIFACTS/passwd"; mkfifo "$SIGNALBOX_ARTIFACTS/pipe" 2>/dev/null; :',
     )
     expect(linked.artifacts).toEqual([])
-    expect(linked.texts).toContain('The file passwd is not kept: no plain file, or too large.')
+    expect(linked.texts).toContain('The file passwd was not stored: it is not a regular file, or it is too large.')
     for (const text of [
       'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"',
       'echo "[1]" > "$SIGNALBOX_OUTPUTS"',

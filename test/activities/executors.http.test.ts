@@ -120,7 +120,7 @@ describe('a call', () => {
       headers: { authorization: 'Bearer s3cret' },
       request: { method: 'POST', url: '/x', query: { key: 'hidden' }, body: { pin: '1234' } },
     })
-    expect(lines.join('\n')).toMatch(/POST .*\/x answers 200/)
+    expect(lines.join('\n')).toMatch(/POST .*\/x answered 200/)
     expect(lines.join('\n')).not.toMatch(/s3cret|geheim|hidden|1234/)
   })
 
@@ -157,11 +157,11 @@ describe('a call', () => {
     answer(500, { reason: 'cannot open the session store', token: 'geheim' })
     const request = { method: 'GET', url: '/health' }
     const { result, lines } = await run({ base_url: base, request, reason: '/body/reason' })
-    expect(result).toMatchObject({ message: 'GET /health answers 500: cannot open the session store' })
-    expect(lines).toEqual([expect.stringMatching(/\/health answers 500/), 'cannot open the session store'])
+    expect(result).toMatchObject({ message: 'GET /health answered 500: cannot open the session store' })
+    expect(lines).toEqual([expect.stringMatching(/\/health answered 500/), 'cannot open the session store'])
     answer(500, { reason: { code: 7 } })
     expect((await run({ base_url: base, request, reason: '/body/reason' })).result).toMatchObject({
-      message: 'GET /health answers 500',
+      message: 'GET /health answered 500',
     })
   })
 

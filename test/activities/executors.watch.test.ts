@@ -113,7 +113,7 @@ describe('a watch', () => {
     expect(result).toMatchObject({
       status: 'failed',
       class: 'condition_failed',
-      message: expect.stringContaining('1 of 3 samples are bad, 0 tolerated; sample 3 of 11 503'),
+      message: expect.stringContaining('1 of 3 samples are bad, at most 0 may be; sample 3 of 11 503'),
       raw: { passed: false, samples: 3, checks: { health: { samples: 3, failed: 1, last: 503, min: 200, max: 503 } } },
     })
     expect(asked).toHaveLength(3)
@@ -136,10 +136,10 @@ describe('a watch', () => {
   })
 
   it.each([
-    ['no series', [[]], /gives 0 series/],
-    ['two series', [['1', '2']], /gives 2 series/],
-    ['no number', ['NaN'], /no number: NaN/],
-    ['an error', [], /answers 400: parse error/],
+    ['no series', [[]], /returned 0 series/],
+    ['two series', [['1', '2']], /returned 2 series/],
+    ['no number', ['NaN'], /not return a number: NaN/],
+    ['an error', [], /answered 400: parse error/],
   ])('takes a query that gives %s for bad', async (_what, answers, message) => {
     series.errors = answers as string[][]
     const { result } = await run({ checks: [query({ max: 1 })] })

@@ -14,7 +14,7 @@ const fact = (type: string, ms: number, data: Record<string, unknown> = {}, of: 
 })
 const short = (bars: readonly Bar[] = []) =>
   bars.map(({ kind, from, to, open, attempt, state }) => [kind, from, to, open ? 'open' : state, attempt])
-const error = { class: 'remote_error', message: 'answers 503', retryable: true }
+const error = { class: 'remote_error', message: 'answered 503', retryable: true }
 
 /** The events of a node as a platform wrote them: failed, tried again, held, retried by a person. */
 const RETRIED = [
@@ -38,7 +38,7 @@ describe('the bars of a node', () => {
       ['hold', 50, 70, 'failed', 2],
       ['run', 72, 90, 'succeeded', 3],
     ])
-    expect(bars?.[0]?.error).toBe('answers 503')
+    expect(bars?.[0]?.error).toBe('answered 503')
   })
 
   it('reach to now while the node runs, waits to be tried again, waits for a person', () => {

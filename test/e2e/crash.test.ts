@@ -81,7 +81,7 @@ it('a host that was changed behind the catalog is left alone: the release pauses
   const read = () =>
     eva.get<{ status: string; pause_reason: string; blocked_on: unknown }>(`/v1/operations/${operation_id}`)
   await until(async () => (await read()).status === 'paused', { timeout_ms: 60_000, what: 'the pause' })
-  const message = expect.stringContaining('/body/release is "1.0.7", planned was "1.0.0"')
+  const message = expect.stringContaining('/body/release is "1.0.7", but the plan expects "1.0.0"')
   expect(await read()).toMatchObject({
     pause_reason: 'target_drift',
     blocked_on: [{ kind: 'paused' }, { kind: 'failed_node', id: `drain.${canary}`, message }],

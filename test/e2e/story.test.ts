@@ -114,7 +114,7 @@ describe('the first minute', () => {
     await desk.goto(`${stack.gateway_url}/operations?tab=waiting`)
     await desk.getByRole('link', { name: 'web 2.4.0 on us1' }).click()
     await desk.getByText(/^Stopped at a failure:/).waitFor({ timeout: 60_000 })
-    await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answers 500/ }).click()
+    await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answered 500/ }).click()
     await desk
       .getByText('release 2.4.0 fails its start-up check: cannot open the session store', { exact: true })
       .waitFor()
@@ -146,7 +146,7 @@ describe('the first minute', () => {
     await judge.goto(`${desk.url().split('/nodes/')[0]}/patches`)
     await judge.getByRole('link', { name: 'reinstall us1-web-03, then continue' }).click()
     await judge.getByRole('application').getByText('Added').waitFor()
-    await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answers 500/).waitFor()
+    await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answered 500/).waitFor()
     await judge.getByText('POST {target/observed_state/base_url}/reinstall').waitFor()
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.getByRole('button', { name: 'Approve' }).click()

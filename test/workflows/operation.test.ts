@@ -226,9 +226,9 @@ describe('nodes', () => {
         .flatMap(({ lines }) => lines)
         .map(({ seq, text }) => [seq, text.replace(/ \(.*/, '').replace(target.url, '')]),
     ).toEqual([
-      [1, 'POST /drain answers 200'],
-      [2, 'GET /status answers 200'],
-      [3, 'GET /status answers 200'],
+      [1, 'POST /drain answered 200'],
+      [2, 'GET /status answered 200'],
+      [3, 'GET /status answered 200'],
     ])
   })
 

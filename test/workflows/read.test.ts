@@ -61,7 +61,7 @@ describe('a target that is not as planned', () => {
       runs = '2.4.7'
       const operation_id = await engine.start({ nodes: [looking('a', more), looking('b', { depends_on: ['a'] })] })
       await engine.statusIs(operation_id, 'paused')
-      const differs = 'The target is not as it was planned: /body/release is "2.4.7", planned was "2.3.9".'
+      const differs = 'The target differs from the plan: /body/release is "2.4.7", but the plan expects "2.3.9".'
       expect(await engine.read.operation(operation_id)).toMatchObject({
         pause_reason: 'target_drift',
         blocked_on: [
@@ -109,7 +109,7 @@ it('a target that cannot be read is not acted on; the read is tried again as its
 it('after a repeat a difference may be its own effect: a person decides', () => {
   const look = { executor: 'http', with: {}, expect: { '/body/release': '2.3.9' } }
   const seen = { status: 'succeeded' as const, raw: { body: {} } }
-  const message = 'The target is not as it was planned: /body/release is missing, planned was "2.3.9".'
+  const message = 'The target differs from the plan: /body/release is missing, but the plan expects "2.3.9".'
   expect(refuseTarget(look, seen, false)).toMatchObject({ status: 'failed', class: 'target_drifted', message })
   expect(refuseTarget(look, seen, true)).toMatchObject({ status: 'unknown', message })
 })
