@@ -86,7 +86,7 @@ it('one text that is too long is named, with the bound that it meets', async () 
     status: 400,
     body: {
       code: 'schema_violation',
-      detail: '/desired_state/attributes/a~1b/1 is longer than 65536 characters, as it is spelled in JSON.',
+      detail: '/desired_state/attributes/a~1b/1 is longer than 65536 characters in its JSON form.',
       violations: [{ pointer: '/desired_state/attributes/a~1b/1', code: 'maxLength' }],
     },
   })

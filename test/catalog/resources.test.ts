@@ -165,7 +165,7 @@ describe('creating', () => {
       expect(refused.body.detail).toContain(`${resource_id} needs at least 1 contained_in`)
     }
     const far = await c.as('far').post('/v1/resources', { type_key: 'infra.service', name: 'svc', desired_state: {} })
-    expect(far).toMatchObject({ status: 403, body: { detail: 'Your grants of catalog:write do not reach svc.' } })
+    expect(far).toMatchObject({ status: 403, body: { detail: 'Your grants of catalog:write do not cover svc.' } })
   })
 
   it('says for validate_only what would be, and stores nothing', async () => {

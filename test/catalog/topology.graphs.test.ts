@@ -392,7 +392,7 @@ describe('the graph in memory', () => {
     await until(() => graph.store())
     await c.followed()
     await c.as('ada').record({ resource_id: 'no-number', type_key: 'infra.service', name: 'no-number' })
-    await expect(graph.compare(false)).rejects.toThrow('did not end within 300 ms')
+    await expect(graph.compare(false)).rejects.toThrow('took longer than 300 ms')
     const compared = until(() => graph.compare(true).catch(() => undefined))
     expect(await numbering(compared)).toMatchObject({ differ: 0 })
     await graph.stop()
