@@ -139,7 +139,11 @@ it('what depends on the targets through any number of steps counts for the risk,
     groups: [{ type_key: 'infra.generic', count: 12 }, { count: 1 }],
   })
   expect(plan.impact.affected.groups[0].nearest).toHaveLength(5)
-  expect(plan.risk.factors).toContainEqual({ factor: 'dependents', points: 10, detail: '13 resources depend on them.' })
+  expect(plan.risk.factors).toContainEqual({
+    factor: 'dependents',
+    points: 10,
+    detail: 'Resources that depend on them: 13.',
+  })
   const report = { impact: plan.impact }
   const elsewhere = {
     user_id: '',

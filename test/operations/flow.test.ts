@@ -166,7 +166,7 @@ describe('an operation', () => {
     const decision = ({ kind }: EvidenceRecord) => kind === 'gate_decision'
     expect(forged((record) => record)).toBe('holds')
     expect(forged((record) => (decision(record) ? undefined : record))).toMatch(
-      /"b" began behind the gate "go", which no record/,
+      /"b" started behind the gate "go", which no earlier record/,
     )
     expect(
       forged((record) => (decision(record) ? { ...record, subject: { ...record.subject, digest: 'x' } } : record)),
@@ -175,9 +175,9 @@ describe('an operation', () => {
       forged((record) =>
         decision(record) ? { ...record, subject: { ...record.subject, status: 'rejected' } } : record,
       ),
-    ).toMatch(/no record approves on that digest before/)
+    ).toMatch(/no earlier record approves on that digest/)
     expect(forged((record) => (decision(record) ? { ...record, at: '2999-01-01T00:00:00.000000Z' } : record))).toMatch(
-      /no record approves on that digest before/,
+      /no earlier record approves on that digest/,
     )
   }, 90_000)
 

@@ -193,7 +193,7 @@ describe('a patch that touches such a gate', () => {
     expect(verifyWith(records, (signature) => signature)).toMatchObject({ signed: 1 })
     const digest = `sha256:${'0'.repeat(64)}`
     const moved = verifyWith(records, (s) => ({ ...s, ballot: { ...s.ballot, digest } }))
-    expect(moved).toMatchObject({ fault: { why: expect.stringMatching(/names another digest/) } })
+    expect(moved).toMatchObject({ fault: { why: expect.stringMatching(/names a different digest/) } })
     expect(verifyWith(records, (s) => ({ ...s, jwk: p.enrol('x').jwk() }))).toMatchObject({
       fault: { why: expect.stringMatching(/is not valid/) },
     })
@@ -232,7 +232,7 @@ describe('the offline verifier', () => {
   it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([
     ['no signature', () => undefined, /did not sign with a passkey/],
     ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it is not valid/],
-    ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names another digest/],
+    ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names a different digest/],
     ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names another user_id/],
     ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it belongs to another ballot/],
     ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /to another ballot/],

@@ -183,14 +183,16 @@ describe('evidence', () => {
     expect(await forge(chain, (r) => (isVote(r) ? { ...r, actor: by('ivo') } : r))).toMatch(/cast by another person/)
     // A gate without recorded rules; a node on another digest, before the decision, or without fresh proof of voters.
     expect(await forge(chain, (r) => (r.kind === 'gate_decision' ? inSubject(r, { id: 'gone' }) : r))).toMatch(
-      /no record says by which rules/,
+      /no record gives the rules/,
     )
     const began = (more: object) => (r: EvidenceRecord) =>
       r.subject.gates ? inSubject(r, { gates: r.subject.gates.map((g) => ({ ...g, ...more })) }) : r
-    expect(await forge(chain, began({ digest: 'x' }))).toMatch(/no record approves on that digest before/)
-    expect(await forge(chain, began({ at: '2020-01-01T00:00:00.000000Z' }))).toMatch(/no record approves/)
-    expect(await forge(chain, began({ standing_at: null }))).toMatch(/voters were not proved just before/)
-    expect(await forge(chain, began({ standing_at: '2020-01-01T00:00:00.000000Z' }))).toMatch(/not proved just before/)
+    expect(await forge(chain, began({ digest: 'x' }))).toMatch(/no earlier record approves on that digest/)
+    expect(await forge(chain, began({ at: '2020-01-01T00:00:00.000000Z' }))).toMatch(/no earlier record approves/)
+    expect(await forge(chain, began({ standing_at: null }))).toMatch(/voters were not verified just before/)
+    expect(await forge(chain, began({ standing_at: '2020-01-01T00:00:00.000000Z' }))).toMatch(
+      /not verified just before/,
+    )
     // Weaker rules later on change nothing.
     const rules = [{ ...start?.subject.rules?.[0], quorum: 1 }] as never
     expect(
@@ -221,7 +223,7 @@ describe('evidence', () => {
     }
     expect(await forge(chain, older)).toMatchObject({ counted: false, decisions: 0, ended: { status: null } })
     expect(await forge(chain, (r) => (r.kind === 'gate_decision' ? undefined : older(r)))).toMatch(
-      /"a" began behind the gate "go", which no record approves on that digest before/,
+      /"a" started behind the gate "go", which no earlier record approves on that digest/,
     )
   }, 90_000)
 
@@ -296,20 +298,20 @@ describe('a gate that was used before a patch changes what it releases', () => {
     const chain = await chainOf(o.operation_id)
     expect(chain.verified).toMatchObject({ counted: true, decisions: 3, starts: 2 })
     const stands = ({ subject }: EvidenceRecord) => subject.patch_id !== undefined && subject.id === 'go'
-    expect(await forge(chain, (r) => (stands(r) ? undefined : r))).toMatch(/no record approves on that digest before/)
+    expect(await forge(chain, (r) => (stands(r) ? undefined : r))).toMatch(/no earlier record approves on that digest/)
     expect(await forge(chain, (r) => (stands(r) ? inSubject(r, { votes: [] }) : r))).toMatch(/by 0 of 1 votes/)
     const forEva = [{ voter: p.people.eva.id, group: 'netops' }]
     expect(await forge(chain, (r) => (stands(r) ? inSubject(r, { votes: forEva }) : r))).toMatch(
       /a vote that nobody gave for its patch/,
     )
     const patchVote = ({ kind, subject }: EvidenceRecord) => kind === 'vote' && subject.type === 'patch'
-    expect(await forge(chain, (r) => (patchVote(r) ? undefined : r))).toMatch(/approved by nobody but its proposer/)
+    expect(await forge(chain, (r) => (patchVote(r) ? undefined : r))).toMatch(/approved by no one but its proposer/)
     const proposer = { voter: p.people.olga.id }
     expect(
       await forge(chain, (r) =>
         patchVote(r) ? { ...inSubject(r, proposer), actor: { ...r.actor, id: p.people.olga.id } } : r,
       ),
-    ).toMatch(/approved by nobody but its proposer/)
+    ).toMatch(/approved by no one but its proposer/)
     expect(await forge(chain, (r) => (patchVote(r) ? inSubject(r, { groups: ['storage'] }) : r))).toMatch(
       /approved against the rules of a gate that it touches/,
     )

@@ -135,7 +135,7 @@ describe('a push', () => {
     for (let n = 0; n < 6; n++) await opened(`many ${n}`)
     await notify(p)
     expect(phone.got.map(({ payload }) => payload)).toEqual([
-      { tag: 'inbox', title: '6 decisions wait for you.', body: '', url: '/inbox?for=me', silent: false },
+      { tag: 'inbox', title: '6 decisions are waiting for you.', body: '', url: '/inbox?for=me', silent: false },
     ])
   })
 
@@ -147,7 +147,7 @@ describe('a push', () => {
     eva.roles = []
     await new Promise((resolve) => setTimeout(resolve, 60))
     await notify(p)
-    expect(phone.got[1]?.payload).toMatchObject({ title: 'A decision no longer waits for you.', body: '' })
+    expect(phone.got[1]?.payload).toMatchObject({ title: 'A decision is no longer waiting for you.', body: '' })
   })
 
   it('holds no token, and no word where the installation says so', async () => {
@@ -161,7 +161,7 @@ describe('a push', () => {
       const { deps } = minimal.running[0] as (typeof minimal.running)[number]
       await findNotices(deps)
       if (deps.channels) await sendDue({ ...deps, channels: deps.channels })
-      expect(device.got[0]?.payload).toMatchObject({ title: 'A decision waits for you.', body: '' })
+      expect(device.got[0]?.payload).toMatchObject({ title: 'A decision is waiting for you.', body: '' })
       expect(JSON.stringify(device.got[0]?.payload)).not.toMatch(/web 2\.4\.0|Go on|sha256|token|digest/)
     } finally {
       await minimal.stop()
@@ -254,12 +254,12 @@ describe('a subscription', () => {
     await opened()
     service.state.status = 503
     await notify(p)
-    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answers 503.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answered 503.' })
     service.state.status = 201
     phone.leave()
     await p.query(`update operations.notify_deliveries set next_at = clock_timestamp()`)
     await send(p)
-    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'It answers 404.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'It answered 404.' })
     expect(await devices()).toEqual([])
   })
 

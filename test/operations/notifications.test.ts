@@ -85,7 +85,7 @@ describe('a mail address', () => {
     await notify(p)
     expect(mail.mails).toHaveLength(2)
     expect(mail.mails[1]?.to).toEqual(['eva@example.org'])
-    expect(mail.mails[1]?.raw).toMatch(/^Subject: Signalbox: A decision waits for you\.\r$/m)
+    expect(mail.mails[1]?.raw).toMatch(/^Subject: Signalbox: A decision is waiting for you\.\r$/m)
     expect(mail.mails[1]?.raw).toMatch(/^Auto-Submitted: auto-generated\r$/m)
   })
 
@@ -188,7 +188,7 @@ describe('a decision', () => {
     }
     expect(Object.keys(by).sort()).toEqual(['/in', '/slack', '/teams'])
     const slack = JSON.parse(by['/slack'] ?? '')
-    expect(slack).toMatchObject({ text: 'A decision waits for you.' })
+    expect(slack).toMatchObject({ text: 'A decision is waiting for you.' })
     const types = slack.blocks.map(({ text }: { text?: { type: string } }) => text?.type)
     expect(types.filter(Boolean)).toEqual(['plain_text', 'plain_text'])
     expect(JSON.parse(by['/teams'] ?? '').attachments[0]).toMatchObject({
@@ -326,7 +326,7 @@ describe('a message that does not arrive', () => {
     hooks.state.status = 503
     await notify(p)
     const [first] = await deliveries()
-    expect(first).toMatchObject({ state: 'queued', attempts: 1, last_error: 'It answers 503.' })
+    expect(first).toMatchObject({ state: 'queued', attempts: 1, last_error: 'It answered 503.' })
     await notify(p)
     expect(hooks.calls).toHaveLength(1)
     await due()
@@ -342,7 +342,7 @@ describe('a message that does not arrive', () => {
     await send(p)
     expect(hooks.calls).toHaveLength(3)
     expect(must(await p.as(eva).get(`${NOTIFY}/deliveries?state=dead`), 200).body.items).toMatchObject([
-      { state: 'dead', attempts: 3, last_error: 'It answers 503.', notices: [{ gate_id: 'go', round: 1 }] },
+      { state: 'dead', attempts: 3, last_error: 'It answered 503.', notices: [{ gate_id: 'go', round: 1 }] },
     ])
   })
 
@@ -395,11 +395,11 @@ describe('a message that does not arrive', () => {
     must(await add('email', 'nobody@example.org'), 201)
     mail.state.refuse = 450
     await send(p)
-    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'The mail server answers 450.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'The mail server answered 450.' })
     mail.state.refuse = 550
     await due()
     await send(p)
-    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'The mail server answers 550.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'The mail server answered 550.' })
     const id = await hook()
     await state({})
     hooks.state.status = 410
@@ -408,7 +408,7 @@ describe('a message that does not arrive', () => {
     const { items } = must(await p.as(eva).get(`${NOTIFY}/destinations`), 200).body
     expect(items.find((one: { destination_id: string }) => one.destination_id === id)).toMatchObject({
       status: 'disabled',
-      status_reason: 'It answers 410.',
+      status_reason: 'It answered 410.',
       address: hooks.url,
     })
   })
@@ -523,7 +523,7 @@ describe('a webhook', () => {
     await opened()
     await notify(p)
     expect(hooks.calls.map(({ path }) => path)).toEqual(['POST /in?key=s3cret'])
-    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answers 307.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answered 307.' })
   })
 })
 

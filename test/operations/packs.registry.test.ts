@@ -87,9 +87,9 @@ const catchOf = (act: () => unknown): unknown => {
 
 it('stops the start, in words, when it is not there, is another, or is no archive', async () => {
   const absent = `oci+http://${registry.host}/packs/none@sha256:${'0'.repeat(64)}`
-  await expect(openPackages([absent])).rejects.toThrow(/answers 404 for packs\/none/)
+  await expect(openPackages([absent])).rejects.toThrow(/answered 404 for packs\/none/)
   const two = await push('packs/two', [layerOf(archive()), layerOf(archive())])
-  await expect(openPackages([two])).rejects.toThrow(/has 2 layers, not one/)
+  await expect(openPackages([two])).rejects.toThrow(/has 2 layers instead of one/)
   const other = Buffer.from('no archive')
   const wrong = await push('packs/wrong', [layerOf(other)], other)
   await expect(openPackages([wrong])).rejects.toThrow(/the package is refused/)
@@ -141,6 +141,6 @@ it('is pulled as the file of docker login says, by the token that the registry a
   writeFileSync(file, JSON.stringify({ auths: { [way.host]: { auth: basic }, other: { auth: 'x' } } }))
   expect(await packsOf(way.through(pinned), file)).toContain('greet@4.0.0')
   expect(way.asked.some((line) => line.includes('scope=repository%3Apacks%2Fgreet%3Apull'))).toBe(true)
-  await expect(openPackages([way.through(pinned)])).rejects.toThrow(/gives no token: 401/)
+  await expect(openPackages([way.through(pinned)])).rejects.toThrow(/issued no token: 401/)
   way.stop()
 })

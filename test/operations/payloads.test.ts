@@ -31,7 +31,7 @@ describe('payloads in the engine', () => {
     const sealed = await before.encode([plain], at('w1'))
     expect(await after.decode([...sealed, plain], at('w1'))).toEqual([plain, plain])
     const [newer] = await after.encode([plain], at('w1'))
-    await expect(before.decode([newer as Payload], at('w1'))).rejects.toThrow('No key new')
+    await expect(before.decode([newer as Payload], at('w1'))).rejects.toThrow('no payload key new')
   })
 
   it('do not decode when a byte is changed or when they were moved to another workflow', async () => {

@@ -324,7 +324,7 @@ describe('matching', () => {
 
   it('says which condition of the procedure is not met', () => {
     const refusal = refusalOf(release([host('eu1-web-01', { lifecycle_status: 'failed' })]))
-    expect(refusal.message).toContain("wants target.lifecycle_status in ['active', 'maintenance']")
+    expect(refusal.message).toContain("requires target.lifecycle_status in ['active', 'maintenance']")
   })
 
   it('takes nothing that is only made for a derived type', () => {
@@ -376,7 +376,11 @@ describe('order and batches', () => {
       relationships: [dependsOn('eu1-web-02', 'eu1-web-03'), dependsOn('eu1-web-03', 'eu1-web-02')],
     })
     expect(plan.warnings).toEqual([
-      { code: 'order_cycle', message: 'The dependencies form a cycle through "eu1-web-02", which comes first in it.' },
+      {
+        code: 'order_cycle',
+        message:
+          'The dependencies form a cycle through "eu1-web-02"; the cycle is broken there, so "eu1-web-02" comes first.',
+      },
     ])
     const groupOf = (id: string) => plan.graph.nodes.find(({ node_id }) => node_id === `drain.${id}`)?.group
     expect([groupOf('eu1-web-02'), groupOf('eu1-web-03')]).toEqual(['l1.1', 'l2.canary'])

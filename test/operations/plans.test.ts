@@ -345,7 +345,7 @@ describe('a preview', () => {
     const rival = await planned({ title: 'rival', targets: [{ resource_id: first }] })
     const { plan } = await planned({ targets: [{ resource_id: first }, { resource_id: third }] })
     expect(plan.conflicts).toMatchObject([
-      { kind: 'dependent', resource_id: second, message: expect.stringContaining('"beside" is at work on') },
+      { kind: 'dependent', resource_id: second, message: expect.stringContaining('"beside" is changing') },
       { kind: 'window', id: 'other-day', message: expect.stringContaining('opens at') },
       { kind: 'freeze', id: 'season' },
       { kind: 'plan', id: rival.plan.plan_id },
@@ -386,7 +386,7 @@ describe('a preview', () => {
     expect(silver.gates[0]).toMatchObject({
       gate_id: 'silver',
       kind: 'policy_override',
-      question: 'Silver needs a second look. Go on in spite of this policy?',
+      question: 'Silver needs a second look. Continue despite this policy?',
       guards: [`drain.${hosts[0]}`],
       who: ['netops-leads'],
     })

@@ -131,7 +131,7 @@ describe('a schedule', () => {
     // It still runs when the next time comes.
     await due(schedule_id)
     await fire()
-    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} still runs.` })
+    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} is still running.` })
   })
 
   it('goes on where a process died between two steps: nothing twice', async () => {
@@ -378,7 +378,7 @@ describe('a schedule that waits for a webhook', () => {
     expect(await runsOf(schedule_id)).toHaveLength(1)
     expect((await read(schedule_id)).hook.deliveries).toEqual([
       { at: expect.any(String), status: 'accepted', detail: null },
-      { at: expect.any(String), status: 'ignored', detail: "It does not meet body.ref == 'refs/heads/main'." },
+      { at: expect.any(String), status: 'ignored', detail: "The body does not meet body.ref == 'refs/heads/main'." },
     ])
     const broken = await create({ when: { webhook: { signature: 'forge', if: 'body.(' } } })
     expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])

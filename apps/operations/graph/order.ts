@@ -77,7 +77,7 @@ const cutCycles = (ids: string[], before: Map<string, Set<string>>): Warning[] =
     for (const other of [...own]) if (comesBefore(id, other, before)) own.delete(other)
     warnings.push({
       code: 'order_cycle',
-      message: `The dependencies form a cycle through "${id}", which comes first in it.`,
+      message: `The dependencies form a cycle through "${id}"; the cycle is broken there, so "${id}" comes first.`,
     })
   }
 }

@@ -35,7 +35,7 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
     if (!guarded.has(node_id))
       warnings.push({
         code: 'preview_unguarded',
-        message: `No gate is between the preview and "${node_id}": it carries out what nobody has read.`,
+        message: `No gate separates the preview from "${node_id}", so it carries out changes that no one has reviewed.`,
       })
   return bound
 }

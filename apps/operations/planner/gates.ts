@@ -37,7 +37,7 @@ export const wantedGates = (
       if (!policy) continue
       const sets = guardsAt(place, gate.at, gate.step)
       if (sets.length === 0)
-        warnings.push({ code: 'gate_without_nodes', message: `The gate "${gate.policy}" has nothing to guard here.` })
+        warnings.push({ code: 'gate_without_nodes', message: `The gate "${gate.policy}" has no nodes to guard here.` })
       for (const guards of sets) wanted.push(gateOf(policy, guards))
     }
   for (const policy of [...policies.values()].sort((a, b) => byText(a.policy.key, b.policy.key))) {
@@ -98,7 +98,7 @@ export const freezeGates = (
     .filter((freeze) => targets.some((target) => covers(freeze, target)))
     .map((freeze) => ({
       kind: 'freeze',
-      question: `${freeze.title}: go on in spite of this freeze?`,
+      question: `${freeze.title}: continue despite this freeze?`,
       policy: policyOf(freeze.freeze_id, {
         approvals: { quorum: 1, groups: freeze.approvers.map((group) => ({ group, min: 0 })) },
       }),
@@ -111,7 +111,7 @@ export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): W
     .filter(({ level, result }) => level === 'soft' && result === 'forbids' && entry.length > 0)
     .map(({ policy_id, detail, approvers }) => ({
       kind: 'policy_override',
-      question: `${detail} Go on in spite of this policy?`,
+      question: `${detail} Continue despite this policy?`,
       policy: policyOf(policy_id, { approvals: { quorum: 1, groups: approvers.map((group) => ({ group, min: 0 })) } }),
       guards: entry.toSorted(byText),
     }))
@@ -174,7 +174,7 @@ export const refuseSilence = (gates: PlanGate[], risk: RiskLevel, warnings: Warn
     const why = signature === 'required' ? 'without a signature' : `at risk ${risk}`
     warnings.push({
       code: 'silence_rejects',
-      message: `The gate "${gate.gate_id}" would approve by itself in time; ${why} it rejects.`,
+      message: `The gate "${gate.gate_id}" would approve itself at its deadline; ${why}, it rejects instead.`,
     })
     return { ...gate, policy: rejectingInTime(gate.policy) }
   })

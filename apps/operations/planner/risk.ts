@@ -28,11 +28,11 @@ export const riskOf = ({ intent, diff, targets, dependents, nodes, procedure_ris
   const fragile = nodes.filter((node) => node.kind === 'task' && !node.idempotent).length
   const lasting = uncompensated(nodes).length
   if (intent.labels.environment === 'prod') add('environment', 20, 'The label environment is prod.')
-  if (gone > 0) add('delete_or_replace', 30, `${gone} resources are deleted or replaced.`)
-  add('targets', many(targets), `${targets} targets.`)
-  add('dependents', many(dependents), `${dependents} resources depend on them.`)
-  if (fragile > 0) add('not_idempotent', 5, `${fragile} nodes cannot simply be repeated.`)
-  if (lasting > 0) add('not_compensable', 10, `${lasting} nodes after the first change cannot be undone.`)
+  if (gone > 0) add('delete_or_replace', 30, `Resources deleted or replaced: ${gone}.`)
+  add('targets', many(targets), `Targets: ${targets}.`)
+  add('dependents', many(dependents), `Resources that depend on them: ${dependents}.`)
+  if (fragile > 0) add('not_idempotent', 5, `Nodes that are not idempotent: ${fragile}.`)
+  if (lasting > 0) add('not_compensable', 10, `Nodes after the first change without a compensation: ${lasting}.`)
   const base = Math.max(procedure_risk, ...nodes.map((node) => node.risk ?? 0))
   add('procedure', base, "The procedure's own rating.")
   const score = factors.reduce((sum, factor) => sum + factor.points, 0)

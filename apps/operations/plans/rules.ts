@@ -87,5 +87,5 @@ export const warnOfApprovers = (gates: PlanGate[], approvers: Principal[], { req
     })
     .map(({ gate_id, policy }) => ({
       code: 'no_eligible_approver',
-      message: `Nobody may approve the gate "${gate_id}" now${policy.groups.length > 0 ? ` (groups ${policy.groups.map(({ group }) => group).join(', ')})` : ''}.`,
+      message: `No one may currently approve the gate "${gate_id}"${policy.groups.length > 0 ? ` (groups ${policy.groups.map(({ group }) => group).join(', ')})` : ''}.`,
     }))

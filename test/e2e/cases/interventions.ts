@@ -55,7 +55,7 @@ describe('an intervention where the risk is high', () => {
 
       await eva.goto(`${stack.gateway_url}/inbox`)
       await eva.getByText('too risky alone').waitFor()
-      await eva.getByRole('link', { name: 'olga asks to skip breaks: shall it be done?' }).click()
+      await eva.getByRole('link', { name: 'olga asks to skip breaks. Allow it?' }).click()
       await eva.getByText('“the target is gone for good”').waitFor()
       await eva.getByText('OPS-8').waitFor()
       await eva.getByText('Digest checked').waitFor()
