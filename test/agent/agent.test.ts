@@ -76,8 +76,11 @@ it('refuses what its own file does not list, and a machine that the pool does no
   const agent = lab.startAgent(file)
   const cases: [Record<string, unknown>, RegExp][] = [
     [{ job: 'command', inputs: { program: 'rm', args: [] } }, /names no program "rm"/],
-    [{ job: 'command', inputs: { program: 'greet', args: ['-rf'], credentials: 'aws' } }, /no credential "aws"/],
-    [{ job: 'shell', inputs: {} }, /knows no job "shell"/],
+    [
+      { job: 'command', inputs: { program: 'greet', args: ['-rf'], credentials: 'aws' } },
+      /to use the credential "aws"/,
+    ],
+    [{ job: 'shell', inputs: {} }, /does not know the job "shell"/],
   ]
   for (const [values, words] of cases) {
     const path = await lab.start(job('greet', 'x', { with: values }))
@@ -87,7 +90,7 @@ it('refuses what its own file does not list, and a machine that the pool does no
   await ends(agent)
   const stranger = lab.startAgent(file, { as: lab.stranger })
   expect(await stranger.ended).toBe(7)
-  expect(stranger.said()).toContain('machine:stranger is no agent of the pool "infra"')
+  expect(stranger.said()).toContain('machine:stranger is not an agent of the pool "infra"')
   // A caller that waits as long as allowed is answered before its request times out: a late answer would be lost work.
   const bound = { headers: { 'x-request-deadline': '3000' } }
   const waited = await lab.p.as(lab.runner).post('/v1/pools/infra/work', { wait_s: 8 }, bound)
@@ -182,7 +185,7 @@ it('a tool is stopped before its deadline, in time to say so', async () => {
   const agent = lab.startAgent(file)
   const path = await lab.start(job('tidy', 'deadline', { timeouts: { run_s: 8, heartbeat_s: 5 } }))
   const node = await lab.reaches(path, 'failed')
-  expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended when asked to') })
+  expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended on request') })
   expect(effects('deadline')).toEqual(['begun', 'interrupted'])
   await ends(agent)
 }, 90_000)

@@ -152,7 +152,7 @@ const startCase = async (pool: string, name: string): Promise<string> => {
   const path = await lab.startGraph({
     nodes: [...plan, node(name, job, { ...bound, ...shown }, { depends_on, ...more })],
   })
-  const words = `${name}: ${job} begun`
+  const words = `${name}: ${job} started`
   await until(() => agentOf(pool).said().includes(words), { timeout_ms: 120_000, what: words })
   return path
 }

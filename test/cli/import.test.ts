@@ -126,8 +126,8 @@ aws_none: { type_key: infra.endpoint }
         ['[1]', 'it is not an object'],
         ['a: 1', 'a needs type_key'],
         ['a: { type_key: X }', 'no valid type_key'],
-        ['a: { type_key: b.c, colour: red }', 'a has colour'],
-        ['a: { type_key: b.c, fields: { x: /type_key } }', 'a sends x to "/type_key"'],
+        ['a: { type_key: b.c, colour: red }', 'a has the unknown member colour'],
+        ['a: { type_key: b.c, fields: { x: /type_key } }', 'a maps x to "/type_key"'],
         ['a: { type_key: b.c }\na: { type_key: b.d }', 'unique'],
       ] as const)
         expect(refusal(() => overrides(text))).toContain(words)
@@ -204,7 +204,7 @@ describe('a part of a file', () => {
   })
 
   it('is refused where a name is of nothing in the file, or nothing is left', () => {
-    expect(refusal(() => part(['infra.hosts']))).toBe('no item of it is of the kind infra.hosts')
+    expect(refusal(() => part(['infra.hosts']))).toBe('it has no item of the type or kind infra.hosts')
     expect(refusal(() => part(['ClusterRole'], ['k8s.role']))).toBe('no items match the options')
   })
 })
@@ -302,7 +302,7 @@ describe('files that nobody here wrote', () => {
   ).join('\n')}\n`
   const HOSTILE: [name: string, reader: Reader, text: unknown, says: RegExp][] = [
     ['nothing', readKubernetes, ' \n', /empty/],
-    ['anchors that grow', readKubernetes, laughs, /anchors unfold/],
+    ['anchors that grow', readKubernetes, laughs, /anchors are used/],
     ['an anchor in itself', readKubernetes, 'a: &a [*a]\nkind: X\n', /./],
     ['YAML nested deep', readKubernetes, `kind: ${'['.repeat(5000)}`, /nested deeper|YAML/],
     ['YAML nested deep by indentation', readKubernetes, deep(3000), /nested deeper|YAML/],
@@ -330,15 +330,15 @@ describe('files that nobody here wrote', () => {
       'the same object twice',
       readKubernetes,
       'kind: A\nmetadata: {name: a}\n---\nkind: A\nmetadata: {name: a}\n',
-      /src\/A\/default\/a is in it twice/,
+      /it contains src\/A\/default\/a twice/,
     ],
-    ['an old state', readTerraform, state([], 3), /version 3 is not taken/],
+    ['an old state', readTerraform, state([], 3), /version 3 is not supported/],
     ['no state', readTerraform, '[1]', /its top level is not an object/],
     ['resources that are no list', readTerraform, { version: 4, resources: {} }, /are not a list/],
     ['a resource without type', readTerraform, state([instance('aws_lb', 'a', {}), { name: 'b' }]), /resource 2 /],
     ['a row without pk', readNetbox, [{ model: 'dcim.site', fields: {} }], /row 1, a dcim.site, has no pk/],
     ['a row that is none', readNetbox, [{ model: 'dcim.site', pk: 1, fields: {} }, 7], /row 2 has no model/],
-    ['no endpoint', readNetbox, { 'not an endpoint': [] }, /no endpoint/],
+    ['no endpoint', readNetbox, { 'not an endpoint': [] }, /is not an endpoint/],
     ['a served row without id', readNetbox, { 'dcim/sites': [{ name: 'x' }] }, /row 1 of dcim\/sites has no id/],
   ]
   it.each(HOSTILE)('%s: refused at once, with the place', (_, reader, text, says) => {

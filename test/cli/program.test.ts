@@ -112,14 +112,14 @@ describe('a line that is wrong', () => {
     ['a missing argument', ['gate', 'show'], "Missing required argument 'GATE'."],
     ['an argument too many', ['whoami', 'eva'], 'Too many arguments'],
     ['a noun without a verb', ['op'], '"op" needs one of the commands above.'],
-    ['watching what is no list', ['whoami', '--watch'], '--watch repeats lists; whoami is none.'],
-    ['an expression that cannot be read', ['whoami', '--select', 'a.'], '--select is no JSONata expression'],
-    ['a time zone that does not exist', ['whoami', '--zone', 'Mars'], '--zone takes a name like Europe/Berlin'],
+    ['watching what is no list', ['whoami', '--watch'], '--watch repeats lists; whoami is not a list.'],
+    ['an expression that cannot be read', ['whoami', '--select', 'a.'], '--select is not a JSONata expression'],
+    ['a time zone that does not exist', ['whoami', '--zone', 'Mars'], '--zone takes a name such as Europe/Berlin'],
     ['a context that does not exist', ['whoami', '--context', 'mars'], 'There is no context "mars"'],
     ['a context without an address', ['context', 'set', 'mars'], '--url takes an address such as'],
     ['help for no command', ['help', 'op', 'lst'], 'There is no command "op lst". See: signalbox --help'],
     ['a path that is none', ['api', 'GET', 'v1/me'], 'PATH begins with /'],
-    ['a body for a read', ['api', 'GET', '/v1/me', '-d', '-'], 'A GET takes no --data.'],
+    ['a body for a read', ['api', 'GET', '/v1/me', '-d', '-'], 'GET requests take no --data.'],
     [
       'a context whose name is a path',
       ['context', 'set', '../mars', '--url', 'http://127.0.0.1:9'],
@@ -213,7 +213,7 @@ describe('a newcomer', () => {
       await listening(404, type, '"no"', async (url) => {
         const told = {
           code: 1,
-          err: expect.stringContaining('answered 404 without an explanation. Is it a Signalbox?'),
+          err: expect.stringContaining('answered 404 without an explanation. It may not be a Signalbox server.'),
         }
         expect(await inbox('--url', url)).toMatchObject(told)
         expect(await signalbox('login', 'eva', '--url', url, '--password-stdin')).toMatchObject(told)
@@ -223,7 +223,7 @@ describe('a newcomer', () => {
   it('is told so too where the errors of that server look like ours', async () => {
     const foreign = '{"code":5,"message":"Not Found","details":[],"violations":3}'
     await listening(404, 'application/json', foreign, async (url) => {
-      const told = expect.stringContaining('answered 404 without an explanation. Is it a Signalbox?')
+      const told = expect.stringContaining('answered 404 without an explanation. It may not be a Signalbox server.')
       expect(await inbox('--url', url)).toMatchObject({ code: 1, err: told })
     })
   })

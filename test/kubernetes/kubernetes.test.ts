@@ -237,7 +237,7 @@ it('refuses in the words of the server what it would refuse, and by its own rule
     ['managed', [deployment('fixed', 'a:1', { replicas: 2 })], {}, 'conflict', /\.spec\.replicas of hpa/],
     ['immutable', [other], { conflicts: 'take' }, 'refused', /spec\.selector: Invalid value: .*field is immutable/],
     ['unknown', [deployment('typo', 'a:1', { replica: 2 })], {}, 'refused', /\.spec\.replica: field not declared/],
-    ['invalid', [secret('bad name', {})], {}, 'render_failed', /has no name/],
+    ['invalid', [secret('bad name', {})], {}, 'render_failed', /has no valid name/],
     ['secret', [{ ...secret('bad', {}), data: { 'a b': CODED } }], {}, 'refused', /Secret "bad" is invalid/],
     ['namespace', [gone], {}, 'refused', /namespaces "web-none" not found/],
     ['crd', [widget], {}, 'refused', /no kind Widget of example.com\/v1/],
@@ -268,7 +268,7 @@ it('refuses in the words of the server what it would refuse, and by its own rule
       'agent_refused',
       /A Secret comes from/,
     ],
-    ['away', [configMap('x', {})], { cluster: 'nowhere' }, 'unreachable', /does not answer: .*refused/],
+    ['away', [configMap('x', {})], { cluster: 'nowhere' }, 'unreachable', /is not answering: .*refused/],
   ]
   const nodes = cases.map(([name, content, more]) => {
     k.write(`web/${name}/all.yaml`, content)
@@ -371,7 +371,7 @@ it('what does not get ready fails with the cause and the newest events, and says
   await k.kube.patch(`${at('deployments', 'slow')}/status`, { status })
   const failed = await k.lab.reaches(path, 'failed', 'apply')
   expect(failed.error_class).toBe('not_ready')
-  for (const words of [/2 of 2 objects are done/, /ProgressDeadlineExceeded: timed out/, /ErrImagePull: no such image/])
+  for (const words of [/Objects done: 2 of 2/, /ProgressDeadlineExceeded: timed out/, /ErrImagePull: no such image/])
     expect(failed.error_message).toMatch(words)
 }, 120_000)
 
@@ -439,7 +439,7 @@ it('an agent that is killed at any moment of an apply, and its tool with it: the
     )
     const path = await k.lab.startGraph(k.change(`web-b/kill${i}`, { more }))
     await k.lab.approve(path)
-    await until(() => k.agent().said().includes('apply: kubernetes.apply begun'), {
+    await until(() => k.agent().said().includes('apply: kubernetes.apply started'), {
       timeout_ms: 30_000,
       what: 'the apply',
     })

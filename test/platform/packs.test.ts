@@ -195,6 +195,6 @@ it('the first line of every shipped file names the schema that it fits', async (
   expect(out).toBe(readFileSync(join(ROOT, 'apps/shared/contracts/schemas/pack.json'), 'utf8'))
   expect(await signalbox('pack', 'schema', 'other')).toMatchObject({
     code: 2,
-    err: expect.stringContaining('There are pack,'),
+    err: expect.stringContaining('The schemas are pack,'),
   })
 })

@@ -54,7 +54,7 @@ describe('the catalog', () => {
     })
     expect(await signalbox('olga', ['resource', 'show', 'cli-host'])).toMatchObject({ code: 1 })
     expect((await signalbox('olga', create, JSON.stringify(wanted))).out).toMatch(
-      /^The change of cli-host is intent \S+; it waits for its plan\.\nNext: signalbox plan preview \S+\n$/,
+      /^The change of cli-host is intent \S+; it is waiting for its plan\.\nNext: signalbox plan preview \S+\n$/,
     )
     const label = JSON.stringify({ labels: { team: 'web' } })
     expect((await signalbox('olga', [...update, '--dry-run'], label)).out).toBe('Would be: cli-host   /labels/team\n')

@@ -121,7 +121,7 @@ describe('a change from intent to end', () => {
     const verify = (...more: string[]) =>
       signalbox('olga', ['evidence', 'verify', 'half.jsonl', '--keys', 'keys.json', ...more])
     expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining('NOT ENDED') })
-    expect(await verify('--complete')).toMatchObject({ code: 5, err: expect.stringContaining('is not complete') })
+    expect(await verify('--complete')).toMatchObject({ code: 5, err: expect.stringContaining('is incomplete') })
     const propose = (changes: unknown, ...more: string[]) =>
       signalbox(
         'olga',

@@ -209,8 +209,8 @@ map1,r1,app,S3,1024,T,,S1;S2,,
     const faults: [mapping: string, csv: string, says: RegExp][] = [
       [MAPPING.replace('{team}', '{crew}'), CSV, /names the column crew, which no row has/],
       [MAPPING.replace('owner:', 'ownr:'), CSV, /mapping .* is not valid at \/items\/2/],
-      [MAPPING, CSV.replace('2048', 'much'), /line 2, column ram: "much" is no integer/],
-      [MAPPING, CSV.replace('S2,4096', 'S1,4096'), /line 4 says other things of host\/S1/],
+      [MAPPING, CSV.replace('2048', 'much'), /line 2, column ram: "much" cannot be read as integer/],
+      [MAPPING, CSV.replace('S2,4096', 'S1,4096'), /line 4 contradicts an earlier row about host\/S1/],
       [MAPPING, CSV.replace('db,S2', 'db,'), /has no value for id: host\/\{serial\}/],
       [MAPPING, 'a,b\n1,2,3\n', /it is not valid CSV/],
     ]
@@ -310,7 +310,9 @@ items:
     const refused = await run('csv', ...args())
     expect(refused).toMatchObject({
       code: 7,
-      err: expect.stringMatching(/field_owned .*: 1 of them, as many-\d+: Others set other values: .*port \(user:/),
+      err: expect.stringMatching(
+        /field_owned .*: 1 in all, such as many-\d+: Other managers set different values: .*port \(user:/,
+      ),
     })
     expect(reportOf('many')).toMatchObject({ outcomes: { unchanged: COUNT - 1, conflict: 1 } })
     expect(await run('csv', ...args('--force'))).toMatchObject({ code: 0, err: expect.stringContaining('changes  1') })

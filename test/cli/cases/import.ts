@@ -62,7 +62,7 @@ describe('importing a file', () => {
   it('tells first what then happens, makes it, and changes nothing the second time', async () => {
     const before = await run('shop.yaml', '--into', 'imp-a', '--dry-run')
     expect(before).toMatchObject({ code: 8, out: expect.stringContaining('+ add      shop/Deployment/default/web') })
-    expect(before.err).toContain('kept as infra.generic: Odd (1)')
+    expect(before.err).toContain('imported as infra.generic: Odd (1)')
     expect((await signalbox('ada', ['resource', 'list', '--type', 'infra.cluster', '-o', 'id'])).out).toBe('')
     const dry = ends(await run('shop.yaml', '--into', 'imp-a', '--dry-run', '-o', 'json'))
     expect(dry).toEqual([8, all('created', ...IDS, CONFIG)])
