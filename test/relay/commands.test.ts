@@ -106,7 +106,7 @@ describe('commands to Temporal', () => {
     // An engineer who finds it in the engine's own pages can tell what it is.
     const { staticSummary, staticDetails, memo } = await client.workflow.getHandle(operation_id).describe()
     expect(await staticSummary()).toBe('a test')
-    expect(await staticDetails()).toContain(`Operation \`${operation_id}\` of kind graph, asked for by \`olga\``)
+    expect(await staticDetails()).toContain(`Operation \`${operation_id}\` of kind graph, requested by \`olga\``)
     expect(memo).toMatchObject({ operation_id, title: 'a test', plan_hash: 'sha256:0' })
   })
 

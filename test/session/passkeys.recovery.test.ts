@@ -133,7 +133,7 @@ describe('a person who lost every passkey', () => {
     expect(notice).toMatchObject({
       actor: `user:${carl?.id}`,
       on_behalf_of: `user:${ada?.id}`,
-      reason: '1 passkeys ended',
+      reason: 'passkeys ended: 1',
     })
     expect((await enrol(link, PASSWORD)).body).toMatchObject({ status: 422, code: 'enrolment_token_invalid' })
   })
