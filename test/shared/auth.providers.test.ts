@@ -63,12 +63,12 @@ describe('the file of providers', () => {
 
   it('refuses two of one id or one issuer, and a file that is none', () => {
     expect(fault(false, CORP, { ...CORP, issuer: 'https://other.example.com' })).toMatch(
-      /^providers\.1\.id: stands twice/,
+      /^providers\.1\.id: occurs twice/,
     )
-    expect(fault(false, CORP, { ...CORP, id: 'other' })).toMatch(/^providers\.1\.issuer: stands twice/)
+    expect(fault(false, CORP, { ...CORP, id: 'other' })).toMatch(/^providers\.1\.issuer: occurs twice/)
     const scim = { machine: 'machine:dir' }
     const other = { ...CORP, id: 'other', issuer: 'https://other.example.com', scim }
-    expect(fault(false, { ...CORP, scim }, other)).toMatch(/^providers\.1\.scim\.machine: stands twice/)
+    expect(fault(false, { ...CORP, scim }, other)).toMatch(/^providers\.1\.scim\.machine: occurs twice/)
     expect(fault(false, { ...CORP, scim: { ...scim, match: 'email' } })).toMatch(/^providers\.0\.scim\.match /)
     expect(() => loadProviders(join(dir, 'none.yaml'), false)).toThrow(/cannot be read/)
   })
