@@ -56,7 +56,7 @@ describe('a platform whose supervisor was killed', () => {
     await startOf(left).ended
     expect(left.processes().length).toBeGreaterThan(10)
     running.set(left, left.start())
-    await startOf(left).says(/ending \d+ processes that an earlier run left behind/, PATIENCE_MS)
+    await startOf(left).says(/ending processes that an earlier run left behind \(\d+\)/, PATIENCE_MS)
     await startOf(left).says(READY, PATIENCE_MS)
     expect(orphans.filter((pid) => left.processes().includes(pid))).toEqual([])
     expect(right.processes().sort()).toEqual(neighbour.sort())

@@ -119,7 +119,7 @@ describe('dead-letters', () => {
 
     await admin.query("update catalog.outbox set type = 'resource.created' where event_id = $1", [event_id])
     const again = await ops('dead-letters', 'requeue', event_id)
-    expect(again).toEqual({ code: 0, text: `${event_id}: applied, with the events after it.\n` })
+    expect(again).toEqual({ code: 0, text: `${event_id}: applied, with the events behind it.\n` })
     expect((await regions()).map(({ resource_id }) => resource_id)).toEqual(['r1', 'r2'])
     expect((await ops('dead-letters')).code).toBe(0)
   })
@@ -148,12 +148,12 @@ describe('dead-letters', () => {
     for (const id of [one, other])
       await admin.query(
         `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, last_error, next_at, ended_at)
-         values ($1, $1, 'user:eva', 'test', 'dead', 'It answers 503.', clock_timestamp(), clock_timestamp())`,
+         values ($1, $1, 'user:eva', 'test', 'dead', 'It answered 503.', clock_timestamp(), clock_timestamp())`,
         [id],
       )
     const listed = await ops('dead-letters')
     expect(listed.code).toBe(3)
-    expect(listed.text).toMatch(new RegExp(`${one} +operations, message +test for user:eva .* It answers 503.`))
+    expect(listed.text).toMatch(new RegExp(`${one} +operations, message +test for user:eva .* It answered 503.`))
     expect(await ops('dead-letters', 'requeue', one)).toEqual({ code: 0, text: `${one}: operations sends it again.\n` })
     expect(await ops('dead-letters', 'requeue', one)).toMatchObject({ code: 1 })
     expect(await ops('dead-letters', 'drop', other)).toMatchObject({ code: 1 })
@@ -174,7 +174,7 @@ describe('rebuild', () => {
   it('names what differs, and with --apply makes the projection what the catalog says', async () => {
     // The event of r2 was dropped above: the projection has a hole.
     const models = await ops('rebuild', 'operations')
-    expect([models.code, models.text]).toEqual([0, 'The read models of 0 operations are what their events say.\n'])
+    expect([models.code, models.text]).toEqual([0, 'The read models of 0 operations match their events.\n'])
     const found = await ops('rebuild', 'catalog')
     expect(found.code).toBe(3)
     expect(found.text).toMatch(/catalog_resources +1 +2 +1: r2/)
@@ -231,7 +231,7 @@ describe('verify-audit', () => {
     await admin.query("update operations.audit set reason = 'a better one' where reason = 'nobody needs it'")
     const edited = await ops('verify-audit')
     expect(edited.code).toBe(3)
-    expect(verdictOf(edited.text, 'operations.audit')).toMatch(/row \d+: its column reason is not what its body says$/)
+    expect(verdictOf(edited.text, 'operations.audit')).toMatch(/row \d+: its column reason differs from its body$/)
     expect(verdictOf(edited.text, 'catalog.audit')).toMatch(/as written$/)
   })
 
@@ -244,13 +244,13 @@ describe('verify-audit', () => {
     [
       'an edited column',
       "update catalog.audit set actor = 'user:nobody' where id = $1",
-      /column actor is not what its body says/,
+      /column actor differs from its body/,
     ],
-    ['a row taken out', 'delete from catalog.audit where id = $1', /before it the sealed row number \d+ is missing/],
+    ['a row taken out', 'delete from catalog.audit where id = $1', /the sealed row number \d+ before it is missing/],
     [
       'a row moved',
       'update catalog.audit set seal_seq = 1000000 + seal_seq where id = $1',
-      /the sealed row number \d+ is missing/,
+      /the sealed row number \d+ before it is missing/,
     ],
     ['a seal made up', "update catalog.audit set seal_hash = repeat('a', 64) where id = $1", /seal does not fit it/],
   ])(
@@ -328,8 +328,8 @@ describe('verify-audit', () => {
   it('reads their copies in stream AUDIT: a tail that was cut off in the log and in the file is missed there', async () => {
     const { code, text } = await afterAnchored('select 1', { RELAY__AUDIT__ANCHOR_FILE: '/nowhere' })
     expect(code).toBe(3)
-    expect(text).toContain('0 anchors in /nowhere, the last of never')
-    expect(text).toMatch(/[1-9]\d* anchors in stream AUDIT, the last of 2/)
+    expect(text).toContain('anchors in /nowhere: 0, the last at no time')
+    expect(text).toMatch(/anchors in stream AUDIT: [1-9]\d*, the last at 2/)
     expect(verdictOf(text, 'catalog.audit')).toMatch(/the log ends before row number \d+, which was anchored at 2/)
   })
 

@@ -208,7 +208,7 @@ describe('npm run doctor -- --production', () => {
     ['a certificate with another name', 'its certificate is not for catalog', certificate(other.issue('other'))],
     [
       'a foreign schema',
-      'it reads the schema of another app: credential',
+      'it can read the schema of another app: credential',
       statement(
         'grant usage on schema credential to signalbox_catalog; grant select on all tables in schema credential to signalbox_catalog',
         'revoke all on all tables in schema credential from signalbox_catalog; revoke usage on schema credential from signalbox_catalog',
@@ -216,7 +216,7 @@ describe('npm run doctor -- --production', () => {
     ],
     [
       'its own schema lost',
-      'it cannot read its schema token',
+      'it cannot read its own schema: token',
       statement('revoke usage on schema token from signalbox_token', 'grant usage on schema token to signalbox_token'),
     ],
     [

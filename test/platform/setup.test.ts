@@ -50,7 +50,7 @@ describe('the set-up of production', () => {
     [['--out', home], 'The target of the set-up is missing'],
     [['production', '--origin', ORIGIN], '--out is missing'],
     [['production', '--out', home, '--origin', 'http://x'], '--origin must be an https origin'],
-    [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format is files or kubernetes'],
+    [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format must be files or kubernetes'],
     [['production', '--out', home, '--origin', ORIGIN, '--ca', 'none.pem,none.key'], '--ca names two files'],
   ])('refuses %j', async (args, why) => {
     const { status, text } = await verb('deploy/setup', ...args)

@@ -28,7 +28,7 @@ const readJson = <T>(name: string): T => JSON.parse(readFileSync(inDir(name), 'u
 const run = () => readJson<Run & { pid: number }>('run.json')
 const modeOf = (name: string) => (statSync(inDir(name)).mode & 0o777).toString(8)
 const READY = /Signalbox is ready/
-const DEMO = /The demo is there/
+const DEMO = /The demo data is complete/
 
 /** Other tests build and check the console. */
 const fakeConsole = (into: string) => {
@@ -157,14 +157,14 @@ describe('npm start', () => {
   it('refuses a second platform on the same folder with one line', async () => {
     const second = start()
     expect(await second.ended).toBe(1)
-    expect(second.text()).toContain(`Signalbox already runs on ${dir} (process ${run().pid}, ${run().gateway})`)
+    expect(second.text()).toContain(`Signalbox is already running on ${dir} (process ${run().pid}, ${run().gateway})`)
     expect(run().pid).toBe(holderOf(dir))
   })
 
   it('starts an app that was killed again, says so, and run.json follows', async () => {
     const before = run().apps.token?.pid as number
     process.kill(before, 'SIGKILL')
-    await started.says(/token +died \(killed by SIGKILL\); starting it again in 250 ms/)
+    await started.says(/token +died \(killed by SIGKILL\); restarting it in 250 ms/)
     await started.says(/token +is back after/)
     await until(() => run().apps.token?.pid !== before)
     expect(() => process.kill(run().apps.token?.pid as number, 0)).not.toThrow()
@@ -275,7 +275,7 @@ describe('another start', () => {
     started = runVerb('start', ['--reset', '--no-demo'], { env: { ...env, SESSION__LIMITS__REFRESH: 'often' } })
     expect(await started.ended).toBe(1)
     const said = started.text()
-    expect(said).toMatch(/ending 14 processes that an earlier run left behind/)
+    expect(said).toMatch(/ending processes that an earlier run left behind \(14\)/)
     expect(said).toContain(`dropping the data in ${dir}`)
     for (const name of ['demo.json', 'run.json']) expect(existsSync(inDir(name))).toBe(false)
     expect(said.split('\n').filter((line) => line.includes('SESSION__LIMITS__REFRESH'))).toEqual([
