@@ -97,7 +97,7 @@ const logOf = async (path: string, id: string) => (await lab.p.as('vic').get(`${
 type Bound = { changes: { id: string; fields: object[] }[]; unforeseen: string[]; binding: string }
 const boundOf = (gate: { subject: { bound_outputs: { value: Bound }[] } }) => gate.subject.bound_outputs[0]?.value
 
-it('forecasts each task of each host without a change, then runs it; no secret and no template gets through', async () => {
+it('forecasts each task of each host without a change, then runs it; no secret and no template leaks', async () => {
   const path = await lab.startGraph(change(inputsOf()))
   const gate = await lab.waiting(path)
   expect(
@@ -171,7 +171,7 @@ it('hosts fail one by one: a refused key, a closed port and a failing task are n
   })
 }, 180_000)
 
-it('a playbook that hangs is stopped, and says which task was running; so does a killed agent leave it unknown', async () => {
+it('a playbook that hangs is stopped and names the running task; after a killed agent the outcome is unknown', async () => {
   const inputs = inputsOf({ playbook: 'hang.yml', limit: ['web1'], timeout_s: 15 })
   const path = await lab.start(node('hang', 'ansible.run', inputs, ['hosts']))
   const node1 = await lab.reaches(path, 'outcome_unknown', 'hang')

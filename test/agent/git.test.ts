@@ -108,7 +108,7 @@ const headOf = (branch: string) => git('for-each-ref', '--format=%(objectname)',
 const boundOf = (gate: { subject: { bound_outputs: { value: Record<string, never> }[] } }) =>
   gate.subject.bound_outputs[0]?.value as never as Record<string, string>
 
-it('pushes exactly the commit that was approved, and merges it; both repeats find it there', async () => {
+it('pushes and merges exactly the approved commit; repeats of both find it in place', async () => {
   const files = { 'a.txt': 'one\ntwo\n', 'run.sh': 'echo changed\n', 'new/b.txt': 'b\n' }
   const first = change('signalbox/one', files)
   const nodes = [
@@ -152,7 +152,7 @@ it('pushes exactly the commit that was approved, and merges it; both repeats fin
   expect((await lab.reaches(again, 'succeeded', 'merge')).outputs.commit).toBe(merged.outputs.commit)
 }, 120_000)
 
-it('a base or a branch that moved after the approval: nothing is pushed, and the retry of the preview asks again', async () => {
+it('if a base or branch changed after the approval, nothing is pushed, and the retry of the preview asks again', async () => {
   const path = await lab.startGraph(change('signalbox/stale', { 'a.txt': 'mine\n' }))
   await lab.waiting(path)
   commit('main', { 'c.txt': 'other\n' })
@@ -206,7 +206,7 @@ it('a conflict names the files, and a diff of 10 MB is shown in part with its si
   expect(JSON.stringify(first).length).toBeLessThan(2000)
 }, 120_000)
 
-it('refuses paths, branches and repositories that are not its own, and a host with another key', async () => {
+it('refuses foreign paths, branches and repositories, and a host with another key', async () => {
   const inputs = { base: 'main', branch: 'signalbox/x', files: { 'a.txt': 'x' }, message: 'm' }
   const cases: [object, RegExp, string?][] = [
     [{ files: { '../a.txt': 'x' } }, /is not a path inside/],

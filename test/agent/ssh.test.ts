@@ -172,7 +172,7 @@ it('a connection that is lost before the program begins is definite; afterwards 
   link.stop()
 }, 180_000)
 
-it('a program that outlives its time is ended at the host, and killed if it is deaf', async () => {
+it('a program that outlives its time is ended on the host, and killed if it is deaf', async () => {
   const path = await lab.start(
     job('slow', ['time'], { timeout_s: 3 }, { node_id: 'slow' }),
     job('deaf', ['deaf'], { timeout_s: 3 }, { node_id: 'deaf' }),
@@ -185,7 +185,7 @@ it('a program that outlives its time is ended at the host, and killed if it is d
   await until(() => !runs(pid), { timeout_ms: 20_000, what: 'the deaf program gone' })
 }, 90_000)
 
-it('an agent that is killed: its programs end at the host, the outcome is unknown, and nobody repeats them', async () => {
+it('if an agent is killed, its programs end on the host, the outcome is unknown, and no one repeats them', async () => {
   const names = ['kill0', 'kill1', 'kill2']
   const path = await lab.start(
     ...names.map((name) => job('slow', [name], {}, { node_id: name, timeouts: { run_s: 20, heartbeat_s: 5 } })),
@@ -203,7 +203,7 @@ it('an agent that is killed: its programs end at the host, the outcome is unknow
   }
 }, 120_000)
 
-it('an unknown or changed host key, or none, is a definite failure with words, and no program begins', async () => {
+it('an unknown, changed or missing host key is a definite failure with a reason, and no program starts', async () => {
   const none = await lab.start(job('effect', ['key'], { host: { host_keys: [] } }))
   expect(await lab.reaches(none, 'failed')).toMatchObject({
     ...{ error_class: 'host_key', error_message: expect.stringContaining('No host key of 127.0.0.1 is pinned') },

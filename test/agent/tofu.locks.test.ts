@@ -95,7 +95,7 @@ const evidenceOf = async (path: string) =>
 const retry = async (path: string, id: string) =>
   must(await lab.p.as('olga').post(`${path}/nodes/${id}/retry`, { scope: 'node', reason: 'again' }), 200, 202)
 
-it('a state that another process holds is not touched: who, since when and by which lock; freed, the same plan applies', async () => {
+it("a state locked by another process is not touched, and the lock's holder and time are named; once freed, the plan applies", async () => {
   const file = join(lab.folder, 'tfstate/eu1.tfstate')
   const path = await lab.startGraph(change('web', 'eu1'))
   await lab.waiting(path)
@@ -114,7 +114,7 @@ it('a state that another process holds is not touched: who, since when and by wh
   expect(JSON.parse(readFileSync(file, 'utf8')).resources).toHaveLength(1)
 }, 180_000)
 
-it('a lock that a killed apply left is removed by its id alone, after a gate that shows its holder', async () => {
+it('a lock left by a killed apply is removed only by its id, after a gate that shows its holder', async () => {
   const path = await lab.startGraph(change('remote', 'default'))
   await lab.waiting(path)
   const kill = await hold('killed', remote())

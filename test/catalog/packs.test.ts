@@ -408,7 +408,7 @@ describe('versions', () => {
       .map((line) => line.replace('version: 1.0.0', '1.0.0'))
       .concat(`    desired_state_schema: ${schema}`)
 
-  it('are stored beside each other; equal versions with other content stop the start', async () => {
+  it('are stored side by side; equal versions with different content stop the start', async () => {
     const first = packOf(...typed('desired_state_schema: { type: object, properties: { a: { type: string } } }'))
     expect(await store(first)).toEqual([
       'cloud',

@@ -36,7 +36,7 @@ describe('advisory locks', () => {
     expect(new Set(values).size).toBe(values.length)
   })
 
-  it('are taken by name: no other file writes a call of its own', () => {
+  it('are taken by name: no other file writes its own call', () => {
     const written = ['apps', 'db', 'activities', 'workflows'].flatMap((folder) =>
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
         .map((file) => join(folder, file))
@@ -54,7 +54,7 @@ describe('advisory locks', () => {
     await expect(beside(lockKeys, lockKeys)).rejects.toMatchObject(waits)
   })
 
-  it('of one thing hold that thing and that kind alone', async () => {
+  it('of one object lock only that object and kind', async () => {
     const lock = (kind: keyof typeof KEYED, key: string) => (tx: Tx) =>
       tx.execute(sql`select ${sql.raw(keyedLock(kind, `'${key}'`))}`)
     await beside(lock('catalog', 'a'), lock('catalog', 'b'))

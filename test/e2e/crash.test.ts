@@ -73,7 +73,7 @@ const effectsOf = async (operation_id: string): Promise<Effect[]> => {
   return items.filter((effect) => effect.operation_id === operation_id)
 }
 
-it('a host that was changed behind the catalog is left alone: the release pauses and says what differs', async () => {
+it('a host changed outside the catalog is left alone: the release pauses and names the difference', async () => {
   const hosts = await addHosts('behind')
   const [canary = ''] = hosts
   await fleet.putHost(canary, { release: '1.0.7' })
@@ -92,7 +92,7 @@ it('a host that was changed behind the catalog is left alone: the release pauses
 
 describe('kill -9 in the middle of an operation', () => {
   it.each(['worker', 'operations', 'relay', 'temporal', 'catalog'] as const)(
-    'of %s: it ends right, every effect happened once, none is lost',
+    'of %s: it ends correctly, every effect happens once, and none is lost',
     async (victim) => {
       const hosts = await addHosts(`kill-${victim}`)
       const { operation_id } = await startOperation(

@@ -141,7 +141,7 @@ const inSubject = (record: EvidenceRecord, more: Partial<EvidenceSubject>): Evid
 })
 
 describe('evidence', () => {
-  it('says by whose votes and rules the operation ran, and what was forged of that is named', async () => {
+  it('names the votes and rules behind the operation, and every forgery of them', async () => {
     const o = await begin({ nodes: [noop('a'), noop('b', 'a')], gates: [gate({ quorum: 2 }, 'b')] })
     await o.waits()
     await o.decide('eva')
@@ -208,7 +208,7 @@ describe('evidence', () => {
     ).toMatchObject({ counted: false, decisions: 0 })
   }, 90_000)
 
-  it('of an older build holds as before, and is named for what it does not say', async () => {
+  it('of an older build verifies as before, and its missing parts are named', async () => {
     const o = await begin({ nodes: [noop('a')], gates: [gate({}, 'a')] })
     await o.waits()
     await o.decide('eva')
@@ -236,7 +236,7 @@ describe('evidence', () => {
     expect((await chainOf(o.operation_id)).verified).toMatchObject({ ended: { status: 'cancelled' } })
   }, 90_000)
 
-  it('holds where an approval was taken back, its voter was lost, or the gate was bypassed', async () => {
+  it('verifies if an approval was withdrawn, its voter was lost, or the gate was bypassed', async () => {
     const o = await begin({ nodes: [noop('a')], gates: [gate({ quorum: 2 }, 'a')] })
     await o.waits()
     must(await p.as('olga').post(`${o.path}/pause`, { reason }), 200, 202)
@@ -276,7 +276,7 @@ describe('evidence', () => {
 describe('a gate that was used before a patch changes what it releases', () => {
   const add = (node_id: string, after: string) => ({ op: 'add_node', node: noop(node_id, after) })
 
-  it('stands for that by the votes for the patch, and only by these', async () => {
+  it('passes those changes by the votes for the patch, and only by these', async () => {
     const o = await begin({ nodes: [failing('b')], gates: [gate({}, 'b')] })
     await o.waits()
     await o.decide('eva')
@@ -317,7 +317,7 @@ describe('a gate that was used before a patch changes what it releases', () => {
     )
   }, 90_000)
 
-  it('loses that with who voted for the patch', async () => {
+  it('asks again when a voter for the patch loses the right', async () => {
     const o = await begin({ nodes: [failing('b')], gates: [gate({}, 'b')] })
     await o.waits()
     await o.decide('eva')
@@ -333,7 +333,7 @@ describe('a gate that was used before a patch changes what it releases', () => {
     expect((await chainOf(o.operation_id)).verified).toMatchObject({ counted: true, starts: 1 })
   }, 90_000)
 
-  it('goes on with the votes for the patch that are left where one of them is lost', async () => {
+  it('continues with the remaining votes for the patch if one of them is lost', async () => {
     const o = await begin({ nodes: [failing('b')], gates: [gate({ quorum: 2 }, 'b')] })
     await o.waits()
     await o.decide('eva')
@@ -362,7 +362,7 @@ describe('a gate that was used before a patch changes what it releases', () => {
     expect(await forge(chain, (r) => (reopened(r) ? inSubject(r, { kept: [] }) : r))).toMatch(/by 1 of 2 votes/)
   }, 90_000)
 
-  it('asks its service again, where one answers it, before what was added begins', async () => {
+  it('asks its external service again before an added node starts', async () => {
     const check = { gate_id: 'go', policy: { check: { service: 'demo-control-plane', timeout_s: 600 } }, guards: ['b'] }
     const o = await begin({ nodes: [failing('b'), noop('z')], gates: [check] })
     await o.waits()

@@ -245,7 +245,7 @@ describe.each(Object.keys(LOGS))('%s', (log) => {
       }
   })
 
-  it('is as written, with every row signed whole', async () => {
+  it('verifies unchanged, with every row signed completely', async () => {
     await clear()
     await fill()
     expect(await verify([anchor])).toEqual({ log, rows: ROWS, sealed: ROWS, version_1: 0 })
@@ -262,7 +262,7 @@ describe.each(Object.keys(LOGS))('%s', (log) => {
     },
   )
 
-  it('names rows of version 1 as such, and what was done to them', async () => {
+  it('names rows of version 1 as such, and the changes to them', async () => {
     await clear()
     await LOGS[log]?.(1)
     const keeps_time = log === 'session.auth_events' || log === 'catalog.audit'

@@ -5,7 +5,7 @@ const rooms = { ROOMS: { 'apps/shop': [['carts'], ['orders']] }, MOST_FILES: 2 }
 const files = (...names: string[]) => names.map((name) => `apps/shop/${name}.ts`)
 
 describe('the rooms of the tree', () => {
-  it('are those that are listed', () => expect(staleRooms()).toEqual([]))
+  it('are the listed ones', () => expect(staleRooms()).toEqual([]))
 
   it.each<[what: string, files: string[], problem: RegExp]>([
     ['one that is not listed', files('carts/a', 'orders/a', 'stock/a'), /^apps\/shop\/stock: .*does not list/],

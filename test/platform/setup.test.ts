@@ -20,7 +20,7 @@ const envText = () =>
     .join()
 
 describe('the set-up of production', () => {
-  it('marks addresses that only a person knows, and fills them in later', async () => {
+  it('marks unknown addresses, and fills them in later', async () => {
     expect((await setUp('--hosts', '127.0.0.1')).text).toContain('--postgres --redis --nats --temporal')
     const made = await setUp(
       ...['--hosts', '127.0.0.1', '--postgres', 'postgres://db.example:5432', '--redis', 'rediss://redis.example:6379'],

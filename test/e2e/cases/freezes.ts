@@ -7,7 +7,7 @@ const freezes = async () => (await people.eva.get<Calendar>('/v1/calendar')).fre
 
 describe('a freeze', () => {
   it(
-    'is found by the palette, made after its reach was said, and ended by its approvers alone',
+    'is found by the palette, created after its reach was shown, and ended only by its approvers',
     async () => {
       const page = await tabOf('olga')
       await page.goto(`${stack.gateway_url}/inbox`)

@@ -5,7 +5,7 @@ import { mail, PATIENCE_MS, press, sitDown, stack, start } from '../desk.ts'
 
 describe('a person', () => {
   it(
-    'confirms a mail address, is told of a new device and of a gate, opens it by a link that decides nothing, and sends what was given up again',
+    'confirms a mail address, is notified of a new device and of a gate, opens it by a link without effect, and resends what was given up',
     async () => {
       const { page } = await sitDown('eva')
       await page.goto(`${stack.gateway_url}/settings/notifications`)

@@ -68,7 +68,7 @@ const zoom = async (page: Page) => {
 
 describe('the timeline of an uneven operation', () => {
   it(
-    'shows every attempt and wait as bars, and says on what the time of the critical path was spent',
+    'shows every attempt and wait as bars, and how the time of the critical path was spent',
     async () => {
       const operation_id = await startUneven()
       const path = `/v1/operations/${operation_id}`
