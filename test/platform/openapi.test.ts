@@ -62,7 +62,7 @@ describe('the public document', () => {
       '/nowhere': { get: operation },
     }
     const told = () => publicDocument(new Map([['gateway', { openapi: '3.1.0', info: {}, paths }]]))
-    expect(told).toThrow("catalog GET /api/v1/resources is in the gateway's table, and no app describes it")
+    expect(told).toThrow("catalog GET /api/v1/resources is in the gateway's table, but no app describes it")
     expect(told).toThrow("gateway GET /nowhere is not in the gateway's table")
     expect(told).toThrow('two operations have the id getHealth')
   })
