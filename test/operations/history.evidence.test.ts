@@ -302,7 +302,7 @@ describe('a gate that was used before a patch changes what it releases', () => {
     expect(await forge(chain, (r) => (stands(r) ? inSubject(r, { votes: [] }) : r))).toMatch(/by 0 of 1 votes/)
     const forEva = [{ voter: p.people.eva.id, group: 'netops' }]
     expect(await forge(chain, (r) => (stands(r) ? inSubject(r, { votes: forEva }) : r))).toMatch(
-      /a vote that nobody gave for its patch/,
+      /a vote that no one gave for its patch/,
     )
     const patchVote = ({ kind, subject }: EvidenceRecord) => kind === 'vote' && subject.type === 'patch'
     expect(await forge(chain, (r) => (patchVote(r) ? undefined : r))).toMatch(/approved by no one but its proposer/)
