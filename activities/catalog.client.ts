@@ -41,7 +41,7 @@ export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => 
       })
       return { status: response.status, body: (await response.json()) as Record<string, unknown> }
     } catch (error) {
-      throw new CatalogAway(`The catalog did not answer: ${(error as Error).message}`)
+      throw new CatalogAway(`The catalog is not answering: ${(error as Error).message}`)
     }
   }
   return {

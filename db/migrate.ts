@@ -110,7 +110,7 @@ export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all
       const { rows } = await client.query<{ count: string }>(`select count(*) from migrations.${table}`)
       if (Number(rows[0]?.count) < entries.length) {
         throw new Error(
-          `${area}: ${entries.length} migrations in the journal, ${rows[0]?.count} applied. A migration has an older stamp than one before it: generate it again.`,
+          `${area}: ${entries.length} migrations in the journal, ${rows[0]?.count} applied. A migration has an older timestamp than its predecessor: generate it again.`,
         )
       }
     }

@@ -84,5 +84,5 @@ export const RESTORED =
 /** Throws while a restore waits for acceptance: the health check of an app that must not continue. */
 export const refuseHeld = async (fence: ReadFence): Promise<void> => {
   const { held_since } = await fence()
-  if (held_since) throw new Error(`restored, found at ${held_since}: waits for npm run ops -- accept-restore`)
+  if (held_since) throw new Error(`a restore was detected at ${held_since}: run npm run ops -- accept-restore`)
 }

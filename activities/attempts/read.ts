@@ -29,10 +29,12 @@ export const refuseTarget = (
     return { status: 'failed', class: 'unreachable', message: 'The target could not be read before the first effect.' }
   const differs = Object.entries(expect).flatMap(([place, planned]) => {
     const found = readPointer(seen.raw, place)
-    return isDeepStrictEqual(found, planned) ? [] : [`${place} is ${told(found)}, planned was ${told(planned)}`]
+    return isDeepStrictEqual(found, planned)
+      ? []
+      : [`${place} is ${told(found)}, but the plan expects ${told(planned)}`]
   })
   if (differs.length === 0) return undefined
-  const message = `The target is not as it was planned: ${differs.join('; ')}.`
+  const message = `The target differs from the plan: ${differs.join('; ')}.`
   const found = { class: TARGET_DRIFTED, message }
   return repeated ? { status: 'unknown', ...found } : { status: 'failed', ...found, hint: HINT }
 }

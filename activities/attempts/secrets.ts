@@ -38,7 +38,7 @@ export const allowSecrets = (references: Record<string, unknown>, pool: string, 
 
 const resolve = async (reference: string, pool: string, { secrets_dir, env, policy }: Source): Promise<string> => {
   const [, provider, name = '', version = ''] = REFERENCE.exec(reference) ?? []
-  if (!provider) throw new SecretError('secret_missing', `"${reference}" is no reference to a secret`)
+  if (!provider) throw new SecretError('secret_missing', `"${reference}" is not a reference to a secret`)
   allowSecrets({ reference }, pool, policy)
   const value = provider === 'env' ? env[name] : await readSecret(join(secrets_dir, `${name}.${version}`))
   if (value === undefined) throw new SecretError('secret_missing', `There is no secret ${reference}`)

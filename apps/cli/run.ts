@@ -80,7 +80,8 @@ const carryOut = async (line: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> =
 }
 
 const runCommand = async ({ command, args, values }: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> => {
-  if (values.watch === true && !isList(command)) throw usageError(`--watch repeats lists; ${command.name} is none.`)
+  if (values.watch === true && !isList(command))
+    throw usageError(`--watch repeats lists; ${command.name} is not a list.`)
   chooseZone(text(values, 'zone') ?? 'UTC')
   const credentials = createCredentials(env)
   const context: Context = {
@@ -118,6 +119,6 @@ const chooseZone = (name: string): void => {
   try {
     showTimesIn(name)
   } catch {
-    throw usageError(`--zone takes a name like Europe/Berlin, not ${name}.`)
+    throw usageError(`--zone takes a name such as Europe/Berlin, not ${name}.`)
   }
 }

@@ -1613,7 +1613,7 @@ export interface paths {
         };
         /**
          * List regions
-         * @description Resources of type topology.region with counts of what is below each and may be seen. Example: ?label=env=prod
+         * @description Resources of type topology.region, each with counts of the visible resources below it. Example: ?label=env=prod
          */
         get: operations["listRegions"];
         put?: never;
@@ -1633,7 +1633,7 @@ export interface paths {
         };
         /**
          * List data centers
-         * @description Resources of type topology.datacenter with counts of what is below each and may be seen. Example: ?label=env=prod
+         * @description Resources of type topology.datacenter, each with counts of the visible resources below it. Example: ?label=env=prod
          */
         get: operations["listDatacenters"];
         put?: never;
@@ -1653,7 +1653,7 @@ export interface paths {
         };
         /**
          * List layers
-         * @description Resources of type topology.layer with counts of what is below each and may be seen. Example: ?label=env=prod
+         * @description Resources of type topology.layer, each with counts of the visible resources below it. Example: ?label=env=prod
          */
         get: operations["listLayers"];
         put?: never;
@@ -1673,7 +1673,7 @@ export interface paths {
         };
         /**
          * List segments
-         * @description Resources of type topology.segment with counts of what is below each and may be seen. Example: ?label=env=prod
+         * @description Resources of type topology.segment, each with counts of the visible resources below it. Example: ?label=env=prod
          */
         get: operations["listSegments"];
         put?: never;

@@ -116,7 +116,7 @@ export const createHostServer = (store: Store, hostname: string, token: string |
         body: { status: healthy ? 'healthy' : 'unhealthy', release: host.release, reason },
       }
     }
-    return { status: 404, body: { error: `nothing at ${path}` } }
+    return { status: 404, body: { error: `${path} does not exist` } }
   }
 
   const write = async (path: string, req: IncomingMessage): Promise<Reply | 'swallow'> => {
@@ -135,8 +135,8 @@ export const createHostServer = (store: Store, hostname: string, token: string |
     const before = store.host(hostname)
     if (!before) return { status: 404, body: { error: 'this host was removed' } }
     const act = actOf(path, body)
-    if (act === 'unknown') return { status: 404, body: { error: `nothing at ${path}` } }
-    if (act === 'invalid') return { status: 400, body: { error: `this body does not say what to do at ${path}` } }
+    if (act === 'unknown') return { status: 404, body: { error: `${path} does not exist` } }
+    if (act === 'invalid') return { status: 400, body: { error: `the body is not valid for ${path}` } }
     const effect = effectOf(hostname, req, act)
     if (effect.key) {
       const known = store.answer(hostname, effect.key, path)

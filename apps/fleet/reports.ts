@@ -82,5 +82,5 @@ const post = async (
   const init = { method: 'POST', headers, body: JSON.stringify(body), signal: AbortSignal.timeout(5000) }
   const reply = await fetch(url, init)
   await reply.body?.cancel()
-  if (!reply.ok && reply.status !== 404) throw new Error(`catalog answers ${reply.status}`)
+  if (!reply.ok && reply.status !== 404) throw new Error(`the catalog answered ${reply.status}`)
 }

@@ -20,7 +20,7 @@ import { createDeps } from './wire.ts'
 const ALL = ROLES.join(',')
 const USAGE = {
   'bootstrap-admin': `usage: bootstrap-admin --username NAME [--roles ${ALL}]   or   bootstrap-admin --recover NAME`,
-  enrol: `usage: enrol --username NAME [--roles ${ALL}]   (--roles makes a new account)`,
+  enrol: `usage: enrol --username NAME [--roles ${ALL}]   (--roles creates a new account)`,
   confirm: 'usage: confirm CHANGE',
 } as const
 

@@ -23,7 +23,7 @@ export const refuseSelfGrant = (requester: string, accounts: readonly string[]) 
 
 export const refuseScope = (role: string, scope: object | undefined) =>
   UNSCOPED_ROLES.has(role as Role) && scope && Object.keys(scope).length > 0
-    ? new AppError('validation_error', 'scope_not_allowed', `The role ${role} holds everywhere and takes no scope.`)
+    ? new AppError('validation_error', 'scope_not_allowed', `The role ${role} applies everywhere and takes no scope.`)
     : undefined
 
 /**
@@ -63,7 +63,7 @@ export const refuseShownLink = (usernames: readonly string[]) =>
   usernames.length > 0
     ? denied(
         'renewal_required',
-        `One administrator saw the enrolment link of ${usernames.join(', ')}.`,
+        `A single administrator has seen the enrolment link of ${usernames.join(', ')}.`,
         'Renew that credential first: request a new enrolment link.',
       )
     : undefined

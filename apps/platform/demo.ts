@@ -51,11 +51,11 @@ if (tool?.lacks) fail(`${scenario} cannot be shown yet: ${tool.lacks}.`)
 if (values.seed) {
   const context = { run, signalbox_dir: dir, hosts: Number(values.hosts), log: (line: string) => console.log(line) }
   await seedDemo(context).catch((error: Error) => fail(`demo: ${error.message}`))
-  console.log(`The demo is there. Its accounts: ${join(dir, 'demo.json')}`)
+  console.log(`The demo data is complete. Its accounts: ${join(dir, 'demo.json')}`)
   process.exit(0)
 }
 const { users } =
-  readDemo(dir) ?? fail(`${dir}/demo.json is not there: start the platform with its demo data: npm start.`)
+  readDemo(dir) ?? fail(`${dir}/demo.json does not exist: start the platform with its demo data: npm start.`)
 const story = {
   gateway_url: run.gateway,
   fleet_url: `http://127.0.0.1:${run.apps.fleet?.port ?? 7181}`,

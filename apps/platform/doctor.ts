@@ -35,7 +35,7 @@ const run = readRun<Run>(dir)
 const node = (): Finding =>
   Number(process.versions.node.split('.')[0]) >= 24
     ? good(`Node ${process.version} (${process.execPath})`)
-    : bad(`Node ${process.version} runs the verbs`, 'Install Node 24, or run npm ci so that the packaged one is there')
+    : bad(`Node ${process.version} is too old`, 'Install Node 24, or run npm ci, which installs a packaged one')
 
 const packages = (): Finding => {
   const [first, ...more] = lockProblems()
@@ -54,7 +54,7 @@ const disk = (): Finding => {
 const program = (name: string, programs: string[], cached: string | undefined, variable: string): Finding => {
   if (process.env[variable]) return good(`${name}: ${variable} names a running server`)
   const found = programs.map(which).find(Boolean) ?? (cached && existsSync(cached) ? cached : undefined)
-  return found ? good(`${name}: ${found}`) : good(`${name}: not here yet; npm start fetches it into ${cacheDir()}`)
+  return found ? good(`${name}: ${found}`) : good(`${name}: not installed yet; npm start fetches it into ${cacheDir()}`)
 }
 
 const postgresPackage = (): Finding => {
@@ -77,7 +77,9 @@ const ports = async (): Promise<Finding> => {
     await list.take(`${name} (internal)`, internal[1])
   }
   return good(
-    moved.length === 0 ? 'all ports are free' : `ports taken by others, the next free one is used: ${moved.join(', ')}`,
+    moved.length === 0
+      ? 'all ports are free'
+      : `ports taken by other programs, so the next free one is used: ${moved.join(', ')}`,
   )
 }
 
@@ -96,7 +98,7 @@ const reach = async ([name, probe]: [string, () => Promise<unknown>]): Promise<F
     await probe()
     return good(`${name} answers`)
   } catch (error) {
-    return bad(`${name}: ${(error as Error).message}`, `Its log is ${join(dir, 'logs', `${name}.log`)}`)
+    return bad(`${name}: ${(error as Error).message}`, `See its log, ${join(dir, 'logs', `${name}.log`)}`)
   }
 }
 
@@ -124,7 +126,7 @@ const database = async (now: Run): Promise<Finding[]> => {
     }
     return findings
   } catch (error) {
-    return [bad(`postgres: ${(error as Error).message}`, `Its log is ${join(dir, 'logs/postgres.log')}`)]
+    return [bad(`postgres: ${(error as Error).message}`, `See its log, ${join(dir, 'logs/postgres.log')}`)]
   } finally {
     await client.end().catch(() => {})
   }
@@ -142,9 +144,9 @@ const findings: Finding[] = [
   program('temporal', ['temporal'], cachePath('temporal', '1.5.1'), 'TEMPORAL_ADDRESS'),
 ]
 if (run) {
-  findings.push(good(`the platform runs (process ${holder}, ${run.gateway})`), ...(await database(run)))
+  findings.push(good(`the platform is running (process ${holder}, ${run.gateway})`), ...(await database(run)))
   findings.push(...(await Promise.all(serverChecks(run).map(reach))))
 } else if (holder !== undefined) findings.push(good(`the platform is starting or stopping (process ${holder})`))
-else findings.push(good(`the platform does not run on ${dir}`), await ports())
+else findings.push(good(`the platform is not running on ${dir}`), await ports())
 for (const finding of findings) print(finding)
 process.exitCode = findings.every(({ ok }) => ok) ? 0 : 1

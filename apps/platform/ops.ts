@@ -72,7 +72,7 @@ else {
     'support-bundle': () => supportBundle(values),
   }
   const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
-  if (!act) usage(verb === undefined ? '' : `"${verb}" is no verb.`)
+  if (!act) usage(verb === undefined ? '' : `"${verb}" is not a verb.`)
   else
     try {
       if (values.env) takeProduction(values.env)

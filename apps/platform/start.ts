@@ -132,13 +132,15 @@ const printReady = ({ gateway_url, servers }: Platform) => {
   if (!flags.demo)
     lines.push('No demo data. The first administrator:  npm run admin -- identity bootstrap-admin --username NAME')
   else if (demo?.seeded) lines.push(peopleOf(demo.users, false), ...FIRST_MINUTE)
-  else lines.push('  The demo data comes now, beside what runs; its accounts are shown when all is there.')
+  else lines.push('  The demo data is now added in the background; its accounts are shown when it is complete.')
   if (provider) lines.push(`  Sign in with the demo provider (${provider.issuer}): as mia or tom; otto has no account.`)
   console.log(`${lines.join('\n')}\n`)
 }
 
 const printDemo = (users: Account[], ms: number) =>
-  console.log(`\n${[bold(`The demo is there (${elapsed(ms)})`), peopleOf(users, true), ...FIRST_MINUTE].join('\n')}\n`)
+  console.log(
+    `\n${[bold(`The demo data is complete (${elapsed(ms)})`), peopleOf(users, true), ...FIRST_MINUTE].join('\n')}\n`,
+  )
 
 const peopleOf = (users: Account[], fresh: boolean): string => {
   const rows = users
@@ -169,7 +171,7 @@ const stop = async (why: string) => {
   stopping = true
   stoppingSince = performance.now()
   if (!ours) process.exit(1)
-  screen.line('platform', `${why}: stopping in order (again: at once)`)
+  screen.line('platform', `${why}: stopping in order (repeat to stop at once)`)
   removeRun(dir)
   const since = performance.now()
   await Promise.all([provider?.stop(), runner?.stop()])

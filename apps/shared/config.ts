@@ -73,7 +73,7 @@ export const allowed = ({ description, type, minimum, maximum, enum: values, pat
     return `Allowed: ${type === 'integer' ? 'a whole number' : 'a number'}${least}${most}.`
   }
   if (type === 'array') return 'Allowed: a JSON array.'
-  return pattern ? `Allowed: a text that matches ${pattern}.` : 'Allowed: a text.'
+  return pattern ? `Allowed: a string that matches ${pattern}.` : 'Allowed: a string.'
 }
 
 /**
@@ -106,7 +106,7 @@ const refuseWeakSecret = (name: string, text: string, env: NodeJS.ProcessEnv): v
   const file = join(env.SIGNALBOX_DIR ?? '.signalbox', 'keys/secrets.json')
   const development = existsSync(file) ? readFileSync(file, 'utf8') : ''
   if (keys.some((key) => development.includes(key)))
-    throw new ConfigError(`${name} holds a development secret (it stands in ${file}): make a new one for production.`)
+    throw new ConfigError(`${name} holds a development secret (from ${file}): create a new one for production.`)
 }
 
 /** 32 random bytes have about 30 distinct values; a typed or repeated key has far fewer. */
@@ -205,7 +205,7 @@ export const settings = {
     Type.String({
       minLength: 43,
       secret: true,
-      description: `The key that seals ${sealed}: 32 bytes in base64, or a JSON array of at most two, the first seals.`,
+      description: `The key that seals ${sealed}: 32 bytes in base64, or a JSON array of at most two keys, of which the first seals.`,
     }),
   integer: (fallback: number, minimum = 0, maximum = Number.MAX_SAFE_INTEGER) =>
     Type.Integer({ default: fallback, minimum, maximum }),
@@ -237,6 +237,6 @@ export const readJsonFile = <T>(variable: string, path: string): T => {
   try {
     return JSON.parse(text) as T
   } catch {
-    throw new ConfigError(`${variable} names ${path}, which holds no JSON.`)
+    throw new ConfigError(`${variable} names ${path}, which is not JSON.`)
   }
 }

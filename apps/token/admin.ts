@@ -20,8 +20,8 @@ export const verbs: Record<string, (args: string[]) => Promise<number>> = {
       }
       console.log(
         outcome === 'killed'
-          ? `Key ${kid} is killed; the next key signs from now on.`
-          : `Key ${kid} was killed before.`,
+          ? `Key ${kid} was killed; the next key signs from now on.`
+          : `Key ${kid} had already been killed.`,
       )
       return 0
     } finally {

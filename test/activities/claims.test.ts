@@ -183,7 +183,7 @@ describe('the claim of most nodes', () => {
     expect(await rowsOf(plain)).toEqual(await rowsOf(whole))
   })
 
-  it('is none of a node with a gate, of an agent, of an undo, or of a node that was tried before', async () => {
+  it('does not apply to a node with a gate, of an agent, of an undo, or to one that was tried before', async () => {
     const gate = { status: 'approved', approved_digest: 'new' } as const
     const none = async (setup: Setup, more: object = {}) => {
       const operation_id = await setUp(setup)
@@ -257,7 +257,7 @@ describe('the calendar', () => {
     })
   })
 
-  it('does not bind other targets, undos, what has begun, or a freeze that was passed at its gate', async () => {
+  it('does not bind other targets, undos, started nodes, or a freeze that was passed at its gate', async () => {
     const control = { calendar: frozen(until) }
     await granted(await setUp({ control, node: { target_id: 'other' } }))
     await granted(await setUp({ control: { calendar: frozen(Date.now() - HOUR) }, node }))
@@ -276,7 +276,7 @@ describe('the calendar', () => {
     expect((await granted(begun)).fence).toBeGreaterThan(fence)
   })
 
-  it('is the last to be asked: who was stopped or has a gate open hears that', async () => {
+  it('is checked last: a stopped operation or an open gate is named first', async () => {
     const calendar = frozen(until)
     const stopped = await setUp({ node, control: { calendar, control: 'pause' } })
     expect(await claim(stopped)).toMatchObject({ reason: 'stopped' })
@@ -285,7 +285,7 @@ describe('the calendar', () => {
   })
 })
 
-it('refuses an operation or node that is not there', async () => {
+it('refuses an unknown operation or node', async () => {
   expect(await claim(uuidv7())).toMatchObject({ verdict: 'refused', reason: 'superseded' })
   expect(await claim(await setUp(), { node_id: 'other' })).toMatchObject({ verdict: 'refused', reason: 'superseded' })
 })
@@ -312,7 +312,7 @@ it.each<[string, Setup]>([
   if (setup.gate) expect(gate?.consumed_at).not.toBeNull()
 })
 
-it('compensation is granted only while a compensating cancel is wanted, or where a person asked for it', async () => {
+it("compensation is granted only during a compensating cancel or at a person's request", async () => {
   const running = await setUp({ node: { state: 'succeeded' } })
   expect(await claim(running, { role: 'undo' })).toMatchObject({ reason: 'stopped' })
   const asked = await setUp({ node: { state: 'compensating' }, control: { control: 'pause' } })
@@ -326,7 +326,7 @@ it('compensation is granted only while a compensating cancel is wanted, or where
   expect(await attemptsOf(compensating)).toMatchObject([{ role: 'undo', key: `${compensating}:n:c1` }])
 })
 
-it('of many claims of one attempt that cannot be repeated exactly one is granted', async () => {
+it('of many claims of one attempt that cannot be repeated, exactly one is granted', async () => {
   const operation_id = await setUp()
   const claims = await Promise.all(Array.from({ length: 20 }, () => claim(operation_id)))
   expect(claims.filter(({ verdict }) => verdict === 'granted')).toHaveLength(1)
@@ -340,7 +340,7 @@ const take = (operation_id: string) =>
     { places: { lab: 3, many: 3 } },
   )
 
-it('of many claims of one pool as many are granted as it has places, however they race', async () => {
+it('many claims of one pool are granted only as many times as it has places, however they race', async () => {
   for (let round = 1; round <= 5; round++) {
     const ids = await Promise.all(Array.from({ length: 20 }, () => setUp(outside('many'))))
     const claims = await Promise.all(ids.map(take))
@@ -350,7 +350,7 @@ it('of many claims of one pool as many are granted as it has places, however the
   }
 })
 
-it('who finds its pool full waits, and the oldest are told when a place is free', async () => {
+it('a claim on a full pool waits, and the oldest ones are notified when a place is free', async () => {
   const ids: string[] = []
   for (let i = 0; i < 6; i++) ids.push(await setUp(outside('lab')))
   const [first = '', second = '', third = '', ...late] = ids
@@ -423,7 +423,7 @@ describe('what the catalog said of its target', () => {
     ({ operation_id, node_id: 'n', role: 'run', generation: 1, attempt: 1 }) as const
   const again = { verdict: 'recheck', gate_ids: [] }
 
-  it('counts for five seconds; then it is asked again, and nothing is written', async () => {
+  it('is valid for five seconds; then the catalog is asked again, and no row is written', async () => {
     const operation_id = await setUp()
     expect(await claimAttempt(connection.pool, input(operation_id), await asked(6))).toEqual(again)
     expect(await connection.db.select().from(node_attempts).where(sql`operation_id = ${operation_id}`)).toEqual([])
@@ -432,7 +432,7 @@ describe('what the catalog said of its target', () => {
     })
   })
 
-  it('grows old while the claim waits for its locks', async () => {
+  it('expires while the claim waits for its locks', async () => {
     const operation_id = await setUp()
     const holder = await connection.pool.connect()
     await holder.query('begin')
@@ -454,7 +454,7 @@ describe('what the catalog said of its target', () => {
   })
 })
 
-it('an approval that is taken back while claims run is not used afterwards', async () => {
+it('an approval that is withdrawn while claims run is not used afterwards', async () => {
   for (let round = 0; round < 10; round++) {
     const operation_id = await setUp({ gate: { status: 'approved', approved_digest: 'new' } })
     const { db } = connection
@@ -474,7 +474,7 @@ it('an approval that is taken back while claims run is not used afterwards', asy
   }
 })
 
-it('a repeat of an open attempt is unknown, or granted under a larger fence where the node is idempotent', async () => {
+it('a repeat of an open attempt is unknown, or granted with a larger fence if the node is idempotent', async () => {
   const once = await setUp()
   await granted(once)
   expect(await claim(once)).toMatchObject({ verdict: 'ended', phase: 'outcome_unknown' })
@@ -490,7 +490,7 @@ it('a repeat of an open attempt is unknown, or granted under a larger fence wher
   ])
 })
 
-it('behind its checkpoint an attempt goes on, also while paused and where it cannot be repeated', async () => {
+it('behind its checkpoint an attempt continues, even while paused or if it cannot be repeated', async () => {
   const operation_id = await setUp()
   const { fence } = await granted(operation_id)
   expect(await noteAttempt(connection.pool, ref(operation_id, fence), { resume: { asked: 1 } })).toBe(true)
@@ -498,7 +498,7 @@ it('behind its checkpoint an attempt goes on, also while paused and where it can
   expect(await granted(operation_id)).toMatchObject({ resume: { asked: 1 } })
 })
 
-it('a repeat that is stopped is left open for the resume, under the same number', async () => {
+it('a repeat that is stopped stays open for the resume, under the same number', async () => {
   const operation_id = await setUp({ spec: { idempotent: true } })
   await granted(operation_id)
   await connection.db.update(operation_control).set({ control: 'pause' }).where(sql`operation_id = ${operation_id}`)
@@ -509,7 +509,7 @@ it('a repeat that is stopped is left open for the resume, under the same number'
   expect(await attemptsOf(operation_id)).toMatchObject([{ attempt: 1, phase: 'running' }])
 })
 
-it('a result counts only under the newest fence and while the attempt is open; a repeat of it is told again', async () => {
+it('a result counts only under the newest fence and while the attempt is open; its repeat gets the same answer', async () => {
   const { pool } = connection
   const operation_id = await setUp({ spec: { idempotent: true } })
   const old = await granted(operation_id)
@@ -531,7 +531,7 @@ it('a result counts only under the newest fence and while the attempt is open; a
   expect(row).toMatchObject({ state: 'succeeded', outputs: { x: 1 }, error: null })
 })
 
-it('a node that writes to the catalog has not succeeded with its attempt', async () => {
+it('a node that writes to the catalog does not succeed with its attempt alone', async () => {
   const operation_id = await setUp({ spec: { catalog: { observed_state_patch: {} } } })
   const { fence } = await granted(operation_id)
   await endAttempt(connection.pool, ref(operation_id, fence), success)
@@ -539,15 +539,15 @@ it('a node that writes to the catalog has not succeeded with its attempt', async
   expect(row).toMatchObject({ state: 'running', outputs: { x: 1 } })
 })
 
-it('attempts only grow', async () => {
+it('attempt numbers only grow', async () => {
   const operation_id = await setUp()
   const { fence } = await granted(operation_id, { attempt: 3 })
   await endAttempt(connection.pool, ref(operation_id, fence, 3), success)
   expect(await claim(operation_id, { attempt: 2 })).toMatchObject({ reason: 'superseded' })
 })
 
-describe('what targets and programs say', () => {
-  it('is stored whatever characters it has: those that cannot be are replaced, all else stays', async () => {
+describe('the output of targets and programs', () => {
+  it('is stored whatever characters it has: invalid ones are replaced, all others stay', async () => {
     const operation_id = await setUp()
     const { fence } = await granted(operation_id)
     const odd = 'a\0b \ud800 \\u0000 \u{1F600}'
@@ -567,7 +567,7 @@ describe('what targets and programs say', () => {
   })
 })
 
-it('is refused while a restore of the database waits for a person, and begins above all fences of the lost future', async () => {
+it('is refused while a database restore waits for acceptance, and starts above all fences of the lost future', async () => {
   const operation_id = await setUp()
   await connection.pool.query(
     `insert into operations.relay_state (name, stream_created) values ('restored', '2026-01-01T00:00:00Z')`,

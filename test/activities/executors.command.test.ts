@@ -102,7 +102,7 @@ describe('a program', () => {
     ])
   })
 
-  it('sees nothing of the worker: only named variables, its own folder, what it was given to read', async () => {
+  it('sees only named variables, its own folder and the files given to it', async () => {
     const { texts } = await run(
       'env | sort | cut -d= -f1; pwd; cat note.txt; cat; echo "$TOKEN $REGION $SIGNALBOX_KEY $SIGNALBOX_FENCE"',
       { env: { TOKEN: 't0ken' }, files: { 'note.txt': 'from a file\n' }, stdin: 'from stdin\n' },
@@ -114,7 +114,7 @@ describe('a program', () => {
     expect(texts.find((line) => line.startsWith('/'))).toMatch(/signalbox-run-[^/]+\/work$/)
   })
 
-  it('has its lines in the log by stream, long ones cut, and takes no more than is stored', async () => {
+  it('has its lines logged by stream, cuts long ones, and accepts no more than the log stores', async () => {
     const { lines, waits } = await run('echo out; echo err >&2; printf "no end"; head -c 100000 /dev/zero | tr "\\0" x')
     expect(lines).toContainEqual({ text: 'out', stream: 'stdout', level: 'info' })
     expect(lines).toContainEqual({ text: 'err', stream: 'stderr', level: 'warn' })
@@ -122,7 +122,7 @@ describe('a program', () => {
     expect(waits).toBeGreaterThan(0)
   })
 
-  it('has its whole log, however slowly that is stored', { timeout: 20_000 }, async () => {
+  it('has its whole log, however slowly it is stored', { timeout: 20_000 }, async () => {
     let slow = true
     const stored = async () => {
       if (slow) await delay(4000)
@@ -150,12 +150,15 @@ describe('a program', () => {
       class: 'exit_code',
       retryable: false,
     })
-    expect((await run('kill -KILL $$')).result).toMatchObject({ status: 'unknown', message: 'p was ended by SIGKILL.' })
+    expect((await run('kill -KILL $$')).result).toMatchObject({
+      status: 'unknown',
+      message: 'p was killed by SIGKILL.',
+    })
   })
 })
 
 describe('a program that does harm', () => {
-  it('is stopped at its time, with everything that it began', async () => {
+  it('is stopped at its deadline, with every process that it started', async () => {
     const pids = join(folder, 'pids')
     const { result } = await run(`sleep 300 & echo $! > ${pids}; echo $$ >> ${pids}; wait`, { timeout_s: 1 })
     expect(result).toMatchObject({ status: 'unknown', class: 'timeout' })
@@ -163,14 +166,14 @@ describe('a program that does harm', () => {
       await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
   })
 
-  it('is killed when it does not listen', { timeout: 30_000 }, async () => {
+  it('is killed if it ignores the signal', { timeout: 30_000 }, async () => {
     const began = Date.now()
     const { result } = await run(`trap '' TERM; while :; do sleep 0.1; done`, { timeout_s: 1 })
     expect(result).toMatchObject({ status: 'unknown', class: 'timeout' })
     expect(Date.now() - began).toBeGreaterThan(10_000)
   })
 
-  it('stops when the operation is stopped by force, and nobody says that it did nothing', async () => {
+  it('stops when the operation is stopped by force, and its outcome is unknown', async () => {
     const stop = new AbortController()
     const running = run('echo on; sleep 300', {}, { more: { signal: stop.signal } })
     await delay(300)
@@ -178,7 +181,7 @@ describe('a program that does harm', () => {
     expect((await running).result).toMatchObject({ status: 'unknown', class: 'cancelled' })
   })
 
-  it('leaves nobody behind who holds its output open', async () => {
+  it('leaves no process behind that holds its output open', async () => {
     const file = join(folder, 'left')
     const began = Date.now()
     const { result } = await run(`(sleep 60 & echo $! > ${file}) ; exit 0`)
@@ -188,7 +191,7 @@ describe('a program that does harm', () => {
     await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
   })
 
-  it('does not outlive the worker that began it, however that dies', async () => {
+  it('does not outlive the worker that started it, however the worker dies', async () => {
     const file = join(folder, 'orphan')
     const path = script(`echo $$ > ${file}; exec sleep 300`)
     const worker = join(folder, 'worker.ts')
@@ -208,12 +211,12 @@ describe('a program that does harm', () => {
     await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
   })
 
-  it('cannot pass on files of others, nor outputs that are none', async () => {
+  it("cannot pass on other users' files or invalid outputs", async () => {
     const linked = await run(
       'ln -s /etc/passwd "$SIGNALBOX_ARTIFACTS/passwd"; mkfifo "$SIGNALBOX_ARTIFACTS/pipe" 2>/dev/null; :',
     )
     expect(linked.artifacts).toEqual([])
-    expect(linked.texts).toContain('The file passwd is not kept: no plain file, or too large.')
+    expect(linked.texts).toContain('The file passwd was not stored: it is not a regular file, or it is too large.')
     for (const text of [
       'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"',
       'echo "[1]" > "$SIGNALBOX_OUTPUTS"',
@@ -230,8 +233,8 @@ describe('a program that does harm', () => {
   })
 })
 
-describe('a step that asks for what it may not', () => {
-  it('is refused before anything begins', async () => {
+describe('a step that asks for more than the policy allows', () => {
+  it('is refused before the program starts', async () => {
     const touched = join(folder, 'touched')
     const begin = `touch ${touched}`
     const strict = 'args: { type: array, items: { type: string, pattern: "^[a-z]+$" }, maxItems: 1 }'
@@ -259,7 +262,7 @@ describe('a step that asks for what it may not', () => {
     expect(await createCommand(policy, {}).run(context)).toMatchObject({ status: 'failed', class: 'refused' })
   })
 
-  it('is told that a program is not there, without an attempt', async () => {
+  it('is refused if a program does not exist, without an attempt', async () => {
     const policy = policyOf(`  p: { path: /nowhere/p, ${ANY}${WHO && `, ${WHO}`} }`)
     const context = { with: { program: 'p' } } as unknown as ExecutorContext
     expect(await createCommand(policy, {}).run(context)).toMatchObject({ status: 'failed', class: 'refused' })

@@ -97,7 +97,7 @@ const answer = (status: number, body: unknown, headers: Record<string, string> =
 }
 
 describe('a call', () => {
-  it('carries key and fence, and gives the answer as the raw result', async () => {
+  it('carries key and fence, and returns the response as the raw result', async () => {
     answer(200, { previous_release: '1' })
     const { result } = await run({
       base_url: base,
@@ -120,7 +120,7 @@ describe('a call', () => {
       headers: { authorization: 'Bearer s3cret' },
       request: { method: 'POST', url: '/x', query: { key: 'hidden' }, body: { pin: '1234' } },
     })
-    expect(lines.join('\n')).toMatch(/POST .*\/x answers 200/)
+    expect(lines.join('\n')).toMatch(/POST .*\/x answered 200/)
     expect(lines.join('\n')).not.toMatch(/s3cret|geheim|hidden|1234/)
   })
 
@@ -145,7 +145,7 @@ describe('a call', () => {
     ['a date of the past', () => 'Sun, 06 Nov 1994 08:49:37 GMT', 0],
     ['a date of next year', () => new Date(Date.now() + 4e10).toUTCString(), 3600],
     ['neither', () => 'soon', undefined],
-  ])('honours Retry-After that is %s', async (_, said, waits) => {
+  ])('honors Retry-After that is %s', async (_, said, waits) => {
     answer(503, {}, { 'retry-after': said() })
     const { result } = await run({ base_url: base, request: { method: 'POST', url: '/x' } })
     const { retry_after_s: found } = result as { retry_after_s?: number }
@@ -153,15 +153,15 @@ describe('a call', () => {
     else expect(Math.abs(Number(found) - waits)).toBeLessThanOrEqual(3)
   })
 
-  it('tells why the target refuses where the step names that part of the answer, and nothing else of it', async () => {
+  it("gives the target's reason only if the step names that part of the response", async () => {
     answer(500, { reason: 'cannot open the session store', token: 'geheim' })
     const request = { method: 'GET', url: '/health' }
     const { result, lines } = await run({ base_url: base, request, reason: '/body/reason' })
-    expect(result).toMatchObject({ message: 'GET /health answers 500: cannot open the session store' })
-    expect(lines).toEqual([expect.stringMatching(/\/health answers 500/), 'cannot open the session store'])
+    expect(result).toMatchObject({ message: 'GET /health answered 500: cannot open the session store' })
+    expect(lines).toEqual([expect.stringMatching(/\/health answered 500/), 'cannot open the session store'])
     answer(500, { reason: { code: 7 } })
     expect((await run({ base_url: base, request, reason: '/body/reason' })).result).toMatchObject({
-      message: 'GET /health answers 500',
+      message: 'GET /health answered 500',
     })
   })
 
@@ -186,7 +186,7 @@ describe('a call', () => {
     })
   })
 
-  it('is unreachable when nothing listens, and unknown when it is cut after sending', async () => {
+  it('is unreachable if no server listens, and unknown if it is cut after sending', async () => {
     expect((await run({ request: { method: 'POST', url: 'http://127.0.0.1:9999/x' } })).result).toMatchObject({
       status: 'failed',
       class: 'unreachable',
@@ -202,14 +202,14 @@ describe('a call', () => {
     })
   })
 
-  it('refuses an answer that is too large without reading it all', async () => {
+  it('refuses a response that is too large without reading it all', async () => {
     answer(200, 'x'.repeat(5000))
     expect(
       (await run({ base_url: base, request: { method: 'GET', url: '/x' }, max_response_bytes: 1000 })).result,
     ).toMatchObject({ class: 'unexpected_response' })
   })
 
-  it('takes what is nested without end as text', async () => {
+  it('treats endlessly nested JSON as text', async () => {
     handler = (_req, res) =>
       void res.writeHead(200, { 'content-type': 'application/json' }).end('['.repeat(100_000) + ']'.repeat(100_000))
     const { result } = await run({ base_url: base, request: { method: 'GET', url: '/x' } })
@@ -220,7 +220,7 @@ describe('a call', () => {
     })
   })
 
-  it('keeps named parts of the answer as artifacts', async () => {
+  it('stores named parts of the response as artifacts', async () => {
     answer(200, { certificate: 'PEM' })
     const { artifacts } = await run({
       base_url: base,
@@ -257,7 +257,7 @@ describe('polling', () => {
     expect(seen[1]?.headers['idempotency-key']).toBeUndefined()
   })
 
-  it('ends a slice as pending and goes on from there', async () => {
+  it('ends a slice as pending and continues from there', async () => {
     answer(200, { connections: 3 })
     const values = {
       base_url: base,
@@ -277,7 +277,7 @@ describe('polling', () => {
     expect(seen.map((request) => request.method)).toEqual(['GET'])
   })
 
-  it('asks no sooner than a busy target lets it', async () => {
+  it('asks no more often than a busy target allows', async () => {
     handler = (req, res) => void res.writeHead(req.method === 'GET' ? 429 : 200, { 'retry-after': '60' }).end()
     const poll = {
       request: { method: 'GET', url: '/status' },
@@ -290,7 +290,7 @@ describe('polling', () => {
     expect(seen.map((request) => request.method)).toEqual(['POST', 'GET'])
   })
 
-  it('leaves a poll at once when the worker stops, and another goes on without a second call', async () => {
+  it('leaves a poll at once when the worker stops, and another continues without a second call', async () => {
     answer(200, { connections: 3 })
     const values = {
       base_url: base,
@@ -315,7 +315,7 @@ describe('polling', () => {
     expect(seen.map((request) => request.method)).toEqual(['GET'])
   })
 
-  it('gives up when its time is over', async () => {
+  it('gives up at its deadline', async () => {
     answer(200, { connections: 3 })
     const poll = {
       request: { method: 'GET', url: '/status' },
@@ -360,7 +360,7 @@ describe('destinations', () => {
     expect(seen.at(-1)?.headers.authorization).toBeUndefined()
   })
 
-  it('follows no redirect for ever, and none for a call that may not be repeated', async () => {
+  it('follows no redirect endlessly, and none for a call that must not be repeated', async () => {
     handler = (_req, res) => void res.writeHead(302, { location: '/again' }).end()
     expect((await run({ base_url: base, request: { method: 'GET', url: '/r' } })).result).toMatchObject({
       class: 'unexpected_response',
@@ -370,7 +370,7 @@ describe('destinations', () => {
     expect(seen).toHaveLength(1)
   })
 
-  it('takes a redirect to no address for the answer that it is: nobody has to wonder what happened', async () => {
+  it('treats a redirect to an invalid address as the response, so the outcome is known', async () => {
     handler = (_req, res) => void res.writeHead(307, { location: 'http://[' }).end()
     const { result } = await run({ base_url: base, request: { method: 'POST', url: '/r' } })
     expect(result).toMatchObject({ status: 'failed', class: 'unexpected_response' })
@@ -384,7 +384,7 @@ describe('destinations', () => {
     expect(policy.mayResolve('nowhere', 'secret://file/fleet-token#1')).toBe(false)
   })
 
-  it('a broken policy file stops with its name and the place', () => {
+  it('a broken policy file stops the start with its name and the place', () => {
     const broken = 'format: signalbox/executor-policy@1\npools: { a: { destinations: [{ scheme: ftp }], secrets: [] } }'
     expect(() => policyOf(broken, 'p.yaml')).toThrow(/p\.yaml\/pools\/a/)
     expect(() => policyOf('format: [', 'q.yaml')).toThrow(/q\.yaml/)

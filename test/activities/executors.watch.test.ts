@@ -118,13 +118,13 @@ describe('a watch', () => {
     expect(result).toMatchObject({
       status: 'failed',
       class: 'condition_failed',
-      message: expect.stringContaining('1 of 3 samples are bad, 0 tolerated; sample 3 of 11 503'),
+      message: expect.stringContaining('1 of 3 samples are bad, at most 0 may be; sample 3 of 11 503'),
       raw: { passed: false, samples: 3, checks: { health: { samples: 3, failed: 1, last: 503, min: 200, max: 503 } } },
     })
     expect(asked).toHaveLength(3)
   })
 
-  it('tolerates as many bad samples as it says', async () => {
+  it('tolerates as many bad samples as the step allows', async () => {
     statuses = [503, 200]
     const { result } = await run({ checks: [probe()], tolerate: 1 })
     expect(result).toMatchObject({ status: 'succeeded', raw: { checks: { health: { samples: 3, failed: 1 } } } })
@@ -141,11 +141,11 @@ describe('a watch', () => {
   })
 
   it.each([
-    ['no series', [[]], /gives 0 series/],
-    ['two series', [['1', '2']], /gives 2 series/],
-    ['no number', ['NaN'], /no number: NaN/],
-    ['an error', [], /answers 400: parse error/],
-  ])('takes a query that gives %s for bad', async (_what, answers, message) => {
+    ['no series', [[]], /returned 0 series/],
+    ['two series', [['1', '2']], /returned 2 series/],
+    ['no number', ['NaN'], /not return a number: NaN/],
+    ['an error', [], /answered 400: parse error/],
+  ])('counts a query that gives %s as bad', async (_what, answers, message) => {
     series.errors = answers as string[][]
     const { result } = await run({ checks: [query({ max: 1 })] })
     expect(result).toMatchObject({ class: 'condition_failed', message: expect.stringMatching(message) })
@@ -182,7 +182,7 @@ describe('a watch', () => {
     expect((await run({ checks: [probe()] }, { pool: 'shut' })).result).toMatchObject({ class: 'address_denied' })
   })
 
-  it('goes on where a killed one stood, and counts no time without a worker', async () => {
+  it('continues where a killed worker stopped, and counts no time without a worker', async () => {
     const { checkpoints } = await run({ checks: [probe()] })
     asked = []
     const resume = { ...checkpoints[0], next: Date.now() - 3_600_000 }
@@ -191,7 +191,7 @@ describe('a watch', () => {
     expect(asked).toHaveLength(2)
   })
 
-  it('leaves when the worker stops and stops when it is told to', async () => {
+  it('leaves when the worker stops, and stops on request', async () => {
     const stop = new AbortController()
     const values = { checks: [probe()], for_s: 40, every_s: 20 }
     const left = run(values, { leave: stop.signal })
@@ -207,13 +207,13 @@ describe('a watch', () => {
     expect(result).toMatchObject({ status: 'pending', poll_after_s: 1, resume: { rounds: 1 } })
   })
 
-  it('refuses a time that does not fit into its attempt before it asks', async () => {
+  it('refuses a time that does not fit into its attempt before the first query', async () => {
     expect((await run({ checks: [probe()], for_s: 120 })).result).toMatchObject({ class: 'refused' })
     expect(asked).toEqual([])
   })
 })
 
-describe('at the plan', () => {
+describe('a watch in a plan', () => {
   const faults = (values: Record<string, unknown>) =>
     EXECUTORS.get('watch')?.check({ for_s: 60, every_s: 5, ...values })
   const url = 'http://p:9090'
@@ -242,7 +242,7 @@ describe('at the plan', () => {
     expect(faults(values)?.map((fault) => fault.pointer)).toEqual([pointer])
   })
 
-  it('takes what it can run', () => {
+  it('accepts valid watches', () => {
     expect(faults({ checks: [{ ...good, baseline: { query: 'b', max_ratio: 1.5, slack: 0.1 } }] })).toEqual([])
   })
 })

@@ -55,7 +55,7 @@ const ends = async ({ child, ended }: Agent) => {
   await ended
 }
 
-it('runs an approved node in a sandbox of its own, and its outputs come back', async () => {
+it('runs an approved node in its own sandbox and returns its outputs', async () => {
   const agent = lab.startAgent(file)
   const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
   const outputs = { greeting: '/greeting', who: '/who' }
@@ -72,12 +72,15 @@ it('runs an approved node in a sandbox of its own, and its outputs come back', a
   await ends(agent)
 }, 90_000)
 
-it('refuses what its own file does not list, and a machine that the pool does not name', async () => {
+it('refuses jobs that its file does not list, and machines that the pool does not name', async () => {
   const agent = lab.startAgent(file)
   const cases: [Record<string, unknown>, RegExp][] = [
     [{ job: 'command', inputs: { program: 'rm', args: [] } }, /names no program "rm"/],
-    [{ job: 'command', inputs: { program: 'greet', args: ['-rf'], credentials: 'aws' } }, /no credential "aws"/],
-    [{ job: 'shell', inputs: {} }, /knows no job "shell"/],
+    [
+      { job: 'command', inputs: { program: 'greet', args: ['-rf'], credentials: 'aws' } },
+      /to use the credential "aws"/,
+    ],
+    [{ job: 'shell', inputs: {} }, /does not know the job "shell"/],
   ]
   for (const [values, words] of cases) {
     const path = await lab.start(job('greet', 'x', { with: values }))
@@ -87,7 +90,7 @@ it('refuses what its own file does not list, and a machine that the pool does no
   await ends(agent)
   const stranger = lab.startAgent(file, { as: lab.stranger })
   expect(await stranger.ended).toBe(7)
-  expect(stranger.said()).toContain('machine:stranger is no agent of the pool "infra"')
+  expect(stranger.said()).toContain('machine:stranger is not an agent of the pool "infra"')
   // A caller that waits as long as allowed is answered before its request times out: a late answer would be lost work.
   const bound = { headers: { 'x-request-deadline': '3000' } }
   const waited = await lab.p.as(lab.runner).post('/v1/pools/infra/work', { wait_s: 8 }, bound)
@@ -109,7 +112,7 @@ it('two agents: each piece of work is done once', async () => {
   for (const agent of both) await ends(agent)
 }, 90_000)
 
-it('gives work that asks for labels to the agent that has them', async () => {
+it('gives labeled work to the agent that has the labels', async () => {
   const eu = lab.startAgent({ ...file, pools: ['labelled'], labels: { region: 'eu1' } })
   const path = await lab.start(
     job('greet', 'x', {
@@ -129,7 +132,7 @@ it('gives work that asks for labels to the agent that has them', async () => {
   for (const agent of [eu, us]) await ends(agent)
 }, 90_000)
 
-it('an agent that is killed half way: the tool dies with it, the outcome is unknown, and nobody repeats it', async () => {
+it('if an agent is killed half way, the tool dies with it, the outcome is unknown, and no one repeats it', async () => {
   const agent = lab.startAgent(file)
   const path = await lab.start(job('slow', 'lost', { timeouts: { run_s: 600, heartbeat_s: 5 } }))
   await begins('lost')
@@ -158,7 +161,7 @@ it('an agent that is killed half way: the tool dies with it, the outcome is unkn
   await ends(other)
 }, 90_000)
 
-it('a cancel interrupts the tool, which ends by itself; one that does not is killed and its outcome unknown', async () => {
+it('a cancel interrupts the tool, which ends by itself; a deaf one is killed, and its outcome is unknown', async () => {
   const agent = lab.startAgent({ ...file, concurrency: 2 })
   const tidy = await lab.start(job('tidy', 'tidy', { timeouts: { run_s: 60, heartbeat_s: 5 } }))
   const deaf = await lab.start(job('deaf', 'deaf', { timeouts: { run_s: 16, heartbeat_s: 5 } }))
@@ -178,16 +181,16 @@ it('a cancel interrupts the tool, which ends by itself; one that does not is kil
   await ends(agent)
 }, 90_000)
 
-it('a tool is stopped before its deadline, in time to say so', async () => {
+it('a tool is stopped before its deadline, in time to report it', async () => {
   const agent = lab.startAgent(file)
   const path = await lab.start(job('tidy', 'deadline', { timeouts: { run_s: 8, heartbeat_s: 5 } }))
   const node = await lab.reaches(path, 'failed')
-  expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended when asked to') })
+  expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended on request') })
   expect(effects('deadline')).toEqual(['begun', 'interrupted'])
   await ends(agent)
 }, 90_000)
 
-it('SIGTERM: it ends what it has, takes no more and exits', async () => {
+it('on SIGTERM it finishes its work, accepts no more and exits', async () => {
   const agent = lab.startAgent({ ...file, pools: ['calm'] })
   const first = await lab.start(job('brief', 'drain', { pool: 'calm' }))
   await begins('drain')

@@ -97,7 +97,7 @@ const logOf = async (path: string, id: string) => (await lab.p.as('vic').get(`${
 type Bound = { changes: { id: string; fields: object[] }[]; unforeseen: string[]; binding: string }
 const boundOf = (gate: { subject: { bound_outputs: { value: Bound }[] } }) => gate.subject.bound_outputs[0]?.value
 
-it('forecasts each task of each host without a change, then runs it; no secret and no template gets through', async () => {
+it('forecasts each task of each host without a change, then runs it; no secret and no template leaks', async () => {
   const path = await lab.startGraph(change(inputsOf()))
   const gate = await lab.waiting(path)
   expect(
@@ -158,7 +158,7 @@ it('hosts fail one by one: a refused key, a closed port and a failing task are n
   const path = await lab.start(node('strict', 'ansible.run', inputs, ['hosts']))
   const failed = await lab.reaches(path, 'failed', 'strict')
   expect(failed.error_class).toBe('hosts_failed')
-  for (const words of ['3 of 4 hosts failed', 'web2 failed at "half"', 'gone unreachable', 'forged unreachable'])
+  for (const words of ['Failed hosts: 3 of 4', 'web2 failed at "half"', 'gone unreachable', 'forged unreachable'])
     expect(failed.error_message).toContain(words)
   expect(text('web1-half')).toBe('one\n')
   const lenient = await lab.start(node('lenient', 'ansible.run', { ...inputs, max_failures: 3 }, ['hosts']))
@@ -171,7 +171,7 @@ it('hosts fail one by one: a refused key, a closed port and a failing task are n
   })
 }, 180_000)
 
-it('a playbook that hangs is stopped, and says which task was running; so does a killed agent leave it unknown', async () => {
+it('a playbook that hangs is stopped and names the running task; after a killed agent the outcome is unknown', async () => {
   const inputs = inputsOf({ playbook: 'hang.yml', limit: ['web1'], timeout_s: 15 })
   const path = await lab.start(node('hang', 'ansible.run', inputs, ['hosts']))
   const node1 = await lab.reaches(path, 'outcome_unknown', 'hang')
@@ -202,7 +202,7 @@ it("refuses variables, hosts and playbooks that reach beyond the agent's file, a
     [inventory({ web1: host({ user: '-x' }) }), /user of "web1"/],
     [inventory({ web1: host({ host_keys: ['ssh-ed25519 x\n* ssh'] }) }), /not a public key/],
     [inventory({ web1: host() }, { all: ['web1'] }), /not a group name/],
-    [inventory({ web1: host() }, { webs: ['web9'] }), /"web9" is none/],
+    [inventory({ web1: host() }, { webs: ['web9'] }), /"web9" is not one/],
     [{ limit: ['all'] }, /"limit" must be a list/],
     [{ playbook: 'broken.yml' }, /ansible-playbook failed: .*No change was made/s, 'tool_failed'],
   ]

@@ -49,7 +49,7 @@ it('reads only listed members, and masks credentials in every spelling', () => {
   expect(text.match(/•••/g)).toHaveLength(3)
 })
 
-it('what is known after apply is said at its path, in lists too', () => {
+it('marks values known after apply at their paths, in lists too', () => {
   const made = changesOf(
     planOf({ before: { l: ['a', 'b'] }, after: { l: ['a'] }, after_unknown: { l: [false, true], id: true } }),
     plain,
@@ -99,7 +99,7 @@ it('a sealed plan opens for its operation and its key alone, and only unchanged'
   for (const folder of folders) rmSync(folder, { recursive: true })
 })
 
-it('a hunk is masked before it is cut: no part of a secret is left at the edge, and the digest covers all', () => {
+it('masks a hunk before it cuts it: no part of a secret is left at the edge, and the digest covers all', () => {
   const diffOf = (last: string) => {
     const diff = createDiff(maskerOf([SECRET]))
     const lines = [
@@ -121,14 +121,14 @@ it('a hunk is masked before it is cut: no part of a secret is left at the edge, 
   expect(diffOf('1').digest).not.toBe(diffOf('2').digest)
 })
 
-it('a diff of more hunks than are shown says how many there are', () => {
+it('a diff with more hunks than are shown gives their number', () => {
   const diff = createDiff(plain)
   for (let i = 1; i <= 250; i += 1) for (const line of [`@@ -${i} +${i} @@`, '-a', '+b']) diff.read(line)
   const { fields, fields_count } = diff.change('file', 'update')
   expect([fields.length, fields_count]).toEqual([100, 250])
 })
 
-it('the YAML of a step holds no template and no break of a line', () => {
+it('the YAML of a step contains no template and no line break', () => {
   const text = yamlOf({ 'a\u2028b': ["{{ lookup('pipe', 'id') }}", 1, true, null, { deep: 'x\n: y' }] })
   expect(text).toBe(`{"a\\u2028b": [!unsafe "{{ lookup('pipe', 'id') }}", 1, true, null, {"deep": !unsafe "x\\n: y"}]}`)
 })

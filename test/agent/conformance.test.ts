@@ -28,8 +28,8 @@ const freePort = () =>
 const faultsOf = (proofs: { id: string; broken: string[] }[]) =>
   Object.fromEntries(proofs.filter(({ broken }) => broken.length > 0).map(({ id, broken }) => [id, broken.join('; ')]))
 
-describe('an agent that holds the protocol', () => {
-  it('by asking: signalbox agent', { timeout: 180_000 }, async () => {
+describe('an agent that follows the protocol', () => {
+  it('by polling: signalbox agent', { timeout: 180_000 }, async () => {
     const script = (name: string, text: string) => {
       const path = join(folder, name)
       writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 })
@@ -66,23 +66,23 @@ describe('an agent that holds the protocol', () => {
   })
 })
 
-describe('an agent that breaks it', () => {
+describe('an agent that violates the protocol', () => {
   const cases: [string, string, RegExp][] = [
     [
       'early',
       'claim,refused',
       /began the job before its "started"[\s\S]*did the work though its "started" was refused/,
     ],
-    ['twice', 'replay', /given three times had \d effects instead of 1/],
+    ['twice', 'replay', /given three times had \d effects instead of one/],
     [
       'deaf',
       'cancel,closed,silence',
       /did not stop within 15 s[\s\S]*works on though its report[\s\S]*works on, three/,
     ],
-    ['any-job', 'unknown-job', /ended a job that it cannot know as succeeded/],
-    ['no-drain', 'drain', /ended its job as undefined|did not say|ended with 0/],
+    ['any-job', 'unknown-job', /ended an unknown job as succeeded/],
+    ['no-drain', 'drain', /ended its job as undefined|did not report|exited with 0/],
   ]
-  it.concurrent.each(cases)('%s is told so by %s', { timeout: 120_000 }, async (fault, only, words) => {
+  it.concurrent.each(cases)('%s is found by %s', { timeout: 120_000 }, async (fault, only, words) => {
     const nats = serverUrl('NATS_URL')
     const asked = { file: foreign, command: command(fault), concurrency: 4, nats, only: only.split(',') }
     const proofs = await proveAgent(asked)
@@ -91,7 +91,7 @@ describe('an agent that breaks it', () => {
   })
 })
 
-it('the command says what is broken in sentences, and exits with 5; a jobs file that does not fit is a usage error', async () => {
+it('the command lists each violation and exits with 5; an invalid jobs file is a usage error', async () => {
   const file = join(folder, 'jobs.json')
   writeFileSync(file, JSON.stringify(foreign))
   const said: string[] = []
@@ -106,6 +106,6 @@ it('the command says what is broken in sentences, and exits with 5; a jobs file 
   } finally {
     spy.mockRestore()
   }
-  expect(said.join('')).toContain('The agent ended a job that it cannot know as succeeded.')
+  expect(said.join('')).toContain('The agent ended an unknown job as succeeded.')
   expect(said.join('')).toMatch(/ok +unknown-job: fails, definitely/)
 }, 60_000)

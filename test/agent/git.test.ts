@@ -108,7 +108,7 @@ const headOf = (branch: string) => git('for-each-ref', '--format=%(objectname)',
 const boundOf = (gate: { subject: { bound_outputs: { value: Record<string, never> }[] } }) =>
   gate.subject.bound_outputs[0]?.value as never as Record<string, string>
 
-it('pushes exactly the commit that was approved, and merges it; both repeats find it there', async () => {
+it('pushes and merges exactly the approved commit; repeats of both find it in place', async () => {
   const files = { 'a.txt': 'one\ntwo\n', 'run.sh': 'echo changed\n', 'new/b.txt': 'b\n' }
   const first = change('signalbox/one', files)
   const nodes = [
@@ -152,13 +152,16 @@ it('pushes exactly the commit that was approved, and merges it; both repeats fin
   expect((await lab.reaches(again, 'succeeded', 'merge')).outputs.commit).toBe(merged.outputs.commit)
 }, 120_000)
 
-it('a base or a branch that moved after the approval: nothing is pushed, and the retry of the preview asks again', async () => {
+it('if a base or branch changed after the approval, nothing is pushed, and the retry of the preview asks again', async () => {
   const path = await lab.startGraph(change('signalbox/stale', { 'a.txt': 'mine\n' }))
   await lab.waiting(path)
   commit('main', { 'c.txt': 'other\n' })
   const old = await lab.approve(path)
   const failed = await lab.reaches(path, 'failed', 'push')
-  expect(failed).toMatchObject({ error_class: 'preview_stale', error_message: expect.stringContaining('"main" moved') })
+  expect(failed).toMatchObject({
+    error_class: 'preview_stale',
+    error_message: expect.stringContaining('"main" has changed'),
+  })
   expect(headOf('signalbox/stale')).toBe('')
   const retried = await lab.p.as('olga').post(`${path}/nodes/plan/retry`, { scope: 'downstream', reason: 'stale' })
   expect([200, 202], retried.text).toContain(retried.status)
@@ -171,7 +174,7 @@ it('a base or a branch that moved after the approval: nothing is pushed, and the
   const theirs = commit('signalbox/stale', { 'a.txt': 'theirs\n' })
   await lab.approve(path)
   const second = await lab.reaches(path, 'failed', 'push')
-  expect(second).toMatchObject({ error_class: 'preview_stale', error_message: expect.stringContaining('moved') })
+  expect(second).toMatchObject({ error_class: 'preview_stale', error_message: expect.stringContaining('has changed') })
   expect(headOf('signalbox/stale')).toBe(theirs)
 }, 120_000)
 
@@ -203,18 +206,18 @@ it('a conflict names the files, and a diff of 10 MB is shown in part with its si
   expect(JSON.stringify(first).length).toBeLessThan(2000)
 }, 120_000)
 
-it('refuses paths, branches and repositories that are not its own, and a host with another key', async () => {
+it('refuses foreign paths, branches and repositories, and a host with another key', async () => {
   const inputs = { base: 'main', branch: 'signalbox/x', files: { 'a.txt': 'x' }, message: 'm' }
   const cases: [object, RegExp, string?][] = [
-    [{ files: { '../a.txt': 'x' } }, /is no path inside/],
-    [{ files: { 'a/../../b': 'x' } }, /is no path inside/],
-    [{ files: { '/etc/passwd': 'x' } }, /is no path inside/],
-    [{ files: { '.git/hooks/update': 'x' } }, /is no path inside/],
-    [{ files: { 'x/.GIT/config': 'x' } }, /is no path inside/],
-    [{ files: { 'a b"\n': 'x' } }, /is no path inside/],
-    [{ branch: 'main' }, /does not let jobs push "main"/],
-    [{ branch: 'signalbox/../main' }, /is the name of a branch/],
-    [{ base: '--upload-pack=id' }, /is the name of a branch/],
+    [{ files: { '../a.txt': 'x' } }, /is not a path inside/],
+    [{ files: { 'a/../../b': 'x' } }, /is not a path inside/],
+    [{ files: { '/etc/passwd': 'x' } }, /is not a path inside/],
+    [{ files: { '.git/hooks/update': 'x' } }, /is not a path inside/],
+    [{ files: { 'x/.GIT/config': 'x' } }, /is not a path inside/],
+    [{ files: { 'a b"\n': 'x' } }, /is not a path inside/],
+    [{ branch: 'main' }, /does not allow jobs to push "main"/],
+    [{ branch: 'signalbox/../main' }, /must be the name of a branch/],
+    [{ base: '--upload-pack=id' }, /must be the name of a branch/],
     [{ base: 'none' }, /no branch "none"/, 'source_missing'],
     [{ repo: 'https://evil.example/x' }, /names no repository/],
     [{ repo: 'wrong' }, /does not have a pinned host key: it offers SHA256/, 'host_key'],
@@ -363,7 +366,7 @@ it.each(['gitea', 'gitlab'])(
     commit(moved, { 'a.txt': 'theirs\n' })
     await lab.approve(other, 'last')
     const refused = await lab.reaches(other, 'failed', 'merge')
-    expect(refused).toMatchObject({ error_class: 'refused', error_message: expect.stringContaining('answers 409') })
+    expect(refused).toMatchObject({ error_class: 'refused', error_message: expect.stringContaining('answered 409') })
     expect(isMerged(moved)).toBe(false)
   },
   180_000,

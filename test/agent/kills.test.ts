@@ -75,7 +75,7 @@ const strike = async (pool: string, victim: 'runner' | 'tool', name: string, dic
 }
 
 it(
-  'a runner or a tool that is killed at any moment: no effect twice, none claimed that is not there',
+  'a runner or tool killed at any moment never has an effect twice, and never claims a missing one',
   async () => {
     const found: Awaited<ReturnType<typeof endOf>>[] = []
     const dice = createDice(seed)
@@ -99,7 +99,7 @@ it(
 )
 
 it(
-  'a worker that is killed while the tools act: each effect happens once, and the next worker hears of it',
+  'a worker killed while the tools act: each effect happens once, and the next worker gets the results',
   async () => {
     const dice = createDice(seed)
     for (let round = 0; round < rounds; round++) {

@@ -99,7 +99,7 @@ it('an exit code counts as its step says, and no secret of the credential comes 
     job('leak', [], {}, { node_id: 'leak' }),
   )
   const bad = await lab.reaches(path, 'failed', 'bad')
-  expect(bad).toMatchObject({ error_class: 'exit_code', error_message: 'code at 127.0.0.1 ended with 3.' })
+  expect(bad).toMatchObject({ error_class: 'exit_code', error_message: 'code at 127.0.0.1 exited with code 3.' })
   const good = await lab.reaches(path, 'succeeded', 'good').catch((error) => error)
   expect(good.outputs?.exit_code ?? good.message).toBe(3)
   const leak = await lab.reaches(path, 'succeeded', 'leak')
@@ -113,11 +113,11 @@ it('an exit code counts as its step says, and no secret of the credential comes 
 
 it("refuses what the agent's file does not list, before any connection", async () => {
   const cases: [Record<string, unknown>, RegExp][] = [
-    [job('rm', []), /names no program "rm"/],
+    [job('rm', []), /does not name the program "rm"/],
     [job('effect', ['no'], { host: { address: '10.0.0.1' } }), /names no host "10.0.0.1"/],
     [job('effect', ['no'], { host: { address: '-oProxyCommand=id' } }), /names no host/],
     [job('effect', ['no'], { host: { address: '127x0y0z1' } }), /names no host/],
-    [job('effect', ['no'], { host: { user: 'root' } }), /no user "root"/],
+    [job('effect', ['no'], { host: { user: 'root' } }), /the user "root"/],
     [job('effect', ['no'], { host: { port: 0 } }), /must be a port/],
     [job('effect', ['no', 'a\nb']), /line break/],
     [job('effect', ['no'], { stdin: 7 }), /"stdin"/],
@@ -141,7 +141,7 @@ it('a connection that is lost before the program begins is definite; afterwards 
   const node = await lab.reaches(path, 'outcome_unknown')
   expect(node).toMatchObject({
     error_class: 'connection_lost',
-    error_message: expect.stringContaining('Look at the host'),
+    error_message: expect.stringContaining('Check the host'),
   })
   await until(() => effects('cut').includes('ended'), { timeout_ms: 30_000, what: 'the program ended by its host' })
   // The connection is cut after any number of bytes: an attempt reported to have no effect has none.
@@ -172,20 +172,20 @@ it('a connection that is lost before the program begins is definite; afterwards 
   link.stop()
 }, 180_000)
 
-it('a program that outlives its time is ended at the host, and killed if it is deaf', async () => {
+it('a program that outlives its time is ended on the host, and killed if it is deaf', async () => {
   const path = await lab.start(
     job('slow', ['time'], { timeout_s: 3 }, { node_id: 'slow' }),
     job('deaf', ['deaf'], { timeout_s: 3 }, { node_id: 'deaf' }),
   )
   const slow = await lab.reaches(path, 'failed', 'slow')
-  expect(slow).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended when asked to') })
+  expect(slow).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended on request') })
   expect(effects('time').at(-1)).toBe('ended')
   await lab.reaches(path, 'outcome_unknown', 'deaf')
   const [, pid] = effects('deaf')[0]?.split(' ') ?? []
   await until(() => !runs(pid), { timeout_ms: 20_000, what: 'the deaf program gone' })
 }, 90_000)
 
-it('an agent that is killed: its programs end at the host, the outcome is unknown, and nobody repeats them', async () => {
+it('if an agent is killed, its programs end on the host, the outcome is unknown, and no one repeats them', async () => {
   const names = ['kill0', 'kill1', 'kill2']
   const path = await lab.start(
     ...names.map((name) => job('slow', [name], {}, { node_id: name, timeouts: { run_s: 20, heartbeat_s: 5 } })),
@@ -203,7 +203,7 @@ it('an agent that is killed: its programs end at the host, the outcome is unknow
   }
 }, 120_000)
 
-it('an unknown or changed host key, or none, is a definite failure with words, and no program begins', async () => {
+it('an unknown, changed or missing host key is a definite failure with a reason, and no program starts', async () => {
   const none = await lab.start(job('effect', ['key'], { host: { host_keys: [] } }))
   expect(await lab.reaches(none, 'failed')).toMatchObject({
     ...{ error_class: 'host_key', error_message: expect.stringContaining('No host key of 127.0.0.1 is pinned') },
@@ -217,7 +217,7 @@ it('an unknown or changed host key, or none, is a definite failure with words, a
   const node = await lab.reaches(changed, 'failed')
   expect(node).toMatchObject({
     error_class: 'host_key',
-    error_message: expect.stringMatching(/does not have a pinned host key: it offers SHA256:.*not begun/),
+    error_message: expect.stringMatching(/does not have a pinned host key: it offers SHA256:.*not started/),
   })
   expect(effects('key')).toEqual([])
 }, 90_000)

@@ -63,7 +63,7 @@ const detect = async () => {
   return { path, ...(await lab.reaches(path, 'succeeded', 'drift')).outputs }
 }
 
-it('an apply and a look for drift record state, outputs and resources as the catalog takes them, without a secret', async () => {
+it('an apply and a drift check record state, outputs and resources as the catalog accepts them, without a secret', async () => {
   const path = await lab.startGraph({ nodes: change })
   const { catalog } = (await lab.reaches(path, 'succeeded', 'apply')).outputs
   expect(catalog).toMatchObject({
@@ -112,7 +112,7 @@ it('the shipped action writes drift and health to the workspace, without a gate 
   ])
 })
 
-it('a provider of the mirror that is not the one of the lock file is refused before any plan', async () => {
+it('a mirrored provider that differs from the lock file is refused before any plan', async () => {
   writeFileSync(mirrored, Buffer.concat([readFileSync(mirrored), Buffer.from('x')]))
   rmSync(join(lab.folder, 'state/plugins'), { recursive: true, force: true })
   const path = await lab.startGraph({ nodes: [look] })

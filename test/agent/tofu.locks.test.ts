@@ -95,7 +95,7 @@ const evidenceOf = async (path: string) =>
 const retry = async (path: string, id: string) =>
   must(await lab.p.as('olga').post(`${path}/nodes/${id}/retry`, { scope: 'node', reason: 'again' }), 200, 202)
 
-it('a state that another process holds is not touched: who, since when and by which lock; freed, the same plan applies', async () => {
+it("a state locked by another process is not touched, and the lock's holder and time are named; once freed, the plan applies", async () => {
   const file = join(lab.folder, 'tfstate/eu1.tfstate')
   const path = await lab.startGraph(change('web', 'eu1'))
   await lab.waiting(path)
@@ -114,7 +114,7 @@ it('a state that another process holds is not touched: who, since when and by wh
   expect(JSON.parse(readFileSync(file, 'utf8')).resources).toHaveLength(1)
 }, 180_000)
 
-it('a lock that a killed apply left is removed by its id alone, after a gate that shows its holder', async () => {
+it('a lock left by a killed apply is removed only by its id, after a gate that shows its holder', async () => {
   const path = await lab.startGraph(change('remote', 'default'))
   await lab.waiting(path)
   const kill = await hold('killed', remote())
@@ -142,7 +142,9 @@ it('a lock that a killed apply left is removed by its id alone, after a gate tha
   const refused = await lab.reaches(wrong, 'failed')
   expect(refused).toMatchObject({
     error_class: 'conflict',
-    error_message: expect.stringMatching(new RegExp(`lock ${lock_id}.*The lock ${other} is not the one.*No lock was`)),
+    error_message: expect.stringMatching(
+      new RegExp(`lock ${lock_id}.*The lock ${other} is a different one.*No lock was`),
+    ),
   })
   expect(server.lock()?.ID).toBe(lock_id)
   const option = await lab.start(node('job', 'opentofu.unlock', { ...inputs, lock_id: '-force' }, ['unlocked']))
@@ -172,7 +174,7 @@ it('a plan file with another digest than the approved one is not carried out, an
   const other = await lab.startGraph({ nodes: change('web', 'us1', { preview: forged }).nodes })
   expect(await lab.reaches(other, 'failed', 'apply')).toMatchObject({
     error_class: 'agent_refused',
-    error_message: expect.stringContaining('another digest than the one that was approved. No change was made.'),
+    error_message: expect.stringContaining('a different digest than the approved one. No change was made.'),
   })
 
   const path = await lab.startGraph(change('web', 'us1'))

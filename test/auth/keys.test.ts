@@ -91,7 +91,7 @@ describe('the keys of token', () => {
     expect(kids.size).toBeGreaterThanOrEqual(4)
   })
 
-  it('are killed at once: their tokens are refused, new ones are not, nobody sees an error of ours', async () => {
+  it('are killed at once: their tokens are refused, new ones are not, and no caller sees an error of ours', async () => {
     const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
     const old = await login()
     expect(await asked(old.access_token)).toBe(200)
@@ -111,7 +111,7 @@ describe('the keys of token', () => {
     expect((refresh as { status: number }).status).toBe(401)
   })
 
-  it('are killed at every verifier within a second, whether NATS tells of it or not', async () => {
+  it('are killed at every verifier within a second, even if NATS does not report it', async () => {
     const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
     const deaf = await auth.addSession({ SESSION__NATS__URL: 'nats://127.0.0.1:9', AUTH__JWKS__CACHE_S: '3600' })
     const hearing = await auth.addSession({ AUTH__JWKS__CACHE_S: '3600' })
@@ -137,7 +137,7 @@ describe('the keys of token', () => {
     for (const ms of times) expect(ms).toBeLessThan(2000)
   })
 
-  it('end nobody’s session once they are killed, whoever holds them', async () => {
+  it('end no one’s session once they are killed, whoever has them', async () => {
     const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
     // A verifier that learns nothing of it: no events, and a key set that it cannot read again.
     const blind = { SESSION__NATS__URL: 'nats://127.0.0.1:9', AUTH__JWKS__URL: `${link.url.replace(/\/$/, '')}/jwks` }

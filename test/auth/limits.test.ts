@@ -37,7 +37,7 @@ afterAll(async () => {
 const login = (at: Auth, username: string, password = PASSWORD, headers = {}) =>
   send(`${at.session.url}/auth/login`, { body: { username, password }, headers })
 
-describe('the numbers of the design', () => {
+describe('the limits of the design', () => {
   it('are the defaults', () => {
     const secret = JSON.stringify([Buffer.from(randomUUID().slice(0, 32)).toString('base64').slice(0, 43)])
     const config = loadSessionConfig({
@@ -106,7 +106,7 @@ describe('a limit', () => {
     expect(await counted(metrics, 'signalbox_rate_limited_total', { class: 'refresh_session' })).toBe(1)
   })
 
-  it('on proofs of the password is shared by change and reauthentication', async () => {
+  it('on password checks is shared by change and reauthentication', async () => {
     const { access_token } = (await login(auth, 'eva')).body
     const reauth = () =>
       send(`${auth.session.url}/v1/token/reauth`, { body: { password: PASSWORD }, headers: bearer(access_token) })
@@ -132,7 +132,7 @@ describe('a limit', () => {
 })
 
 describe('a flood of logins', () => {
-  it('runs and queues so many hashes, answers the rest login_busy at once, right and wrong passwords alike', async () => {
+  it('runs and queues a bounded number of hashes, and answers the rest login_busy at once, for right and wrong passwords alike', async () => {
     const names = ['eva', ...Array.from({ length: 39 }, (_, i) => `ghost-${i}`)]
     const { metrics } = flooded.session.deps.telemetry
     const before = await counted(metrics, 'signalbox_user_login_failures_total')
@@ -155,7 +155,7 @@ describe('a flood of logins', () => {
     expect((await login(flooded, 'eva')).status).toBe(200)
   })
 
-  it('beyond what the gateway lets through at once is told so before anything is charged, looked up or asked', async () => {
+  it("beyond the gateway's limit is refused before anything is charged, looked up or asked", async () => {
     const { url } = await flooded.addGateway({
       GATEWAY__LOGIN__AT_ONCE: '2',
       GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.0/8"]',
@@ -179,7 +179,7 @@ describe('a flood of logins', () => {
     expect((await send(`${url}/auth/login`, { body: { username: 'eva', password: PASSWORD } })).status).toBe(200)
   })
 
-  it('lets everyone who is signed in stop: operations, gates, patches, their own sessions', async () => {
+  it('still lets signed-in people stop operations, gates, patches and their own sessions', async () => {
     const upstream = await startUpstream()
     const { url } = await flooded.addGateway({
       GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,

@@ -114,7 +114,7 @@ const expectRefused = async (answer: Promise<Answer>, code: string, cause: strin
 }
 
 describe('an API key', () => {
-  it('is shown once and becomes a token that the gateway takes as any other', async () => {
+  it('is shown once and becomes a token that the gateway accepts like any other', async () => {
     const { id, name } = await machine('auditor')
     const key = randomUUID()
     const first = await post(
@@ -151,7 +151,7 @@ describe('an API key', () => {
     expect(Date.parse(used?.last_used_at ?? '')).toBeGreaterThan(Date.now() - 60_000)
   })
 
-  it('gives no more than both the grants and the key', async () => {
+  it('grants only what both the grants and the key allow', async () => {
     const { id } = await machine('auditor')
     const { key } = await keyOf(id, { permissions: ['identity:read', 'plan:start'] })
     const all = bearer((await byKey(key)).body.access_token)
@@ -172,7 +172,7 @@ describe('an API key', () => {
     expect((await byKey(key, { client_id: name })).status).toBe(200)
   })
 
-  it('is refused when it is forged, unknown or over', async () => {
+  it('is refused if it is forged, unknown or expired', async () => {
     const { id } = await machine('auditor')
     const { id: credential_id, key } = await keyOf(id)
     const broken = `${key.slice(0, 40)}${key[40] === 'A' ? 'B' : 'A'}${key.slice(41)}`
@@ -189,7 +189,7 @@ describe('an API key', () => {
     expect(credential_id).not.toBe(dated.id)
   })
 
-  it('works from its networks alone, and says so elsewhere; its successor keeps them', async () => {
+  it('works only from its networks, and the refusal says so; its successor keeps them', async () => {
     const { id } = await machine('auditor')
     const far = await keyOf(id, { networks: ['203.0.113.0/24', '2001:db8::/32'] })
     const refused = await byKey(far.key)
@@ -238,7 +238,7 @@ describe('an API key', () => {
     expect(await told()).toHaveLength(4)
   })
 
-  it('has a token that ends with it', async () => {
+  it('gives tokens that end with it', async () => {
     const { id } = await machine('auditor')
     const { key } = await keyOf(id)
     await auth.identity_deps.db
@@ -265,7 +265,7 @@ describe('an API key', () => {
     expect((await byKey(String(next.body.key))).status).toBe(200)
   })
 
-  it('is dead everywhere within a second of its revocation, and so is its token', async () => {
+  it('is refused everywhere within a second of its revocation, and so is its token', async () => {
     const { id } = await machine('auditor')
     const { id: credential_id, key } = await keyOf(id)
     const token = bearer((await byKey(key)).body.access_token)
@@ -284,7 +284,7 @@ describe('an API key', () => {
     expect(events.filter(({ type }) => type === 'auth.user.credential_revoked.v1')).toHaveLength(1)
   })
 
-  it('gives no token once its machine is disabled or nobody answers for it', async () => {
+  it('gives no token once its machine is disabled or has no active owner', async () => {
     const { id } = await machine('auditor')
     const { key } = await keyOf(id)
     const token = bearer((await byKey(key)).body.access_token)
@@ -396,7 +396,7 @@ describe('a CI token', () => {
     await expectRefused(present(await token(wrong())), 'invalid_grant', cause)
   })
 
-  it('stands for no other machine', async () => {
+  it('identifies no other machine', async () => {
     const other = await machine('auditor')
     await expectRefused(present(await token(), other.name), 'invalid_grant', 'issuer')
     await expectRefused(present(await token(), 'ada'), 'invalid_grant', 'unknown')
@@ -419,7 +419,7 @@ describe('the token endpoint', () => {
     expect(answer.body).toMatchObject({ error, error_description: answer.body.detail })
   })
 
-  it('tells an address with too many refusals to wait, and charges people apart', async () => {
+  it('makes an address with too many refusals wait, and charges people separately', async () => {
     const session = await auth.addSession({ SESSION__LIMITS__MACHINE_FAILURES: '1/3600/1' })
     const ask = () =>
       send(`${session.url}/oauth/token`, {
@@ -439,8 +439,8 @@ describe('the token endpoint', () => {
   })
 })
 
-describe('what a machine is not', () => {
-  it('holds no role that decides or administers, itself or by a group', async () => {
+describe('the limits of a machine', () => {
+  it('it holds no role that decides or administers, directly or through a group', async () => {
     const { id } = await machine()
     for (const role of ['approver', 'admin', 'engineer']) {
       const answer = await post('/api/v1/admin/grants', { subject_type: 'user', subject_id: id, role })
@@ -459,7 +459,7 @@ describe('what a machine is not', () => {
     expect((await post(`/api/v1/admin/users/${id}/enrolment-token`, {})).body.code).toBe('not_for_machines')
   })
 
-  it('is no person: what a control plane may do, people are not granted', async () => {
+  it('it is not a person: people do not get the rights of a control plane', async () => {
     const controller = (subject_type: string, subject_id: string) =>
       post('/api/v1/admin/grants', { subject_type, subject_id, role: 'controller' })
     expect((await controller('user', owner_id)).body.code).toBe('person_role_refused')
@@ -476,7 +476,7 @@ describe('what a machine is not', () => {
     expect(join.body.code).toBe('person_role_refused')
   })
 
-  it('administers nothing even with a grant that found its way into the table', async () => {
+  it('it administers nothing, even with a grant written directly into the table', async () => {
     const { id } = await machine('auditor')
     const { key } = await keyOf(id, { permissions: ['identity:read'] })
     await auth.identity_deps.db

@@ -31,7 +31,7 @@ afterAll(async () => {
   hooks?.close()
 }, 60_000)
 
-it('tells a person of a device that was signed in by its code, without the codes', async () => {
+it('notifies a person of a device that was signed in by its code, without the codes', async () => {
   const { users } = await ensureAccounts(stack.gateway_url, stack.dir)
   const { username, password } = users.find((user) => user.username === 'eva') ?? {}
   const post = async (path: string, body: object, headers: Record<string, string> = {}) => {

@@ -79,7 +79,7 @@ afterAll(async () => {
 }, 60_000)
 
 describe('one of many at once wins', () => {
-  it('a refresh token is rotated once, and the others end its family', async () => {
+  it('a refresh token is rotated once, and the other attempts end its family', async () => {
     await auth.addUser('rotor')
     for (let round = 0; round < 3; round++) {
       const first = await signIn('rotor')
@@ -92,7 +92,7 @@ describe('one of many at once wins', () => {
     }
   })
 
-  it('the same refresh sent three times by three ways gives one successor', async () => {
+  it('the same refresh sent three times by three routes gives one successor', async () => {
     await auth.addUser('retrier')
     for (let round = 0; round < ROUNDS; round++) {
       const { refresh_token } = await signIn('retrier')
@@ -114,7 +114,7 @@ describe('one of many at once wins', () => {
     expect(await revocationsOf(sessionOf(access_token))).toBe(1)
   })
 
-  it('guesses meet the lock after the free ones, and logins the cap', async () => {
+  it('guesses meet the lock after the free ones, and logins meet the cap', async () => {
     const user = await auth.addUser('many')
     // The message about the first password unlocks a locked name.
     await until(async () => (await auth.redis.exists(`${auth.prefix}pv:{${user.id}}`)) === 1)
@@ -179,7 +179,7 @@ describe('no usable token survives', () => {
     }
   })
 
-  it('two changes of one password: one is made, and its session alone goes on', async () => {
+  it('of two password changes one succeeds, and only its session continues', async () => {
     const { username } = await auth.addUser('twice')
     const sessions = [await login(username, 0), await login(username, 1)]
     const wanted = [NEW_PASSWORD, `${NEW_PASSWORD}-too`]

@@ -196,7 +196,7 @@ const seriesOf = async (parts: Record<string, Metrics>): Promise<Map<string, num
 }
 
 describe('the counters of the design', () => {
-  it('each move exactly by what happened, and no other one does', async () => {
+  it('each count exactly what happened, and no other counter moves', async () => {
     const edge = await auth.addGateway({ GATEWAY__LIMITS__ENROL: '1/3600/1' })
     await until(() => edge.deps.feed.isLive())
     const known = edge.deps.denylist.size()

@@ -63,7 +63,7 @@ describe('a stranger who guesses at a name', () => {
     expect(web.status).toBe(200)
   })
 
-  it('gains nothing by a device token that is forged, of another name, or stolen', async () => {
+  it('gains nothing from a device token that is forged, for another name, or stolen', async () => {
     const { device_token } = (await login('olga', { remember_device: true })).body as { device_token: string }
     for (let i = 0; i < 10; i++) await login('ada', { password: WRONG, address: `203.0.113.${i + 20}` })
     for (const foreign of [device_token, `${device_token.slice(0, -2)}AA`, 'd1.e30.x'])
@@ -77,7 +77,7 @@ describe('a stranger who guesses at a name', () => {
     expect((await login('olga', { remember_device: true })).status).toBe(200)
   })
 
-  it('is one source in all of an IPv6 network of 64 bits', async () => {
+  it('counts as one source across an IPv6 network of 64 bits', async () => {
     const buckets = async () => (await auth.redis.keys(`${auth.prefix}lim:login_failures:*`)).length
     const before = await buckets()
     for (const host of [':1', ':2:3', 'ffff:1:2:3'])
@@ -98,7 +98,7 @@ describe('a neighbor behind the same address who sends bad tokens', () => {
       headers: { ...bearer(token), ...from(ADDRESS), 'idempotency-key': `${Math.random()}-siege-siege` },
     })
 
-  it('is refused, and keeps nobody from stopping, reading or signing out', async () => {
+  it('is refused, but keeps no one from stopping, reading or signing out', async () => {
     const seen = (await login('ines', { address: ADDRESS })).body.access_token
     const fresh = (await login('ines', { address: ADDRESS })).body.access_token
     expect((await act(seen, 'GET', '/api/v1/resources')).status).toBe(200)
@@ -114,7 +114,7 @@ describe('a neighbor behind the same address who sends bad tokens', () => {
     expect((await act(fresh, 'POST', '/auth/logout')).status).toBe(204)
   })
 
-  it('may make so many unseen tokens be looked at and no more, but for what stops', async () => {
+  it('may cause only a bounded number of token lookups, except for stopping', async () => {
     const good = (await login('ines', { address: ADDRESS })).body.access_token
     const [header, payload, signature = ''] = String(good).split('.')
     const forged = (i: number) => `${header}.${payload}.${i.toString(36).padStart(4, 'A')}${signature.slice(4)}`
@@ -127,7 +127,7 @@ describe('a neighbor behind the same address who sends bad tokens', () => {
 })
 
 describe('a bearer', () => {
-  it('whose session is another person’s, or nobody’s, is refused though we signed it', async () => {
+  it('whose session belongs to someone else, or to no one, is refused although we signed it', async () => {
     const claimsOf = (token: unknown) =>
       JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()) as AccessClaims
     const rita = claimsOf((await login('rita', { address: '192.0.2.90' })).body.access_token)

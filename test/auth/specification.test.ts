@@ -31,7 +31,7 @@ const gateway = (env: Record<string, string> = {}) =>
     ...env,
   })
 
-it('takes no secret from a generator that can be foretold (ASVS 6.5.3)', () => {
+it('takes no secret from a predictable generator (ASVS 6.5.3)', () => {
   const apps = ['session', 'identity', 'credential', 'token'].map((app) => `apps/${app}`)
   const files = [...apps, 'apps/shared/web', 'apps/shared/jwt', 'apps/shared/data'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((file) =>
@@ -66,7 +66,7 @@ describe('the messages of the specification', () => {
     ])
   })
 
-  it('belong to operations of these names, each of them served', () => {
+  it('belong to operations with these names, each of them served', () => {
     const named = (service: { methods: readonly { name: string }[] }) => service.methods.map(({ name }) => name)
     expect(named(contracts.Identity)).toEqual(expect.arrayContaining(['GetUserByUsername', 'GetUser']))
     expect(named(contracts.Credential)).toEqual(
@@ -148,7 +148,7 @@ describe('the settings of the specification', () => {
     expect(other.readRefresh('refresh_token=a; rt=b')).toBe('b')
   })
 
-  it('decide which pages of other origins may read answers', () => {
+  it('decide which other origins may read answers', () => {
     const web = 'https://app.example.org'
     const corsFor = (env: Record<string, string>) => {
       const config = gateway({ TOKEN__CORS__ALLOW_ORIGINS: JSON.stringify([web]), ...env })

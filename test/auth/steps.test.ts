@@ -92,7 +92,7 @@ beforeAll(async () => {
 afterAll(() => auth?.stop())
 
 describe('a session process that ends at any step', () => {
-  it('of a login leaves nobody locked out and no session that anybody could use', async () => {
+  it('of a login leaves no one locked out and no usable session', async () => {
     const user = await auth.addUser('luis')
     const steps = await atEveryStep(async () => ({
       flow: (url) => send(`${url}/auth/login`, { body: { username: 'luis', password: PASSWORD } }),
@@ -109,7 +109,7 @@ describe('a session process that ends at any step', () => {
     expect(steps).toBeGreaterThanOrEqual(7)
   })
 
-  it('of a refresh is made good by the same request again, and the family lives', async () => {
+  it('of a refresh is repaired by the same request, and the family lives', async () => {
     const steps = await atEveryStep(async () => {
       const { refresh_token } = await login('eva')
       const key = { 'idempotency-key': randomUUID() }
@@ -126,7 +126,7 @@ describe('a session process that ends at any step', () => {
     expect(steps).toBeGreaterThanOrEqual(5)
   })
 
-  it('of a logout ends the session, at the latest by the repeat, and tells of it once', async () => {
+  it('of a logout ends the session, at the latest on the repeat, and announces it once', async () => {
     const steps = await atEveryStep(async () => {
       const { access_token, refresh_token } = await login('eva')
       const logout = (url: string) => send(`${url}/auth/logout`, { method: 'POST', headers: bearer(access_token) })

@@ -206,7 +206,7 @@ const itemOf = (step: Step, prefix: string, versions: Map<number, number>): Item
 }
 
 describe('bulk', () => {
-  it('leaves what the same items leave one by one: rows, history, edges, events and audit', async () => {
+  it('has the same effect as its items one by one: rows, history, edges, events and audit', async () => {
     await fc.assert(
       fc.asyncProperty(stories(24), async (steps) => {
         const [one, two] = [`a${randomUUID().slice(0, 8)}-`, `b${randomUUID().slice(0, 8)}-`]
@@ -231,7 +231,7 @@ describe('bulk', () => {
     )
   }, 240_000)
 
-  it('refuses each item by the rights of the route for one, and audits what it denied', async () => {
+  it('refuses each item by the rights of the single route, and audits the denials', async () => {
     const [mine, theirs] = [`us-${randomUUID()}`, `eu-${randomUUID()}`]
     for (const [id, parent] of [
       [mine, 'us1-a-web'],
@@ -271,7 +271,7 @@ describe('bulk', () => {
     person.roles = ['operator', 'viewer']
   })
 
-  it('makes the others when one item is poison, and none of an atomic request', async () => {
+  it('applies the other items if one fails, and none of an atomic request', async () => {
     const ids = Array.from({ length: 6 }, () => `p-${randomUUID()}`)
     const items: Item[] = ids.map((id) => create(service(id)))
     items.splice(
@@ -293,7 +293,7 @@ describe('bulk', () => {
     expect(dry.map(({ status }) => status)).toEqual(done.map(({ status }) => status))
   })
 
-  it('gives a repeat its first answers and tries again what was refused', async () => {
+  it('repeats its first answers and retries what was refused', async () => {
     const [one, two] = [`r-${randomUUID()}`, `r-${randomUUID()}`]
     const key = randomUUID()
     const items: Item[] = [
@@ -312,7 +312,7 @@ describe('bulk', () => {
     expect(other[1]).toMatchObject({ status: 200, replayed: true })
   })
 
-  it('has one winner of each version where bulk and single writes race', async () => {
+  it('has one winner of each version when bulk and single writes race', async () => {
     const ids = Array.from({ length: 8 }, () => `w-${randomUUID()}`)
     await Promise.all(ids.map((id) => c.as('ada').record(service(id))))
     const patch = (who: string) => ({ labels: { who } })

@@ -80,7 +80,7 @@ describe('matching', () => {
     return rules.find(([, holds]) => !holds)?.[0]
   }
 
-  it('names the first rule that fails, as a model does, and every rule occurs', () => {
+  it('names the first rule that fails, as the model does, and every rule occurs', () => {
     const seen = new Set<string | undefined>()
     fc.assert(
       fc.property(wanted, offer, asker, (w, o, a) => {
@@ -150,7 +150,7 @@ describe('capabilities', () => {
     await provide('us1-web-01', { attributes: { cpu_cores: 4 }, capacity: { total: 2 } })
   })
 
-  it('are defined once, with counts of who provides them that the reader may see', async () => {
+  it('are defined once, with counts of the providers that the reader may see', async () => {
     const { body } = await c.as('vic').get('/v1/capabilities/definitions?page_size=2')
     expect(body.items.map((item: { capability_key: string }) => item.capability_key)).toEqual([
       'compute.slots',
@@ -176,7 +176,7 @@ describe('capabilities', () => {
     })
   })
 
-  it('have providers, ranked and narrowed, in pages both ways', async () => {
+  it('list their providers, ranked and filtered, in pages both ways', async () => {
     expect(idsOf(await providers(''))).toEqual(['eu1-web-01', 'us1-web-01', 'eu1-web-02'])
     expect(idsOf(await providers('sort=-free'))).toEqual(['eu1-web-02', 'eu1-web-01', 'us1-web-01'])
     expect(idsOf(await providers('region_id=eu1&attr.cpu_cores=gte:8&attr.cpu_cores=lte:8'))).toEqual(['eu1-web-01'])
@@ -193,7 +193,7 @@ describe('capabilities', () => {
     expect((await page(`&page_token=${second.prev_page_token}`)).items).toEqual(first.items)
   })
 
-  it('say why a provider does not do', async () => {
+  it('say why a provider does not match', async () => {
     const vm = (await machine()).resource_id
     const { body } = await c.as('vic').get(`/v1/resources/${vm}/capabilities`)
     expect(body.required).toMatchObject([
@@ -228,7 +228,7 @@ describe('capabilities', () => {
     expect(far.body.rejected).toMatchObject([{ resource_id: 'us1-web-01', rule: 'version' }])
   })
 
-  it('degrade with the health and lifecycle of their resource, and go stale and away', async () => {
+  it('degrade with the health and lifecycle of their resource, and become stale and unavailable', async () => {
     const status = async (id: string, query = 'status=available,degraded,stale,withdrawn') =>
       (await providers(query)).filter(({ resource_id }) => resource_id === id).map((one) => one.status)
     await provide('eu1-web-03', { expires_at: new Date(Date.now() + 3_600_000).toISOString() })
@@ -250,7 +250,7 @@ describe('capabilities', () => {
     expect(body.provided).toMatchObject([{ status: 'withdrawn', status_reason: 'removed' }])
   })
 
-  it('never give more than there is, whoever claims at once', async () => {
+  it('never give more capacity than exists, however many claim at once', async () => {
     const offered = (await providers('attr.arch=arm64'))[0] as Offered
     // Capacity in use is part of the claimed capacity: the greater of the two counts.
     expect(offered).toMatchObject({ free: 3, capacity: { total: 4, used: 1, reserved: 0 } })
@@ -317,7 +317,7 @@ describe('capabilities', () => {
     expect(root.nodes.map(({ id }) => id)).toEqual(['resource:us1-web-01', 'capability:compute.slots'])
   })
 
-  it('are a graph of definitions: counts of providers and needs, the same as one by one', async () => {
+  it('are a graph of definitions: counts of providers and needs match the single reads', async () => {
     const { body } = await c.as('vic').get('/v1/capabilities/graph')
     const states = { total: 0, bound: 0, satisfiable: 0, unsatisfied: 0 } as Record<string, number>
     const machines = (await c.as('vic').get('/v1/resources?type_key=infra.virtual_machine&page_size=500')).body.items
@@ -361,7 +361,7 @@ describe('capabilities', () => {
     }
   })
 
-  it('are what they were at a time: what was offered, claimed and missing then', async () => {
+  it('can be read as of a time: offers, claims and missing needs', async () => {
     const id = 'then-01'
     await c.as('ada').record(hostOf(id, 'eu1-a-web'))
     const vm = (await machine()).resource_id
@@ -400,7 +400,7 @@ describe('capabilities', () => {
     expect(await refused(`at=${moments[0]?.[0]}&max_lag_ms=5`)).toBe(400)
   })
 
-  it('tell each change of what is offered or claimed of it, by the owner and in its order', async () => {
+  it('emit each change of their offers and claims, by the owner and in order', async () => {
     const owner = 'told-01'
     await c.as('ada').record(hostOf(owner, 'eu1-a-web'))
     await provide(owner, {
@@ -443,7 +443,7 @@ describe('capabilities', () => {
     expect(items.map(({ version }: Told) => version)).toEqual([2, 2, 2, 2, 2, 2, 4])
   })
 
-  it('refuse claims on what nobody provides', async () => {
+  it('refuse claims on resources that provide nothing', async () => {
     const offered = (await providers('attr.arch=arm64'))[0] as Offered
     const vm = (await machine()).resource_id
     expect(await claim(vm, { ...offered, provider_id: 'prv_none' })).toMatchObject({
@@ -516,7 +516,7 @@ describe('capabilities', () => {
       expect(await claimedOf(id)).toBe(0)
     })
 
-    it('beyond their room, with or without the name of a provider, in one command or several', async () => {
+    it('beyond the available capacity, with or without the name of a provider, in one command or several', async () => {
       const [id, vm] = [await provider(), (await machine()).resource_id]
       const refusal = await send(vm, uses(id, { amount: 5 }))
       expect(refusal).toMatchObject({
@@ -566,7 +566,7 @@ describe('capabilities', () => {
       expect(await swept()).toBe(1)
     })
 
-    it('by whoever plans: a reservation before the approval keeps the room, and what an operation writes confirms it', async () => {
+    it("by a planner: a reservation before the approval keeps the capacity, and the operation's write confirms it", async () => {
       const [id, planned, other] = [await provider({ capacity: { total: 1 } }), await machine(), await machine()]
       const reserve = async ({ resource_id }: { resource_id: string }) => {
         const expires_at = new Date(c.deps.clock.now().getTime() + 3_600_000).toISOString()
@@ -617,7 +617,7 @@ describe('capabilities', () => {
       expect((await send(vm, uses(near, {}))).body).toMatchObject({ applied: false })
     })
 
-    it('by a claim that outlived what was offered', async () => {
+    it('by a claim that outlived its offer', async () => {
       const [id, vm] = [await provider(), (await machine()).resource_id]
       expect((await send(vm, uses(id, {}))).status).toBe(200)
       expect((await needOf(vm)).state).toBe('bound')
@@ -625,7 +625,7 @@ describe('capabilities', () => {
       expect(await needOf(vm)).toMatchObject({ state: 'satisfiable', bound_to: [] })
     })
 
-    it('by a new resource either', async () => {
+    it('by a new resource', async () => {
       const make = (target_id: string) =>
         c
           .as('ada')

@@ -35,7 +35,7 @@ describe.each([
     refusal: { status: 400, code: 'observed_in_future' },
   },
 ])('the order of checks of $route', ({ route, scope, right, wrong, refusal }) => {
-  it('is that of every command, and what is refused leaves nothing behind', async () => {
+  it('is the same for every command, and a refused one leaves nothing behind', async () => {
     const [id, other] = [await fresh(), await fresh()]
     const report = (over: Record<string, unknown>, path_id = id, ask: Parameters<Catalog['internally']>[3] = {}) => {
       const ids = { command_id: randomUUID(), idempotency_key: randomUUID(), resource_id: path_id }
@@ -68,7 +68,7 @@ describe.each([
   })
 })
 
-describe('what a service may not do', () => {
+describe('an act that a service may not perform', () => {
   it('is refused and leaves one audit row with its name', async () => {
     const id = await fresh()
     const before = await c.traces()

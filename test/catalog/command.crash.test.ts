@@ -32,7 +32,7 @@ describe('a process that is killed', () => {
   }
 
   it.each(['api.before_commit', 'api.after_commit'])(
-    'at %s has applied its command wholly or not at all, and the repeat applies it once',
+    'at %s has applied its command completely or not at all, and the repeat applies it once',
     async (point) => {
       const id = `killed-${point.replace(/[^a-z]/g, '-')}`
       await c.as('ada').record(hostOf(id, 'eu1-a-web'))

@@ -37,7 +37,7 @@ const whole = async (): Promise<Event[]> => {
 }
 
 describe('the log', () => {
-  it('tells each version of each aggregate once and in order, with the whole document', async () => {
+  it('holds each version of each aggregate once and in order, with the whole document', async () => {
     const id = await fresh()
     await c.result(id, { expected_version: 1, changes: { observed_state_patch: { release: '2.0.0' } } })
     await c.observe(id)
@@ -68,7 +68,7 @@ describe('the log', () => {
     expect((await c.internally('GET', `/events?agg_type=resource&after=1`)).status).toBe(400)
   })
 
-  it('may be behind: versions are those of this moment, numbered or not, of all that are there', async () => {
+  it('may lag: versions are current, whether or not they are numbered', async () => {
     const [one, two] = [await fresh(), await fresh()]
     await whole()
     const { last_pub_seq } = await log('after=0&limit=1')
@@ -147,7 +147,7 @@ describe('health', () => {
     }
   })
 
-  it('answers superseded for an older word and moves nothing for a refresh', async () => {
+  it('answers superseded for an older observation, and changes nothing for a refresh', async () => {
     const id = await fresh()
     expect((await c.observe(id)).body).toMatchObject({ applied: true, health_revision: 1, version: 1 })
     const old = new Date(Date.now() - 60_000).toISOString()
@@ -161,7 +161,7 @@ describe('health', () => {
     expect((await c.observe(id, { expected_version: 9 })).status).toBe(409)
   })
 
-  it('runs out to the second: at once for readers, stored and told by the sweeper', async () => {
+  it('expires to the second: at once for readers, stored and published by the sweeper', async () => {
     const id = await fresh()
     await c.observe(id, { ttl_s: 10 })
     const tag = (await c.as('vic').get(`/v1/resources/${id}`)).headers.get('etag')
@@ -187,7 +187,7 @@ describe('health', () => {
     expect((await view(id)).health_revision).toBe(2)
   })
 
-  it('never makes an honest writer fail', async () => {
+  it('never refuses an honest writer', async () => {
     const id = await fresh()
     const { headers } = await c.as('vic').get(`/v1/resources/${id}`)
     await c.observe(id, { status: 'unhealthy' })

@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => c.stop())
 
 describe('the difference of a subtree between two times', () => {
-  it('names what came, went, changed and moved, and who did it', async () => {
+  it('names added, removed, changed and moved resources, and who changed them', async () => {
     await record('top')
     await record('a', 'top')
     await record('b', 'top')
@@ -119,7 +119,7 @@ describe('the difference of a subtree between two times', () => {
     expect(found).toEqual(['many-0', 'many-1', 'many-2', 'many-3', 'many-4'])
   })
 
-  it('hides what the reader may not see, and refuses times that are wrong', async () => {
+  it('hides resources that the reader may not see, and refuses invalid times', async () => {
     await seedRegion(c, 'eu1', 0)
     const before = await tick()
     await record('hidden', 'eu1-a-web')
@@ -138,7 +138,7 @@ describe('the difference of a subtree between two times', () => {
     }
   })
 
-  it('is what a comparison of every resource at both times finds', { timeout: 240_000 }, async () => {
+  it('matches a comparison of every resource at both times', { timeout: 240_000 }, async () => {
     let run = 0
     const step = fc.oneof(
       fc.record({ do: fc.constant('new' as const), at: fc.nat(9) }),

@@ -73,7 +73,7 @@ describe('the roll-up', () => {
     )
   })
 
-  it('has causes that are real ways to what is not well, the worst first', () => {
+  it('has causes that are real paths to an unhealthy resource, the worst first', () => {
     fc.assert(
       fc.property(graph, (g) => {
         const rolled = rollUp(g)
@@ -117,7 +117,7 @@ const service = async (...depends_on: string[]) =>
   ).resource_id as string
 
 describe('health', () => {
-  it('rolls up over what a resource depends on, and names the way to the cause', async () => {
+  it('rolls up over the dependencies of a resource, and names the path to the cause', async () => {
     const back = await service('us1-web-01')
     const front = await service(back, 'eu1-web-01')
     for (const id of [front, back, 'eu1-web-01', 'us1-web-01']) await c.observe(id)
@@ -172,7 +172,7 @@ describe('health', () => {
     expect(Math.min(...took)).toBeLessThan(200)
   }, 60_000)
 
-  it('forgets observations and answers of commands when their time is over, and nothing else', async () => {
+  it('forgets expired observations and command answers, and nothing else', async () => {
     const id = 'eu1-web-01'
     const count = async () =>
       (
@@ -189,7 +189,7 @@ describe('health', () => {
     expect(await count()).toEqual({ ...before, commands: 0, observed: 0 })
   })
 
-  it('forgets history when its time is over, and answers every time that is kept as before', async () => {
+  it('forgets expired history, and answers every retained time as before', async () => {
     const [id, peer] = [await service(), await service()]
     const day = 86_400_000
     const edge = (op: string) => [{ op, type_key: 'depends_on', target_id: peer }]
@@ -237,7 +237,7 @@ describe('health', () => {
     expect(await read(20)).toMatchObject({ status: 410, code: 'history_pruned' })
   })
 
-  it('keeps what was observed, also what came too late, and knows how it was', async () => {
+  it('keeps late observations too, and can be read as of a time', async () => {
     const id = await service()
     const start = new Date(Date.now() + 3_600_000)
     c.wait(3_700_000)

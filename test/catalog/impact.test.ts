@@ -56,7 +56,7 @@ const ways = ({ items }: Impact) =>
   )
 
 describe('the impact of a resource', () => {
-  it('holds all that depends on it, the worst and nearest first, each with its effect and a shortest way', async () => {
+  it('lists all dependents, the worst and nearest first, each with its effect and a shortest path', async () => {
     const impact = await ask('host')
     expect(effects(impact)).toEqual([
       ['m1', 'unhealthy', 1],
@@ -79,7 +79,7 @@ describe('the impact of a resource', () => {
     expect(impact.truncated).toEqual({ items: false, visited: false })
   })
 
-  it('passes from a place to what is in it, and never to the place around', async () => {
+  it('passes from a place to its contents, and never to its container', async () => {
     expect(effects(await ask('rack')).slice(0, 3)).toEqual([
       ['host', 'unhealthy', 1],
       ['m1', 'unhealthy', 2],
@@ -116,7 +116,7 @@ describe('the impact of a resource', () => {
     ])
   })
 
-  it('is empty for what nothing depends on', async () => {
+  it('is empty for a resource without dependents', async () => {
     expect(await ask('apart')).toMatchObject({ items: [], counts: { total: 0, hidden: 0 } })
   })
 
@@ -130,7 +130,7 @@ describe('the impact of a resource', () => {
     expect((await c.as('vic').get('/v1/resources/host/impact?limit=0')).status).toBe(400)
   })
 
-  it('counts what a reader may not see, and names it nowhere', async () => {
+  it('counts resources that the reader may not see, but never names them', async () => {
     await record('core', [], 'us1-a-web')
     await record('edge-eu', [needs('core')], 'eu1-a-web')
     await record('back-us', [needs('edge-eu')], 'us1-a-web')

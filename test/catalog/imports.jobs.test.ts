@@ -45,7 +45,7 @@ const made = async (prefix: string) => {
 }
 
 describe('an import as a job', () => {
-  it('is not for machines, whose keys may permit less than their accounts; at once they import', async () => {
+  it('is not for machines, whose keys may permit less than their accounts; they import synchronously', async () => {
     const body = { source: source(), items: chain(`m${randomUUID().slice(0, 8)}`, 1) }
     expect(await c.as('plane').post('/v1/imports', body)).toMatchObject({
       status: 403,
@@ -54,7 +54,7 @@ describe('an import as a job', () => {
     expect(await c.as('plane').post('/v1/resources:import', body)).toMatchObject({ status: 200 })
   })
 
-  it('tells its progress, takes every item over once, and finds what comes later in it', async () => {
+  it('reports its progress, imports every item once, and finds later items in it', async () => {
     const prefix = `j${randomUUID().slice(0, 8)}`
     const job_id = await start(chain(prefix, 130))
     const importer = startImporter(c.deps)
@@ -68,7 +68,7 @@ describe('an import as a job', () => {
       expect(await c.as('olga').get(`/v1/imports/${job_id}${path}`)).not.toMatchObject({ status: 200 })
   })
 
-  it('goes on where a killed process was: nothing twice, nothing lost', async () => {
+  it('continues after its process was killed: nothing twice, nothing lost', async () => {
     const prefix = `k${randomUUID().slice(0, 8)}`
     const doomed = await c.startProcess('imports.chunk')
     const job_id = await start(chain(prefix, 80))
@@ -81,7 +81,7 @@ describe('an import as a job', () => {
     expect(await made(prefix)).toMatchObject({ resources: 80, created: 80, edges: 79 })
   }, 120_000)
 
-  it('lets a move pass after 100 ms at most', async () => {
+  it('lets another move wait for at most 100 ms', async () => {
     const prefix = `m${randomUUID().slice(0, 8)}`
     const resource_id = `${prefix}-moved`
     const [web, next] = ['eu1-a-web', `${prefix}-next`]
@@ -123,7 +123,7 @@ describe('an import as a job', () => {
     expect(waited[Math.floor(waited.length * 0.9)] ?? 0).toBeLessThan(100)
   }, 120_000)
 
-  it('ends when it is cancelled, and works with the rights that its owner has by then', async () => {
+  it('ends when it is canceled, and uses the current rights of its owner', async () => {
     const [one, two] = [`c${randomUUID().slice(0, 8)}`, `d${randomUUID().slice(0, 8)}`]
     const cancelled = await start(chain(one, 3))
     const reply = await c.as('ada').post(`/v1/imports/${cancelled}/cancel`, {})

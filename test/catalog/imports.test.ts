@@ -56,7 +56,7 @@ describe('import', () => {
     expect(body).toMatchObject({ desired_state: { port: 80, protocol: 'http' }, labels: { tier: 'gold', env: 'lab' } })
   })
 
-  it('refuses items that say different things of one id, which no repeat would find unchanged', async () => {
+  it('refuses contradictory items with one id, which no repeat would find unchanged', async () => {
     const from = source()
     const [one, other] = [service('twin'), service('single')]
     const twin = { ...one, labels: { tier: 'gold' } }
@@ -70,7 +70,7 @@ describe('import', () => {
     expect(outcomes(await send(from, [one, other, one]))).toEqual(['created', 'created', 'unchanged'])
   })
 
-  it('says in a dry run what then happens, and stores nothing of it', async () => {
+  it('predicts the result in a dry run, and stores nothing', async () => {
     const from = source()
     const items = [
       service('x', { relationships: [calls('y')] }),
@@ -90,7 +90,7 @@ describe('import', () => {
     expect(outcomes(done)).toEqual(['created', 'created', 'refused'])
   })
 
-  it('calls what does not exist yet as the source does, in refusals and in what a dry run says', async () => {
+  it('names missing resources as the source does, in refusals and in dry runs', async () => {
     const from = source()
     const host = (external_id: string, parent_external_id?: string): Item => ({
       external_id,
@@ -123,7 +123,7 @@ describe('import', () => {
     expect(done.body.results[4]).toMatchObject({ resource_id: expect.stringMatching(/^res_/), version: 1 })
   })
 
-  it('leaves the good items alone when others are refused, and tells category, code and pointers of each', async () => {
+  it('applies the good items when others are refused, and gives category, code and pointers of each', async () => {
     const from = source()
     const reply = await send(from, [
       service('good'),
@@ -167,7 +167,7 @@ describe('import', () => {
     expect(reply.text).not.toContain('hunter2')
   })
 
-  it('does not touch what stands there from elsewhere, unless it is told to adopt it', async () => {
+  it('does not touch existing resources of others, unless it is told to adopt them', async () => {
     const name = `host-${randomUUID()}`
     const there = await c.as('ada').record(hostOf(name, 'eu1-a-web'))
     const item = {
@@ -191,7 +191,7 @@ describe('import', () => {
     })
   })
 
-  it('removes edges only of the types that the source lists wholly, and moves what changed its container', async () => {
+  it('removes only edges of types that the source lists completely, and moves items whose container changed', async () => {
     const from = source()
     const items = ['a', 'b', 'c'].map((id) => service(id))
     await send(from, [...items.slice(1), { ...(items[0] as Item), relationships: [calls('b'), calls('c')] }])
@@ -219,7 +219,7 @@ describe('import', () => {
     })
   })
 
-  it('two imports of one source at once create each thing once', async () => {
+  it('creates each item once when two imports of one source run at once', async () => {
     const from = source()
     const items = [service('a'), service('b'), service('c')]
     const replies = await Promise.all(
@@ -242,7 +242,7 @@ describe('import', () => {
   const stored = (items: readonly Item[]) =>
     c.rows('select name from catalog.resource where name = any($1)', [items.map(({ name }) => name)])
 
-  it('answers in time for as many items as the time suffices for; the rest is deferred and is taken when sent again', async () => {
+  it('answers in time with the items that it finished; the rest is deferred and accepted when sent again', async () => {
     const from = source()
     const items = Array.from({ length: 8 }, (_, i) =>
       service(`tardy${i}`, { relationships: [calls(i === 0 ? 'tardy1' : `tardy${8 - i}`)] }),
@@ -265,7 +265,7 @@ describe('import', () => {
     expect(await stored(items)).toHaveLength(items.length)
   })
 
-  it('keeps nothing of what its caller was told took too long; the same request again is taken as new', async () => {
+  it('keeps nothing after it told its caller that it took too long; the repeat counts as new', async () => {
     const from = source()
     const items = [service('late'), service('later')]
     const key = randomUUID()

@@ -344,7 +344,7 @@ describe('bad input gets the right refusal as problem+json, and changes nothing'
 })
 
 describe('a type that is deprecated', () => {
-  it('takes no new resources', () => {
+  it('accepts no new resources', () => {
     const newest = c.deps.registry.types.newest('infra.service')
     if (!newest) throw new Error('infra.service is not loaded')
     const types = Object.assign(Object.create(c.deps.registry.types), {

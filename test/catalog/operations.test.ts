@@ -74,7 +74,7 @@ const queued = (operation_id: string, resources: string[], title = 'Roll out') =
   operations.tell(operation_id, 'operation.queued', { kind: 'change', title, status: 'queued', resources })
 
 describe('operations-summary', () => {
-  it('follows what the operations app tells, once and in order', async () => {
+  it('follows the events of the operations app, once and in order', async () => {
     const operation_id = randomUUID()
     const first = queued(operation_id, ['eu1-web-01', 'not-here'])
     const started = operations.tell(operation_id, 'operation.started', { status: 'running' })
@@ -95,7 +95,7 @@ describe('operations-summary', () => {
     })
   })
 
-  it('fetches what it missed from the operations app, from the version it has', async () => {
+  it('fetches missed events from the operations app, from the version it has', async () => {
     const operation_id = randomUUID()
     const first = queued(operation_id, ['eu1-web-02'])
     for (let i = 0; i < 4; i++) operations.tell(operation_id, 'operation.paused', { status: 'paused' })
@@ -105,8 +105,8 @@ describe('operations-summary', () => {
   })
 })
 
-describe('an operations app that is away', () => {
-  it('sets no event aside, however often it is met; once it answers, the gap is filled', async () => {
+describe('an operations app that does not answer', () => {
+  it('sets no event aside, however often it is needed; once it answers, the gap is filled', async () => {
     const nc = await connectNats(serverUrl('NATS_URL'), 'test')
     const jsm = await ensureStreams(nc, c.deps.nats.prefix, ['OPERATIONS'])
     const operation_id = randomUUID()
@@ -147,7 +147,7 @@ describe('the index of operations', () => {
     })
   }
 
-  it('hears by NATS; while it is paused what comes waits in the stream', async () => {
+  it('follows NATS; while it is paused, events wait in the stream', async () => {
     const nc = await connectNats(serverUrl('NATS_URL'), 'test')
     const jsm = await ensureStreams(nc, c.deps.nats.prefix, ['OPERATIONS'])
     const publish = async () => {
@@ -181,7 +181,7 @@ describe('the index of operations', () => {
     }
   })
 
-  it('equals what the log of operations gives, is found out when it does not, and is made right by a rebuild', async () => {
+  it('equals a fold of the operations log; a difference is found and repaired by a rebuild', async () => {
     expect(await proven('verify')).toMatchObject({ result: 'equal', differ: 0, skipped: 0, compared: 5 })
     const [one] = operations.events
     await c.rows(`update catalog.rm_resource_operation set status = 'failed' where operation_id = '${one?.agg_id}'`)
@@ -201,7 +201,7 @@ describe('the index of operations', () => {
     )
   })
 
-  it('leaves alone what the log no longer has from its beginning, and what is only under way', async () => {
+  it('ignores operations whose beginning the log no longer has, and unfinished ones', async () => {
     operations.events.splice(
       operations.events.findIndex(({ agg_version }) => agg_version === 1),
       1,
@@ -210,7 +210,7 @@ describe('the index of operations', () => {
     expect(await proven('rebuild')).toMatchObject({ result: 'equal', skipped: 1 })
   })
 
-  it('says that a proof failed when the log cannot be read', async () => {
+  it('reports that a proof failed if the log cannot be read', async () => {
     operations.state.away = true
     expect(await proven('verify')).toMatchObject({ result: 'failed', compared: 0 })
     operations.state.away = false

@@ -34,7 +34,7 @@ const patch = async (id: string, body: object, query = '') => {
 const actor = async (id: string) => (await read(id)).updated_by as string
 
 describe('owners of fields', () => {
-  it('tells on request who set which field, and in no other read', async () => {
+  it('show who set which field on request, and in no other read', async () => {
     const source = sourceOf()
     const { resource_id: id } = await take(source, service())
     expect((await read(id)).field_owners).toEqual({ '': `import:${source.name}` })
@@ -50,7 +50,7 @@ describe('owners of fields', () => {
     expect(list.body.items[0].field_owners).toEqual((await read(id)).field_owners)
   })
 
-  it('refuses an import that would overwrite a person, names the fields and their owner, and takes them by force', async () => {
+  it("refuse an import that would overwrite a person's field, name the fields and their owner, and yield to force", async () => {
     const source = sourceOf()
     const item = service()
     const { resource_id: id } = await take(source, item)
@@ -82,7 +82,7 @@ describe('owners of fields', () => {
     expect(await take(source, wanted)).toMatchObject({ outcome: 'unchanged' })
   })
 
-  it('lets a person keep what they added, and an import what it did not change', async () => {
+  it('let a person keep their additions, and an import its unchanged fields', async () => {
     const source = sourceOf()
     const item = service()
     const { resource_id: id } = await take(source, item)
@@ -93,7 +93,7 @@ describe('owners of fields', () => {
     expect(await take(source, changed, { complete_fields: true })).toMatchObject({ outcome: 'unchanged' })
   })
 
-  it('does not put back what a person removed', async () => {
+  it('do not restore what a person removed', async () => {
     const source = sourceOf()
     const item = service()
     const { resource_id: id } = await take(source, item)
@@ -102,7 +102,7 @@ describe('owners of fields', () => {
     expect((await read(id)).labels).toEqual({})
   })
 
-  it('removes what a source stated before and states no longer, where nobody else set it since', async () => {
+  it('remove what a source no longer states, unless someone else has set it since', async () => {
     const source = sourceOf()
     const attributes = { a: 1, b: 2, deep: { x: 1, y: 2 } }
     const item = {
@@ -122,7 +122,7 @@ describe('owners of fields', () => {
     expect(Object.keys((await read(id)).desired_state.attributes).sort()).toEqual(['b', 'deep', 'own'])
   })
 
-  it('keeps what an operation set against an import that is behind', async () => {
+  it('protect the values of an operation from an outdated import', async () => {
     const source = sourceOf()
     const item = { ...hostOf(`h-${randomUUID()}`, 'eu1-a-web'), external_id: 'host' } as Record<string, unknown>
     const { resource_id: _, observed_state: __, ...stated } = item
@@ -144,7 +144,7 @@ describe('owners of fields', () => {
     expect(await take(source, caught_up)).toMatchObject({ outcome: 'unchanged' })
   })
 
-  it('takes over the fields of a resource that an import adopts, since that was asked for', async () => {
+  it('assign the fields of a resource that an import adopts to the import', async () => {
     const source = sourceOf()
     const item = service()
     const { external_id: _, ...body } = item
@@ -156,7 +156,7 @@ describe('owners of fields', () => {
     expect((await read(id)).field_owners).toMatchObject({ '/desired_state/port': `import:${source.name}` })
   })
 
-  it('applies for any manager by PATCH and bulk: 409 with the owners, unless forced', async () => {
+  it('apply to any manager by PATCH and bulk: 409 with the owners, unless forced', async () => {
     const { external_id: _, ...body } = service()
     const { resource_id: id } = await c.as('ada').record(body)
     const by = await actor(id)
@@ -181,7 +181,7 @@ describe('owners of fields', () => {
       expect(await patch(id, {}, `&manager=${name}`)).toMatchObject({ status: 400 })
   })
 
-  it('names who manages a field and since when, and keeps it from who does not force', async () => {
+  it('name who manages a field and since when, and protect it unless forced', async () => {
     const { external_id: _, ...body } = service()
     const { resource_id: id, created_at } = await c.as('ada').record(body)
     const set = await patch(id, { labels: { env: 'lab', team: 'a' } })
@@ -213,7 +213,7 @@ describe('owners of fields', () => {
     expect((await read(id)).field_owners).toEqual({ '': ada?.owner, '/labels/team': olga?.owner })
   })
 
-  it('refuses what an intent of another manager would ask for', async () => {
+  it('refuse a change by intent to fields of another manager', async () => {
     const host = hostOf(`h-${randomUUID()}`, 'eu1-a-web') as Record<string, unknown> & { resource_id: string }
     await c.as('ada').record(host)
     const asked = await patch(host.resource_id, { desired_state: { release: '9.9.9' } }, '&manager=site-config')
@@ -237,7 +237,7 @@ describe('the rules of owners', () => {
     desired_state: {},
     field_owners,
   })
-  it('keeps no more entries than there are fields, however often they come and go', () => {
+  it('keep no more entries than there are fields, however often they come and go', () => {
     let owned = row({})
     for (let turn = 0; turn < 2000; turn++) {
       const labels = { [`l${turn}`]: 'x' }
@@ -245,7 +245,7 @@ describe('the rules of owners', () => {
     }
     expect(Object.keys(owned.field_owners).length).toBeLessThan(510)
   })
-  it('sees owners inside of what is replaced as a whole, and reads marks as nobody’s', () => {
+  it('see owners inside replaced objects, and read marks as no one’s', () => {
     const nested = { ...row({}, { '': 'a', '/desired_state/x/y': 'b' }), desired_state: { x: { y: 1, z: 2 } } }
     expect(() => refuseOwned(nested, { desired_state: { x: 'text' } }, 'a')).toThrow('/desired_state/x/y (b)')
     expect(ownersAfter(nested, { desired_state: { x: 'text' } }, 'a')).toEqual({ '': 'a' })

@@ -69,17 +69,17 @@ const cases: Case[] = [
   ['format', 7, [...HEAD, 'types:', '  - type_key: Nonsense', '    version: 1', '    title: N'], 'pattern'],
   ['format', 7, [...HEAD, 'types:', '  - type_key: site.n', '    title: N'], 'version'],
   ['requires', 5, [...HEAD.slice(0, 4), 'requires: { core: ^2.0.0 }', ...TYPE], 'core is 1.3.0'],
-  ['requires', 5, [...HEAD.slice(0, 4), 'requires: { nowhere: ^1.0.0 }', ...TYPE], 'nowhere is not there'],
+  ['requires', 5, [...HEAD.slice(0, 4), 'requires: { nowhere: ^1.0.0 }', ...TYPE], 'nowhere does not exist'],
   ['range', 5, [...HEAD.slice(0, 4), 'requires: { core: newest }', ...TYPE], 'not a version range'],
-  ['unique', 2, ['format: signalbox.types/v1', 'pack: core', ...HEAD.slice(2)], 'core is there twice'],
+  ['unique', 2, ['format: signalbox.types/v1', 'pack: core', ...HEAD.slice(2)], 'core is defined twice'],
   [
     'unique',
     7,
     [...HEAD, 'types:', '  - { type_key: infra.host, version: 1, title: H, derived_from: infra.managed }'],
-    'infra already',
+    'already defined in infra',
   ],
   ['derived_from', 10, [...HEAD, ...TYPE.slice(0, 4), '    derived_from: site.nothing'], 'not defined'],
-  ['derived_from', 7, [...HEAD, ...TYPE.slice(0, 4)], 'derives from nothing'],
+  ['derived_from', 7, [...HEAD, ...TYPE.slice(0, 4)], 'has no base type'],
   [
     'derived_from',
     8,
@@ -100,7 +100,7 @@ const cases: Case[] = [
       '    derived_from: infra.host',
       '    desired_state_schema: { properties: { release: { type: integer } } }',
     ],
-    'different things',
+    'disagree on',
   ],
   [
     'schema',
@@ -155,7 +155,7 @@ const cases: Case[] = [
     typed(
       'lifecycle: { states: [a, b], initial: a, terminal: [b], transitions: [{ from: a, to: b, by: [user] }, { from: b, to: a, by: [user] }] }',
     ),
-    'way out of terminal',
+    'transition out of the terminal state',
   ],
   [
     'reference',
@@ -289,7 +289,7 @@ const cases: Case[] = [
       '  - { action_key: go, title: Go, mode: operation }',
       '  - { action_key: go, title: Gone, mode: operation }',
     ),
-    'go is there twice',
+    'go is defined twice',
   ],
   [
     'unique',
@@ -336,7 +336,7 @@ const cases: Case[] = [
       'requires:',
       '  - { requirement_key: r, capability_key: compute.slots, version_range: ^1.0.0, amount: { $from: elsewhere } }',
     ),
-    'is not a place in the resource',
+    'is not a pointer into the resource',
   ],
 ]
 
@@ -420,7 +420,7 @@ describe('versions', () => {
       .map((line) => line.replace('version: 1.0.0', '1.0.0'))
       .concat(`    desired_state_schema: ${schema}`)
 
-  it('are stored beside each other; equal versions with other content stop the start', async () => {
+  it('are stored side by side; equal versions with different content stop the start', async () => {
     const first = packOf(...typed('desired_state_schema: { type: object, properties: { a: { type: string } } }'))
     expect(await store(first)).toEqual([
       'cloud',

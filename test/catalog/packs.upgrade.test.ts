@@ -71,7 +71,7 @@ const fill = async () => {
 }
 
 describe('a new version of a type with many rows', () => {
-  it('comes and goes under writes: no write fails, no row is lost, and each rises when it fits', async () => {
+  it('is added and removed under writes: no write fails, no row is lost, and each is upgraded when it fits', async () => {
     expect(await load(1)).toContain('fleet2')
     await fill()
     const written = new Map<number, number>()

@@ -64,7 +64,7 @@ const proven = async (at: string) => {
 }
 
 describe('several processes on one database', () => {
-  it('agree after random writes through each, and so does one that starts late', async () => {
+  it('agree after random writes through each, as does one that starts late', async () => {
     const [one, two] = [await c.startProcess(), await c.startProcess()]
     const acts = fc.sample(act, { numRuns: 150, seed: 7 })
     const half = (second: boolean) => acts.filter((each) => each.second === second)

@@ -33,7 +33,7 @@ const graphOf = async (root_id: string, more = '') =>
   c.as('vic').get(`/v1/graphs/resources?root_id=${root_id}&depth=1${more}`, { once: true })
 
 describe('the doors of the read models', () => {
-  it('say how far each is, to whoever may look after them', async () => {
+  it('report how far each one is, to those who may maintain them', async () => {
     const { status, body } = await c.internally('GET', '/projections')
     expect(status).toBe(200)
     expect(BigInt(body.last_pub_seq)).toBeGreaterThan(0n)
@@ -54,7 +54,7 @@ describe('the doors of the read models', () => {
     expect(reply).toMatchObject({ status: 403, body: { code: 'permission_missing' } })
   })
 
-  it('know only what there is', async () => {
+  it('accept only existing names', async () => {
     expect(await door('lists', 'pause')).toMatchObject({ status: 404, body: { code: 'route' } })
     expect(await door('graph', 'drop')).toMatchObject({ status: 404, body: { code: 'route' } })
   })
@@ -71,7 +71,7 @@ describe('the doors of the read models', () => {
 })
 
 describe('the graph', () => {
-  it('stands still in every process while it is paused, shows it as lag, and goes on from there', async () => {
+  it('stands still in every process while it is paused, reports the lag, and continues from there', async () => {
     const other = await c.startProcess()
     await until(async () => (await read('graph', other.at)).state === 'live')
     expect((await door('graph', 'pause')).body).toEqual({ name: 'graph', state: 'paused' })
@@ -100,7 +100,7 @@ describe('the graph', () => {
     expect(await read('graph')).toMatchObject({ state: 'live', lag_ms: 0 })
   }, 90_000)
 
-  it('equals what is built from the tables, under writes, and no read fails meanwhile', async () => {
+  it('equals a graph built from the tables, under writes, and no read fails meanwhile', async () => {
     let writing = true
     const statuses = new Set<number>()
     const writes = (async () => {
@@ -124,7 +124,7 @@ describe('the graph', () => {
     expect([...statuses]).toEqual([200])
   })
 
-  it('is found out when it is not what the tables say, and is made right by a rebuild', async () => {
+  it('is compared with the tables; a difference is found and repaired by a rebuild', async () => {
     const edit = (status: string) =>
       c.rows(`update catalog.resource_state s set health_status = '${status}' from catalog.resource r
         where r.rid = s.rid and r.resource_id = 'eu1-web-02'`)
@@ -145,7 +145,7 @@ describe('the graph', () => {
     expect(await shown()).toBe(was)
   })
 
-  it('is compared where the log has numbers for all that was read, and one proof runs at a time', async () => {
+  it('is compared once the log has numbers for all that was read, one proof at a time', async () => {
     await c.followed()
     await c.as('ada').record({ type_key: 'infra.service', name: 'unnumbered' })
     const { loads } = (await read('graph')).figures
@@ -160,7 +160,7 @@ describe('the graph', () => {
     })
   })
 
-  it('reads the log in parts of the size that is set', async () => {
+  it('reads the log in parts of the configured size', async () => {
     const limits = new Set<unknown>()
     const queries = vi.spyOn(c.deps.pool, 'query')
     for (let i = 0; i < 5; i++) await c.as('ada').record({ type_key: 'infra.service', name: `part-${i}` })

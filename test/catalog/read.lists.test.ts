@@ -104,7 +104,7 @@ describe('lists', () => {
     },
   )
 
-  it('has its places as one graph with counts, which says when it is cut and hides what is hidden', async () => {
+  it('show the places as one graph with counts, report cuts, and hide what the reader may not see', async () => {
     const { body } = await c.as('vic').get('/v1/topology/graph')
     const at = (region: string) => [region, `${region}-a`, `${region}-a-edge`, `${region}-a-web`]
     expect(body.nodes.map(({ resource_id }: Item) => resource_id)).toEqual(
@@ -134,7 +134,7 @@ describe('lists', () => {
     expect((await c.as('vic').get('/v1/topology/graph?max_nodes=0')).status).toBe(400)
   })
 
-  it('is refused as too expensive when the database gives it up', async () => {
+  it('is refused as too expensive if the database gives up', async () => {
     const slow = c.deps.db.transaction(async (tx) => {
       await tx.execute(sql`set local statement_timeout = 20`)
       await tx.execute(sql`select pg_sleep(5)`)
@@ -152,7 +152,7 @@ describe('lists', () => {
     )
   })
 
-  it('shows resources as they were at a time, whatever became of them', async () => {
+  it('show resources as they were at a time, whatever became of them', async () => {
     const places = 'ids=past-a,past-b,past-c,past-d&sort=name'
     for (const id of ['past-a', 'past-b', 'past-c'])
       await c.as('ada').record({ ...hostOf(id, 'eu1-a-web'), labels: { era: 'old' } })
@@ -232,7 +232,7 @@ describe('lists', () => {
     expect(capped.body.count).toEqual({ value: 60, relation: 'eq' })
   })
 
-  it('gives states only when they are asked for', async () => {
+  it('give states only on request', async () => {
     const [plain] = (await c.as('vic').get('/v1/resources?ids=host-01')).body.items
     expect(Object.keys(plain)).not.toEqual(expect.arrayContaining(['desired_state']))
     const [full] = (await c.as('vic').get('/v1/resources?ids=host-01&include=state')).body.items
@@ -243,10 +243,10 @@ describe('lists', () => {
   })
 })
 
-describe('what a reply holds', () => {
+describe('the content of a reply', () => {
   const read = async (path: string) => (await c.as('vic').get(path)).body
 
-  it('is what fields name, with id and version', async () => {
+  it('is limited to the requested fields, with id and version', async () => {
     const [item] = (
       await read('/v1/resources?ids=host-01&fields=name,labels.tier,desired_state.release,scope.region_id')
     ).items
@@ -297,7 +297,7 @@ describe('what a reply holds', () => {
     expect((await c.as('vic').get('/v1/resources?include=colour')).status).toBe(400)
   })
 
-  it('holds the write that min_change names, and refuses a token of nothing', async () => {
+  it('includes the write that min_change names, and refuses an invalid token', async () => {
     const written = await c.as('ada').record(hostOf('fresh-1', 'eu1-a-web'))
     const token = written.change_token
     expect((await read(`/v1/resources?ids=fresh-1&min_change=${token}&max_lag_ms=0`)).items).toHaveLength(1)
@@ -312,7 +312,7 @@ describe('what a reply holds', () => {
     expect((await c.as('far').get(`/v1/resources?min_change=${token}`)).body.code).toBe('change_token_invalid')
   })
 
-  it('knows what has not changed since a time', async () => {
+  it('answers 304 if nothing changed since a time', async () => {
     const before = encodeURIComponent('2020-01-01T00:00:00Z')
     expect((await read(`/v1/resources?stale_since=${before}`)).items).toEqual([])
     const after = encodeURIComponent(new Date(Date.now() + 60_000).toISOString())

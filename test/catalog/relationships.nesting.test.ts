@@ -42,7 +42,7 @@ const move = async (id: string, changes: Record<string, unknown>[]) => {
 const tooDeep = (pointer: string) => ({ status: 422, body: { code: 'too_deep', violations: [{ pointer }] } })
 
 describe('nesting', () => {
-  it('ends at 32 levels, however a resource comes to its place', async () => {
+  it('ends at 32 levels, however a resource is placed', async () => {
     const deep = await chain(DEEPEST)
     const traces = await c.traces()
     expect(await post({ parent_id: last(deep) })).toMatchObject(tooDeep('/parent_id'))
@@ -58,7 +58,7 @@ describe('nesting', () => {
     expect(await post({ relationships: [above] })).toMatchObject(tooDeep('/relationships/0/target_id'))
   })
 
-  it('counts the deepest resource of what moves', async () => {
+  it('counts the deepest resource that moves', async () => {
     const [top, low] = [await chain(12), await chain(21)]
     expect(await move(low[0] as string, [inside(last(top))])).toMatchObject(
       tooDeep('/changes/relationship_changes/0/target_id'),
@@ -94,7 +94,7 @@ describe('nesting', () => {
     expect((await take({ ...lowest, parent_id: last(deep) })).body.results).toMatchObject([refused])
   })
 
-  it('holds when two moves at once would only together be too deep', async () => {
+  it('holds if two moves at once would be too deep only together', async () => {
     const [a, b, d] = [await chain(16), await chain(16), await chain(16)]
     for (let round = 0; round < 6; round++) {
       const replies = await Promise.all([
@@ -108,7 +108,7 @@ describe('nesting', () => {
     }
   })
 
-  it('lets what is deeper already, since the limit was set lower, change and come up but not go down', async () => {
+  it('lets resources that were deeper before the limit was lowered change and move up, but not down', async () => {
     const [deep, tall] = [await chain(6), await chain(2)]
     const { config } = c.deps
     const usual = config.tree_depth
@@ -147,7 +147,7 @@ it('the catalog has no index whose pages can split without end: paths are served
   }
 })
 
-it('a place of then is exact at any depth, also one from before there was a limit', async () => {
+it('a past place is exact at any depth, even from before the limit', async () => {
   const database = await testDatabase('catalog')
   const { db, close } = createDb(database.url, {
     app: 'test',

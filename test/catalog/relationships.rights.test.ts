@@ -57,8 +57,8 @@ const traced = async (act: () => Promise<Reply>) => {
   return reply
 }
 
-describe('an edge is written by who may write the resource that it leaves', () => {
-  it('so nobody takes a resource of another place, or of none, into their own', async () => {
+describe('an edge is written by those who may write the resource that it leaves', () => {
+  it('so no one takes a resource of another place, or of none, into their own', async () => {
     writerOfUs()
     for (const target_id of [await make({}), await make({ parent_id: EU })]) {
       const take = { type_key: 'contained_in', direction: 'in', target_id }
@@ -71,7 +71,7 @@ describe('an edge is written by who may write the resource that it leaves', () =
     expect((await create([{ type_key: 'contained_in', direction: 'in', target_id: own }])).status).toBe(422)
   })
 
-  it('so nobody makes a resource of others depend on their own; their own may depend on what they see', async () => {
+  it('so no one makes a foreign resource depend on theirs; their own may depend on visible ones', async () => {
     writerOfUs()
     const target_id = await make({ parent_id: EU })
     for (const type_key of ['depends_on', 'member_of', 'hosted_on', 'backs_up'])
@@ -81,7 +81,7 @@ describe('an edge is written by who may write the resource that it leaves', () =
     expect((await create([{ type_key: 'depends_on', direction: 'in', target_id: own }])).status).toBe(201)
   })
 
-  it('so nobody claims on behalf of others', async () => {
+  it('so no one claims on behalf of others', async () => {
     writerOfUs()
     const target_id = await make({ parent_id: EU })
     const properties = { requirement_key: 'slot', capability_key: 'compute.slots' }
@@ -89,14 +89,14 @@ describe('an edge is written by who may write the resource that it leaves', () =
     expect(await traced(() => create([claim]))).toMatchObject(outOfScope)
   })
 
-  it('and an edge that both ends share by who may write either', async () => {
+  it('and an edge that belongs to both ends, by those who may write either', async () => {
     writerOfUs()
     const target_id = await make({ parent_id: EU })
     for (const direction of ['in', 'out'])
       expect((await create([{ type_key: 'connects_to', direction, target_id }])).status).toBe(201)
   })
 
-  it('a hidden resource is none: the same refusal as for an id that nobody has', async () => {
+  it('a hidden resource is refused like an unknown id', async () => {
     grant({ role: 'operator', scope: { regionId: 'us1' } })
     const hidden = await make({ parent_id: EU })
     const answers = await Promise.all(
@@ -109,15 +109,15 @@ describe('an edge is written by who may write the resource that it leaves', () =
   })
 })
 
-describe('what moves is written where it was and where it goes, with all that is in it', () => {
-  it('a parent named by an edge is a parent: the right is asked for there', async () => {
+describe('a move needs rights on the old and the new place, for all contents', () => {
+  it('a parent named by an edge is a parent: the right is checked there', async () => {
     writerOfUs()
     const at = (target_id: string) => create([{ type_key: 'contained_in', target_id }], { parent_id: undefined })
     expect(await traced(() => at(EU))).toMatchObject(outOfScope)
     expect((await at(US)).status).toBe(201)
   })
 
-  it('a container is not moved with what its mover may not write', async () => {
+  it('a container is not moved if it contains resources that its mover may not write', async () => {
     grant(
       { role: 'admin', scope: { typeKey: 'infra.generic' } },
       { role: 'admin', scope: { regionId: 'us1' } },
@@ -139,7 +139,7 @@ describe('what moves is written where it was and where it goes, with all that is
     expect((await moveTo(EU)).body.results).toMatchObject([refusal])
   })
 
-  it('what ends with a resource is written by who ends it', async () => {
+  it('a cascading end needs the right on every resource that ends', async () => {
     await c.rows(
       `update catalog.relationship_type set document = jsonb_set(document, '{on_delete}', '"cascade"') where type_key = 'backs_up'`,
     )

@@ -84,7 +84,7 @@ describe('the tree and its edges', () => {
     expect(await faults()).toEqual([])
   })
 
-  it('never lets resources host each other in a circle, however long', async () => {
+  it('never lets resources host each other in a cycle, however long', async () => {
     const host = (id: string, target_id: string) =>
       command(id, { relationship_changes: [{ op: 'add', type_key: 'hosted_on', target_id }] })
     const [a, b, d] = [await box(), await box(), await box()]
@@ -163,7 +163,7 @@ describe('the tree and its edges', () => {
     expect([...codes]).toEqual(expect.arrayContaining(['cycle', 'version_mismatch']))
   }, 120_000)
 
-  it('closes, blocks or detaches the edges of what ends, as their types say', async () => {
+  it('closes, blocks or detaches the edges of an ended resource, as their types say', async () => {
     const pool = await record({ type_key: 'infra.pool', parent_id: 'eu1-a-web' })
     const target = await record({ type_key: 'infra.service', desired_state: { tier: 1 } })
     const user = await record({
@@ -198,7 +198,7 @@ describe('the tree and its edges', () => {
     })
   })
 
-  it('ends what cascades with it, each with a version and an event of its own', async () => {
+  it('ends cascading resources with it, each with its own version and event', async () => {
     await c.rows(
       `update catalog.relationship_type set document = jsonb_set(document, '{on_delete}', '"cascade"') where type_key = 'backs_up'`,
     )
@@ -218,7 +218,7 @@ describe('the tree and its edges', () => {
     expect(await faults()).toEqual([])
   })
 
-  it('ends and moves no more at once than a person can oversee', async () => {
+  it('ends and moves no more at once than a person can review', async () => {
     const main = await box()
     await c.rows(
       `insert into catalog.relationship (src, reltype_id, dst, valid_from)
@@ -265,7 +265,7 @@ describe('the tree and its edges', () => {
     const dependOn = async (hub: string) =>
       command(await service(), { relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: hub }] })
 
-    it('a resource has an end to them', async () => {
+    it('a resource has a limit', async () => {
       const hub = await service()
       await crowd(hub, 199_999)
       try {
@@ -276,7 +276,7 @@ describe('the tree and its edges', () => {
       }
     })
 
-    it('counts each that is opened from the thousandth on', async () => {
+    it('counts each new one from the thousandth on', async () => {
       const counted = async () => {
         const metric = await c.deps.telemetry.metrics.getSingleMetric('signalbox_relationships_crowded_total')?.get()
         return metric?.values.find(({ labels }) => labels.type_key === 'depends_on')?.value ?? 0

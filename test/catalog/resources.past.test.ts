@@ -58,7 +58,7 @@ const waiting = () =>
     { what: 'a command that waits' },
   )
 
-describe('what was at a time', () => {
+describe('the state at a past time', () => {
   it.each([
     ['a resource', (id: string, at: string) => `/v1/resources/${id}?at=${at}`],
     ['a list', (_: string, at: string) => `/v1/resources?type_key=infra.generic&include=state&at=${at}`],
@@ -67,7 +67,7 @@ describe('what was at a time', () => {
     ['health', (id: string, at: string) => `/v1/resources/${id}/health?at=${at}`],
     ['a graph', (id: string, at: string) => `/v1/graphs/resources?root_id=${id}&at=${at}`],
   ])(
-    'is never told while a command that may belong to it is open, and never changes after: %s',
+    'is never given while a command that may belong to it is open, and never changes later: %s',
     async (_, path) => {
       const id = await box()
       let sent: ReturnType<typeof c.result> | undefined
@@ -97,7 +97,7 @@ describe('what was at a time', () => {
     20_000,
   )
 
-  it('stamps a change after it has its locks, so that versions and times have one order', async () => {
+  it('a change gets its time after its locks, so versions and times have one order', async () => {
     const id = await box()
     const commands: ReturnType<typeof c.result>[] = []
     let opened = ''
@@ -113,7 +113,7 @@ describe('what was at a time', () => {
     expect(Date.parse(items[0].at)).toBeGreaterThan(Date.parse(items[1].at))
   })
 
-  it('gives the same rows for ever, whatever is written meanwhile, over two processes', async () => {
+  it('gives the same rows forever, whatever is written meanwhile, over two processes', async () => {
     const places = [c.internal_url, (await c.startProcess()).at]
     const ids = await Promise.all(Array.from({ length: 6 }, () => box({ parent_id: 'eu1-a-web' })))
     const path = (at: string) => `/v1/resources?type_key=infra.generic&include=state&page_size=500&at=${at}`
@@ -149,7 +149,7 @@ describe('what was at a time', () => {
     other: fc.nat(3),
   })
 
-  it('is the same in every view after any writes, and after what is older was pruned', async () => {
+  it('is the same in every view after any writes, and after older history was pruned', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 12, maxLength: 18 }), async (steps) => {
         const root = await box()
@@ -217,7 +217,7 @@ describe('what was at a time', () => {
     )
   }, 120_000)
 
-  it('is told alike by every view: 404 before the resource existed, and no count of today', async () => {
+  it('is the same in every view: 404 before the resource existed, and no current counts', async () => {
     // Moves the clock of one process, so it comes after the test that has two.
     const before = new Date(Date.parse(now()) - 1000).toISOString()
     const id = await box()
@@ -239,7 +239,7 @@ describe('what was at a time', () => {
   })
 })
 
-describe('a child that its parent takes or lets go', () => {
+describe('a child that its parent takes or releases', () => {
   const change = async (id: string, op: 'add' | 'remove', target_id: string) => {
     const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
     const relationship_changes = [{ op, type_key: 'contained_in', direction: 'in', target_id }]
@@ -247,7 +247,7 @@ describe('a child that its parent takes or lets go', () => {
     expect(reply.status, reply.text).toBe(200)
   }
 
-  it('has a version, a tag, an event and a history of its own', async () => {
+  it('has its own version, tag, event and history', async () => {
     const [parent, child] = [await box(), await box()]
     const first = await c.as('vic').get(`/v1/resources/${child}`)
     const tag = first.headers.get('etag') as string
@@ -290,7 +290,7 @@ describe('a child that its parent takes or lets go', () => {
     expect((await c.as('vic').get(`/v1/resources/${child}`)).body).toMatchObject({ version: 2, parent_id: parent })
   })
 
-  it('and all below it never answer 304 for a scope that moved', async () => {
+  it('and its descendants never answer 304 after their scope moved', async () => {
     const [top, host] = [await box({ parent_id: 'eu1-a-web' }), await box()]
     await change(top, 'add', host)
     const below = await box({ parent_id: host })
@@ -316,7 +316,7 @@ describe('a child that its parent takes or lets go', () => {
     expect(patched.status, patched.text).toBe(200)
   })
 
-  it('has no tag with what its version does not count', async () => {
+  it('has a tag that covers exactly its version', async () => {
     await c.as('ada').record(hostOf('watched', 'eu1-a-web'))
     await c.observe('watched')
     const reply = await c.as('vic').get('/v1/resources/watched?include=health')

@@ -50,14 +50,14 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
         expect(reply.body.desired_state.attributes.doc).toEqual(expected)
     },
   )
-  it('is nearly the whole suite', () => expect(cases.length).toBeGreaterThan(60))
+  it('covers almost the whole suite', () => expect(cases.length).toBeGreaterThan(60))
 
   it('ignores members that an operation does not define', async () => {
     const add = { op: 'add', path: '/labels/a', value: '1', from: 7, note: 'why', __meta: { deep: [1] } }
     expect(await patch(await make(1), [add])).toMatchObject({ status: 200, body: { version: 2, labels: { a: '1' } } })
   })
 
-  it('takes an empty patch as one that changes nothing', async () => {
+  it('accepts an empty patch as a change of nothing', async () => {
     const id = await make(1)
     expect(await patch(id, [])).toMatchObject({ status: 200, body: { version: 1 } })
     expect(await patch(id, [], '?expected_version=7')).toMatchObject({ status: 409 })
@@ -71,7 +71,7 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
     [[{ op: 'move', path: '/owner', from: 7 }], '/0', 422],
     [[{ op: 'replace', path: '', value: {} }], '', 422],
     [[{ op: 'add', path: 'owner', value: 'x' }], 'owner', 400],
-  ])('says where %j is wrong', async (operations, pointer, status) => {
+  ])('names the place of the fault in %j', async (operations, pointer, status) => {
     const reply = await patch(await make(1), operations)
     expect(reply).toMatchObject({ status, body: { violations: [{ pointer }] } })
     expect(reply.body.violations).toHaveLength(1)
@@ -79,14 +79,14 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
   })
 })
 
-it('one text that is too long is named, with the bound that it meets', async () => {
+it('names a string that is too long, with its limit', async () => {
   const desired_state = { provider: 'p', kind: 'k', attributes: { 'a/b': ['short', 'x'.repeat(70_000)] } }
   const reply = await c.as('olga').post('/v1/resources', { type_key: 'infra.generic', name: 'long', desired_state })
   expect(reply).toMatchObject({
     status: 400,
     body: {
       code: 'schema_violation',
-      detail: '/desired_state/attributes/a~1b/1 is longer than 65536 characters, as it is spelled in JSON.',
+      detail: '/desired_state/attributes/a~1b/1 is longer than 65536 characters in its JSON form.',
       violations: [{ pointer: '/desired_state/attributes/a~1b/1', code: 'maxLength' }],
     },
   })

@@ -20,7 +20,7 @@ const retire = (id: string, expected_version = 1) =>
 describe('the end of a resource with very many relationships', () => {
   const MEMBERS = 10_000
 
-  it(`closes ${MEMBERS} members in under two seconds, and the log tells each of them in parts of at most 256 KiB`, async () => {
+  it(`closes ${MEMBERS} members in under two seconds, and the log lists each of them in parts of at most 256 KiB`, async () => {
     const pool = (await c.as('ada').record({ type_key: 'infra.pool', name: 'pool', parent_id: 'eu1-a-web' }))
       .resource_id
     const members = await addMany(c, await service(), 'member', MEMBERS, () => ({ type_key: 'member_of', to: pool }))

@@ -72,7 +72,7 @@ describe('creating', () => {
     ])
   })
 
-  it('states facts with record_only, which takes its own permission', async () => {
+  it('states facts with record_only, which needs its own permission', async () => {
     const host = hostOf(name(), 'eu1-a-web')
     const denied = await c.as('olga').post('/v1/resources?mode=record_only', host)
     expect(denied).toMatchObject({
@@ -90,12 +90,12 @@ describe('creating', () => {
     expect(audited).toEqual({ outcome: 'denied', reason: 'permission_missing' })
   })
 
-  it('lets an administrator record types that are written at once, and only those, without record_only', async () => {
+  it('lets an administrator record only directly written types without record_only', async () => {
     expect((await c.as('ada').post('/v1/resources', service())).status).toBe(201)
     expect((await c.as('ada').post('/v1/resources', hostOf(name(), 'eu1-a-web'))).status).toBe(403)
   })
 
-  it('names what is there already: the id, the name below one parent', async () => {
+  it('names the conflict: an existing id, or a name below one parent', async () => {
     const first = (await c.as('olga').post('/v1/resources', service({ resource_id: name() }))).body
     const same_id = await c.as('olga').post('/v1/resources', service({ resource_id: first.resource_id }))
     expect(same_id).toMatchObject({
@@ -113,7 +113,7 @@ describe('creating', () => {
     ).toBe(201)
   })
 
-  it('lets one of 20 parallel creations of one name through', async () => {
+  it('lets exactly one of 20 parallel creations of one name succeed', async () => {
     const body = service()
     const replies = await Promise.all(Array.from({ length: 20 }, () => c.as('olga').post('/v1/resources', body)))
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(1)
@@ -122,7 +122,7 @@ describe('creating', () => {
     )
   })
 
-  it('ties a new resource to others, and refuses what the types do not allow', async () => {
+  it('relates a new resource to others, and refuses what the types do not allow', async () => {
     const target = (await c.as('olga').post('/v1/resources', service())).body.resource_id
     const made = await c
       .as('olga')
@@ -155,7 +155,7 @@ describe('creating', () => {
     expect(homeless).toMatchObject({ status: 422, body: { code: 'cardinality' } })
   })
 
-  it('calls a refused resource by its name when its id would have been made here', async () => {
+  it('names a refused resource by its name if its id was not given', async () => {
     const { resource_id, ...host } = hostOf(name(), 'x')
     const homeless = { ...host, parent_id: undefined }
     for (const query of ['', '&validate_only=true']) {
@@ -165,10 +165,10 @@ describe('creating', () => {
       expect(refused.body.detail).toContain(`${resource_id} needs at least 1 contained_in`)
     }
     const far = await c.as('far').post('/v1/resources', { type_key: 'infra.service', name: 'svc', desired_state: {} })
-    expect(far).toMatchObject({ status: 403, body: { detail: 'Your grants of catalog:write do not reach svc.' } })
+    expect(far).toMatchObject({ status: 403, body: { detail: 'Your grants of catalog:write do not cover svc.' } })
   })
 
-  it('says for validate_only what would be, and stores nothing', async () => {
+  it('predicts the result with validate_only, and stores nothing', async () => {
     const count = () =>
       c.rows(
         `select (select count(*) from catalog.resource) r, (select count(*) from catalog.outbox) o, (select count(*) from catalog.audit) a`,
@@ -192,7 +192,7 @@ describe('patching', () => {
   const make = async (over: Record<string, unknown> = {}) =>
     (await c.as('olga').post('/v1/resources', service({ labels: { a: '1', b: '2' }, ...over }))).body
 
-  it('merges a merge patch and moves version, generation and tag by what really changed', async () => {
+  it('merges a merge patch, and changes version, generation and tag only on real changes', async () => {
     const { resource_id: id } = await make()
     const reply = await c
       .as('olga')
@@ -211,7 +211,7 @@ describe('patching', () => {
     expect(event?.payload.changed_paths).toEqual(['/labels/c'])
   })
 
-  it('applies a JSON patch whole or not at all', async () => {
+  it('applies a JSON patch completely or not at all', async () => {
     const { resource_id: id } = await make()
     const type = 'application/json-patch+json'
     const failing = [
@@ -235,7 +235,7 @@ describe('patching', () => {
     })
   })
 
-  it('reads a JSON patch against the document that it shows: null where it is null, 409 where a tested member is gone', async () => {
+  it('applies a JSON patch to the visible document: null is null, and a missing tested member is 409', async () => {
     const { resource_id: id } = await make()
     const tried = (...patch: object[]) =>
       c
@@ -264,7 +264,7 @@ describe('patching', () => {
     })
   })
 
-  it('takes no name, display name or owner that is blank or hides something, by any way in', async () => {
+  it('refuses blank or invisible names, display names and owners on every route', async () => {
     const wrong = [' \u00a0', 'a\u200bb', 'a\u202eb', '\u3164', 'a\u2028b', 'a\u0085b', '\ufeffa', '\u00ada']
     for (const text of wrong)
       for (const member of ['name', 'display_name', 'owner'])
@@ -294,7 +294,7 @@ describe('patching', () => {
     expect((await make(shown)).display_name).toBe(shown.display_name)
   })
 
-  it('takes a name once, however its accents are written', async () => {
+  it('accepts a name once, however its accents are written', async () => {
     const [one, two] = ['Z\u00fcrich-\u00e9', 'Zu\u0308rich-e\u0301']
     const made = await make({ name: two, display_name: two, owner: two })
     expect(made).toMatchObject({ name: one, display_name: one, owner: one })
@@ -318,7 +318,7 @@ describe('patching', () => {
     expect(await take(item('b', `${two}2`))).toMatchObject([{ outcome: 'unchanged' }])
   })
 
-  it('keeps what an earlier release took readable, and lets the rest of it be changed', async () => {
+  it('keeps names that an earlier release accepted readable, and lets the rest change', async () => {
     const { resource_id: id } = await make()
     await c.rows("update catalog.resource set display_name = 'a\u200bb' where resource_id = $1", [id])
     expect(await get(id)).toMatchObject({ display_name: 'a\u200bb' })
@@ -329,7 +329,7 @@ describe('patching', () => {
     })
   })
 
-  it('asks for the version it was decided on: 428 without, 412 or 409 when it moved, 400 when two differ', async () => {
+  it('needs the version that it was decided on: 428 without, 412 or 409 if it changed, 400 if two differ', async () => {
     const { resource_id: id } = await make()
     const patch = { labels: { a: '2' } }
     const path = `/v1/resources/${id}`
@@ -365,7 +365,7 @@ describe('patching', () => {
     expect(replies.filter(({ status, body }) => status === 409 && body.code === 'version_mismatch')).toHaveLength(49)
   })
 
-  it('becomes one intent with a name that follows from the command, however many send it at once', async () => {
+  it('becomes one intent whose name follows from the command, however many send it at once', async () => {
     const { body, key } = { body: { desired_state: { release: '7.7.7' } }, key: randomUUID() }
     const id = `host-${name()}`
     await c.as('ada').record(hostOf(id, 'eu1-a-web'))
@@ -405,14 +405,14 @@ describe('patching', () => {
     })
   })
 
-  it('is silent when nothing changes', async () => {
+  it('writes nothing if nothing changes', async () => {
     const { resource_id: id } = await make()
     const reply = await c.as('olga').patch(`/v1/resources/${id}`, { labels: { a: '1' }, expected_version: 1 })
     expect(reply).toMatchObject({ status: 200, body: { version: 1 } })
     expect(await eventsOf('resource', id)).toHaveLength(1)
   })
 
-  it('refuses members that are fixed, immutable or unknown', async () => {
+  it('refuses fixed, immutable and unknown members', async () => {
     const { resource_id: id } = await make()
     const patch = (body: unknown) => c.as('olga').patch(`/v1/resources/${id}?expected_version=1`, body)
     expect(await patch({ name: 'other' })).toMatchObject({ status: 422, body: { code: 'read_only_field' } })
@@ -438,7 +438,7 @@ describe('patching', () => {
     })
   })
 
-  it('takes only secret references in sensitive fields and never repeats what was sent', async () => {
+  it('accepts only secret references in sensitive fields, and never repeats what was sent', async () => {
     const db = {
       type_key: 'infra.database',
       name: name(),
@@ -452,7 +452,7 @@ describe('patching', () => {
     expect((await c.as('olga').post('/v1/resources', reference)).status).toBe(202)
   })
 
-  it('keeps every version as it was', async () => {
+  it('keeps every version unchanged', async () => {
     const { resource_id: id } = await make()
     const views = [await get(id)]
     for (let version = 1; version < 25; version++) {
@@ -541,8 +541,8 @@ describe('patching', () => {
   })
 })
 
-describe('who may', () => {
-  it('hides what is out of the reader’s scope as if it were not there', async () => {
+describe('rights', () => {
+  it('hide resources outside the reader’s scope as if they did not exist', async () => {
     expect((await c.as('far').get('/v1/resources/eu1-web-01')).status).toBe(404)
     expect((await c.as('far').get('/v1/resources/us1-web-01')).status).toBe(200)
     expect((await c.as('hosts').get('/v1/resources/eu1-web-01')).status).toBe(200)
@@ -555,7 +555,7 @@ describe('who may', () => {
     expect(ids.filter((id: string) => id.startsWith('eu1'))).toEqual([])
   })
 
-  it('refuses a write on what is visible but out of the writer’s scope', async () => {
+  it('refuse a write to a visible resource outside the writer’s scope', async () => {
     const loose = (await c.as('olga').post('/v1/resources', service())).body
     expect((await c.as('far').get(`/v1/resources/${loose.resource_id}`)).status).toBe(200)
     const reply = await c
@@ -567,7 +567,7 @@ describe('who may', () => {
     expect((await c.as('vic').post('/v1/resources', service())).status).toBe(403)
   })
 
-  it('takes no user token inside and no service token outside', async () => {
+  it('refuse user tokens inside and service tokens outside', async () => {
     const bearer = c.tokenOf(c.people.olga)
     expect(
       (await c.internally('GET', '/resources/eu1', undefined, { headers: { authorization: `Bearer ${bearer}` } }))

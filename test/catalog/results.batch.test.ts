@@ -62,7 +62,7 @@ const told = async (id: string) =>
   )
 
 describe('batch-apply', () => {
-  it('leaves behind exactly what the same commands leave when each comes alone', async () => {
+  it('has exactly the same effect as its commands one by one', async () => {
     const [one, two] = (await some(2)) as [string, string]
     const evidence_refs = [{ uri: 'urn:evidence:1', kind: 'log' }]
     const steps = [
@@ -88,7 +88,7 @@ describe('batch-apply', () => {
     expect((await read(two)).drift).toEqual({ status: 'in_sync', paths: [] })
   })
 
-  it('answers every item by itself, in the order of its checks, and the refused ones leave nothing behind', async () => {
+  it('answers every item separately, in the order of its checks, and the refused ones leave nothing behind', async () => {
     const [good, other] = (await some(2)) as [string, string]
     const used = result(other)
     await batch([apply(used)])
@@ -130,7 +130,7 @@ describe('batch-apply', () => {
     expect(results(await batch([...bad.map(([item]) => item), apply(result(good))])).at(-1)?.status).toBe(200)
   })
 
-  it('gives a repeat the first bytes, also when it comes alone, and applies it once', async () => {
+  it('repeats the first bytes, even for a single command, and applies it once', async () => {
     const ids = await some(20)
     const items = ids.map((id) => apply(result(id)))
     const first = await batch(items)
@@ -144,7 +144,7 @@ describe('batch-apply', () => {
     expect(await c.traces()).toEqual(before)
   })
 
-  it('applies each command of twenty equal batches at once exactly once, with one answer for all', async () => {
+  it('applies each command of twenty equal parallel batches exactly once, with one answer for all', async () => {
     const ids = await some(30)
     const items = ids.map((id) => apply(result(id)))
     const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => batch(i % 2 ? [...items].reverse() : items)))
@@ -169,7 +169,7 @@ describe('batch-apply', () => {
     expect(statuses.filter((status) => status === 409)).toHaveLength(19)
   })
 
-  it('takes every kind, and edges and lifecycle between plain results of one resource in their order', async () => {
+  it('accepts every kind, and orders edges and lifecycle between plain results of one resource', async () => {
     const [one, two] = (await some(2)) as [string, string]
     const reply = await batch([
       apply(result(one)),
@@ -209,7 +209,7 @@ describe('batch-apply', () => {
     expect(await read(two)).toMatchObject({ health_status: 'degraded' })
   })
 
-  it('atomic: all or nothing; the first refusal answers with its index and pointers from the body', async () => {
+  it('applies all or nothing if atomic; the first refusal answers with its index and pointers into the body', async () => {
     const [one, two, three] = (await some(3)) as [string, string, string]
     const edge = { relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: 'not-there' }] }
     for (const [last, status, code, pointer] of [
@@ -249,7 +249,7 @@ describe('batch-apply', () => {
   })
 
   it.each(['independent', 'atomic'])(
-    '%s: stops when its caller has been told that it took too long; a repeat is exact',
+    '%s: stops after its caller was told that it took too long; a repeat is exact',
     async (mode) => {
       const ids = await some(12)
       const items = ids.map((id) => apply(result(id, { changes: { lifecycle_status: 'maintenance' } })))
@@ -286,7 +286,7 @@ describe('batch-apply', () => {
     },
   )
 
-  it('asks each item for the scope of its kind, and the whole for any of them', async () => {
+  it('needs the scope of its kind for each item, and one of them for the whole', async () => {
     const id = await fresh()
     const health = {
       kind: 'health',
@@ -312,7 +312,7 @@ describe('batch-apply', () => {
     expect(await batch([health], 'independent', { service: 'operations' })).toMatchObject({ status: 403 })
   })
 
-  it('bounds the number of items and the size of each, and refuses what is no batch', async () => {
+  it('bounds the number and size of its items, and refuses other bodies', async () => {
     const id = await fresh()
     const before = await c.traces()
     const many = Array.from({ length: 501 }, () => apply(result(id)))

@@ -114,7 +114,7 @@ describe('apply-operation-result', () => {
     expect(operations).toHaveLength(1)
   })
 
-  it('replays the first answer byte for byte, however far the resource has moved on', async () => {
+  it('replays the first answer byte for byte, whatever has changed since', async () => {
     const id = await fresh()
     const command = {
       command_id: randomUUID(),
@@ -157,7 +157,7 @@ describe('apply-operation-result', () => {
   })
 
   it.each(['catalog.audit', 'catalog.revision', 'catalog.outbox'])(
-    'is never answered with success when its row in %s cannot be written, and leaves nothing behind',
+    'never succeeds if its row in %s cannot be written, and leaves nothing behind',
     async (table) => {
       const [id, marked] = [await fresh(), randomUUID()]
       await c.rows(`create function public.no_room() returns trigger language plpgsql as
@@ -196,7 +196,7 @@ describe('apply-operation-result', () => {
     expect((await counted(() => c.observe(id))).trips).toBeLessThanOrEqual(5)
   })
 
-  it('who waits for the lock of a resource changes what it has become, all of it', async () => {
+  it('a command that waited for the lock changes the current resource, completely', async () => {
     const id = await fresh()
     await c.rows(`create or replace function public.take_time() returns trigger language plpgsql as
       $$ begin perform pg_sleep(0.5); return new; end $$`)
@@ -218,7 +218,7 @@ describe('apply-operation-result', () => {
     }
   })
 
-  it('keeps keys of two callers apart', async () => {
+  it('keeps the keys of two callers apart', async () => {
     const [one, two] = [await fresh(), await fresh()]
     const key = randomUUID()
     expect((await c.result(one, { idempotency_key: key, expected_version: 1, changes: release('6.0.0') })).status).toBe(
@@ -242,7 +242,7 @@ describe('apply-operation-result', () => {
     })
   })
 
-  it('answers applied false for what is true already, and still keeps the reference and the evidence', async () => {
+  it('answers applied false if nothing changes, and still keeps the reference and the evidence', async () => {
     const id = await fresh()
     const operation_id = randomUUID()
     const before = await read(id)
@@ -258,7 +258,7 @@ describe('apply-operation-result', () => {
     ).toEqual([{ version_from: 1, version_to: 1 }])
   })
 
-  it('moves the lifecycle along the type only, and names the ways that are open', async () => {
+  it('moves the lifecycle only as the type allows, and names the possible states', async () => {
     const id = await fresh()
     const wrong = await c.result(id, { expected_version: 1, changes: { lifecycle_status: 'retired' } })
     expect(wrong).toMatchObject({
@@ -270,7 +270,7 @@ describe('apply-operation-result', () => {
     expect(await read(id)).toMatchObject({ lifecycle_status: 'maintenance', health_status: 'maintenance' })
   })
 
-  it('changes relationships in order and reports what was true already', async () => {
+  it('changes relationships in order, and reports those that already existed', async () => {
     const [one, two] = [await fresh(), await fresh()]
     const changes = {
       relationship_changes: [
@@ -297,14 +297,14 @@ describe('apply-operation-result', () => {
     ])
   })
 
-  it('treats health_status as an observation: it moves health, never the version', async () => {
+  it('treats health_status as an observation: it changes health, never the version', async () => {
     const id = await fresh()
     const reply = await c.result(id, { expected_version: 1, changes: { health_status: 'degraded' } })
     expect(reply.body).toMatchObject({ applied: true, version: 1, health_revision: 1 })
     expect(await read(id)).toMatchObject({ version: 1, health_status: 'degraded' })
   })
 
-  it('takes provided capabilities that the type may provide, with attributes of their schema', async () => {
+  it('accepts capabilities that the type may provide, with attributes that match their schema', async () => {
     const id = await fresh()
     const add = {
       op: 'add',

@@ -32,7 +32,7 @@ const ask = async (query: string, as: 'vic' | 'far' | 'hosts' = 'vic'): Promise<
 const ids = ({ items }: SearchResult) => items.map(({ resource_id }) => resource_id)
 
 describe('search', () => {
-  it('says that it is being filled, and then holds all that was there before', async () => {
+  it('reports that it is being filled, and then holds all existing resources', async () => {
     expect((await c.as('vic').get('/v1/search?q=pay', { once: true })).body).toMatchObject({
       status: 503,
       code: 'projection_lag',
@@ -58,7 +58,7 @@ describe('search', () => {
     expect(items[0]?.matched).toContain(where)
   })
 
-  it('puts names before relations, and an exact name first', async () => {
+  it('ranks names before relations, and an exact name first', async () => {
     const { items } = await ask('q=pay-db')
     expect(items.map(({ resource_id, matched }) => [resource_id, matched])).toEqual([
       ['pay-db', ['name']],
@@ -66,14 +66,14 @@ describe('search', () => {
     ])
   })
 
-  it('shows only what the reader may see, of the types that were asked for', async () => {
+  it('shows only resources that the reader may see, of the requested types', async () => {
     expect(ids(await ask('q=gold'))).toEqual(['pay-db', 'secret-us'])
     expect(ids(await ask('q=web&type_key=fleet.host'))).toEqual(['eu1-web-01', 'eu1-web-02', 'us1-web-01'])
     expect(ids(await ask('q=eu1', 'far'))).toEqual([])
     expect(ids(await ask('q=secret', 'far'))).toEqual(['secret-us'])
   })
 
-  it('follows changes and ends, and says how far it has come', async () => {
+  it('follows changes and ends, and reports its position', async () => {
     await record('short-lived', { owner: 'team-moon' })
     const before = await ask('q=moon')
     expect(ids(before)).toEqual([])
@@ -89,7 +89,7 @@ describe('search', () => {
     expect(ids(await ask('q=sun&include_retired=true'))).toEqual(['short-lived'])
   })
 
-  it('takes any text, and cuts with a word', async () => {
+  it('accepts any text, and cuts at a word', async () => {
     for (const q of ["'", '":*&|!()<->', '\\', 'ÄÖÜ ß', '...', '--', 'a'.repeat(200), "x' or '1'='1"])
       expect((await c.as('vic').get(`/v1/search?q=${encodeURIComponent(q)}`)).status, q).toBe(200)
     for (const q of ['', '%00', 'a'.repeat(201)])
@@ -106,7 +106,7 @@ describe('owners', () => {
     return (reply.body.items as { resource_id: string }[]).map(({ resource_id }) => resource_id)
   }
 
-  it('are resources: what a team or person owns is listed, searched for and found by their name', async () => {
+  it('are resources: the resources of a team or person are listed, searched for and found by name', async () => {
     const team = {
       resource_id: 'ledgers',
       type_key: 'org.team',
@@ -140,7 +140,7 @@ describe('owners', () => {
     )
   })
 
-  it('are told to nobody who may not see them, and what is no owner owns nothing', async () => {
+  it('are hidden from those who may not see them, and other resources own nothing', async () => {
     const [one, ...rest] = await listed('type_key=fleet.host', 'hosts')
     expect(rest.length).toBeGreaterThan(0)
     const change = [{ op: 'add', type_key: 'owned_by', target_id: 'ledgers' }]
@@ -164,7 +164,7 @@ describe('owners', () => {
     expect((await c.as('vic').get(`/v1/resources?owned_by=ledgers&at=${new Date().toISOString()}`)).status).toBe(400)
   })
 
-  it('cannot leave while they own something', async () => {
+  it('cannot be retired while they own resources', async () => {
     const gone = { lifecycle_status: 'retired' }
     const refused = await c.as('ada').patch('/v1/resources/mia?mode=record_only&expected_version=1', gone)
     expect(refused).toMatchObject({ status: 422, body: { code: 'blocked_by_dependents' } })

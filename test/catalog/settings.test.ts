@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => c.stop())
 
-it('CATALOG__COMMANDS__LOCK_TIMEOUT_MS: whoever waits longer for a row hears 409 in_progress and leaves nothing behind', async () => {
+it('CATALOG__COMMANDS__LOCK_TIMEOUT_MS: a longer wait for a row ends with 409 in_progress and leaves nothing behind', async () => {
   const ids = { command_id: randomUUID(), idempotency_key: randomUUID(), operation_id: randomUUID() }
   const command = { ...ids, expected_version: 1, changes: { observed_state_patch: { release: '2.0.0' } } }
   const client = await c.deps.pool.connect()

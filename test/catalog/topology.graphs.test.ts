@@ -82,7 +82,7 @@ describe('graphs around resources', () => {
     }
   })
 
-  it('say what was cut, and by which bound', async () => {
+  it('report cuts, and the limit that caused them', async () => {
     const fanout = await ask('root_id=hub&depth=1&fanout=10')
     expect(fanout).toMatchObject({
       truncated: { fanout: true, nodes: false },
@@ -102,14 +102,14 @@ describe('graphs around resources', () => {
     expect(whole.truncated).toEqual({ nodes: false, edges: false, fanout: false, depth: false })
   })
 
-  it('give equal bytes for equal data but for the time they were read', async () => {
+  it('give equal bytes for equal data except for the read time', async () => {
     const query = '/v1/graphs/resources?root_id=s29&root_id=eu1&depth=3'
     const [a, b] = [await c.as('vic').get(query), await c.as('vic').get(query)]
     const untimed = (text: string) => text.replace(/"as_of":.*$/, '')
     expect(untimed(a.text)).toBe(untimed(b.text))
   })
 
-  it('start from what a filter selects, pass only through asked types, and hide what is out of scope', async () => {
+  it("start from a filter's resources, follow only requested types, and hide resources out of scope", async () => {
     const filtered = await ask(`filter=${encodeURIComponent('name=s1 OR name=s2')}&depth=0`)
     expect(filtered.nodes.map(({ resource_id }) => resource_id)).toEqual(['s1', 's2'])
     const places = await ask('root_id=eu1&depth=3&node_types=topology.datacenter,topology.layer')
@@ -117,7 +117,7 @@ describe('graphs around resources', () => {
     expect((await c.as('far').get('/v1/graphs/resources?root_id=eu1')).status).toBe(404)
   })
 
-  it('go out as GraphML and as DOT, with every name escaped and every cut told', async () => {
+  it('are exported as GraphML and as DOT, with every name escaped and every cut reported', async () => {
     const name = 'a <b> & "c" \\ d'
     await c.as('ada').record({ resource_id: 'odd', type_key: 'infra.service', name })
     await c.followed()
@@ -136,7 +136,7 @@ describe('graphs around resources', () => {
     expect(dot.text).toContain('truncated_fanout="true"')
   })
 
-  it('hold the roll-up of each node when it is asked for', async () => {
+  it('include the roll-up of each node on request', async () => {
     await c.observe('s0', { status: 'unhealthy' })
     const { nodes, rollup } = await ask('root_id=s1&root_id=hub&depth=1&include=health&fanout=2')
     expect(rollup).toMatchObject({ truncated: false })
@@ -150,7 +150,7 @@ describe('graphs around resources', () => {
       expect((await c.as('vic').get(`/v1/graphs/resources?root_id=s1&${query}`)).status).toBe(400)
   })
 
-  it('of the past hold what was open then, without health', async () => {
+  it('of the past hold the edges that were open then, without health', async () => {
     const past = `t-${randomUUID()}`
     for (const id of [past, `${past}-b`])
       await c.as('ada').record({ resource_id: id, type_key: 'infra.service', name: id })
@@ -187,7 +187,7 @@ describe('graphs around resources', () => {
       expect((await c.as('vic').get(`/v1/graphs/resources?root_id=${past}&at=${at}`)).status).toBe(status)
   })
 
-  it('of topology start from all regions and hold places and what is in them', async () => {
+  it('of topology start from all regions and hold places with their contents', async () => {
     const { roots, nodes, edges } = await ask('depth=4', 'vic', 'topology')
     expect(roots).toEqual(['eu1'])
     expect(nodes.map(({ resource_id }) => resource_id)).toEqual(
@@ -213,7 +213,7 @@ describe('a frontier', () => {
     return found
   }
 
-  it('shows each remaining neighbour once when it is followed', async () => {
+  it('shows each remaining neighbor once', async () => {
     for (const query of ['root_id=hub&depth=1&fanout=7', 'root_id=hub&depth=2&max_nodes=6', 'root_id=s0&depth=1']) {
       const first = await ask(query)
       expect(first.frontier.length).toBeGreaterThan(0)
@@ -222,7 +222,7 @@ describe('a frontier', () => {
     }
   })
 
-  it('leads to the whole, however little each answer may hold', async () => {
+  it('leads to the whole graph, however small each answer is', async () => {
     const types = 'relationship_types=depends_on'
     const whole = new Set((await ask(`root_id=s29&depth=10&${types}`)).nodes.map(({ resource_id }) => resource_id))
     const query = `root_id=s29&depth=1&fanout=2&max_nodes=4&${types}`
@@ -266,7 +266,7 @@ describe('the graph in memory', () => {
     return { db, registry, telemetry, url, enabled: true, ...pace }
   }
 
-  it('says that it is being loaded, and reads little depth from the tables meanwhile', async () => {
+  it('reports that it is loading, and reads small depths from the tables meanwhile', async () => {
     const cold = { ...c.deps, graph: createGraph(options()) }
     const graph = (depth: number, more: GraphQuery = {}) =>
       traverse(cold, { route, query: { root_id: ['hub'], depth, ...more } }, by_all)
@@ -277,7 +277,7 @@ describe('the graph in memory', () => {
     await expect(cold.graph.check()).rejects.toThrow('is being loaded')
   })
 
-  it('shows how far it is behind, and refuses who asks for a write that it does not hold', async () => {
+  it('reports its lag, and refuses a request for a write that it does not hold', async () => {
     const hasty = { ...c.deps, config: { ...c.deps.config, stale_wait_ms: 100 } }
     const { change_token } = await c.as('ada').record({ resource_id: 'late', type_key: 'infra.service', name: 'late' })
     const graph = (more: GraphQuery) =>
@@ -341,7 +341,7 @@ describe('the graph in memory', () => {
     { name: 'c', access: [{ place_ids: ['gone'], type_ids: null }] },
   )
 
-  it('is loaded anew beside itself when it has gathered changes, and never turns back', async () => {
+  it('is reloaded in the background after many changes, and never goes back in time', async () => {
     const small = createGraph({ ...options(), compact_at: 3 })
     small.start()
     await until(() => small.store())
@@ -355,7 +355,7 @@ describe('the graph in memory', () => {
     await small.stop()
   })
 
-  it('is made anew from the tables when an event does not fit it, and a comparison waits for that', async () => {
+  it('is rebuilt from the tables if an event does not fit, and a comparison waits for that', async () => {
     const graph = createGraph(options())
     graph.start()
     await until(() => graph.store())
@@ -386,19 +386,19 @@ describe('the graph in memory', () => {
     }
   })
 
-  it('ends a comparison that cannot come to its end, and then takes another', async () => {
+  it('ends a comparison that takes too long, and then accepts another', async () => {
     const graph = createGraph({ ...options(), compare_ms: 300 })
     graph.start()
     await until(() => graph.store())
     await c.followed()
     await c.as('ada').record({ resource_id: 'no-number', type_key: 'infra.service', name: 'no-number' })
-    await expect(graph.compare(false)).rejects.toThrow('did not end within 300 ms')
+    await expect(graph.compare(false)).rejects.toThrow('took longer than 300 ms')
     const compared = until(() => graph.compare(true).catch(() => undefined))
     expect(await numbering(compared)).toMatchObject({ differ: 0 })
     await graph.stop()
   })
 
-  it('answers as SQL does, on random graphs that random commands go on changing', async () => {
+  it('answers as SQL does, on random graphs under random commands', async () => {
     const ids = ['eu1', 'eu1-a', 'eu1-a-web', 'eu1-web-01', 'eu1-web-02', ...calls.keys()]
     const versions = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body.version as number
     const change = fc.record({

@@ -22,8 +22,8 @@ type Item = { resource_id: string; counts: { resources: number; by_health: objec
 const regions = async (who: 'vic' | 'far' | 'hosts', more = '') =>
   (await c.as(who).get(`/v1/topology/regions?sort=resource_id${more}`)).body
 
-describe('counts of what is below a place', () => {
-  it('are read from the tables until the graph is in memory, and from there with its age', async () => {
+describe('counts of the resources below a place', () => {
+  it('are read from the tables until the graph is in memory, then from memory with its age', async () => {
     const hosts = { resources: 6, by_health: { unknown: 6 }, by_lifecycle: { active: 6 } }
     const cold = await regions('vic')
     expect(cold.items[0]).toMatchObject({ resource_id: 'eu1', counts: hosts })
@@ -43,14 +43,14 @@ describe('counts of what is below a place', () => {
     expect(BigInt(after.as_of.watermark)).toBeGreaterThan(BigInt(before.as_of.watermark))
   })
 
-  it('are only of what the reader may see', async () => {
+  it('include only resources that the reader may see', async () => {
     const ids = async (who: 'vic' | 'far' | 'hosts') => (await regions(who)).items.map((item: Item) => item.resource_id)
     expect(await ids('vic')).toEqual(['eu1', 'us1'])
     expect(await ids('far')).toEqual(['us1'])
     expect(await ids('hosts')).toEqual([])
   })
 
-  it('are the same in the lists and in the graph of places', async () => {
+  it('are the same in lists and in the graph of places', async () => {
     const { nodes } = (await c.as('vic').get('/v1/topology/graph')).body as { nodes: Item[] }
     for (const level of ['regions', 'datacenters', 'layers', 'segments']) {
       for (const item of (await c.as('vic').get(`/v1/topology/${level}`)).body.items as Item[])
@@ -58,7 +58,7 @@ describe('counts of what is below a place', () => {
     }
   })
 
-  it('equal a count by SQL for any reader, whatever came, moved, changed and ended', async () => {
+  it('equal a count by SQL for any reader, after any additions, moves, changes and ends', async () => {
     const { types } = c.deps.registry
     const segments = ['eu1-a-web', 'us1-a-web']
     const version = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body.version

@@ -10,7 +10,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => stack.stop(), 60_000)
 
-it('six kills at any moment: each effect once, none lost, every operation ends right, nothing is left behind', async () => {
+it('six kills at any moment: each effect happens once, none is lost, every operation ends correctly, and nothing is left behind', async () => {
   const said: string[] = []
   const harm = atRandom(stack, { kills: 6, gap_s: 3 })
   const outcome = await wreak(stack, { harm, seed: 11, at_once: 2, print: (line) => said.push(line) })

@@ -88,7 +88,7 @@ describe('an export with every model', () => {
     expect(pairs).toHaveLength(4)
   })
 
-  it('stops at the panel where the path goes no further', () => {
+  it('stops at the panel where the path ends', () => {
     const without = NETBOX.filter(
       ({ model, pk, fields }: { model: string; pk?: number; fields: object }) =>
         !(model === 'dcim.cable' && pk === 2) &&
@@ -171,7 +171,7 @@ describe('an export with every model', () => {
     })
   })
 
-  it('names a field that it has not met: kept where there is room, lost where there is none', () => {
+  it('names an unknown field: it is kept if there is room, and lost otherwise', () => {
     const planted = read([
       { model: 'ipam.vrf', pk: 1, fields: { name: 'red', shade: 'dark' } },
       { model: 'dcim.region', pk: 1, fields: { name: 'EU', slug: 'eu', essay: 'x'.repeat(40_000) } },
@@ -195,7 +195,7 @@ describe('an export with every model', () => {
 })
 
 describe('forms of exports', () => {
-  it('rows of its own without pk are left out, devices stand in the layer of their role, secrets are not read', () => {
+  it('rows of a type without pk are left out, devices get the layer of their role, secrets are not read', () => {
     const found = read([
       { model: 'contenttypes.contenttype', fields: { app_label: 'dcim', model: 'site' } },
       { model: 'dcim.site', pk: 1, fields: { name: 'Berlin', slug: 'berlin' } },
@@ -219,7 +219,7 @@ describe('forms of exports', () => {
     expect(rest.items.map(({ external_id }) => external_id)).toEqual(['region/none', 'dcim.site/3'])
   })
 
-  it('what NetBox keeps otherwise since 4: scopes, ends of cables, addresses apart, disks in MB', () => {
+  it('formats of NetBox 4: scopes, cable ends, separate addresses, disks in MB', () => {
     const port = (id: number, device: number, cable_end: string, cable = 1) => ({
       id,
       name: `p${id}`,

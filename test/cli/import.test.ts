@@ -53,7 +53,7 @@ const instance = (type: string, name: string, ...attributes: Record<string, unkn
 })
 
 describe('terraform', () => {
-  it('every instance becomes an item, a dependency means all instances, an unknown kind keeps its attributes', () => {
+  it('every instance becomes an item, a dependency covers all instances, an unknown kind keeps its attributes', () => {
     const found = read(
       readTerraform,
       state([
@@ -82,7 +82,7 @@ describe('terraform', () => {
     expect(fate(found, 'lost')).toEqual([])
   })
 
-  it('what a person says of a kind holds over what the reader makes of it', () => {
+  it("a person's mapping takes precedence over the reader's", () => {
     const folder = mkdtempSync(join(tmpdir(), 'signalbox-map-'))
     const overrides = (text: string) => {
       writeFileSync(join(folder, 'map.yaml'), text)
@@ -126,8 +126,8 @@ aws_none: { type_key: infra.endpoint }
         ['[1]', 'it is not an object'],
         ['a: 1', 'a needs type_key'],
         ['a: { type_key: X }', 'no valid type_key'],
-        ['a: { type_key: b.c, colour: red }', 'a has colour'],
-        ['a: { type_key: b.c, fields: { x: /type_key } }', 'a sends x to "/type_key"'],
+        ['a: { type_key: b.c, colour: red }', 'a has the unknown member colour'],
+        ['a: { type_key: b.c, fields: { x: /type_key } }', 'a maps x to "/type_key"'],
         ['a: { type_key: b.c }\na: { type_key: b.d }', 'unique'],
       ] as const)
         expect(refusal(() => overrides(text))).toContain(words)
@@ -136,7 +136,7 @@ aws_none: { type_key: infra.endpoint }
     }
   })
 
-  it('what the state marks as sensitive is in no item', () => {
+  it('sensitive values of the state are in no item', () => {
     const secret = instance('aws_db_instance', 'db', { engine: 'hunter2', identifier: 'db' })
     const [only] = secret.instances as Record<string, unknown>[]
     if (only) only.sensitive_attributes = [[{ type: 'get_attr', value: 'engine' }]]
@@ -182,7 +182,7 @@ describe('a part of a file', () => {
   const kinds = ({ items }: { items: { type_key: string }[] }) => items.map(({ type_key }) => type_key)
   const part = (only: string[], leave_out: string[] = []) => choose(whole, { only, leave_out })
 
-  it('is chosen by types and kinds, keeps the containers of what stays, and says what it leaves out', () => {
+  it('is chosen by types and kinds, keeps the containers of the rest, and reports the omissions', () => {
     expect(kinds(whole)).toHaveLength(6)
     const known = part([], ['k8s.role', 'infra.generic'])
     expect(kinds(known)).toEqual(['infra.cluster', 'infra.service', 'infra.deployment'])
@@ -196,15 +196,15 @@ describe('a part of a file', () => {
     ])
   })
 
-  it('has no edge to what is left out', () => {
+  it('has no edge to omitted items', () => {
     const edges = ({ items }: typeof whole) =>
       items.flatMap(({ relationships = [] }) => relationships.map(({ type_key }) => type_key))
     expect(edges(whole)).toEqual(['member_of'])
     expect(edges(part(['infra.deployment']))).toEqual([])
   })
 
-  it('is refused where a name is of nothing in the file, or nothing is left', () => {
-    expect(refusal(() => part(['infra.hosts']))).toBe('no item of it is of the kind infra.hosts')
+  it('is refused if a name matches no item, or no item is left', () => {
+    expect(refusal(() => part(['infra.hosts']))).toBe('it has no item of the type or kind infra.hosts')
     expect(refusal(() => part(['ClusterRole'], ['k8s.role']))).toBe('no items match the options')
   })
 })
@@ -283,7 +283,7 @@ it('a cluster keeps whole manifests, without the values of secrets', () => {
   expect(left(found)).toEqual({ Pod: 1 })
 })
 
-it('containers come first, and a circle is told', () => {
+it('containers come first, and a cycle is reported', () => {
   const item = (external_id: string, parent_external_id?: string) => ({
     external_id,
     type_key: 'infra.generic',
@@ -302,7 +302,7 @@ describe('files that nobody here wrote', () => {
   ).join('\n')}\n`
   const HOSTILE: [name: string, reader: Reader, text: unknown, says: RegExp][] = [
     ['nothing', readKubernetes, ' \n', /empty/],
-    ['anchors that grow', readKubernetes, laughs, /anchors unfold/],
+    ['anchors that grow', readKubernetes, laughs, /anchors are used/],
     ['an anchor in itself', readKubernetes, 'a: &a [*a]\nkind: X\n', /./],
     ['YAML nested deep', readKubernetes, `kind: ${'['.repeat(5000)}`, /nested deeper|YAML/],
     ['YAML nested deep by indentation', readKubernetes, deep(3000), /nested deeper|YAML/],
@@ -330,15 +330,15 @@ describe('files that nobody here wrote', () => {
       'the same object twice',
       readKubernetes,
       'kind: A\nmetadata: {name: a}\n---\nkind: A\nmetadata: {name: a}\n',
-      /src\/A\/default\/a is in it twice/,
+      /it contains src\/A\/default\/a twice/,
     ],
-    ['an old state', readTerraform, state([], 3), /version 3 is not taken/],
+    ['an old state', readTerraform, state([], 3), /version 3 is not supported/],
     ['no state', readTerraform, '[1]', /its top level is not an object/],
     ['resources that are no list', readTerraform, { version: 4, resources: {} }, /are not a list/],
     ['a resource without type', readTerraform, state([instance('aws_lb', 'a', {}), { name: 'b' }]), /resource 2 /],
     ['a row without pk', readNetbox, [{ model: 'dcim.site', fields: {} }], /row 1, a dcim.site, has no pk/],
     ['a row that is none', readNetbox, [{ model: 'dcim.site', pk: 1, fields: {} }, 7], /row 2 has no model/],
-    ['no endpoint', readNetbox, { 'not an endpoint': [] }, /no endpoint/],
+    ['no endpoint', readNetbox, { 'not an endpoint': [] }, /is not an endpoint/],
     ['a served row without id', readNetbox, { 'dcim/sites': [{ name: 'x' }] }, /row 1 of dcim\/sites has no id/],
   ]
   it.each(HOSTILE)('%s: refused at once, with the place', (_, reader, text, says) => {
@@ -348,7 +348,7 @@ describe('files that nobody here wrote', () => {
     expect(performance.now() - started).toBeLessThan(20_000)
   })
 
-  it('what all name one another keeps a bounded number of edges', () => {
+  it('items that all name one another keep a bounded number of edges', () => {
     const needs = Array.from({ length: 200 }, (_, i) => `null_resource.r${i}`)
     const all = Array.from({ length: 1000 }, (_, i) => instance('null_resource', `r${i}`, { needs }))
     const { items } = read(readTerraform, state(all))
@@ -369,7 +369,7 @@ describe('the command, before it asks a server', () => {
     { dry_run: false, sizes: [4, 4, 4, 4, 4], keys: 3 },
     { dry_run: true, sizes: [4, 4, 2, 1, 2, 4, 1], keys: 7 },
   ])(
-    'a job that the catalog could not take at once is sent again by its key, a dry run in smaller parts: $dry_run',
+    'a job that the catalog could not accept at once is sent again by its key, a dry run in smaller parts: $dry_run',
     async ({ dry_run, sizes, keys: different }) => {
       const asked: { key: string; ids: string[] }[] = []
       const busy = [
@@ -419,7 +419,7 @@ describe('the command, before it asks a server', () => {
     },
   )
 
-  it('names the file that it cannot take, and ends with the code of a wrong use', () => {
+  it('names an unreadable file, and exits with the usage code', () => {
     const refused = (file: string, bytes?: Buffer) => {
       if (bytes) writeFileSync(join(dir, file), bytes)
       try {

@@ -51,7 +51,7 @@ const busyAtFirst = async (times: number, refusal: () => ReturnType<typeof login
 }
 
 describe('signalbox login', () => {
-  it('is a known device from the second time on, also after a logout, whatever strangers do', async () => {
+  it('is a known device from the second time on, even after a logout, whatever strangers do', async () => {
     const api = client(gateway.url)
     await api.login('eva', PASSWORD)
     const file = join(home, 'signalbox/devices.json')
@@ -68,7 +68,7 @@ describe('signalbox login', () => {
     expect(credentials.device('https://elsewhere.test', 'eva')).toBeUndefined()
   })
 
-  it('asks for the code of an authenticator app, again after a wrong one, and says what to do without one', async () => {
+  it('asks for the code of an authenticator app, again after a wrong one, and names the next step without one', async () => {
     const api = client(gateway.url)
     await api.login('olga', PASSWORD)
     const { body } = await api.send<{ secret: string; setup: string }>('POST', '/api/v1/users/me/totp/setup', {})
@@ -86,7 +86,7 @@ describe('signalbox login', () => {
     await api.logout()
   })
 
-  it('waits as long as a busy server says, tells so, and tries again; a wrong password it tries once', async () => {
+  it('waits as long as a busy server asks, says so and tries again; a wrong password is tried once', async () => {
     const busy = await busyAtFirst(2, () => loginBusy(60))
     try {
       const said: string[] = []

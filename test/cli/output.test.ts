@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { harmless } from '../../apps/cli/terminal/output.ts'
 
-describe('what others wrote', () => {
-  it('steers no terminal and turns no letters, however deep it stands; the words stay', () => {
+describe('foreign text', () => {
+  it('cannot control the terminal or reverse letters, however deep it is nested; its words stay', () => {
     const esc = '\u001b'
     const told = {
       title: `web${esc}[2J${esc}]0;owned\u0007 2.4.0`,

@@ -86,7 +86,7 @@ describe('the packed client', () => {
     ])
   })
 
-  it.each(nodes())('starts within 250 ms of computing, by %s', async (node) => {
+  it.each(nodes())('starts within 250 ms of CPU time, by %s', async (node) => {
     const probe = join(folder, 'probe.cjs')
     writeFileSync(
       probe,
@@ -104,7 +104,7 @@ describe('the packed client', () => {
     }
   })
 
-  it.each(nodes())('begins, checks, tests and rehearses a pack without a server, by %s', async (node) => {
+  it.each(nodes())('creates, checks, tests and rehearses a pack without a server, by %s', async (node) => {
     const name = `net-${nodes().indexOf(node)}`
     expect(await installed(node, ['pack', 'init', name, '--kind', 'opentofu'])).toMatchObject({ code: 0 })
     expect(await installed(node, ['pack', 'check', name])).toMatchObject({ code: 0 })
@@ -117,7 +117,7 @@ describe('the packed client', () => {
     })
   })
 
-  it.each(nodes())('signs in, lists, and approves what waits, by %s', async (node) => {
+  it.each(nodes())('signs in, lists, and approves an item, by %s', async (node) => {
     const config = mkdtempSync(join(folder, 'config-'))
     const env = { XDG_CONFIG_HOME: config, SIGNALBOX_URL: stack.gateway_url }
     const run = (...args: string[]) => installed(node, args, { env })
@@ -140,7 +140,7 @@ describe('the packed client', () => {
     expect(await run('logout')).toMatchObject({ code: 0 })
   })
 
-  it.each(nodes())('signs in by a code that is approved elsewhere, and stays a known device, by %s', async (node) => {
+  it.each(nodes())('signs in by a code approved elsewhere, and stays a known device, by %s', async (node) => {
     const config = mkdtempSync(join(folder, 'config-'))
     const env = { XDG_CONFIG_HOME: config, SIGNALBOX_URL: stack.gateway_url }
     let approved: Promise<number> | undefined
@@ -155,7 +155,7 @@ describe('the packed client', () => {
     expect((await installed(node, ['session', 'list'], { env })).out).toContain('this one')
   })
 
-  it('leaves a vote that a passkey must sign to the console, and names its page', async () => {
+  it('leaves a vote that needs a passkey to the console, and names its page', async () => {
     const id = await startBehindGate({ signature: 'required' })
     await login('eva')
     const gate = ['go', '--op', id.slice(-8)]
@@ -165,7 +165,7 @@ describe('the packed client', () => {
     expect(refused.err).toContain(`\nopen     ${stack.gateway_url}/operations/${id}/gates/go\n`)
   })
 
-  it('completes words in bash as it is installed', () => {
+  it('completes words in bash when installed', () => {
     const script = [
       'eval "$(signalbox completion bash)"',
       `COMP_WORDS=(signalbox gate a); COMP_CWORD=2; _signalbox; echo "\${COMPREPLY[*]}"`,

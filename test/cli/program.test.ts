@@ -72,7 +72,7 @@ describe('help', () => {
     expect(namedIn(out)).toEqual(expect.arrayContaining(verbs.split(' ')))
   })
 
-  it('of one command says what each option does', async () => {
+  it('of one command describes each option', async () => {
     const { code, out } = await signalbox('op', 'cancel', '--help')
     expect(code).toBe(0)
     expect(out.replace(/\s+/g, ' ')).toContain(
@@ -81,7 +81,7 @@ describe('help', () => {
   })
 
   it.each(COMMAND_LIST.map((command) => [command.name, command] as const))(
-    'of "%s" has examples, which are taken as they stand',
+    'of "%s" has examples that parse',
     (name, { examples }) => {
       expect(examples.length).toBeGreaterThan(0)
       for (const example of examples) {
@@ -91,7 +91,7 @@ describe('help', () => {
     },
   )
 
-  it('of a noun says what it is about, and of one command is the same by either spelling', async () => {
+  it('of a noun describes it, and of one command is the same in either spelling', async () => {
     const { out } = await signalbox('--help')
     const nouns = new Set(COMMAND_LIST.map(({ name }) => name.split(' ')[0] ?? ''))
     for (const noun of nouns) expect(out, noun).toMatch(new RegExp(`^ {2}${noun}( \\S+)* {2,}\\S`, 'm'))
@@ -112,20 +112,20 @@ describe('a line that is wrong', () => {
     ['a missing argument', ['gate', 'show'], "Missing required argument 'GATE'."],
     ['an argument too many', ['whoami', 'eva'], 'Too many arguments'],
     ['a noun without a verb', ['op'], '"op" needs one of the commands above.'],
-    ['watching what is no list', ['whoami', '--watch'], '--watch repeats lists; whoami is none.'],
-    ['an expression that cannot be read', ['whoami', '--select', 'a.'], '--select is no JSONata expression'],
-    ['a time zone that does not exist', ['whoami', '--zone', 'Mars'], '--zone takes a name like Europe/Berlin'],
+    ['watching what is no list', ['whoami', '--watch'], '--watch repeats lists; whoami is not a list.'],
+    ['an expression that cannot be read', ['whoami', '--select', 'a.'], '--select is not a JSONata expression'],
+    ['a time zone that does not exist', ['whoami', '--zone', 'Mars'], '--zone takes a name such as Europe/Berlin'],
     ['a context that does not exist', ['whoami', '--context', 'mars'], 'There is no context "mars"'],
     ['a context without an address', ['context', 'set', 'mars'], '--url takes an address such as'],
     ['help for no command', ['help', 'op', 'lst'], 'There is no command "op lst". See: signalbox --help'],
     ['a path that is none', ['api', 'GET', 'v1/me'], 'PATH begins with /'],
-    ['a body for a read', ['api', 'GET', '/v1/me', '-d', '-'], 'A GET takes no --data.'],
+    ['a body for a read', ['api', 'GET', '/v1/me', '-d', '-'], 'GET requests take no --data.'],
     [
       'a context whose name is a path',
       ['context', 'set', '../mars', '--url', 'http://127.0.0.1:9'],
       'A context name consists of',
     ],
-  ])('with %s exits 2 and says what to do', async (_, args, said) => {
+  ])('with %s exits 2 and names the next step', async (_, args, said) => {
     const { code, err, out } = await signalbox(...args)
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(said) })
     if (args.length > 1) expect(out).toBe('')
@@ -154,7 +154,7 @@ describe('a file of YAML', () => {
       `${'abcdefghij'.split('').reduce((text, key, i, keys) => `${text}${key}: &${key} [${Array(9).fill(i === 0 ? 'x' : `*${keys[i - 1]}`)}]\n`, '')}`,
       'alias',
     ],
-  ])('with %s is refused before a request', async (_, document, said) => {
+  ])('with %s is refused before any request', async (_, document, said) => {
     const file = join(home, 'document.yaml')
     writeFileSync(file, document)
     const { code, err } = await spawned(['intent', 'create', '-f', file], { SIGNALBOX_TOKEN: 'none' })
@@ -177,7 +177,7 @@ it('output that cannot be written ends with one line', { skip: !existsSync('/dev
 describe('a newcomer', () => {
   const inbox = (...more: string[]) => spawned(['inbox', ...more], { SIGNALBOX_TOKEN: 'none' })
 
-  it('is told in one line what is wrong and what to do: not signed in, no server, no address, an address in the clear', async () => {
+  it('gets the fault and the next step in one line: not signed in, no server, no address, an unencrypted address', async () => {
     expect(await signalbox('inbox')).toMatchObject({
       code: 9,
       err: 'You are not signed in at http://localhost:8080. Run: signalbox login NAME\n',
@@ -203,7 +203,7 @@ describe('a newcomer', () => {
     })
   })
 
-  it('is told when the address is of something else', async () => {
+  it('learns that the address belongs to another service', async () => {
     await listening(200, 'text/html', '<html></html>', async (url) => {
       expect(await inbox('--url', url)).toMatchObject({ code: 1, err: expect.stringContaining('is a web page.') })
       const login = await signalbox('login', 'eva', '--url', url, '--password-stdin')
@@ -213,22 +213,22 @@ describe('a newcomer', () => {
       await listening(404, type, '"no"', async (url) => {
         const told = {
           code: 1,
-          err: expect.stringContaining('answered 404 without an explanation. Is it a Signalbox?'),
+          err: expect.stringContaining('answered 404 without an explanation. It may not be a Signalbox server.'),
         }
         expect(await inbox('--url', url)).toMatchObject(told)
         expect(await signalbox('login', 'eva', '--url', url, '--password-stdin')).toMatchObject(told)
       })
   })
 
-  it('is told so too where the errors of that server look like ours', async () => {
+  it('learns it even if the errors of that server look like ours', async () => {
     const foreign = '{"code":5,"message":"Not Found","details":[],"violations":3}'
     await listening(404, 'application/json', foreign, async (url) => {
-      const told = expect.stringContaining('answered 404 without an explanation. Is it a Signalbox?')
+      const told = expect.stringContaining('answered 404 without an explanation. It may not be a Signalbox server.')
       expect(await inbox('--url', url)).toMatchObject({ code: 1, err: told })
     })
   })
 
-  it('is told that a token is none, without the token', async () => {
+  it('learns that a token is invalid, without seeing the token', async () => {
     const { code, err } = await spawned(['inbox'], { SIGNALBOX_TOKEN: 'geheim\nnis' })
     expect({ code, err }).toEqual({
       code: 2,
@@ -237,7 +237,7 @@ describe('a newcomer', () => {
     expect(err).not.toMatch(/geheim|nis\b/)
   })
 
-  it('whose command got no answer is told how to repeat it without a second effect', async () => {
+  it('whose command got no answer learns how to repeat it without a second effect', async () => {
     await listening(200, 'application/json', '{', async (url) => {
       const { code, err } = await spawned(['api', 'POST', '/v1/intents', '--url', url], { SIGNALBOX_TOKEN: 'none' })
       expect({ code, err }).toEqual({
@@ -249,7 +249,7 @@ describe('a newcomer', () => {
 })
 
 describe('watching a list', () => {
-  it('prints it again when it changes, new lines alone with --jsonl, and goes on after an outage', async () => {
+  it('prints it again when it changes, only new lines with --jsonl, and continues after an outage', async () => {
     let names = ['a']
     let away = false
     const server = createServer((req, res) => {
@@ -298,7 +298,7 @@ describe('contexts', () => {
     expect(urlOf({ url: undefined, context: undefined }, env)).toBe('http://localhost:8080')
   })
 
-  it('give way to what is nearer: --url, then --context, SIGNALBOX_URL, SIGNALBOX_CONTEXT', () => {
+  it('yield to closer settings: --url, then --context, SIGNALBOX_URL, SIGNALBOX_CONTEXT', () => {
     const env = { XDG_CONFIG_HOME: home, SIGNALBOX_URL: 'http://env/', SIGNALBOX_CONTEXT: 'test' }
     expect(urlOf({ url: 'http://option/', context: 'test' }, env)).toBe('http://option')
     expect(urlOf({ url: undefined, context: 'test' }, env)).toBe('http://127.0.0.1:1')
@@ -308,18 +308,18 @@ describe('contexts', () => {
 })
 
 describe('--select', () => {
-  it('prints what the expression selects: texts as they are, all else as JSON', async () => {
+  it('prints the result of the expression: strings as they are, all else as JSON', async () => {
     await signalbox('context', 'set', 'other', '--url', 'http://127.0.0.1:2')
     expect((await signalbox('context', 'list', '--select', '$[name="other"].url')).out).toBe('http://127.0.0.1:2\n')
     expect(JSON.parse((await signalbox('context', 'list', '--select', 'name')).out)).toContain('other')
     expect((await signalbox('context', 'list', '--select', 'absent')).out).toBe('')
   })
 
-  it('without an expression selects nothing away', async () => {
+  it('without an expression prints everything', async () => {
     expect(await selectionOf(undefined)).toBeUndefined()
   })
 
-  it('that fails while it runs exits 2', async () => {
+  it('that fails at run time exits 2', async () => {
     const { code, err } = await signalbox('context', 'list', '--select', '$number("x")')
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('--select failed') })
   })

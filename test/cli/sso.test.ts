@@ -44,7 +44,7 @@ describe('signalbox login --sso', () => {
     expect(credentials.get(sso.gateway.url)).toMatchObject({ username: 'mia', refresh_token: expect.any(String) })
   })
 
-  it('says why a sign-in was refused, and which providers there are', async () => {
+  it('names why a sign-in was refused, and lists the providers', async () => {
     const refused = codeByBrowser(sso.gateway.url, 'corp', () => {}, personAt('s-out', []))
     await expect(refused).rejects.toThrow('The sign-in was refused (no_account).')
     expect(await apiOf().open('/v1/providers')).toMatchObject({ items: [{ id: 'corp', title: 'Example Corp' }] })

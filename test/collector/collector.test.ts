@@ -75,7 +75,7 @@ describe('a trace', () => {
     slow?.end()
   })
 
-  it('that stopped, decided, failed or was slow is kept whole', async () => {
+  it('with a stop, a decision, a failure or a long duration is kept whole', async () => {
     const wanted = ['decide', 'decide behind', 'failed', 'slow', 'stop', 'stop behind']
     const kept = () => store.spans.map(({ name }) => name).filter((name) => !name.startsWith('read '))
     await until(() => kept().length >= wanted.length, { what: 'the spans', timeout_ms: 20_000 })
@@ -83,7 +83,7 @@ describe('a trace', () => {
     expect(store.spans.every(({ app }) => app === 'signalbox-test')).toBe(true)
   })
 
-  it('that only read is seldom kept', () => {
+  it('with reads only is rarely kept', () => {
     expect(store.spans.filter(({ name }) => name.startsWith('read ')).length).toBeLessThan(READS / 4)
   })
 })

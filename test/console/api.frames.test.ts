@@ -3,7 +3,7 @@ import { followLog, frameFrom, type LogLine, placeOf } from '../../apps/shared/c
 import { answerOf, problemFrom, retryAfterMs } from '../../apps/shared/contracts/client/problem.ts'
 
 describe('frames of the live stream', () => {
-  it('patches the next change, ignores what a read already contained, reads again after a gap', () => {
+  it('patches the next change, ignores known ones, reads again after a gap', () => {
     const known = { fetched: 10, applied: 10 }
     expect(placeOf(known, 9)).toBe('ignore')
     expect(placeOf(known, 10)).toBe('ignore')
@@ -11,12 +11,12 @@ describe('frames of the live stream', () => {
     expect(placeOf(known, 12)).toBe('refetch')
   })
 
-  it('patches every frame of one change, however many objects it touched', () => {
+  it('patches every frame of one change, however many objects it changed', () => {
     expect(placeOf({ fetched: 10, applied: 11 }, 11)).toBe('patch')
     expect(placeOf({ fetched: 10, applied: 12 }, 11)).toBe('ignore')
   })
 
-  it('passes over events that it does not know and data that it cannot read', () => {
+  it('skips unknown events and unreadable data', () => {
     expect(frameFrom('weather', '{}')).toBeUndefined()
     expect(frameFrom('node', '{"operation_id":')).toBeUndefined()
     expect(frameFrom('node', '"text"')).toBeUndefined()
@@ -34,12 +34,12 @@ describe('log frames', () => {
     ...(seqs.length > 0 ? { from_seq: seqs[0] ?? 0, lines: seqs.map(line) } : {}),
   })
 
-  it('lays new lines behind the known ones and drops repeats', () => {
+  it('appends new lines and drops repeats', () => {
     expect(followLog(3, frame(5, 2, 3, 4, 5))).toEqual({ lines: [line(4), line(5)], readAfter: null })
     expect(followLog(5, frame(5, 4, 5))).toEqual({ lines: [], readAfter: null })
   })
 
-  it('asks for what is missing after a gap, without lines, and when a frame was cut', () => {
+  it('fetches missing lines after a gap, without lines, and after a cut frame', () => {
     expect(followLog(3, frame(6, 5, 6))).toEqual({ lines: [], readAfter: 3 })
     expect(followLog(3, frame(900))).toEqual({ lines: [], readAfter: 3 })
     expect(followLog(3, frame(9, 4, 5))).toEqual({ lines: [line(4), line(5)], readAfter: 5 })
@@ -47,7 +47,7 @@ describe('log frames', () => {
 })
 
 describe('answers to commands', () => {
-  it('never takes a missing answer or an outage for a refusal', () => {
+  it('never treats a missing answer or an outage as a refusal', () => {
     expect(answerOf(null)).toBe('unknown')
     expect(answerOf(500)).toBe('unknown')
     expect(answerOf(502)).toBe('unknown')
@@ -56,7 +56,7 @@ describe('answers to commands', () => {
     expect(answerOf(409, { category: 'version_conflict', code: 'in_progress' })).toBe('wait')
   })
 
-  it('tells accepted from applied, and takes every other refusal as final', () => {
+  it('tells accepted from applied, and treats every other refusal as final', () => {
     expect(answerOf(200)).toBe('applied')
     expect(answerOf(201)).toBe('applied')
     expect(answerOf(202)).toBe('accepted')
@@ -64,7 +64,7 @@ describe('answers to commands', () => {
     expect(answerOf(412, { category: 'version_conflict', code: 'digest_moved' })).toBe('refused')
   })
 
-  it('makes a problem of whatever was answered', () => {
+  it('makes a problem of any answer', () => {
     expect(problemFrom(502, '<html>')).toMatchObject({ status: 502, category: 'internal_error', code: 'status_502' })
     expect(problemFrom(429, { code: 'rate_limited' }, '3')).toMatchObject({
       code: 'rate_limited',
@@ -95,7 +95,7 @@ describe('answers to commands', () => {
     ['1994-11-06T08:50:37Z', undefined],
     ['Sunday', undefined],
     ['', undefined],
-  ])('reads how long Retry-After "%s" asks to wait', (header, ms) => {
+  ])('reads how long Retry-After "%s" waits', (header, ms) => {
     expect(retryAfterMs(header, Date.UTC(1994, 10, 6, 8, 49, 37))).toBe(ms)
   })
 })

@@ -4,7 +4,7 @@ import { createGather } from '../../apps/console/api/gather.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-it('reads at once for the first reason, and once more for all that come within 400 ms', () => {
+it('reads at once for the first reason, and once more for all others within 400 ms', () => {
   const gather = createGather<object>(Date.now)
   const gate = {}
   const read = vi.fn()
@@ -27,7 +27,7 @@ it('reads at once for the first reason, and once more for all that come within 4
   expect(read).toHaveBeenCalledTimes(3)
 })
 
-it('a reason that may wait does, and two things do not wait for each other', () => {
+it('waits for a deferrable reason, and two objects do not wait for each other', () => {
   const gather = createGather<object>(Date.now)
   const read: string[] = []
   gather({ name: 'timeline' }, () => void read.push('timeline'), 1000)
@@ -38,7 +38,7 @@ it('a reason that may wait does, and two things do not wait for each other', () 
   expect(read).toEqual(['gate', 'timeline'])
 })
 
-it('does not read a thing while it is busy: its next page comes first', () => {
+it('does not read an object while it is busy: its next page comes first', () => {
   let busy = true
   const gather = createGather<object>(Date.now, () => busy)
   const read = vi.fn()

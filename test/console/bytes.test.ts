@@ -12,13 +12,13 @@ const out = join(scratch, 'console')
 beforeAll(() => buildConsole(out, silentScreen), 120_000)
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-it.each(Object.entries(SCREENS))('needs no more compressed scripts for %s than its bound', (name, { page, most }) => {
+it.each(Object.entries(SCREENS))('needs no more compressed scripts for %s than its limit', (name, { page, most }) => {
   const { bytes, files } = scriptsOf(out, page)
   expect(bytes).toBeGreaterThan(50_000)
   expect(bytes, `compressed scripts of ${name}: ${files.join(', ')}`).toBeLessThanOrEqual(most)
 })
 
-it('links no script from its first page that the first screen does not need', () => {
+it('links only scripts that the first screen needs from its first page', () => {
   const html = readFileSync(join(out, 'index.html'), 'utf8')
   const linked = [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+\.js)"/g)].map(([, path]) => path as string)
   const { files } = scriptsOf(out, undefined)

@@ -5,7 +5,7 @@ import { digestOf, shortDigest } from '../../apps/shared/contracts/client/digest
 import { digest } from '../../apps/shared/data/digest.ts'
 
 describe('digest in the browser', () => {
-  it('equals the digest of the servers for any JSON', async () => {
+  it("equals the server's digest for any JSON", async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {
         expect(await digestOf(value)).toBe(digest(value))
@@ -14,13 +14,13 @@ describe('digest in the browser', () => {
     )
   })
 
-  it('does not depend on the order of members, nor on how the JSON was written', async () => {
+  it('does not depend on the order of members or the spelling of the JSON', async () => {
     const subject = { b: [1, 2.5, 'ü'], a: { y: null, x: true } }
     const same = JSON.parse('{ "a": { "x": true, "y": null }, "b": [1.0, 2.50, "\\u00fc"] }') as unknown
     expect(await digestOf(same)).toBe(await digestOf(subject))
   })
 
-  it('changes with any value that is shown', async () => {
+  it('changes with any visible value', async () => {
     const shown = { releases: [{ node_id: 'a', inputs: { release: '2.4.0' } }] }
     expect(await digestOf({ releases: [{ node_id: 'a', inputs: { release: '2.4.1' } }] })).not.toBe(
       await digestOf(shown),
@@ -34,7 +34,7 @@ describe('digest in the browser', () => {
     expect(canonicalJson([1 / 3, 1e30, 4.5, 2e-3, 1e-27, -0])).toBe('[0.3333333333333333,1e+30,4.5,0.002,1e-27,0]')
   })
 
-  it('shortens to the part that people compare', () => {
+  it('is shortened to the part that people compare', () => {
     expect(shortDigest('sha256:1f3a9c02aa')).toBe('1f3a 9c02')
   })
 })

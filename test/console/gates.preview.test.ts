@@ -32,7 +32,7 @@ const preview: Preview = {
   no_change: false,
 }
 
-it('draws what the tool would do field by field, and says what is left out', () => {
+it("draws the tool's planned changes field by field, and names the omissions", () => {
   const text = renderToStaticMarkup(createElement(PreviewView, { preview }))
     .replace(/<[^>]+>/g, ' ')
     .replace(/\s+/g, ' ')
@@ -51,6 +51,6 @@ it('draws what the tool would do field by field, and says what is left out', () 
     expect(text).toContain(words)
 })
 
-it('takes no other output for a preview', () => {
+it('treats no other output as a preview', () => {
   for (const value of [null, undefined, 'text', 7, {}, { format: 'other' }]) expect(isPreview(value)).toBe(false)
 })

@@ -39,7 +39,7 @@ const graph = (nodes: GraphNode[], more: Partial<Graph> = {}): Graph => ({
 })
 
 describe('columns by longest path', () => {
-  it('put every node to the right of what it depends on, for any plan', () => {
+  it('put every node to the right of its dependencies, for any plan', () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(fc.nat({ max: 30 }), { maxLength: 4 }), { minLength: 1, maxLength: 30 }),
@@ -80,7 +80,7 @@ describe('gates in the drawing', () => {
   })
   const edgesOf = (plan: Graph, folded: string[] = []) => [...visibleGraph(plan, new Set(folded)).edges.keys()]
 
-  it('stand between what they guard and what that waits for', () => {
+  it('stand between the nodes that they guard and their dependencies', () => {
     const plan = graph([node('a'), node('b', ['a']), node('c', ['a']), node('d', ['b', 'c'])], {
       gates: [gate('go', ['b', 'c'])],
     })
@@ -95,17 +95,17 @@ describe('gates in the drawing', () => {
     ])
   })
 
-  it('stand at the entry where nothing comes before, and before the first only of what they guard in a row', () => {
+  it('stand at the entry before first nodes, and before the first of several guarded nodes in a row', () => {
     const plan = graph([node('a'), node('b', ['a']), node('c', ['b'])], { gates: [gate('entry', ['a', 'b', 'c'])] })
     expect(edgesOf(plan)).toEqual(['a>b', 'b>c', 'gate/entry>a'])
   })
 
-  it('say of nothing that it waits for what it does not wait for', () => {
+  it('show no wait that does not exist', () => {
     const plan = graph([node('a'), node('b'), node('c', ['a']), node('d', ['b'])], { gates: [gate('go', ['c', 'd'])] })
     expect(edgesOf(plan)).toEqual(['a>c', 'b>d', 'gate/go>c', 'gate/go>d'])
   })
 
-  it('are not drawn into a folded group, and guard the group as a whole', () => {
+  it('are not drawn into a folded group, and guard the whole group', () => {
     const plan = graph([node('a'), node('b', ['a'], { group: 'g' }), node('c', ['b'], { group: 'g' })], {
       groups: [{ group_id: 'g', name: 'Batch 1', kind: 'batch', counts: {} }],
       gates: [gate('before', ['b']), gate('within', ['c'])],
@@ -113,7 +113,7 @@ describe('gates in the drawing', () => {
     expect(edgesOf(plan, ['g'])).toEqual(['a>gate/before', 'gate/before>g', 'gate/within>g'])
   })
 
-  it('never close a circle, and keep the order of every plan', () => {
+  it('never close a cycle, and keep the order of every plan', () => {
     const plans = fc.array(fc.array(fc.nat({ max: 20 }), { maxLength: 3 }), { minLength: 1, maxLength: 20 })
     const guards = fc.array(fc.array(fc.nat({ max: 20 }), { minLength: 1, maxLength: 6 }), { maxLength: 6 })
     fc.assert(
@@ -148,7 +148,7 @@ describe('walking the drawing by keys', () => {
     new Set(),
   )
 
-  it('follows edges to the sides and neighbours up and down, and stays at the ends', () => {
+  it('follows edges sideways and neighbors up and down, and stops at the ends', () => {
     expect(neighbour(drawing, 'a', 'right')).toBe('b')
     expect(neighbour(drawing, 'b', 'down')).toBe('c')
     expect(neighbour(drawing, 'c', 'up')).toBe('b')
@@ -159,7 +159,7 @@ describe('walking the drawing by keys', () => {
 })
 
 describe('live states of a drawing', () => {
-  it('tell only the boxes whose node changed, and their group', () => {
+  it('update only the boxes whose node changed, and their group', () => {
     const states = new GraphStates()
     const before = graph([node('a', [], { group: 'g' }), node('b', ['a'])])
     states.update(before)
@@ -169,7 +169,7 @@ describe('live states of a drawing', () => {
     expect(told).toEqual(['a', 'g'])
   })
 
-  it('tell the gate that was decided, and the nodes behind it alone', () => {
+  it('update only the decided gate and the nodes behind it', () => {
     const states = new GraphStates()
     const gates = ['go', 'on'].map((gate_id) => ({ gate_id, question: '?', guards: [], state: 'waiting' as const }))
     const plan = graph([node('a', [], { gates: ['go'] }), node('b', [], { gates: ['on'] })], { gates })

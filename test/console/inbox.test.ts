@@ -37,14 +37,14 @@ const candidate = async (operation_id: string, facts: Facts = {}): Promise<Candi
 const ids = (candidates: readonly Candidate[]) => candidates.map(({ row }) => row.operation_id)
 
 describe('gates are alike', () => {
-  it('if they make the same change by the same steps on as many targets, whichever these are', async () => {
+  it('if they make the same change with the same steps on as many targets, whichever these are', async () => {
     const key = async (facts: Facts) => changeKey(await gateOf(facts))
     expect(await key({ targets: ['web-01', 'web-02'] })).toBe(await key({ targets: ['web-04', 'web-03'] }))
     for (const other of [{ to: '3' }, { step: 'drain' }, { targets: ['web-01', 'web-02'] }])
       expect(await key(other)).not.toBe(await key({}))
   })
 
-  it('in the largest group of one environment; the rest is apart, elsewhere or out', async () => {
+  it('in the largest group of one environment; the others are separate, elsewhere or excluded', async () => {
     const one = await candidate('one')
     const moved = await candidateOf({ ...one.row, operation_id: 'moved', round: 2 } as Ballot, one.read)
     const differs = await candidateOf({ ...one.row, operation_id: 'forged' }, {
@@ -79,7 +79,7 @@ describe('patches are alike', () => {
     } as unknown as Patch
     return candidateOf({ operation_id: patch_id, patch_id, digest: read.digest, environment: null } as Ballot, read)
   }
-  it('if they make the same changes, never with a gate; one that was decided or forged is out', async () => {
+  it('if they make the same changes without a gate; a decided or forged one is excluded', async () => {
     const limits = [{ op: 'set_limits', max_parallel: 2 }]
     const asked = { proposer: { kind: 'user', id: 'o', name: 'olga' }, reason: 'slow', ticket: null }
     const bound = await patch('bound', limits, { asked }, asked)
@@ -106,7 +106,7 @@ describe('patches are alike', () => {
 })
 
 describe('votes', () => {
-  it('are sent four at a time; none is sent after an answer that stops', async () => {
+  it('are sent four at a time; none is sent after an answer that stops them', async () => {
     const sent: number[] = []
     const under_way = new Set<number>()
     const seen: number[] = []

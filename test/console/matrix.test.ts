@@ -17,7 +17,7 @@ const statesOf = (drawn: Graph) => {
 }
 
 describe('targets by steps', () => {
-  it('hold every node with a target exactly once, in its row and under its step, for any plan', () => {
+  it('hold every node with a target exactly once, in its row and step, for any plan', () => {
     const step = fc.constantFrom('drain', 'put back', 'check the health of')
     const plan = fc.array(fc.tuple(step, fc.nat({ max: 5 })), { minLength: 1, maxLength: 30 })
     fc.assert(
@@ -37,7 +37,7 @@ describe('targets by steps', () => {
     )
   })
 
-  it('name steps and targets as people do, and leave a step out where a target has none', () => {
+  it('use the names of steps and targets, and leave a step out if a target has none', () => {
     const nodes = [
       node('drain Web 1', 'w1'),
       node('check Web 1', 'w1'),
@@ -57,7 +57,7 @@ describe('targets by steps', () => {
     expect(placeAfter('x', [1, 0], matrix)).toBeUndefined()
   })
 
-  it('are not offered where no two targets share a step', () => {
+  it('are not offered if no two targets share a step', () => {
     expect(matrixOf(graph([node('a', null), node('b', null)]))).toBeNull()
     expect(matrixOf(graph([node('drain w1', 'w1'), node('check w2', 'w2')]))).toBeNull()
   })
@@ -77,7 +77,7 @@ describe('gates of the matrix', () => {
   }
   const none = { columns: [], blocks: [], single: 0, cells: [] }
 
-  it('stand before a column, above whole blocks, or as a number in the cells that they guard first', () => {
+  it('stand before a column, above whole blocks, or as a number in the cells of the first guarded nodes', () => {
     expect(placed(hosts.map((host) => `move ${host}`))).toEqual({ ...none, columns: [1] })
     expect(placed(nodes.map(({ name }) => name))).toEqual({ ...none, columns: [0] })
     expect(placed(['drain w3', 'move w3', 'drain w4'])).toEqual({ ...none, blocks: ['rest'] })
@@ -92,13 +92,13 @@ describe('gates of the matrix', () => {
     expect(placed(['elsewhere'])).toEqual(none)
   })
 
-  it('have the middle time beside them', () => {
+  it('show their median duration', () => {
     expect([median([]), median([5]), median([9, 1, 4]), median([4, 1, 2, 9])]).toEqual([undefined, 5, 4, 3])
   })
 })
 
-describe('what a node waits for', () => {
-  it('is a chain to the node that failed, whatever else it waits for', () => {
+describe('the wait of a node', () => {
+  it('is a chain to the failed node, whatever else it waits for', () => {
     const drawn = graph([
       node('bad', null, { state: 'failed' }),
       node('fine', null, { state: 'succeeded' }),
@@ -113,7 +113,7 @@ describe('what a node waits for', () => {
     expect(names('fine')).toEqual([])
   })
 
-  it('ends at the gate before the first node that is free otherwise; an approved gate holds no node', () => {
+  it('ends at the gate before the first otherwise free node; an approved gate holds no node', () => {
     const nodes = [
       node('first', null, { gates: ['go'] }),
       node('second', null, { depends_on: ['first'], gates: ['go'] }),

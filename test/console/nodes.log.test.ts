@@ -8,7 +8,7 @@ const lines = (from: number, to: number) =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => ({ seq: from + at }) as LogLine)
 const seqs = (held: readonly LogLine[]) => held.map(({ seq }) => seq)
 
-it('holds lines in their order and without a gap, whatever a jump put in their place while a part was read', () => {
+it('holds lines in order and without a gap, wherever a jump went while a part was read', () => {
   const span = fc
     .tuple(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 0, max: 30 }))
     .map(([a, n]) => lines(a, a + n))

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { askedFor, ranked, rankOf } from '../../apps/console/palette/rank.ts'
 
-describe('what the palette lists for a text', () => {
-  it('ranks the end of an id first, then the beginning of a name, of a word, and a part of one', () => {
+describe('the list of the palette', () => {
+  it('ranks the end of an id first, then the start of a name, of a word, and a part of one', () => {
     const names = ['a longline', 'on the line', 'Timeline', 'Line 4', 'no match']
     expect(ranked('line', names, (name) => [name, undefined])).toEqual([
       'Line 4',
@@ -15,7 +15,7 @@ describe('what the palette lists for a text', () => {
     expect(rankOf('C-9BD', 'Line', '01a2166c-9bd')).toBe(0)
   })
 
-  it('keeps the order of equally good answers, and loses and makes up none', () => {
+  it('keeps the order of equally good answers, and neither loses nor adds any', () => {
     const texts = fc.array(fc.constantFrom('abc', 'xabc', 'x abc', 'b', 'cab'))
     fc.assert(
       fc.property(texts, (all) => {
@@ -28,7 +28,7 @@ describe('what the palette lists for a text', () => {
     )
   })
 
-  it('asks for actions, nodes or a line of the log alone by the first sign', () => {
+  it('shows only actions, nodes or a log line after their prefix', () => {
     expect(askedFor('>pause')).toEqual({ only: 'actions', q: 'pause' })
     expect(askedFor('# verify')).toEqual({ only: 'nodes', q: 'verify' })
     expect(askedFor(':12')).toEqual({ only: 'line', q: '12' })

@@ -14,14 +14,14 @@ const graph = {
 const drafted = (choice: Choice, given: Partial<{ node: string; other: string; gate: string; limit: number }>) =>
   draftOf(choice, { node: '', other: '', gate: '', limit: 1, ...given }, graph, { url: 'x' }, WORDS)
 
-describe('the ready choices of the patch editor', () => {
-  it('puts a step between a node and all that it waited for', () => {
+describe('the presets of the patch editor', () => {
+  it('put a step between a node and all its dependencies', () => {
     const [added, waits] = drafted('insert_before', { node: 'c' })
     expect(added).toMatchObject({ op: 'add_node', node: { node_id: 'before.c', depends_on: ['a', 'b'] } })
     expect(waits).toEqual({ op: 'add_dependency', node_id: 'c', depends_on: 'before.c' })
   })
 
-  it('closes the gap that a step leaves: who waited for it waits for what it waited for, each once', () => {
+  it('close the gap of a removed step: its dependents depend on its dependencies, each once', () => {
     expect(drafted('remove_step', { node: 'c' })).toEqual([
       { op: 'remove_dependency', node_id: 'd', depends_on: 'c' },
       { op: 'add_dependency', node_id: 'd', depends_on: 'b' },
@@ -29,7 +29,7 @@ describe('the ready choices of the patch editor', () => {
     ])
   })
 
-  it('gives no id that is taken, and begins new inputs with those of now', () => {
+  it('give no used id, and start new inputs from the current ones', () => {
     expect(drafted('add_gate', { node: 'd' })).toMatchObject([{ gate: { gate_id: 'ask-2', guards: ['d'] } }])
     expect(drafted('change_inputs', { node: 'd' })).toEqual([
       { op: 'update_node', node_id: 'd', set: { with: { url: 'x' } } },
@@ -37,8 +37,8 @@ describe('the ready choices of the patch editor', () => {
   })
 })
 
-describe('what is wrong with a patch', () => {
-  it('stands at the change that causes it, by place or by the node or gate that it names; the rest apart', () => {
+describe('a fault of a patch', () => {
+  it('is shown at the change that causes it, by pointer or by node or gate; the rest is separate', () => {
     const changes: PatchChange[] = [
       { op: 'remove_node', node_id: 'c' },
       { op: 'add_dependency', node_id: 'd', depends_on: 'x' },
@@ -57,7 +57,7 @@ describe('what is wrong with a patch', () => {
     expect(rest.map(({ pointer }) => pointer)).toEqual(['/nodes/elsewhere', '/changes/9'])
   })
 
-  it('is told of half-typed JSON too, and no typing breaks the page', () => {
+  it('includes half-typed JSON, and no typing breaks the page', () => {
     expect(readDraft('{"op":')).toMatchObject({ fault: expect.stringMatching(/JSON/) })
     expect(readDraft('[]')).toEqual({ fault: '' })
     for (const text of ['{"op":"add_node"}', '{"op":"update_node"}', '{"op":"add_gate"}', '{"op":"new"}']) {
@@ -75,7 +75,7 @@ describe('the drawing of a patch', () => {
   const waits = (drawn: ReturnType<typeof compare>) =>
     Object.fromEntries(drawn.graph.nodes.map(({ node_id, depends_on }) => [node_id, depends_on]))
 
-  it('shows what comes where it would stand, with the dependencies that come with it', () => {
+  it('shows new nodes in place, with their dependencies', () => {
     const changes = drafted('insert_before', { node: 'c' })
     const drawn = compare(changes, { added: ['before.c'], changed: [{ node_id: 'c', fields: [] }] })
     expect([...drawn.marks]).toEqual([
@@ -90,7 +90,7 @@ describe('the drawing of a patch', () => {
     })
   })
 
-  it('keeps what goes, with the lines that go with it, and marks what a gate comes to stand before', () => {
+  it('keeps removed nodes with their edges, and marks the nodes behind a new gate', () => {
     const gone = compare(drafted('remove_step', { node: 'c' }), {
       removed: ['c'],
       changed: [{ node_id: 'd', fields: [] }],
@@ -117,7 +117,7 @@ describe('the drawing of a patch', () => {
     expect(guarded.lines.size).toBe(0)
   })
 
-  it('folds the groups that nothing happens to when the whole is too large to look at', () => {
+  it('folds unchanged groups if the whole graph is too large', () => {
     const many = Array.from({ length: 42 }, (_, at) => ({ ...node(`n${at}`), group: at < 21 ? 'one' : 'two' }))
     const groups = [{ group_id: 'one' }, { group_id: 'two' }]
     const large = { nodes: many, gates: [], groups } as unknown as Graph

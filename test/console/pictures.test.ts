@@ -26,7 +26,7 @@ const idsOf = (relations: readonly Relation[]): string[] =>
   relations.flatMap(({ members }) => members.flatMap(({ id, beyond }) => [id, ...idsOf(beyond)]))
 
 describe('a picture', () => {
-  it('gives every resource one box within its bounds, and no two boxes or names of relations overlap', () => {
+  it('gives every resource one box within its bounds, and no boxes or names of relations overlap', () => {
     fc.assert(
       fc.property(shape(4), shape(2), (after, before) => {
         const [right, left] = [beyond(after, 'right'), beyond(before, 'left')]
@@ -46,7 +46,7 @@ describe('a picture', () => {
     )
   })
 
-  it('has a line from the edge of one box to the edge of the next, left to right, through the name of the relation', () => {
+  it('has a line from box edge to box edge, left to right, through the name of the relation', () => {
     fc.assert(
       fc.property(shape(3), shape(2), (after, before) => {
         const picture = pictureOf('root', beyond(after, 'right'), beyond(before, 'left'))
@@ -62,7 +62,7 @@ describe('a picture', () => {
     )
   })
 
-  it('is walked by arrow keys to every box', () => {
+  it('can be walked to every box with arrow keys', () => {
     fc.assert(
       fc.property(shape(4), shape(2), (after, before) => {
         const picture = pictureOf('root', beyond(after, 'right'), beyond(before, 'left'))
@@ -83,7 +83,7 @@ const relation = (type_key: string, direction: 'in' | 'out', name: string, healt
   }) as unknown as ResourceRelation
 
 describe('the relations of a resource', () => {
-  it('are on the side that they come from, gathered by relation, the worst health first', () => {
+  it('are on the side of their direction, grouped by relation, the worst health first', () => {
     const { left, right, faces } = neighbors([
       relation('hosted_on', 'in', 'vm-1'),
       relation('hosted_on', 'in', 'vm-2', 'unhealthy'),
@@ -99,7 +99,7 @@ describe('the relations of a resource', () => {
     expect(names(right)).toEqual([['contained in', 'rack']])
   })
 
-  it('leave the best of many to one box that counts them', () => {
+  it('fold the healthiest of many into one box that counts them', () => {
     const many = Array.from({ length: 30 }, (_, nr) => relation('hosted_on', 'in', `vm-${nr}`))
     const { left, faces } = neighbors([...many, relation('hosted_on', 'in', 'sick', 'unhealthy')])
     const shown = left[0]?.members.map(({ id }) => faces.get(id)) ?? []
@@ -118,8 +118,8 @@ const impact = (ways: Way[]) =>
     })),
   }) as unknown as Impact
 
-describe('what is affected', () => {
-  it('is drawn once, at the end of its shortest way, with resources that may not be seen between', () => {
+describe('the affected resources', () => {
+  it('are drawn once, at the end of their shortest path, with hidden resources between', () => {
     const { right, faces } = affected(impact([['a'], ['a', 'b'], [null, 'c'], [null, 'd'], ['unlisted', 'e']]))
     const hidden = 'db depends_on hidden'
     expect(idsOf(right)).toEqual(['a', 'b', hidden, 'c', 'd', 'unlisted', 'e'])
@@ -128,7 +128,7 @@ describe('what is affected', () => {
     expect(faces.get('b')).toMatchObject({ effect: 'unhealthy', health: 'healthy' })
   })
 
-  it('counts all that a cut leaves out, with what is beyond it', () => {
+  it('include all that a cut leaves out, with everything beyond it', () => {
     const ways = Array.from({ length: 12 }, (_, nr) => [[`n${nr}`], [`n${nr}`, `beyond-${nr}`]]).flat()
     // The last one is left out, and there are so many beyond it that they are cut as well.
     const more = Array.from({ length: 10 }, (_, nr) => ['n11', `more-${nr}`])

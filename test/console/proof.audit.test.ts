@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { actorOf, csvOf, readable } from '../../apps/console/queries/audit.ts'
 
-it('writes rows as RFC 4180, and nothing that a spreadsheet would run', () => {
+it('writes rows as RFC 4180, and no formula that a spreadsheet would run', () => {
   const row = {
     at: '2026-01-31T12:00:00.000Z',
     actor: 'user:1',
@@ -18,7 +18,7 @@ it('writes rows as RFC 4180, and nothing that a spreadsheet would run', () => {
   )
 })
 
-it('shows names for the ids of people it knows, and the ends of all other ids', () => {
+it('shows names for known ids of people, and the ends of all other ids', () => {
   const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
   const names = new Map([[olga, 'olga']])
   expect(readable(`user:${olga}`, names)).toBe('user:olga')
@@ -26,7 +26,7 @@ it('shows names for the ids of people it knows, and the ends of all other ids', 
   expect(readable('resource:eu1-web-01', names)).toBe('resource:eu1-web-01')
 })
 
-it('asks each log for a person by the id that it knows, whether a name or an id was typed', () => {
+it("queries each log by the person's id that it knows, whether a name or an id was typed", () => {
   const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
   const names = new Map([[olga, 'olga']])
   for (const typed of ['olga', 'user:olga', olga, `user:${olga}`]) {

@@ -27,7 +27,7 @@ const check = (records: readonly Record[], head = headOf(records)) =>
   verifyChain({ operation_id, records, plan_hash, head })
 
 describe('the check of evidence in the browser', () => {
-  it('agrees with the check of the signed file, on a whole chain and on every broken one', async () => {
+  it('agrees with the verification of the signed file, on a whole chain and on every broken one', async () => {
     const whole = chained(5)
     expect(await check(whole)).toMatchObject({ records: 5, hash: whole[4]?.hash, counted: false, ended: null })
     const { privateKey, publicKey } = generateKeyPairSync('ed25519')
@@ -57,7 +57,7 @@ describe('the check of evidence in the browser', () => {
     }
   })
 
-  it('sees a chain that was replaced from some record on, cut, or begun at another plan', async () => {
+  it('finds a chain that was replaced from some record on, cut, or started from another plan', async () => {
     const whole = chained(4)
     const forged = chained(4).map((record, index) => {
       if (index < 2) return record

@@ -33,7 +33,7 @@ describe('a sign-in that failed', () => {
       'Sign-in is busy: too many people are signing in. Try again at 12:00:03.',
     ],
     ['a service that is away', { status: 503 }, 'Sign-in is not available. Try again at 12:00:03.'],
-  ])('says what to do after %s', (_, refusal, words) =>
+  ])('names the next step after %s', (_, refusal, words) =>
     expect(signInError({ ok: false, retry_after_ms: 3000, ...refusal }, 'utc', now)).toBe(words),
   )
 })
@@ -65,9 +65,9 @@ describe('the page after a sign-in', () => {
   })
 })
 
-describe('where somebody is signed in', () => {
+describe('the place of a sign-in', () => {
   const words = (agent: string | null) => deviceWords(agent, tAccount.sessions.on)
-  it('is said in words that a person knows', () => {
+  it('is given in familiar words', () => {
     const mac = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit'
     for (const [agent, said] of [
       ['Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0', 'Firefox 130 on Linux'],
@@ -94,7 +94,7 @@ describe('where somebody is signed in', () => {
 })
 
 describe('log lines', () => {
-  it('become classes for colours and plain text otherwise', () => {
+  it('become classes for colors, and plain text otherwise', () => {
     expect(runsOf('\u001b[31mred\u001b[0m and \u001b[1mbold\u001b[0m')).toEqual([
       { text: 'red', className: 'ansi-red' },
       { text: ' and ', className: '' },
@@ -109,7 +109,7 @@ describe('log lines', () => {
     expect(text('unfinished \u001b]8;;https://evil')).toBe('unfinished ')
   })
 
-  it('lose controls that make text read otherwise than it is', () => {
+  it('lose control characters that change how text reads', () => {
     expect(text('user\u202eecila\u202c ok\u200b\u2066x\u2069\u0000\u0008')).toBe('userecila okx')
     expect(text('tab\tstays')).toBe('tab\tstays')
   })

@@ -14,7 +14,7 @@ const fact = (type: string, ms: number, data: Record<string, unknown> = {}, of: 
 })
 const short = (bars: readonly Bar[] = []) =>
   bars.map(({ kind, from, to, open, attempt, state }) => [kind, from, to, open ? 'open' : state, attempt])
-const error = { class: 'remote_error', message: 'answers 503', retryable: true }
+const error = { class: 'remote_error', message: 'answered 503', retryable: true }
 
 /** The events of a node as a platform wrote them: failed, tried again, held, retried by a person. */
 const RETRIED = [
@@ -28,7 +28,7 @@ const RETRIED = [
 ]
 
 describe('the bars of a node', () => {
-  it('are its attempts with their outcome, the back-off until it was due, the queue after it, the wait for a person', () => {
+  it('are its attempts with their outcome, the back-off, the queue after it, and the wait for a person', () => {
     const bars = barsOf(RETRIED, 1000).get('a')
     expect(short(bars)).toEqual([
       ['run', 10, 20, 'failed', 1],
@@ -38,10 +38,10 @@ describe('the bars of a node', () => {
       ['hold', 50, 70, 'failed', 2],
       ['run', 72, 90, 'succeeded', 3],
     ])
-    expect(bars?.[0]?.error).toBe('answers 503')
+    expect(bars?.[0]?.error).toBe('answered 503')
   })
 
-  it('reach to now while the node runs, waits to be tried again, waits for a person', () => {
+  it('reach to the present while the node runs, waits for a retry, or waits for a person', () => {
     const until = (count: number) => short(barsOf(RETRIED.slice(0, count), 25).get('a')).at(-1)
     expect(until(1)).toEqual(['run', 10, 25, 'open', 1])
     expect(until(2)).toEqual(['backoff', 20, 25, 'open', 1])
@@ -49,7 +49,7 @@ describe('the bars of a node', () => {
     expect(short(barsOf(RETRIED.slice(0, 4), 60, () => false).get('a')).at(-1)).toEqual(['run', 39, 50, 'failed', 2])
   })
 
-  it('know no attempt that a pause sent back, and a decision after the end is no further attempt', () => {
+  it('skip an attempt that a pause sent back; a decision after the end is not another attempt', () => {
     const refused = [fact('node.dispatched', 5, { attempt: 1 }), fact('node.ready', 6), RETRIED[0] as Fact]
     expect(short(barsOf(refused, 12).get('a'))).toEqual([
       ['queue', 6, 10, 'ready', undefined],
@@ -93,7 +93,7 @@ describe('waits of the operation', () => {
 })
 
 describe('the critical path', () => {
-  it('names node, attempts, back-off, person, gate and pause, each with its own time', () => {
+  it('names node, attempts, back-off, person, gate and pause, each with its duration', () => {
     const of = (node_id: string) => ({ node_id })
     const events = [
       ...RETRIED,
@@ -124,7 +124,7 @@ describe('the critical path', () => {
     expect(blameOf(nodes, times, 'quick')?.links.map(({ node_id }) => node_id)).toEqual(['quick'])
   })
 
-  it('of a node that has not begun leads to the one that everything waits for', () => {
+  it('of a node that has not started leads to the node that everything waits for', () => {
     const events = [fact('node.running', 10, { attempt: 1 }), ...RETRIED.slice(1, 4)]
     const times = { from: 0, started: 5, now: 80, bars: barsOf(events, 80), pauses: [] }
     const nodes = ['a', 'b', 'c'].map((node_id, n) => ({ node_id, depends_on: n === 0 ? [] : ['ab'[n - 1] ?? ''] }))

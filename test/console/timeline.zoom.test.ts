@@ -12,8 +12,8 @@ const lies = ({ from, to }: Span) => {
   expect(to - from).toBeGreaterThanOrEqual(100 - 1e-6)
 }
 
-describe('the stretch of a timeline in view', () => {
-  it('lies within the whole after every key, and the whole is one key away', () => {
+describe('the visible range of a timeline', () => {
+  it('lies within the whole after every key, and one key shows the whole', () => {
     fc.assert(
       fc.property(stretch, fc.array(fc.constantFrom(...Object.values(ZOOMS))), (begin, ways) => {
         const end = ways.reduce((span: Span, { make }) => make(span, WHOLE), begin)
@@ -34,7 +34,7 @@ describe('the stretch of a timeline in view', () => {
     expect(moved({ from: 1000, to: 2000 }, WHOLE, -1)).toEqual({ from: 1000, to: 2000 })
   })
 
-  it('is changed by the wheel only with a key: without one the rows scroll', () => {
+  it('is zoomed by the wheel only with a key: without one the rows scroll', () => {
     const turn = { deltaX: 0, deltaY: -100, ctrlKey: false, metaKey: false, shiftKey: false }
     const span = { from: 40_000, to: 60_000 }
     expect(wheeled(turn, span, WHOLE, 0.5)).toBeUndefined()
@@ -43,7 +43,7 @@ describe('the stretch of a timeline in view', () => {
     expect(wheeled({ ...turn, shiftKey: true }, span, WHOLE, 0.5)?.from).toBeLessThan(span.from)
   })
 
-  it('is the whole for an address that names none of it, or no order', () => {
+  it('is the whole for an address with a range outside it, or in no order', () => {
     expect(partOf(WHOLE, undefined, undefined)).toEqual(WHOLE)
     expect(partOf(WHOLE, 200_000, 300_000)).toEqual(WHOLE)
     expect(partOf(WHOLE, 60_000, 40_000)).toEqual(WHOLE)

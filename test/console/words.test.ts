@@ -15,7 +15,7 @@ const NAMES = /^(Deutsch|English|SHA-256|Signalbox|Slack|Standard Webhooks|Teams
 const KEYS = /keys entries|marks \w+ sign$|where examples|(signatures|overlaps) \d 0$|if_example$/
 
 describe('the words of the console in German', () => {
-  it('exist for every module that has English ones', () => {
+  it('exist for every module of English words', () => {
     const modules = readdirSync(WORDS, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
     const missing = modules.filter(
       (path) => /^ +\w+: ['`]/m.test(readFileSync(join(WORDS, path), 'utf8')) && !existsSync(join(`${WORDS}-de`, path)),
@@ -23,7 +23,7 @@ describe('the words of the console in German', () => {
     expect(missing).toEqual([])
   })
 
-  it('are none of the English ones', async () => {
+  it('differ from the English ones', async () => {
     const pairs = await wordPairs()
     expect(pairs.length).toBeGreaterThan(800)
     const left = pairs.filter(
@@ -33,7 +33,7 @@ describe('the words of the console in German', () => {
     expect(left.map(({ key, english }) => `${key}: ${english}`)).toEqual([])
   })
 
-  it('say refusals: none in English, and none that keeps its next step to itself', () => {
+  it('give refusals in German, each with its next step', () => {
     const codes = Object.values(CODES).flatMap((category) => Object.entries<readonly unknown[]>(category))
     const said = codes.flatMap(([code, english]) => {
       const german = saidOf(code)
@@ -48,7 +48,7 @@ describe('the words of the console in German', () => {
     expect([saidOf('constructor'), saidOf('of a newer release')]).toEqual([undefined, undefined])
   })
 
-  it('hold no text that is empty, padded or typed as English is', async () => {
+  it('are never empty, padded or typed like English', async () => {
     const odd = (await wordPairs()).filter(
       ({ german }) => german.trim() !== german || german === '' || /["“”]\w/.test(german),
     )

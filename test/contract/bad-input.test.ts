@@ -246,7 +246,7 @@ const suite = (name: string, place: () => Place, cases = CASES) => {
       expect(faults).toEqual([])
     })
 
-    it('was asked on every route', () => {
+    it('were sent to every route', () => {
       const asked = place().endpoints.filter((endpoint) => (exercised.get(`${name} ${endpoint.name}`) ?? 0) === 0)
       expect(asked.map((endpoint) => endpoint.name)).toEqual([])
     })
@@ -260,7 +260,7 @@ suite(
   CASES.filter(({ behind }) => !behind),
 )
 
-it('leaves out cases of known routes alone', () => {
+it('leave out only cases of known routes', () => {
   const known = new Set(gatewayEndpoints(apis).map(({ name }) => name))
   expect(EXCEPTED.filter((name) => !known.has(name))).toEqual([])
 })
@@ -281,7 +281,7 @@ describe('RPC', () => {
 })
 
 describe('all of that', () => {
-  it('has changed nothing', async () => {
+  it('changed nothing', async () => {
     expect(await settled(world)).toEqual(before)
     const alive = await world.call(zoe.access_token, 'GET', '/api/v1/sessions')
     expect(alive.body.items.map(({ id }: { id: string }) => id)).toContain(ids.session_id)

@@ -23,7 +23,7 @@ describe('the client', () => {
     return (await read(client().POST('/v1/token', { body }))).access_token
   }
 
-  it('signs in, lists, approves and is told the exact reason of a refusal', async () => {
+  it('signs in, lists, approves and gets the exact reason of a refusal', async () => {
     const token = await signIn()
     const signalbox = client({ token })
     const { operation_id } = await startOperation(world, token)
@@ -52,7 +52,7 @@ describe('the client', () => {
     expect(code).toMatch(/^already_(decided|consumed)$/)
   }, 60_000)
 
-  it('renews a token that is refused, once, and says so when there is no other', async () => {
+  it('renews a refused token once, and says so if there is no other', async () => {
     const ended = await signIn()
     await read(client({ token: ended }).POST('/auth/logout')).catch(() => undefined)
     const asked: unknown[] = []
@@ -112,10 +112,10 @@ const refuse =
 const answer = (body: object) => (_req: IncomingMessage, res: ServerResponse) =>
   void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
-describe('on a bad day the client', () => {
+describe('in an outage the client', () => {
   const busy = { code: 'overloaded', retryable: true, retry_after_ms: 20 }
 
-  it('repeats what may be repeated with the same key, and nothing else', async () => {
+  it('repeats only repeatable requests, with the same key', async () => {
     await withServer([refuse(503, busy), refuse(503, busy), answer({})], async (url, heard) => {
       await read(createSignalbox({ url, token: 't' }).POST('/auth/logout'))
       const keys = heard.map(({ headers }) => headers['idempotency-key'])
@@ -129,7 +129,7 @@ describe('on a bad day the client', () => {
     })
   })
 
-  it('resumes events behind the last frame when the connection is lost', async () => {
+  it('resumes events after the last frame when the connection is lost', async () => {
     const frame = (id: string) => `event: inbox\nid: ${id}\ndata: {}\n\n`
     const stream = (text: string) => (_req: IncomingMessage, res: ServerResponse) =>
       void res.writeHead(200, { 'content-type': 'text/event-stream' }).end(text)

@@ -154,7 +154,7 @@ const leadsOn = (link: string): Promise<void> => {
 
 describe('every example', () => {
   it.concurrent.each(endpoints.filter(({ name }) => !ELSEWHERE.has(name)))(
-    'of $name gets what is documented',
+    'of $name gets the documented answer',
     async ({ api, endpoint }) => {
       const { status, headers, text, body } = await replay(api, endpoint)
       const reply = endpoint.operation.responses[status]
@@ -177,12 +177,12 @@ describe('every example', () => {
     },
   )
 
-  it('holds links of both apps, which were followed', () => {
+  it('contains links of both apps, which were followed', () => {
     for (const part of ['resources', 'intents', 'plans', 'operations'])
       expect([...followed.keys()].filter((link) => link.startsWith(`/v1/${part}/`)).length, part).toBeGreaterThan(0)
   })
 
-  it('names its objects by ids that are prepared', () => {
+  it('names its objects by prepared ids', () => {
     const known = new Set(endpoints.map(({ name }) => name))
     expect(Object.keys(PREPARED).filter((name) => !known.has(name))).toEqual([])
   })

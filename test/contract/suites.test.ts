@@ -152,7 +152,7 @@ describe('filters, the grammar of the catalog', () => {
   })
 })
 
-describe('what is made to keep us busy ends soon', () => {
+describe('an input made to keep us busy ends soon', () => {
   const within = (ms: number, act: () => unknown) => {
     const started = performance.now()
     try {

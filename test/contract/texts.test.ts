@@ -25,7 +25,7 @@ const patterns = new Set<string>()
 visit(documents, ({ pattern }) => typeof pattern === 'string' && patterns.add(pattern))
 
 describe('the patterns of texts', () => {
-  it('are of the dialect that all languages share, and as strict as those of the server up to U+FFFF', () => {
+  it("are in the dialect that all languages share, and as strict as the server's up to U+FFFF", () => {
     for (const pattern of patterns) {
       expect(pattern).not.toMatch(/\\p\{|\\u\{|\(\?[<=!]/)
       expect(() => new RegExp(pattern), pattern).not.toThrow()
@@ -66,7 +66,7 @@ describe('the patterns of texts', () => {
     '\\',
   ]
 
-  it('take time that grows with the text alone, whatever it is', () => {
+  it('take time linear in the text', () => {
     const slow: string[] = []
     for (const pattern of patterns) {
       const regex = new RegExp(pattern, 'u')
@@ -89,7 +89,7 @@ describe('the patterns of texts', () => {
 })
 
 describe('names and titles', () => {
-  it('refuse what is blank or cannot be seen, in every request', () => {
+  it('refuse blank and invisible text, in every request', () => {
     const loose: string[] = []
     const seen = new Set<string>()
     let names = 0

@@ -103,7 +103,7 @@ afterAll(async () => {
 })
 
 describe('VerifyPassword', () => {
-  it('knows the right password in any Unicode spelling of it, and no other', async () => {
+  it('accepts the right password in any Unicode spelling, and no other', async () => {
     const user_id = await newUser('Ågren-Kä5e-Ofen-Tüte')
     expect(await verify(user_id, 'Ågren-Kä5e-Ofen-Tüte'.normalize('NFD'))).toBe(true)
     expect(await verify(user_id, 'Agren-Kä5e-Ofen-Tüte')).toBe(false)
@@ -138,7 +138,7 @@ describe('VerifyPassword', () => {
       expect([id, password, (await hashesRun()) - before]).toEqual([id, password, 1])
     }
   })
-  it('takes as long for a user who does not exist as for a wrong password', async () => {
+  it('takes as long for an unknown user as for a wrong password', async () => {
     const user_id = await newUser()
     const times = { wrong: [] as number[], unknown: [] as number[] }
     const kinds = ['wrong', 'unknown'] as const
@@ -153,7 +153,7 @@ describe('VerifyPassword', () => {
     // Equal samples fall below this once in ten thousand runs; without the dummy hash it is 1e-14.
     expect(mannWhitney(times.wrong, times.unknown)).toBeGreaterThan(0.0001)
   })
-  it('renews a hash of older parameters after a success, and the password still fits', async () => {
+  it('renews a hash with older parameters after a success, and the password still matches', async () => {
     const user_id = await newUser()
     const stored = async () =>
       (await deps.db.select().from(credentials).where(eq(credentials.user_id, user_id)))[0]?.password_hash ?? ''
@@ -168,7 +168,7 @@ describe('VerifyPassword', () => {
 })
 
 describe('a full queue', () => {
-  it('is resource_exhausted for the right password as for a wrong one', async () => {
+  it('is resource_exhausted for the right password and for a wrong one', async () => {
     const full = await startAnother({
       CREDENTIAL__HASH__CONCURRENCY: '1',
       CREDENTIAL__HASH__QUEUE_MAX: '0',
@@ -189,7 +189,7 @@ describe('a full queue', () => {
 })
 
 describe('an enrolment token', () => {
-  it('sets a password once; a repeat of the same change is success, any other use is refused', async () => {
+  it('sets a password once; a repeat of the same change succeeds, any other use is refused', async () => {
     const user_id = randomUUID()
     const token = await enrolmentOf(user_id)
     const change = randomUUID()
@@ -198,7 +198,7 @@ describe('an enrolment token', () => {
     await expect(set(user_id, token, BETTER)).rejects.toMatchObject({ code: Code.FailedPrecondition })
     expect(await verify(user_id, GOOD)).toBe(true)
   })
-  it('is used by one of many at once', async () => {
+  it('is used by only one of many at once', async () => {
     const user_id = randomUUID()
     const token = await enrolmentOf(user_id)
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => set(user_id, token, GOOD)))
@@ -211,7 +211,7 @@ describe('an enrolment token', () => {
     expect((await set(user_id, token, 'weak')).violations.length).toBeGreaterThan(0)
     expect((await set(user_id, token, GOOD)).violations).toEqual([])
   })
-  it('of another user, changed by a character, or re-spelled is refused', async () => {
+  it('of another user, altered by a character, or re-spelled is refused', async () => {
     const [user_id, other] = [randomUUID(), randomUUID()]
     const token = await enrolmentOf(user_id)
     const [, , token_id = ''] = token.split('.')
@@ -230,7 +230,7 @@ describe('an enrolment token', () => {
     }
     await expect(set(other, token, GOOD)).rejects.toMatchObject({ code: Code.FailedPrecondition })
   })
-  it('ends after its hour, and with any newer password', async () => {
+  it('ends after an hour, and with any newer password', async () => {
     const user_id = randomUUID()
     const [first, second] = [await enrolmentOf(user_id), await enrolmentOf(user_id)]
     expect((await set(user_id, first, GOOD)).violations).toEqual([])
@@ -241,7 +241,7 @@ describe('an enrolment token', () => {
     await expect(set(user_id, third, BETTER)).rejects.toMatchObject({ code: Code.FailedPrecondition })
     now = before
   })
-  it('is the same one for a repeated change, and none for a user with a password where that is asked', async () => {
+  it('is the same for a repeated change, and none is given to a user with a password on request', async () => {
     const user_id = randomUUID()
     const change = { userId: user_id, changeId: randomUUID(), onlyIfNoPassword: true }
     const [first, second] = [await identity.createEnrolmentToken(change), await identity.createEnrolmentToken(change)]
@@ -274,7 +274,7 @@ describe('ChangePassword', () => {
     expect(await change(user_id, GOOD, BETTER)).toMatchObject({ currentIsValid: true, violations: [] })
     expect([await verify(user_id, GOOD), await verify(user_id, BETTER)]).toEqual([false, true])
   })
-  it('answers the repeat of an applied change with success again, and promises one event', async () => {
+  it('answers the repeat of an applied change with success, and promises one event', async () => {
     const user_id = await newUser()
     const change_id = randomUUID()
     for (let i = 0; i < 2; i++)

@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => hashing?.close())
 
 describe('a login that is repeated', () => {
-  it('joins the hash that was begun for it, while it runs and after it has ended', async () => {
+  it('joins the hash that was started for it, while it runs and after it has ended', async () => {
     expect(await outcome('eva', stored, PASSWORD)).toBe('login_busy')
     const begun = await hashes()
     const again = await until(async () => {
@@ -43,7 +43,7 @@ describe('a login that is repeated', () => {
     expect(await counted(telemetry.metrics, 'signalbox_hash_joined_total')).toBeGreaterThan(1)
   })
 
-  it('is the same login by user, password and stored hash alone, and nobody is nobody else', async () => {
+  it('is identified by user, password and stored hash alone, and no user matches another', async () => {
     await until(() => slots.running() === 0)
     const before = await hashes()
     for (const [user, hash, password] of [
@@ -60,7 +60,7 @@ describe('a login that is repeated', () => {
     expect((await hashes()) - before).toBe(4)
   })
 
-  it('runs in a slot of its own when it comes from somebody who is known', async () => {
+  it('runs in its own slot if it comes from a known device', async () => {
     const strangers = ['a', 'b', 'c'].map((user) => outcome(user, undefined, PASSWORD))
     await Promise.all(strangers)
     expect([slots.running(), slots.waiting()]).toEqual([1, 2])

@@ -53,19 +53,19 @@ describe('letters and digits are those of Unicode', () => {
     expect(codes('Ωω٣-😀😀😀')).toEqual(['PasswordTooWeakError'])
     expect(codes('Ab½cdefgh²')).toEqual(['PasswordMissingDigitError', 'PasswordMissingSpecialCharError'])
   })
-  it('a decomposed spelling is judged as its composed form', () => {
+  it('a decomposed spelling is judged like its composed form', () => {
     expect(codes('Äb1-xyzw'.normalize('NFD'))).toEqual([])
     expect(codes('Äb1-xyz'.normalize('NFD'))).toEqual(['PasswordTooWeakError'])
   })
 })
 
 describe('the estimator', () => {
-  it('refuses common patterns, the own name and the product’s, and accepts a good phrase', async () => {
+  it("refuses common patterns, the user's own name and the product’s, and accepts a good phrase", async () => {
     expect((await judged('P@ssword1'))[0]?.code).toBe('PasswordTooWeakError')
     expect((await judged('Eva.lovelace-1', ['eva.lovelace']))[0]?.code).toBe('PasswordTooWeakError')
     expect(await judged('Tr0mbone-Glacier-Napkin', ['eva'])).toEqual([])
   })
-  it('names breached passwords in any case, and such as keep every other rule', async () => {
+  it('names breached passwords in any case, even if they keep every other rule', async () => {
     for (const password of ['123456', 'PassWord'])
       expect((await strength.estimate(password, [])).is_breached).toBe(true)
     for (const password of ['Jhon@ta2011', 'xx85.eNK7a8M2', 'onlyOne4-myXworld'])
@@ -73,7 +73,7 @@ describe('the estimator', () => {
         { code: 'PasswordTooWeakError', message: 'This password is known from a data breach.' },
       ])
   })
-  it('never holds up the process, however long the input', async () => {
+  it('never blocks the process, however long the input', async () => {
     const started = performance.now()
     let ticks = 0
     const timer = setInterval(() => {
@@ -104,7 +104,7 @@ describe('a file of Pwned Passwords', () => {
     const lines = passwords.map((password, n) => `${sha1(password)}:${7 ** (n % 12)}`).sort()
     writeFileSync(file, lines.join(lineEnd) + lineEnd)
   }
-  it('is asked for each of its passwords, the first and the last too, and for no other', () => {
+  it('finds each of its passwords, including the first and the last, and no other', () => {
     const texts = fc.uniqueArray(fc.string({ unit: 'grapheme', minLength: 8 }), { minLength: 1, maxLength: 60 })
     fc.assert(
       fc.property(texts, fc.constantFrom('\n', '\r\n'), (passwords, lineEnd) => {
@@ -116,7 +116,7 @@ describe('a file of Pwned Passwords', () => {
       { numRuns: 40 },
     )
   })
-  it('refuses a password at the rules, and a newer file counts without a restart', async () => {
+  it('refuses a password by the rules, and a newer file applies without a restart', async () => {
     write(['Tr0mbone-Glacier-Napkin'])
     const estimator = createStrengthEstimator({ breached_file: file })
     const asked = () => estimator.estimate('Tr0mbone-Glacier-Napkin', [])
@@ -125,7 +125,7 @@ describe('a file of Pwned Passwords', () => {
     expect(codes('Tr0mbone-Glacier-Napkin', await asked())).toEqual([])
     await estimator.close()
   })
-  it('stops the start if it is missing or another file', () => {
+  it('stops the start if it is missing or not such a file', () => {
     expect(refuseBreachedFile(`${file}.none`)).toMatch(/cannot be read/)
     writeFileSync(file, 'password\n123456\n')
     expect(refuseBreachedFile(file)).toMatch(/HASH:COUNT/)
@@ -134,7 +134,7 @@ describe('a file of Pwned Passwords', () => {
   })
 })
 
-describe('any text', () => {
+describe('any string', () => {
   it('is bounded in code points and bytes', () => {
     expect(isPasswordText('x'.repeat(128))).toBe(true)
     expect(isPasswordText('x'.repeat(129))).toBe(false)

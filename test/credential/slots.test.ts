@@ -23,7 +23,7 @@ const outcomeOf = (promise: Promise<unknown>) =>
   )
 
 describe('the bound on hashes', () => {
-  it('runs so many at once, lets so many wait in their order, and refuses the rest at once', async () => {
+  it('runs a fixed number at once, queues a fixed number in order, and refuses the rest at once', async () => {
     const slots = createSlots(settings)
     const { started, task, end } = manual()
     const runs = Array.from({ length: 8 }, (_, n) => outcomeOf(slots.run({ key: `k${n}` }, task(n))))
@@ -39,7 +39,7 @@ describe('the bound on hashes', () => {
     expect(await Promise.all(runs.slice(0, 5))).toEqual(Array(5).fill('done'))
     expect([slots.running(), slots.waiting()]).toEqual([0, 0])
   })
-  it('gives one key so many of them, running and waiting together, and leaves the others to others', async () => {
+  it('gives one key a fixed share, running and waiting together, and leaves the rest to others', async () => {
     const slots = createSlots({ ...settings, queue_max: 100, per_key: 3 })
     const { started, task, end } = manual()
     const flood = Array.from({ length: 10 }, (_, n) => outcomeOf(slots.run({ key: 'flood' }, task(n))))
@@ -52,7 +52,7 @@ describe('the bound on hashes', () => {
     expect(started).toEqual([0, 1, 2, 10])
     expect(await outcomeOf(slots.run({ key: 'flood' }, async () => 1))).toBe('done')
   })
-  it('lets nobody wait longer than the limit, and nobody who has gone', async () => {
+  it('lets no caller wait longer than the limit, and drops those who left', async () => {
     const slots = createSlots({ ...settings, concurrency: 1, wait_ms: 20 })
     const { task, end } = manual()
     const running = outcomeOf(slots.run({ key: 'a' }, task(0)))
@@ -66,7 +66,7 @@ describe('the bound on hashes', () => {
     end(0)
     expect(await running).toBe('done')
   })
-  it('refuses at once whose turn would not come in time, by how long hashes take now', async () => {
+  it('refuses at once if the turn would come too late, by the current duration of hashes', async () => {
     let now = 0
     const slots = createSlots({ ...settings, concurrency: 1, wait_ms: 2000, monotonic: () => now })
     const { task, end } = manual()
@@ -102,7 +102,7 @@ describe('the bound on hashes', () => {
     await expect(slots.run({ key: 'a' }, () => Promise.reject(new Error('x')))).rejects.toThrow('x')
     expect(await outcomeOf(slots.run({ key: 'a' }, async () => 1))).toBe('done')
   })
-  it('keeps a slot for what is urgent, which also goes before the others', async () => {
+  it('reserves a slot for urgent tasks, which also go first', async () => {
     const slots = createSlots({ ...settings, concurrency: 1, urgent: 1 })
     const { started, task, end } = manual()
     const lanes: string[] = []
@@ -131,7 +131,7 @@ describe('the bound on hashes', () => {
     expect(lanes).toEqual(['general', 'general', 'urgent', 'general'])
     expect(slots.running()).toBe(0)
   })
-  it('says how long to wait, by how long hashes take now', async () => {
+  it('gives the wait time, by the current duration of hashes', async () => {
     let now = 0
     const slots = createSlots({ ...settings, concurrency: 1, queue_max: 0, monotonic: () => now })
     const { task, end } = manual()

@@ -84,21 +84,21 @@ describe('a code', () => {
     [1_234_567_890, '89005924'],
     [2_000_000_000, '69279037'],
     [20_000_000_000, '65353130'],
-  ])('is that of RFC 6238, appendix B, at %i s', (seconds, vector) => {
+  ])('matches RFC 6238, appendix B, at %i s', (seconds, vector) => {
     const secret = Buffer.from('12345678901234567890')
     const at = new Date(seconds * 1000)
     expect(stepOf(secret, vector.slice(2), at)).toBe(Math.floor(seconds / 30))
     expect(codeAt('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', at)).toBe(vector.slice(2))
   })
 
-  it('counts one step early or late, and no further', async () => {
+  it('is accepted one step early or late, and no further', async () => {
     const eva = await person()
     const taken: boolean[] = []
     for (const steps of [-2, 2, -1, 0, 1]) taken.push((await verify(eva, codeAt(eva.secret, now, steps))).isValid)
     expect(taken).toEqual([false, false, true, true, true])
   })
 
-  it('of any other form is none, and throws no error', () => {
+  it('of any other form is invalid, and throws no error', () => {
     const secret = Buffer.alloc(20, 7)
     for (const text of ['', '12345', '1234567', '12 345', 'abcdef', '１２３４５６', '-12345', '1e5   '])
       expect(stepOf(secret, text, now)).toBeUndefined()
@@ -116,7 +116,7 @@ describe('a code', () => {
     expect((await verify(eva, codeAt(eva.secret, now, 1))).isValid).toBe(true)
   })
 
-  it('has one winner when many requests bring it at once to two processes', async () => {
+  it('has one winner when many requests send it at once to two processes', async () => {
     for (let round = 0; round < 5; round++) {
       const eva = await person()
       const code = codeAt(eva.secret, now)
@@ -125,7 +125,7 @@ describe('a code', () => {
     }
   })
 
-  it('that set the app up is used', async () => {
+  it('that set up the app is used', async () => {
     const user_id = randomUUID()
     const { secret, setup } = await begin(user_id)
     const code = codeAt(secret, now)
@@ -138,7 +138,7 @@ describe('a code', () => {
 })
 
 describe('guesses', () => {
-  it('are ten an hour, however many come at once: then the right code is refused too', async () => {
+  it('are ten an hour, however many come at once: then even the right code is refused', async () => {
     const eva = await person()
     const wrong = wrongOf(eva.secret)
     const guesses = await Promise.all(Array.from({ length: 30 }, (_, i) => verify(eva, wrong, i % 2 ? one : two)))
@@ -151,7 +151,7 @@ describe('guesses', () => {
     expect((await verify(eva, codeAt(eva.secret, now))).isValid).toBe(true)
   })
 
-  it('of an hour are forgiven by time alone, not by a right code between them', async () => {
+  it('of an hour expire only with time, not by a right code between them', async () => {
     const eva = await person()
     for (let guess = 0; guess < 9; guess++) await verify(eva, wrongOf(eva.secret))
     expect((await verify(eva, codeAt(eva.secret, now))).isValid).toBe(true)
@@ -162,7 +162,7 @@ describe('guesses', () => {
     expect(await verify(olga, wrongOf(olga.secret))).toMatchObject({ cause: 'wrong_code', lockedNow: false })
   })
 
-  it('at one person leave others alone', async () => {
+  it('at one person do not affect others', async () => {
     const [eva, olga] = [await person(), await person()]
     for (let guess = 0; guess < 10; guess++) await verify(eva, wrongOf(eva.secret))
     expect((await verify(olga, codeAt(olga.secret, now))).isValid).toBe(true)
@@ -171,7 +171,7 @@ describe('guesses', () => {
 })
 
 describe('a set-up', () => {
-  it('shows 160 bits once, and makes no row before its first code', async () => {
+  it('shows 160 bits once, and creates no row before its first code', async () => {
     const user_id = randomUUID()
     const { secret, uri } = await begin(user_id)
     expect(fromBase32(secret)).toHaveLength(20)
@@ -182,7 +182,7 @@ describe('a set-up', () => {
     expect((await verify({ user_id }, codeAt(secret, now))).isValid).toBe(false)
   })
 
-  it('is refused with a wrong code, late, changed, or for another person', async () => {
+  it('is refused with a wrong, late or altered code, or for another person', async () => {
     const user_id = randomUUID()
     const { secret, setup } = await begin(user_id)
     const set = async (more: object = {}) =>
@@ -196,7 +196,7 @@ describe('a set-up', () => {
     expect(await one.session.getTotp({ userId: user_id })).not.toHaveProperty('totp')
   })
 
-  it('takes the place of the app before, whose codes then count no more', async () => {
+  it('replaces the previous app, whose codes then no longer count', async () => {
     const eva = await person()
     const next = await begin(eva.user_id)
     await two.session.setTotp({ userId: eva.user_id, setup: next.setup, code: codeAt(next.secret, now, -1) })
@@ -209,7 +209,7 @@ describe('a set-up', () => {
 })
 
 describe('the secret', () => {
-  it('is sealed at rest for its person, and opens under a new key until the old one is gone', async () => {
+  it('is sealed at rest for its person, and opens under a new key until the old one is removed', async () => {
     const eva = await person()
     const row = async () => {
       const [found] = await one.deps.db.select().from(totp_factors).where(eq(totp_factors.user_id, eva.user_id))
@@ -236,7 +236,7 @@ describe('the secret', () => {
     await renewed.stop()
   })
 
-  it('is asked of by those alone who may: session writes and proves, identity removes', async () => {
+  it('is open only to authorized services: session writes and proves, identity removes', async () => {
     const request = { userId: randomUUID(), code: '123456' }
     const identity = one.clientOf('identity')
     await expect(identity.verifyTotp(request)).rejects.toThrow(/permission/i)

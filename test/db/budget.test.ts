@@ -104,9 +104,9 @@ const ACTS: Record<string, Act> = {
   },
 }
 
-it.each(Object.keys(ACTS))('operations: %s costs no more than it did', (name) => within(name, ACTS[name] as Act))
+it.each(Object.keys(ACTS))('operations: %s costs no more than before', (name) => within(name, ACTS[name] as Act))
 
-it('identity: a grant costs no more than it did', async () => {
+it('identity: a grant costs no more than before', async () => {
   const identity = await startIdentity({ linked: true })
   try {
     const ada = await identity.firstAdmin()
@@ -124,7 +124,7 @@ it('identity: a grant costs no more than it did', async () => {
   }
 })
 
-it('catalog: a change costs no more than it did, of one resource and of many', async () => {
+it('catalog: a change costs no more than before, of one resource and of many', async () => {
   const c = await startCatalog({ linked: true })
   try {
     await seedRegion(c, 'eu1', 0)

@@ -8,7 +8,7 @@ const config = { connectionString: serverUrl('DATABASE_URL'), application_name: 
 const ask = (pid: number) =>
   withConnection(config, (client) => client.query('select pg_terminate_backend($1, 5000)', [pid]))
 
-it('a connection that the server ends between two statements fails the next one, not the process', async () => {
+it('a connection that the server closes between two statements fails the next one, not the process', async () => {
   const work = withConnection(config, async (client) => {
     const ended = new Promise<void>((resolve) => client.once('end', () => resolve()))
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -19,7 +19,7 @@ it('a connection that the server ends between two statements fails the next one,
   await expect(work).rejects.toThrow()
 })
 
-it('a transaction that writes plans its statements once; what reads is planned for its values', async () => {
+it('a transaction that writes plans its statements once; one that reads plans for its values', async () => {
   const { db, close } = createDb(config.connectionString, { app: 'test' })
   const mode = async (on: Queryable) => {
     const { rows } = await on.execute<{ mode: string }>(sql`select current_setting('plan_cache_mode') as mode`)

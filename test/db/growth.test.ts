@@ -24,7 +24,7 @@ const GUIDE = 'apps/platform/deploy/guides/growth.md'
 /** In each schema that publishes or consumes events. */
 const COMMON = ['projection', 'projection_version', 'relay_state']
 
-it('the guide says of every table what bounds it, and names no other', async () => {
+it('the guide names the bound of every table, and no other table', async () => {
   const database = await testDatabase(...AREAS)
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
@@ -46,7 +46,7 @@ it('the guide says of every table what bounds it, and names no other', async () 
 /** As many rows as people, destinations or lost workflows: each is read through in milliseconds. */
 const SMALL = ['engine_findings', 'notify_security']
 
-it('what is over is found by an index: a sweep reads no table through that grows with operations', async () => {
+it('expired rows are found by an index: a sweep scans no table that grows with operations', async () => {
   const database = await testDatabase(...AREAS)
   const { db, close } = createDb(database.url, { app: 'test', max: 1 })
   try {

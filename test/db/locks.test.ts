@@ -65,7 +65,7 @@ describe('advisory locks', () => {
     await expect(beside(lockKeys, lockKeys)).rejects.toMatchObject(waits)
   })
 
-  it('of one thing hold that thing and that kind alone', async () => {
+  it('of one object lock only that object and kind', async () => {
     const lock = (kind: keyof typeof KEYED, key: string) => (tx: Tx) =>
       tx.execute(sql`select ${sql.raw(keyedLock(kind, `'${key}'`))}`)
     await beside(lock('catalog', 'a'), lock('catalog', 'b'))

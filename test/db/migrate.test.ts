@@ -113,7 +113,7 @@ const isValid = async (index: string) =>
 /** Applied already, so they stay as they are. */
 const BEFORE_THE_RULE = /\/(catalog\/0002_reservations|operations\/0005_overview)\.sql$/
 
-it('migrations that only index existing tables are written so that they can be built beside writers', () => {
+it('migrations that only index existing tables can be built beside writers', () => {
   const folder = fileURLToPath(new URL('../../db/migrations', import.meta.url))
   const files = AREAS.flatMap((area) => readdirSync(join(folder, area)).map((name) => join(folder, area, name)))
   const indexing = files

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { named } from '../../db/operations/sql.ts'
 
-test('a statement with names becomes one with numbers, in the order in which the names first appear', () => {
+test('named parameters become numbers, in the order in which the names first appear', () => {
   const { text, values } = named("-- of :nobody\nselect :b::text, ':c', a::int where x = :a and y = :b\n")
   expect(text).toBe("select $1::text, ':c', a::int where x = $2 and y = $1\n")
   expect(values({ a: 1, b: null })).toEqual([null, 1])

@@ -80,13 +80,13 @@ afterAll(async () => {
 
 const behind = (of: string) => `${url.replace(/[^/]*$/, '')}${new URL(of).pathname.slice(1)}?pooler=transaction`
 
-it('a URL that does not name the pooler is refused by it, so that no time-out is lost unseen', async () => {
+it('a URL that does not name the pooler is refused by it, so that no timeout is lost unseen', async () => {
   const { db, close } = createDb(url, { app: 'test' })
   await expect(db.execute(sql`select 1`)).rejects.toThrow()
   await close()
 })
 
-it('the doctor names a pooler that a URL does not tell of, and one that is not there', async () => {
+it('the doctor names a pooler missing from a URL, and one that a URL names but does not exist', async () => {
   const look = async (app: string, at: string) =>
     (await weakPostgres({ app, links: loadLinks({}), prefix: '', namespace: '' }, at)).map(([what]) => what).join()
   const [unsaid, missing] = ['a pooler is before Postgres, and its URL does not say so', 'but no pooler answers']
@@ -96,7 +96,7 @@ it('the doctor names a pooler that a URL does not tell of, and one that is not t
   expect(await look('operations', `${database.url}?pooler=transaction`)).toContain(missing)
 })
 
-it('through the pooler each statement, transaction and lock is right, and nothing of one caller stays with the next', async () => {
+it('through the pooler each statement, transaction and lock is correct, and no state of one caller reaches the next', async () => {
   await withConnection({ connectionString: database.url }, (client) =>
     client.query('create table public.sums (id int, n int)'),
   )
@@ -133,7 +133,7 @@ it('through the pooler each statement, transaction and lock is right, and nothin
   }
 }, 60_000)
 
-it('the graph of the catalog is read over two of its connections that see the same', async () => {
+it('the graph of the catalog is read over two of its connections with the same snapshot', async () => {
   const catalog = await testDatabase('catalog')
   const heads: unknown[] = []
   await readGraph(behind(catalog.url), { onHead: (head) => heads.push(head), onPiece: () => {} })
@@ -141,7 +141,7 @@ it('the graph of the catalog is read over two of its connections that see the sa
   await catalog.drop()
 })
 
-it('operations and its worker live behind it: one of many votes decides, and the operation ends with its evidence', async () => {
+it('operations and its worker run behind it: one of many votes decides, and the operation ends with its evidence', async () => {
   const p = await startPlatform({ instances: 2, behind })
   const worker = await startWorker(p, join(ROOT, 'activities/executors/policy.yaml'))
   try {

@@ -68,7 +68,7 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
     expect(run('lint', values, '--strict')).toContain('0 chart(s) failed')
   })
 
-  it('confines every pod: nobody, no rights, no token, limits, no write to its own files', () => {
+  it('confines every pod: no root, no rights, no token, limits, no write to its own files', () => {
     expect(pods.length).toBeGreaterThanOrEqual(NAMES.length)
     for (const [name, { spec }] of pods) {
       expect([name, spec.automountServiceAccountToken, spec.serviceAccountName]).toEqual([name, false, undefined])
@@ -88,7 +88,7 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
     }
   })
 
-  it('probes every app at a port that it has, and lets it end in peace', () => {
+  it('probes every app at one of its ports, and lets it end gracefully', () => {
     for (const { metadata, spec } of of('Deployment')) {
       const [container] = spec.template.spec.containers
       const ports = container.ports.map(({ name }: Any) => name)
@@ -141,13 +141,13 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
     }
   })
 
-  it('opens to the outside the gateway alone', () => {
+  it('exposes only the gateway', () => {
     const edges = [...of('Ingress'), ...of('HTTPRoute')]
     const backends = JSON.stringify(edges).match(/"name":"signalbox-[a-z]+"/g) ?? []
     expect(new Set(backends)).toEqual(new Set(edges.length > 0 ? ['"name":"signalbox-gateway"'] : []))
   })
 
-  it('lets no one else talk: the arrows of the table', () => {
+  it('allows only the connections of the table', () => {
     const policies = new Map(of('NetworkPolicy').map(({ metadata, spec }) => [metadata.name, spec]))
     if (policies.size === 0) return expect(values).toHaveProperty('networkPolicy', false)
     const none = policies.get('signalbox-none')
@@ -199,7 +199,7 @@ describe('a value', () => {
     ])
   })
 
-  it('that is misspelt is refused by its place', () => {
+  it('that is misspelt is refused with its place', () => {
     expect(() => render({ apps: { worker: { replicsa: 3 } } })).toThrow(/\/apps\/worker.*replicsa/s)
   })
 })

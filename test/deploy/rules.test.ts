@@ -13,6 +13,6 @@ it('the rules are valid', () => {
   expect(promtool('check', 'rules', '--lint-fatal', 'rules.yaml')).toContain('SUCCESS')
 })
 
-it('alerts fire, name whom they concern and fall silent as their tests say', () => {
+it('alerts fire, name the people concerned and stop as their tests say', () => {
   expect(promtool('test', 'rules', 'rules.test.yaml')).toContain('SUCCESS')
 })

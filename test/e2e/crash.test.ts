@@ -73,7 +73,7 @@ const effectsOf = async (operation_id: string): Promise<Effect[]> => {
   return items.filter((effect) => effect.operation_id === operation_id)
 }
 
-it('a host that was changed behind the catalog is left alone: the release pauses and says what differs', async () => {
+it('a host changed outside the catalog is left alone: the release pauses and names the difference', async () => {
   const hosts = await addHosts('behind')
   const [canary = ''] = hosts
   await fleet.putHost(canary, { release: '1.0.7' })
@@ -81,7 +81,7 @@ it('a host that was changed behind the catalog is left alone: the release pauses
   const read = () =>
     eva.get<{ status: string; pause_reason: string; blocked_on: unknown }>(`/v1/operations/${operation_id}`)
   await until(async () => (await read()).status === 'paused', { timeout_ms: 60_000, what: 'the pause' })
-  const message = expect.stringContaining('/body/release is "1.0.7", planned was "1.0.0"')
+  const message = expect.stringContaining('/body/release is "1.0.7", but the plan expects "1.0.0"')
   expect(await read()).toMatchObject({
     pause_reason: 'target_drift',
     blocked_on: [{ kind: 'paused' }, { kind: 'failed_node', id: `drain.${canary}`, message }],
@@ -92,7 +92,7 @@ it('a host that was changed behind the catalog is left alone: the release pauses
 
 describe('kill -9 in the middle of an operation', () => {
   it.each(['worker', 'operations', 'relay', 'temporal', 'catalog'] as const)(
-    'of %s: it ends right, every effect happened once, none is lost',
+    'of %s: it ends correctly, every effect happens once, and none is lost',
     async (victim) => {
       const hosts = await addHosts(`kill-${victim}`)
       const { operation_id } = await startOperation(

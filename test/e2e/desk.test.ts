@@ -34,7 +34,7 @@ import './cases/totp.ts'
 import './cases/display.ts'
 import './cases/german.ts'
 
-it('broke no policy and threw no error on any of these pages', () => {
+it('violated no policy and threw no error on any of these pages', () => {
   // The tests blocked the stream, cut the network and answered 599; errors that this caused are reported, too.
   const meant =
     /ERR_FAILED|ERR_INTERNET_DISCONNECTED|status of 599|code of this page could not be fetched|session cannot be resumed/

@@ -70,7 +70,7 @@ describe('the approval of a gate', () => {
     return settled(running, operation_id, 'the started node')
   }
 
-  it('passes no more files of ours than it did', async () => {
+  it('passes no more of our files than before', async () => {
     for (let round = 0; round <= ROUNDS; round += 1) await startOperation(world, token, graph)
     const gates = await waitingGates()
     const watches = await Promise.all([...TO_THE_SIGNAL, 'worker'].map((app) => watchCalls(world.stack, app)))

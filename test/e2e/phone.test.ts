@@ -7,6 +7,6 @@ afterAll(closeDesk, 60_000)
 
 import './cases/phone.ts'
 
-it('broke no policy and threw no error on any of these pages', () => {
+it('violated no policy and threw no error on any of these pages', () => {
   expect(complaints).toEqual([])
 })

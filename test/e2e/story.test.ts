@@ -44,7 +44,7 @@ afterAll(async () => {
 }, 60_000)
 
 describe('the first minute', () => {
-  it('signs in and shows the one gate that waits', async () => {
+  it('signs in and shows the one waiting gate', async () => {
     await page.goto(`${stack.gateway_url}/`)
     await page.getByLabel('Username').waitFor()
     expect(await accessibilityOf(page)).toEqual([])
@@ -58,7 +58,7 @@ describe('the first minute', () => {
     expect(stored).not.toMatch(/eyJ/)
   }, 90_000)
 
-  it('reads what will change, approves it, and the hosts change while the graph follows', async () => {
+  it('reviews the changes, approves them, and the hosts change while the graph follows', async () => {
     await page
       .getByRole('link', { name: /canary|follow|rest/i })
       .first()
@@ -111,14 +111,14 @@ describe('the first minute', () => {
     expect(hosts.map(({ release, traffic }) => `${release} ${traffic}`)).toEqual(hosts.map(() => '2.4.0 in'))
   }, 150_000)
 
-  it('says why a node failed, and after a patch has mended the host a retry brings the operation to its end', async () => {
+  it('names why a node failed; after a patch has repaired the host, a retry completes the operation', async () => {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
     const desk = await context.newPage()
     await signInAs(desk, stack.gateway_url, olga)
     await desk.goto(`${stack.gateway_url}/operations?tab=waiting`)
     await desk.getByRole('link', { name: 'web 2.4.0 on us1' }).click()
     await desk.getByText(/^Stopped at a failure:/).waitFor({ timeout: 60_000 })
-    await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answers 500/ }).click()
+    await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answered 500/ }).click()
     await desk
       .getByText('release 2.4.0 fails its start-up check: cannot open the session store', { exact: true })
       .waitFor()
@@ -150,7 +150,7 @@ describe('the first minute', () => {
     await judge.goto(`${desk.url().split('/nodes/')[0]}/patches`)
     await judge.getByRole('link', { name: 'reinstall us1-web-03, then continue' }).click()
     await judge.getByRole('application').getByText('Added').waitFor()
-    await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answers 500/).waitFor()
+    await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answered 500/).waitFor()
     await judge.getByText('POST {target/observed_state/base_url}/reinstall').waitFor()
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.getByRole('button', { name: 'Approve' }).click()
@@ -222,7 +222,7 @@ describe('the first minute', () => {
     await context.close()
   }, 240_000)
 
-  it('shows timeline, nodes, a node with its log, operations, and resources without a complaint', async () => {
+  it('shows timeline, nodes, a node with its log, operations, and resources without an error', async () => {
     const operation = new URL(page.url()).pathname.split('/').slice(0, 3).join('/')
     for (const path of [
       `${operation}/timeline`,
@@ -245,7 +245,7 @@ describe('the first minute', () => {
       .waitFor()
   }, 120_000)
 
-  it('shows an auditor who did what in each log, and gives it as a file; whoever may not look is told why', async () => {
+  it('shows an auditor each log and saves it as a file; others learn why they may not read it', async () => {
     await page.goto(`${stack.gateway_url}/audit`)
     await page.getByText(/This needs the permission audit:read/).waitFor()
     // The navigation leads no one to a refusal.
@@ -279,7 +279,7 @@ describe('the first minute', () => {
     await context.close()
   }, 120_000)
 
-  it('starts an action by conditions and keys, with its preview beside it, which the plan then keeps', async () => {
+  it('starts an action by conditions and keys, with a live preview, which the plan then keeps', async () => {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
     const desk = await context.newPage()
     const said = complaintsOf(desk)
@@ -334,7 +334,7 @@ describe('the first minute', () => {
     await context.close()
   }, 120_000)
 
-  it('leads from a region down to what is in it, and from a capability to who provides it', async () => {
+  it('leads from a region down to its contents, and from a capability to its providers', async () => {
     await page.goto(`${stack.gateway_url}/topology`)
     // Boxes in boxes: the first picture shows every level.
     const main = page.getByRole('main')
@@ -383,7 +383,7 @@ describe('the first minute', () => {
     await page.setViewportSize({ width: 1440, height: 900 })
   })
 
-  it('signs out, and the session is over for good', async () => {
+  it('signs out, and the session is ended', async () => {
     await page.goto(`${stack.gateway_url}/inbox`)
     await page.getByRole('button', { name: /eva/ }).click()
     await page.getByRole('menuitem', { name: /Sign out/ }).click()
@@ -411,7 +411,7 @@ describe('the first minute', () => {
     expect(styles).toBeLessThanOrEqual(15_000)
   })
 
-  it('never broke its own content security policy and threw no error', () => {
+  it('never violated its own content security policy and threw no error', () => {
     expect(complaints).toEqual([])
   })
 })

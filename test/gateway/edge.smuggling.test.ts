@@ -80,7 +80,7 @@ describe('request lines', () => {
     expect(upstream.seen.length).toBe(count)
   })
 
-  it('that ask for a tunnel or another protocol get none', async () => {
+  it('that ask for a tunnel or another protocol are refused', async () => {
     expect(await raw(url, 'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n', /never/)).not.toMatch(/ 200 /)
     const upgrade = await raw(
       url,
@@ -93,7 +93,7 @@ describe('request lines', () => {
     expect(await raw(url, `${start('TRACE /api/v1/resources')}\r\n\r\n`, /\{.*\}/)).toMatch(/^HTTP\/1\.1 405 /)
   })
 
-  it('that are too long are 414, and 431 beyond what the parser holds', async () => {
+  it('that are too long get 414, and 431 beyond the limit of the parser', async () => {
     const path = await send(`${url}/api/v1/resources/${'a'.repeat(2050)}`, { headers: bearer(token) })
     expect([path.status, path.body.code]).toEqual([414, 'uri_too_long'])
     const query = await send(`${url}/api/v1/resources?q=${'a'.repeat(8192)}`, { headers: bearer(token) })
@@ -102,7 +102,7 @@ describe('request lines', () => {
     expect(huge).toMatch(/^HTTP\/1\.1 431 .*"code":"headers_too_large"/s)
   })
 
-  it('pipelined behind each other are each checked by themselves', async () => {
+  it('pipelined one after another are each checked separately', async () => {
     const good = `${start('GET /api/v1/resources')}\r\n\r\n`
     const foreign = 'GET /api/v1/resources HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
     const answers = await raw(url, good + foreign, /never/)
@@ -111,7 +111,7 @@ describe('request lines', () => {
 })
 
 describe('headers of one connection only', () => {
-  it('go neither up nor down', async () => {
+  it('pass neither up nor down', async () => {
     upstream.answerWith((_req, res) =>
       res
         .writeHead(200, {
@@ -138,7 +138,7 @@ describe('headers of one connection only', () => {
 })
 
 describe('behind https', () => {
-  it('every answer asks for https for a year, also a refusal', async () => {
+  it('every answer demands https for a year, even a refusal', async () => {
     const origin = 'https://signalbox.test'
     const secure = await auth.addGateway({ GATEWAY__HTTP__PUBLIC_ORIGIN: origin })
     for (const path of ['/api/v1/resources', '/health/live', '/nothing']) {

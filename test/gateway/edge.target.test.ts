@@ -100,14 +100,14 @@ describe('the route table', () => {
     }
   })
 
-  it('reaches what the apps name below /v1 there, too: links of theirs lead on', () => {
+  it("also reaches the apps' names below /v1, so their links work", () => {
     for (const row of ROUTES.filter(({ upstream }) => upstream === 'catalog' || upstream === 'operations')) {
       const path = row.path.slice('/api'.length).replaceAll(/\{\w+\}/g, 'x-1')
       expect(route(row.method, path), `${row.method} ${path}`).toMatchObject({ route: row, upstream_path: path })
     }
   })
 
-  it('is closed: everything else is not there, in any spelling', () => {
+  it('is closed: every other path is 404, in any spelling', () => {
     for (const path of [
       '/internal/v1/resources',
       '/api/internal/v1',
@@ -153,7 +153,7 @@ describe('the route table', () => {
 })
 
 describe('the client address', () => {
-  it('is the socket’s, unless a trusted proxy says more: then the right-most that none of them wrote', () => {
+  it('is the socket’s, unless a trusted proxy says more: then the right-most address that no proxy added', () => {
     const direct = createAddressReader([])
     expect(direct('::ffff:10.0.0.7', '1.2.3.4')).toEqual({ address: '10.0.0.7', key: '10.0.0.7' })
     const behind = createAddressReader(['10.0.0.0/8', 'fd00::/8'])

@@ -54,7 +54,7 @@ afterAll(async () => {
 })
 
 describe('what reaches an upstream', () => {
-  it('is answered to HEAD as to GET without the body; what a look would use up or keep open is refused', async () => {
+  it('is answered to HEAD as to GET without the body; requests with side effects or streams are refused', async () => {
     const [full, head] = [await api('/api/v1/resources'), await api('/api/v1/resources', { method: 'HEAD' })]
     expect([head.status, head.text]).toEqual([200, ''])
     for (const name of ['content-type', 'content-length', 'content-security-policy'])
@@ -68,7 +68,7 @@ describe('what reaches an upstream', () => {
       expect([path, (await api(path, { method: 'HEAD' })).status]).toEqual([path, 405])
   })
 
-  it('carries the identity of the token and nothing that the client made up', async () => {
+  it('carries the identity of the token and no identity from the client', async () => {
     const answer = await api('/api/v1/resources?page_size=5', {
       headers: {
         'x-user-id': 'somebody-else',
@@ -98,7 +98,7 @@ describe('what reaches an upstream', () => {
     expect(answer.headers['x-request-id']).toBe('my-request-1')
   })
 
-  it('belongs to a trace: the one that the client is in, or a new one where it names none or a broken one', async () => {
+  it("belongs to a trace: the client's, or a new one if it names none or a broken one", async () => {
     const theirs = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
     const traceFor = async (traceparent?: string) => {
       await api('/api/v1/resources', { headers: traceparent === undefined ? {} : { traceparent } })
@@ -110,7 +110,7 @@ describe('what reaches an upstream', () => {
     expect(new Set([...made, theirs]).size).toBe(4)
   })
 
-  it('is what a Connection header cannot take away from', async () => {
+  it('cannot be stripped by a Connection header', async () => {
     const answer = await raw(
       gateway.url,
       `GET /api/v1/resources HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: x-user-id, authorization\r\nX-User-Id: a\r\n\r\n`,
@@ -120,7 +120,7 @@ describe('what reaches an upstream', () => {
     expect(upstream.last()?.headers['x-user-id']).toBe(user_id)
   })
 
-  it('is a body byte for byte, up to its limit', async () => {
+  it('has a body passed byte for byte, up to its limit', async () => {
     const body = JSON.stringify({ name: 'é'.repeat(1000) })
     await api('/api/v1/resources', { method: 'POST', body, headers: { 'idempotency-key': 'k' } })
     expect(upstream.last()).toMatchObject({ method: 'POST', body })
@@ -195,7 +195,7 @@ describe('the edge refuses', () => {
     expect(upstream.seen.length).toBe(count)
   })
 
-  it('every path outside the table, /internal in any form, and methods that a path has not', async () => {
+  it('every path outside the table, /internal in any form, and methods that a path does not have', async () => {
     for (const path of [
       '/internal/v1/resources',
       '/Internal/v1',
@@ -219,7 +219,7 @@ describe('the edge refuses', () => {
     expect(await raw(gateway.url, 'GET http://x/internal/v1 HTTP/1.1\r\nHost: x\r\n\r\n', /\{.*\}/)).toMatch(/bad_path/)
   })
 
-  it('what is older than HTTP/1.1', async () => {
+  it('versions older than HTTP/1.1', async () => {
     for (const line of [
       'GET /health/live\r\n\r\n',
       'GET /health/live HTTP/1.0\r\n\r\n',
@@ -231,7 +231,7 @@ describe('the edge refuses', () => {
       ])
   })
 
-  it('every row of its table without a token, but for those that say so', async () => {
+  it('every row of its table without a token, except the open ones', async () => {
     for (const { method, path, permission } of ROUTES) {
       if (permission === 'none') continue
       const answer = await send(`${gateway.url}${path.replaceAll(/\{\w+\}/g, 'x-1')}`, { method })
@@ -239,7 +239,7 @@ describe('the edge refuses', () => {
     }
   })
 
-  it('the bad tokens of an address with too many of them, and no good one', async () => {
+  it('the bad tokens of an address with too many of them, but no good one', async () => {
     const strict = await auth.addGateway({
       GATEWAY__LIMITS__FAILED_TOKENS: '1/60/3',
       AUTH__REDIS__PREFIX: `${auth.prefix}failed_`,
@@ -253,7 +253,7 @@ describe('the edge refuses', () => {
     expect((await ask(token)).status).toBe(200)
   })
 
-  it('more requests than the limits allow', async () => {
+  it('requests above the limits', async () => {
     const strict = await auth.addGateway({
       GATEWAY__LIMITS__API: '1/60/3',
       GATEWAY__LIMITS__LOGIN_IP: '1/60/2',
@@ -276,7 +276,7 @@ describe('the edge refuses', () => {
 })
 
 describe('answers', () => {
-  it('carry the security headers and lose what an upstream should not say', async () => {
+  it('carry the security headers and lose headers that an upstream must not send', async () => {
     upstream.answerWith((_req, res) => {
       res
         .writeHead(200, {
@@ -311,7 +311,7 @@ describe('answers', () => {
       expect(answer.headers[name], name).toBeUndefined()
   })
 
-  it('of an upstream that redirects, breaks off or is silent are 502, an upstream’s own problem goes through', async () => {
+  it('of an upstream that redirects, breaks off or stays silent are 502; an upstream’s own problem passes through', async () => {
     upstream.answerWith((_req, res) => res.writeHead(302, { location: 'http://evil.test' }).end())
     expect(codeOf(await api('/api/v1/resources'))).toEqual([502, 'upstream_failed'])
     const count = upstream.seen.length
@@ -348,7 +348,7 @@ describe('answers', () => {
 })
 
 describe('cookie sessions', () => {
-  it('need the CSRF token of their session on every unsafe request, and live on after a refusal', async () => {
+  it('need the CSRF token of their session on every unsafe request, and survive a refusal', async () => {
     const mine = await login('?response_mode=cookie', { origin: ORIGIN })
     const other = await login('?response_mode=cookie', { origin: ORIGIN })
     const { access_token, csrf_token } = mine.body
@@ -377,7 +377,7 @@ describe('cookie sessions', () => {
     expect((await api('/api/v1/intents', { body: {} })).status).toBe(200)
   })
 
-  it('refresh through the gateway with their cookie', async () => {
+  it('are refreshed through the gateway with their cookie', async () => {
     const mine = await login('?response_mode=cookie', { origin: ORIGIN })
     const next = await send(`${gateway.url}/v1/token?response_mode=cookie`, {
       body: { grant_type: 'refresh_token' },
@@ -390,7 +390,7 @@ describe('cookie sessions', () => {
 })
 
 describe('CORS', () => {
-  it('answers a preflight of the allowed origin as the specification says, of another with nothing', async () => {
+  it('answers a preflight of the allowed origin as the specification says, and ignores another', async () => {
     const preflight = (origin: string, path = '/v1/token') =>
       send(`${gateway.url}${path}`, {
         method: 'OPTIONS',
@@ -418,7 +418,7 @@ describe('CORS', () => {
 })
 
 describe('logout', () => {
-  it('kills the access token at once at every gateway, and may be repeated', async () => {
+  it('kills the access token at once at every gateway, and can be repeated', async () => {
     const other = await auth.addGateway()
     const { access_token } = (await login()).body
     const ask = (url: string) => send(`${url}/api/v1/resources`, { headers: bearer(access_token) })
@@ -452,7 +452,7 @@ describe('the console', () => {
     expect([health.status, health.text]).toEqual([200, page.text])
   })
 
-  it('is also the page of an address that a person mistyped; the edge refuses it, and tells machines in our words', async () => {
+  it("is also served for a mistyped address; the edge refuses it, and machines get the gateway's own problem", async () => {
     const { text: page } = await send(`${gateway.url}/inbox`, { headers: { accept: 'text/html' } })
     const html = { headers: { accept: 'text/html,*/*' } }
     for (const path of ['/resources/%F0%9F%98%80', '/resources/%zz', '/operations//x', '/resources/..%2fx']) {
@@ -474,7 +474,7 @@ describe('the console', () => {
       expect([path, ...codeOf(await send(`${gateway.url}${path}`, html))]).toEqual([path, 400, 'bad_path'])
   })
 
-  it('comes in the language that its reader has chosen, else in the one that the browser prefers', async () => {
+  it("comes in the language that its reader has chosen, otherwise in the browser's", async () => {
     const languageOf = async (headers: Record<string, string>, path = '/inbox') => {
       const page = await send(`${gateway.url}${path}`, { headers: { accept: 'text/html', ...headers } })
       expect(page.headers.vary).toBe('Accept-Encoding, Accept-Language, Cookie, Origin')
@@ -499,7 +499,7 @@ describe('the console', () => {
     expect((await send(`${gateway.url}/inbox`, { headers })).status).toBe(200)
   })
 
-  it('has only the files of its build: assets immutable and compressed, no climbing out', async () => {
+  it('has only the files of its build: assets immutable and compressed, no path traversal', async () => {
     const script = await send(`${gateway.url}/assets/main-abc.js`)
     expect(script.headers).toMatchObject({
       'content-type': 'text/javascript; charset=utf-8',
@@ -523,7 +523,7 @@ describe('the console', () => {
 })
 
 describe('the reference', () => {
-  it('lists what the apps serve under its outside path, and every type of a refusal leads to its page', async () => {
+  it('lists the served routes under their public paths, and every type of a refusal leads to its page', async () => {
     const index = await send(`${gateway.url}/docs`)
     expect(index.headers['content-type']).toBe('text/html; charset=utf-8')
     expect(index.headers['content-security-policy']).toContain("style-src 'self'")
@@ -556,7 +556,7 @@ describe('the reference', () => {
     expect(codeOf(await send(`${gateway.url}/docs/errors/nothing`))).toEqual([404, 'not_found'])
   })
 
-  it('are the document of the public API, which is sent again only when it has changed', async () => {
+  it('serves the document of the public API, which is sent again only when it has changed', async () => {
     const { status, headers, body } = await send(`${gateway.url}/openapi.json`)
     expect([status, headers['content-type'], body.openapi]).toEqual([200, 'application/json; charset=utf-8', '3.1.0'])
     expect(body.servers).toEqual([{ url: '/' }])
@@ -566,14 +566,14 @@ describe('the reference', () => {
 })
 
 describe('own endpoints', () => {
-  it('say whether the gateway lives and may be used', async () => {
+  it('report whether the gateway lives and is ready', async () => {
     expect((await send(`${gateway.url}/health/live`)).body).toEqual({ status: 'live' })
     const ready = await send(`${gateway.url}/health/ready`)
     expect(ready.status).toBe(200)
     expect(Object.keys(ready.body)).toEqual(['status'])
   })
 
-  it('show the parts of the platform to whom may read them', async () => {
+  it('show the parts of the platform to those who may read them', async () => {
     await auth.redis.set(
       `${auth.prefix}ops:part:relay:1`,
       JSON.stringify({ status: 'ready', since: 'now', checks: {}, lags: {} }),
@@ -596,7 +596,7 @@ describe('own endpoints', () => {
     ).toEqual([403, 'permission_missing'])
   })
 
-  it('pass the public keys on', async () => {
+  it('pass on the public keys', async () => {
     const jwks = await send(`${gateway.url}/.well-known/jwks.json`)
     expect(jwks.status).toBe(200)
     expect((jwks.body.keys as object[]).length).toBeGreaterThan(0)

@@ -3,7 +3,7 @@ import { createTurns } from '../../apps/gateway/edge/turns.ts'
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-it('reads that come at once begin a few in each turn of the event loop, in their order', async () => {
+it('parallel reads start a few in each turn of the event loop, in their order', async () => {
   const turns = createTurns(3)
   const begun: number[] = []
   const ends = Array.from({ length: 8 }, async (_, i) => {
@@ -22,7 +22,7 @@ it('reads that come at once begin a few in each turn of the event loop, in their
   expect(seen.every((count, i) => count - (seen[i - 1] ?? 3) <= 3)).toBe(true)
 })
 
-it('a read that comes alone begins at once, and one that comes later does not overtake', async () => {
+it('a single read starts at once, and a later one does not overtake it', async () => {
   const turns = createTurns(1)
   expect(turns()).toBeUndefined()
   const second = turns()

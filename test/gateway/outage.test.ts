@@ -86,7 +86,7 @@ afterEach(async () => {
 })
 
 describe('while Redis is away', () => {
-  it('arming acts wait, all else goes on by what NATS told this process', async () => {
+  it('arming acts wait; all others continue by what NATS told this process', async () => {
     const token = await login()
     expect(await byKind(token)).toEqual({ R: 200, W: 200, A: 200, S: 200 })
     redisLink.cut()
@@ -97,7 +97,7 @@ describe('while Redis is away', () => {
     expect(await counted(gateway.deps.telemetry.metrics, 'signalbox_redis_fallback_active')).toBe(1)
   })
 
-  it('a session that NATS says is revoked is refused for every kind', async () => {
+  it('a session that NATS reports as revoked is refused for every kind', async () => {
     const token = await login()
     redisLink.cut()
     expect((await call(token, 'GET', '/api/v1/resources')).status).toBe(200)
@@ -108,7 +108,7 @@ describe('while Redis is away', () => {
     expect(await byKind(token)).toEqual({ R: 401, W: 401, A: 401, S: 401 })
   })
 
-  it('with NATS away too, writes wait as well', async () => {
+  it('with NATS down too, writes wait as well', async () => {
     const token = await login()
     redisLink.cut()
     natsLink.cut()
@@ -116,7 +116,7 @@ describe('while Redis is away', () => {
     expect(await byKind(token)).toEqual({ R: 200, W: 503, A: 503, S: 200 })
   })
 
-  it('refusals come at once after the first failures, not after a time-out each', async () => {
+  it('refusals come at once after the first failures, not after a timeout each', async () => {
     const token = await login()
     redisLink.cut()
     for (let i = 0; i < 6; i++) await call(token, 'GET', '/api/v1/resources')
@@ -127,7 +127,7 @@ describe('while Redis is away', () => {
 })
 
 describe('while NATS is silent', () => {
-  it('it counts as away, though its connection stands', async () => {
+  it('it counts as down, even if its connection is open', async () => {
     const token = await login()
     natsLink.freeze()
     await until(() => !gateway.deps.feed.isLive(), { what: 'the feed to be missed', timeout_ms: 20_000 })
@@ -137,7 +137,7 @@ describe('while NATS is silent', () => {
 })
 
 describe('a gateway that starts after a revocation', () => {
-  it('reads the last minutes before it counts on NATS', async () => {
+  it('reads the last minutes before it relies on NATS', async () => {
     const token = await login()
     await announce(token)
     const late = await auth.addGateway({ GATEWAY__REDIS__URL: 'redis://127.0.0.1:9' })
@@ -147,7 +147,7 @@ describe('a gateway that starts after a revocation', () => {
     expect((await send(`${late.url}/health/ready`)).status).toBe(200)
   })
 
-  it('is not ready with neither Redis nor NATS, and degraded with one of them', async () => {
+  it('is not ready without both Redis and NATS, and degraded without one of them', async () => {
     const nowhere = { GATEWAY__REDIS__URL: 'redis://127.0.0.1:9', GATEWAY__REDIS__TIMEOUT_MS: '250' }
     const lost = await auth.addGateway({ ...nowhere, GATEWAY__NATS__URL: 'nats://127.0.0.1:9' })
     expect((await send(`${lost.url}/health/ready`)).status).toBe(503)
@@ -188,7 +188,7 @@ describe('event streams', () => {
     return { status: reply.statusCode, text: () => text, ended: () => ended, close: () => reply.body.destroy() }
   }
 
-  it('come through piece by piece, ten at most per session, and end with the session', async () => {
+  it('pass through piece by piece, at most ten per session, and end with the session', async () => {
     const send_next: (() => void)[] = []
     upstream.answerWith((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })

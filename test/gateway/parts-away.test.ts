@@ -53,7 +53,7 @@ afterAll(async () => {
 })
 
 describe('while token signs nothing', () => {
-  it('who is signed in goes on by cached keys; login and refresh are 503 and rotate nothing', async () => {
+  it('signed-in people continue with cached keys; login and refresh are 503 and rotate nothing', async () => {
     await without(links.token, async () => {
       expect((await read()).status).toBe(200)
       expect(outcome(await login())).toEqual(OUTAGE)
@@ -71,7 +71,7 @@ describe('while token signs nothing', () => {
 })
 
 describe('while identity is away', () => {
-  it('login and refresh are 503, never 401; what needs no principal here goes on', async () => {
+  it('login and refresh are 503, never 401; requests that need no principal here continue', async () => {
     await without(links.identity, async () => {
       expect(outcome(await login())).toEqual(OUTAGE)
       expect(outcome(await refresh(tokens.refresh_token))).toEqual(OUTAGE)
@@ -84,7 +84,7 @@ describe('while identity is away', () => {
 })
 
 describe('while session is away', () => {
-  it('login, refresh and logout are refused as retryable, and nobody is signed out', async () => {
+  it('login, refresh and logout are refused as retryable, and no one is signed out', async () => {
     await without(links.session, async () => {
       const FAILED = { ...OUTAGE, status: 502 }
       expect(outcome(await login())).toEqual(FAILED)
@@ -109,7 +109,7 @@ describe('while an upstream is silent or gone', () => {
   const ask = (url: string, method: 'GET' | 'POST', path: string) =>
     send(`${url}${path}`, { method, headers: { ...bearer(tokens.access_token), 'idempotency-key': 'k' } })
 
-  it('is 504 after the reply time, sent once, and the late answer goes nowhere', async () => {
+  it('is 504 after the reply time, sent once, and the late answer is dropped', async () => {
     const hurried = await auth.addGateway({ ...patience, AUTH__REDIS__PREFIX: auth.prefix })
     const late: (() => void)[] = []
     upstream.answerWith((_req, res) => late.push(() => res.writeHead(200).end('late')))
@@ -122,7 +122,7 @@ describe('while an upstream is silent or gone', () => {
     expect((await ask(hurried.url, 'GET', '/api/v1/resources')).text).toBe('{}')
   })
 
-  it('breaks off an answer that stops in the middle', async () => {
+  it('ends an answer that stops in the middle', async () => {
     const hurried = await auth.addGateway({ ...patience, AUTH__REDIS__PREFIX: auth.prefix })
     upstream.answerWith((_req, res) => void res.writeHead(200, { 'content-length': '100' }).write('half'))
     await expect(ask(hurried.url, 'GET', '/api/v1/resources')).rejects.toThrow()
@@ -157,7 +157,7 @@ describe('while an upstream is silent or gone', () => {
     link.stop()
   })
 
-  it('hears of a client that went away', async () => {
+  it('learns of a client that disconnected', async () => {
     let closed = false
     upstream.answerWith((req) => req.socket.on('close', () => (closed = true)))
     const count = upstream.seen.length
@@ -191,7 +191,7 @@ describe('while the disk under a server fills up', () => {
     }
   }
 
-  it('below 10 % it says so, below 5 % arming and writing wait, below 2 % all but reading', async () => {
+  it('reports it below 10 %; below 5 % arming and writing wait, below 2 % all but reading', async () => {
     await say('9.9')
     expect(await kinds()).toEqual({ R: 200, W: 200, A: 200, S: 200, login: 200 })
     const checks = gateway.deps.checks.disk

@@ -38,7 +38,7 @@ describe('the seats at an upstream', () => {
     await expect(take('stop')).rejects.toSatisfy((error) => code(error) === 'overloaded')
   })
 
-  it('go to the highest class that waits, and to its people in turn', async () => {
+  it('go to the highest waiting class, and to its people in turn', async () => {
     const { take, leave, order } = seatsOf(1, 8)
     await Promise.all([0, 1].map(() => take('read')))
     const waiting = [
@@ -56,7 +56,7 @@ describe('the seats at an upstream', () => {
     await Promise.all(waiting)
   })
 
-  it('refuse at once when the queue is full, and take a place from whoever holds most of it', async () => {
+  it('are refused at once if the queue is full; a new caller takes a place from the one who holds the most', async () => {
     const { take, leave, waiting, order } = seatsOf(1, 4)
     await Promise.all([take('batch')])
     const crowd = [0, 1, 2, 3].map(() => take('batch', 'eva').catch(code))
@@ -95,7 +95,7 @@ describe('the seats at an upstream', () => {
     expect(waiting('read')).toBe(0)
   })
 
-  it('are not kept for who went away, and nobody waits longer than the class may', async () => {
+  it('are not kept for callers who left, and no caller waits longer than the class may', async () => {
     const { take, leave, used, waiting } = seatsOf(1, 4)
     await take('batch')
     const res = new EventEmitter()

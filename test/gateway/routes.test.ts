@@ -16,7 +16,7 @@ describe('the route table and the document of the public API', () => {
     expect(described.sort()).toEqual(rows.sort())
   })
 
-  it('describes what the gateway itself answers on every operation', () => {
+  it("describes the gateway's own answers on every operation", () => {
     for (const { operation, path } of operationsOf(document)) {
       const needed = ['400', '414', '431', '503']
       if ((operation.security ?? []).length > 0) needed.push('401', '403', '429', '502', '504')

@@ -161,11 +161,11 @@ describe('one administrator alone', () => {
   )
 })
 
-it('went somewhere on these walks: changes were asked for, and refused for want of a second administrator', () => {
+it('made progress on these walks: changes were requested, and refused without a second administrator', () => {
   expect([...outcomes]).toEqual(expect.arrayContaining(['0 202', '3 202', '4 202', '6 403']))
 })
 
-it('and whoever runs the machine can add to it', async () => {
+it('can be joined by the owner of the machine', async () => {
   const { token } = await enrolHere(p.bootstrap, 'dora', ['admin', 'approver'])
   expect((await p.enrol(token)).status).toBe(204)
   expect(await power(token.split('.')[1] ?? '')).toEqual(['admin', 'approver'])

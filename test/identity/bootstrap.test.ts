@@ -38,7 +38,7 @@ const run = async (...args: string[]) => {
 }
 
 describe('bootstrap-admin', () => {
-  it('prints nothing but the link of the first administrator, who gets in by it', async () => {
+  it('prints only the link of the first administrator, who signs in with it', async () => {
     const { code, stdout } = await run('--username', 'ada', '--roles', 'operator,approver')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^http:\/\/localhost:8080\/enrol#e1\.[0-9a-f-]{36}\.[0-9a-f-]{36}\.[A-Za-z0-9_-]{43}\n$/)
@@ -50,7 +50,7 @@ describe('bootstrap-admin', () => {
       { action: 'user.enrolled', actor: `user:${token.split('.')[1]}` },
     ])
   })
-  it('is refused once there is an administrator with a password', async () => {
+  it('is refused once an administrator has a password', async () => {
     await p.firstAdmin('ada')
     for (const name of ['ada', 'eve']) {
       const { code, stderr, stdout } = await run('--username', name)
@@ -58,20 +58,20 @@ describe('bootstrap-admin', () => {
       expect(stderr).toContain('there is an administrator already')
     }
   })
-  it('gives the only one a new link until a password is set, and ends the older link', async () => {
+  it('gives the only administrator a new link until a password is set, and ends the older link', async () => {
     const first = await bootstrapAdmin(p.bootstrap, 'ada', ['admin'])
     const again = await bootstrapAdmin(p.bootstrap, 'ADA', ['admin'])
     expect(again.token.split('.')[1]).toBe(first.token.split('.')[1])
     expect((await p.enrol(first.token)).status).toBe(422)
     expect((await p.enrol(again.token)).status).toBe(204)
   })
-  it('makes one administrator of several at once', async () => {
+  it('creates one administrator from several parallel calls', async () => {
     const outcomes = await Promise.allSettled(
       ['a1', 'a2', 'a3', 'a4'].map((name) => bootstrapAdmin(p.bootstrap, name, ['admin'])),
     )
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(1)
   })
-  it('lets an administrator in again by --recover, and nobody else', async () => {
+  it('lets an administrator in again with --recover, and no one else', async () => {
     const ada = await p.firstAdmin('ada')
     const viewer = await p.newUser(ada, ['viewer'], 'victor')
     const { token } = await recoverAdmin(p.bootstrap, 'Ada')
@@ -86,7 +86,7 @@ describe('bootstrap-admin', () => {
     [['--username', 'x', '--roles', 'root']],
     [['--username', 'x', '--recover', 'y']],
     [['--frobnicate']],
-  ])('explains itself when it is called as %j', async (args) => {
+  ])('explains itself if called as %j', async (args) => {
     const { code, stderr } = await run(...args)
     expect([code, stderr.startsWith('usage:')]).toEqual([2, true])
   })

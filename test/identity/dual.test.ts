@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => p.stop())
 
 describe('one administrator', () => {
-  it('suffices, is told so, and each act stands in the audit log as done alone', async () => {
+  it('suffices, is informed of that, and each act is in the audit log as done alone', async () => {
     const user = await p.newUser(ada as Admin, ['approver'])
     expect(await rolesOf(user)).toEqual(['approver'])
     const { body } = await (ada as Admin).get('/v1/admin/changes')
@@ -48,7 +48,7 @@ describe('one administrator', () => {
       { action: 'user.created' },
     ])
   })
-  it('does not become two by accounts whose links it saw', async () => {
+  it('does not become two with accounts whose links it saw', async () => {
     const puppet = await p.newUser(ada as Admin, ['admin'])
     expect((await p.enrol(puppet.token)).status).toBe(204)
     early = await p.newUser(ada as Admin, ['approver', 'admin'], 'early')
@@ -56,7 +56,7 @@ describe('one administrator', () => {
     expect((await (ada as Admin).get('/v1/admin/changes')).body.control).toMatchObject({ dual_since: null })
     expect((await grant(puppet, early.user_id, 'operator')).status).toBe(201)
   })
-  it('becomes two when the machine lets another one in, once that one has a password', async () => {
+  it('becomes two if the machine lets another one in, once that one has a password', async () => {
     const { token } = await enrolHere(p.bootstrap, 'bob', ['admin'])
     expect((await (ada as Admin).get('/v1/admin/changes')).body.control).toMatchObject({ dual_since: null })
     expect((await p.enrol(token)).status).toBe(204)
@@ -73,7 +73,7 @@ describe('one administrator', () => {
 })
 
 describe('two administrators', () => {
-  it.each(['approver', 'operator', 'admin'])('give %s together: 202, then the right', async (role) => {
+  it.each(['approver', 'operator', 'admin'])('give %s together: first 202, then the right', async (role) => {
     const [a, b] = two()
     const user = await p.newUserByTwo([a, b])
     const asked = await grant(a, user.user_id, role)
@@ -91,7 +91,7 @@ describe('two administrators', () => {
     })
     expect(await rolesOf(user)).toEqual([role])
   })
-  it('leave other roles to one, and taking away too', async () => {
+  it('leave other roles and every removal to one', async () => {
     const [a, b] = two()
     const user = await p.newUserByTwo([a, b], ['operator'])
     expect((await grant(a, user.user_id, 'viewer')).status).toBe(201)
@@ -103,7 +103,7 @@ describe('two administrators', () => {
     expect(await rolesOf(user)).toEqual(['viewer'])
     expect((await a.post(`/v1/admin/users/${user.user_id}/disable`, { reason: 'x' })).status).toBe(200)
   })
-  it('add members to a group that holds such a role, and give one to a group', async () => {
+  it('add members to a group that holds such a role, and grant one to a group', async () => {
     const [a, b] = two()
     const user = await p.newUserByTwo([a, b])
     const group_key = `g-${randomUUID().slice(0, 8)}`
@@ -119,7 +119,7 @@ describe('two administrators', () => {
     expect((await p.confirm(b, added)).status).toBe(200)
     expect(await rolesOf(user)).toEqual(['approver'])
   })
-  it('enable who holds such a role; who holds none, one enables', async () => {
+  it('enable holders of such a role; others are enabled by one', async () => {
     const [a, b] = two()
     for (const [roles, status] of [
       [['operator'], 202],
@@ -147,7 +147,7 @@ describe('two administrators', () => {
     expect((await send()).status).toBe(200)
     expect((await send()).headers['idempotency-replayed']).toBe('true')
   })
-  it('stand in the audit log, in the grant and in the principal, both of them', async () => {
+  it('are both in the audit log, in the grant and in the principal', async () => {
     const [a, b] = two()
     const user = await p.newUserByTwo([a, b])
     const asked = idOf(await grant(a, user.user_id, 'approver'))
@@ -183,7 +183,7 @@ describe('two administrators', () => {
 })
 
 describe('the second administrator', () => {
-  it('is neither who requested it nor whom it concerns', async () => {
+  it('is neither the requester nor the person concerned', async () => {
     const [a, b, c] = adminsOf()
     const user = await p.newUserByTwo([a, b])
     const own = idOf(await grant(a, user.user_id, 'operator'))
@@ -203,7 +203,7 @@ describe('the second administrator', () => {
     for (const id of [reset, shared]) await c.post(`/v1/admin/changes/${id}/reject`)
     expect((await grant(a, a.user_id, 'operator')).body).toMatchObject({ status: 403, code: 'self_grant' })
   })
-  it('has a fresh password, and confirms what was reviewed', async () => {
+  it('needs a fresh password, and confirms the reviewed change', async () => {
     const [a, b] = two()
     const user = await p.newUserByTwo([a, b])
     const id = idOf(await grant(a, user.user_id, 'operator'))
@@ -215,7 +215,7 @@ describe('the second administrator', () => {
     expect(old.body).toMatchObject({ status: 412, code: 'digest_moved' })
     expect((await p.confirm(b, id)).status).toBe(200)
   })
-  it('finds the rules of now: a requester who is no administrator, a grant that is there, a user who is gone', async () => {
+  it('is checked by the current rules: a requester without the role, an existing grant, a deleted user', async () => {
     const [a, b, c] = adminsOf()
     const user = await p.newUserByTwo([a, b])
     const twice = [idOf(await grant(a, user.user_id, 'operator')), idOf(await grant(c, user.user_id, 'operator'))]
@@ -230,7 +230,7 @@ describe('the second administrator', () => {
     await a.post(`/v1/admin/users/${dora.user_id}/disable`, { reason: 'left' })
     expect((await p.confirm(b, orphan)).body.code).toBe('change_closed')
   })
-  it('may reject; only who requested it withdraws; a closed change is closed', async () => {
+  it('may reject; only the requester withdraws; a closed change stays closed', async () => {
     const [a, b] = two()
     const user = await p.newUserByTwo([a, b])
     const [one, other] = [
@@ -253,7 +253,7 @@ describe('the second administrator', () => {
     expect((await b.post(`/v1/admin/changes/${randomUUID()}/confirm`, { digest: 'x' })).status).toBe(404)
     expect(await rolesOf(user)).toEqual([])
   })
-  it('comes too late after 72 h', async () => {
+  it('is too late after 72 h', async () => {
     const [a, b] = two()
     const user = await p.newUserByTwo([a, b])
     const id = idOf(await grant(a, user.user_id, 'operator'))
@@ -265,7 +265,7 @@ describe('the second administrator', () => {
     expect((await p.confirm(b, id)).body.code).toBe('change_closed')
     expect((await a.get('/v1/admin/changes?status=expired')).body.items).toContainEqual(expect.objectContaining({ id }))
   })
-  it('is, below two, whoever has the database', async () => {
+  it('is the database owner if there are fewer than two', async () => {
     const [a, b] = two()
     const user = await p.newUserByTwo([a, b])
     const id = idOf(await a.post(`/v1/admin/users/${user.user_id}/enrolment-token`))
@@ -291,7 +291,7 @@ describe('the second administrator', () => {
 })
 
 describe('an enrolment link', () => {
-  it('stands in no reply: its halves open nothing alone, and together they set the password', async () => {
+  it('is in no reply: its halves open nothing alone, and together they set the password', async () => {
     const [a, b, c] = adminsOf()
     const asked = await a.post('/v1/admin/users', { username: 'mia', grants: [{ role: 'operator' }] })
     expect(JSON.stringify(asked.body)).not.toContain('e1.')
@@ -316,7 +316,7 @@ describe('an enrolment link', () => {
     const { rows } = await p.deps.db.execute(`select encode(body, 'escape') as body from identity.idempotency`)
     for (const token of [first, second]) expect(JSON.stringify(rows)).not.toContain(token.split('.')[3])
   })
-  it('of a reset is asked for, confirmed, and replaced by a newer one', async () => {
+  it('of a reset is requested, confirmed, and replaced by a newer one', async () => {
     const [a, b, c] = adminsOf()
     const user = await p.newUserByTwo([a, b], ['viewer'])
     const url = `/v1/admin/users/${user.user_id}/enrolment-token`
@@ -326,7 +326,7 @@ describe('an enrolment link', () => {
     const token = await p.tokenOfHalves([a, c], newer)
     expect((await p.enrol(token, 'Vellum.Otter.Hinge.83')).status).toBe(204)
   })
-  it('that one administrator saw binds its account until it is renewed', async () => {
+  it('that one administrator saw restricts its account until it is renewed', async () => {
     const [a, b] = two()
     expect(await rolesOf(early)).toContain('approver')
     const refused = await grant(early as Admin, carl?.user_id ?? '', 'viewer')
@@ -351,7 +351,7 @@ describe('an enrolment link', () => {
     expect((await p.confirm(early as Admin, id)).status).toBe(200)
     expect((await a.post('/v1/admin/grants', toGroup)).status).toBe(202)
   })
-  it('that was shown does not renew the account, though a newer one waits', async () => {
+  it('that was shown does not renew the account, even if a newer one waits', async () => {
     const [user] = await p.deps.db
       .insert(users)
       .values({ id: randomUUID(), username: 'old', folded: 'OLD' })
@@ -370,7 +370,7 @@ describe('an enrolment link', () => {
   })
 })
 
-describe('of a race one wins', () => {
+describe('each race has one winner', () => {
   const race = async () => {
     const [a, b, c] = adminsOf()
     const user = await p.newUserByTwo([a, b])
@@ -410,7 +410,7 @@ describe('of a race one wins', () => {
       )
     }
   })
-  it('confirm and a change of the account, whichever is first', async () => {
+  it('confirm and a change of the account, in either order', async () => {
     for (let round = 0; round < 5; round++) {
       const { a, b, user, confirm } = await race()
       const [confirmed, disabled] = await Promise.all([
@@ -423,7 +423,7 @@ describe('of a race one wins', () => {
       expect(rows).toHaveLength(confirmed.status === 200 ? 1 : 0)
     }
   })
-  it('two administrators who disable each other while one confirms', async () => {
+  it('two administrators who disable each other during a confirmation', async () => {
     const [a, b] = two()
     const dora = await p.newUserByTwo([a, b], ['admin'])
     const user = await p.newUserByTwo([a, b])

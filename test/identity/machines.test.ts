@@ -46,7 +46,7 @@ beforeAll(async () => {
 })
 afterAll(() => p.stop())
 
-it('a key waits for the second administrator: it is shown to the first, and works after that', async () => {
+it('a key waits for the second administrator: it is shown to the first, and works afterwards', async () => {
   const id = await machine()
   const asked = await addKey(id)
   const change = asked.body.change as { id: string; kind: string }
@@ -65,7 +65,7 @@ it('a key waits for the second administrator: it is shown to the first, and work
   expect(events.map(({ body }) => body).join()).not.toContain(String(asked.body.key))
 })
 
-it('rotating waits too, and leaves the old key as it is until then', async () => {
+it('a rotation waits too, and leaves the old key unchanged until then', async () => {
   const path = `/v1/admin/machines/${early.id}/credentials/${early.credential_id}/rotate`
   const asked = await ada.post(path, { overlap_s: 0 })
   expect(asked.status).toBe(202)
@@ -74,7 +74,7 @@ it('rotating waits too, and leaves the old key as it is until then', async () =>
   expect([await causeOf(early.key), await causeOf(asked.body.key)]).toEqual(['expired', 'accepted'])
 })
 
-it('the overlap of a rotation begins with its confirmation, however late that comes', async () => {
+it('the overlap of a rotation starts with its confirmation, however late', async () => {
   const id = await machine()
   const first = await addKey(id)
   expect((await p.confirm(bob, (first.body.change as { id: string }).id)).status).toBe(200)
@@ -87,7 +87,7 @@ it('the overlap of a rotation begins with its confirmation, however late that co
   expect([await causeOf(first.body.key), await causeOf(asked.body.key)]).toEqual(['accepted', 'accepted'])
 })
 
-it('a machine whose key one administrator made alone gets no sensitive role until that key is gone', async () => {
+it('a machine with a key that one administrator created alone gets no sensitive role until that key is gone', async () => {
   const id = await machine()
   const asked = await addKey(id)
   expect((await p.confirm(bob, (asked.body.change as { id: string }).id)).status).toBe(200)
@@ -104,7 +104,7 @@ it('a machine whose key one administrator made alone gets no sensitive role unti
   expect((await grant(id, 'operator')).status).toBe(202)
 })
 
-it('has a bounded number of keys', async () => {
+it('a machine has a bounded number of keys', async () => {
   const id = await machine()
   await p.deps.db
     .insert(machine_credentials)
@@ -117,7 +117,7 @@ it('has a bounded number of keys', async () => {
   expect(await addKey(id)).toMatchObject({ status: 409, body: { code: 'too_many_credentials' } })
 })
 
-it('a trust pins the claims that outlive a rename', async () => {
+it('a trust pins the claims that survive a rename', async () => {
   const id = await machine()
   const issuer = 'https://token.actions.githubusercontent.com'
   p.deps.issuers.has = (one) => one === issuer
@@ -132,7 +132,7 @@ it('a trust pins the claims that outlive a rename', async () => {
   expect((await ada.post(path, body(pinned))).status).toBe(202)
 })
 
-it('takes public keys of the algorithm that they state alone', async () => {
+it('accepts only public keys of the stated algorithm', async () => {
   const id = await machine()
   const jwk = { kty: 'OKP', crv: 'Ed25519', kid: 'a', alg: 'RS256', x: 'A'.repeat(43) }
   const path = `/v1/admin/machines/${id}/credentials`
@@ -140,7 +140,7 @@ it('takes public keys of the algorithm that they state alone', async () => {
   expect([answer.status, answer.body.code]).toEqual([422, 'schema_violation'])
 })
 
-it('has no two keys of one kid at a time, whichever administrator gives the second', async () => {
+it('has no two keys with one kid at a time, whichever administrator adds the second', async () => {
   const id = await machine()
   const path = `/v1/admin/machines/${id}/credentials`
   const give = (kid: string) => {

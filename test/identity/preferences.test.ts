@@ -16,7 +16,7 @@ const put = (person: ReturnType<TestIdentity['as']>, body: object, more: { key?:
   person.put(PATH, { ...more, body })
 
 describe('display preferences', () => {
-  it('are empty at first, then what was set last as a whole, each change in the audit log', async () => {
+  it('are empty at first, then the last ones set as a whole, each change in the audit log', async () => {
     const eva = await p.newUser(ada)
     expect(await eva.get(PATH)).toMatchObject({ status: 200, body: {} })
     expect(await put(eva, DARK)).toMatchObject({ status: 200, body: DARK })
@@ -47,7 +47,7 @@ describe('display preferences', () => {
     expect((await p.as(undefined).get(PATH)).status).toBe(401)
   })
 
-  it('are the whole of one answer, when two devices set them for the first time at once', async () => {
+  it('are those of one device as a whole if two set them for the first time at once', async () => {
     const eva = await p.newUser(ada)
     const wanted = ['dark', 'light', 'system', 'dark'].map((theme) => ({
       theme,
@@ -65,7 +65,7 @@ describe('display preferences', () => {
     ['a zone that is none', { zone: 'Europe/Atlantis' }],
     ['a zone that is too long', { zone: 'x'.repeat(65) }],
     ['a switch that is a word', { shortcuts: 'yes' }],
-  ])('are refused with %s, and stay as they were', async (_what, body) => {
+  ])('are refused with %s, and stay unchanged', async (_what, body) => {
     const eva = await p.newUser(ada)
     await put(eva, DARK)
     const reply = await put(eva, body)

@@ -81,7 +81,7 @@ describe('every route', () => {
     const boss = people.find(({ role }) => role === 'admin')
     expect((await ada.post(`/v1/admin/users/${boss?.user.user_id}/delete`, { reason: 'x' })).status).toBe(200)
   })
-  it('answers nothing that a cache may keep', async () => {
+  it('allows no cache to store its answers', async () => {
     const routes = authorizedRoutes(p.app).filter(({ method }) => method === 'GET')
     for (const { url } of routes) {
       const path = url.replace(':user_id', ada.user_id ?? '')
@@ -90,7 +90,7 @@ describe('every route', () => {
     const { headers } = await ada.post('/v1/admin/users', { username: 'cached' })
     expect(headers['cache-control']).toBe('no-store')
   })
-  it('counts and audits every 403 once, whatever it is for', async () => {
+  it('counts and audits every 403 once, whatever the cause', async () => {
     const seen = () => counted(p.deps.telemetry.metrics, 'signalbox_policy_denied_total')
     const rows = async () =>
       (await ada.get('/v1/admin/user-events?page_size=500&type=request.denied')).body.items as unknown[]
@@ -115,7 +115,7 @@ describe('every route', () => {
 })
 
 describe('grants', () => {
-  it('take effect with the next request and end with it when taken away', async () => {
+  it('take effect with the next request, and end with it when removed', async () => {
     const user = await p.newUser(ada)
     expect((await user.get('/v1/admin/roles')).status).toBe(403)
     const { status, body } = await grant(user.user_id, 'auditor')
@@ -131,7 +131,7 @@ describe('grants', () => {
     await grant(user.user_id, 'viewer', { expires_at: new Date(Date.now() - 1000).toISOString() })
     expect(await rolesOf(user)).toEqual(['auditor'])
   })
-  it('are refused twice, to nobody, with a scope where there is none, and to oneself', async () => {
+  it('are refused if doubled, for an unknown subject, with a scope on an unscoped role, and for oneself', async () => {
     const user = await p.newUser(ada)
     await grant(user.user_id, 'operator', { scope: { region_id: 'eu' } })
     expect((await grant(user.user_id, 'operator', { scope: { region_id: 'eu' } })).body).toMatchObject({
@@ -147,7 +147,7 @@ describe('grants', () => {
     expect((await grant(String(ada.user_id), 'operator')).body).toMatchObject({ status: 403, code: 'self_grant' })
     expect((await grant(user.user_id, 'operator', { scope: { planet: 'mars' } })).status).toBe(400)
   })
-  it('can be given anew once they have ended', async () => {
+  it('can be granted again once they have ended', async () => {
     const user = await p.newUser(ada)
     expect(
       (await grant(user.user_id, 'viewer', { expires_at: new Date(Date.now() - 1000).toISOString() })).status,
@@ -156,7 +156,7 @@ describe('grants', () => {
     expect((await grant(user.user_id, 'viewer')).body.code).toBe('grant_exists')
     expect(await rolesOf(user)).toEqual(['viewer'])
   })
-  it('promise an event that names whose rights have changed', async () => {
+  it('promise an event that names the people whose rights have changed', async () => {
     const user = await p.newUser(ada)
     await grant(user.user_id, 'viewer')
     const events = await p.deps.db.select().from(outbox).where(eq(outbox.type, 'auth.user.roles_changed.v1'))
@@ -176,7 +176,7 @@ describe('grants', () => {
 })
 
 describe('groups', () => {
-  it('give their roles to their members, and take them with them', async () => {
+  it('give their roles to their members, and remove them again', async () => {
     const [user, group_key] = [await p.newUser(ada), await newGroup()]
     await ada.post('/v1/admin/grants', { subject_type: 'group', subject_id: group_key, role: 'approver' })
     expect((await ada.put(`/v1/admin/groups/${group_key}/members/${user.user_id}`)).status).toBe(204)
@@ -193,7 +193,7 @@ describe('groups', () => {
     expect((await user.get('/v1/users/me')).body).toMatchObject({ roles: [], groups: [] })
     expect((await ada.delete(`/v1/admin/groups/${group_key}`)).status).toBe(404)
   })
-  it('are not joined by oneself, and get no rights from their own members', async () => {
+  it('cannot be joined by oneself, and get no rights from their own members', async () => {
     const group_key = await newGroup()
     expect((await ada.put(`/v1/admin/groups/${group_key}/members/${ada.user_id}`)).body).toMatchObject({
       status: 403,
@@ -209,7 +209,7 @@ describe('groups', () => {
     expect(toOwnGroup.body).toMatchObject({ status: 403, code: 'self_grant' })
     await ada.post(`/v1/admin/users/${boss.user_id}/delete`, { reason: 'x' })
   })
-  it('change under If-Match only from the version that was read', async () => {
+  it('change under If-Match only from the current version', async () => {
     const group_key = await newGroup()
     const patch = (version: number, name: string) =>
       ada.patch(`/v1/admin/groups/${group_key}`, { name }, { headers: { 'if-match': `"${version}"` } })
@@ -218,7 +218,7 @@ describe('groups', () => {
     expect((await ada.delete(`/v1/admin/groups/${group_key}`, { headers: { 'if-match': '"1"' } })).status).toBe(412)
     expect((await ada.patch(`/v1/admin/groups/${group_key}`, {})).status).toBe(400)
   })
-  it('leave nothing behind, also when somebody joins or gets rights by them at that moment', async () => {
+  it('leave nothing behind when deleted, even if someone joins or gets rights through them at that moment', async () => {
     for (let round = 0; round < 8; round++) {
       const group_key = await newGroup()
       const user = await p.newUser(ada)
@@ -236,7 +236,7 @@ describe('groups', () => {
     }
   })
 
-  it('have keys of one form, each used once', async () => {
+  it('have keys of one form, each used only once', async () => {
     const group_key = await newGroup()
     expect((await ada.post('/v1/admin/groups', { group_key, name: 'x' })).body).toMatchObject({
       status: 409,
@@ -249,7 +249,7 @@ describe('groups', () => {
 })
 
 describe('the last administrator', () => {
-  it('stays, whichever way one would take it away', async () => {
+  it('stays, whichever way it might be removed', async () => {
     const boss = await p.newUser(ada, ['admin'])
     const { body } = await boss.get('/v1/admin/grants?page_size=500')
     const own = (body.items as { id: string; subject_id: string; role: string }[]).find(
@@ -264,7 +264,7 @@ describe('the last administrator', () => {
     expect(await rolesOf(ada)).toContain('admin')
     expect((await ada.delete(`/v1/admin/grants/${last?.id}`)).status).toBe(204)
   })
-  it('does not count when it ends some day, is disabled, or holds it no more', async () => {
+  it('does not count if it is temporary, disabled, or without the role', async () => {
     const temporary = await p.newUser(ada)
     await grant(temporary.user_id, 'admin', { expires_at: new Date(Date.now() + 3600_000).toISOString() })
     expect((await temporary.post(`/v1/admin/users/${ada.user_id}/disable`, { reason: 'x' })).body).toMatchObject({
@@ -294,7 +294,7 @@ describe('the last administrator', () => {
     ).toBe(201)
     expect((await ada.delete(`/v1/admin/groups/${group_key}`)).status).toBe(204)
   })
-  it('is left when two administrators end each other at the same moment', async () => {
+  it('remains when two administrators remove each other at the same moment', async () => {
     const boss = await p.newUser(ada, ['admin'])
     const [one, two] = await Promise.all([
       ada.post(`/v1/admin/users/${boss.user_id}/disable`, { reason: 'x' }),
@@ -309,20 +309,20 @@ describe('RPC', () => {
   const client = (name = 'session') =>
     createRpcClient(Identity, { url: p.rpc_url, signer: p.services.signer(name), audience: 'identity-internal' })
 
-  it('answers an unknown user with nothing, never with an error', async () => {
+  it('answers an unknown user with an empty result, never with an error', async () => {
     expect((await client().getUser({ id: randomUUID() })).user).toBeUndefined()
     expect((await client().getUser({ id: 'no uuid' })).user).toBeUndefined()
     expect((await client().getUserByUsername({ username: 'ghost\u0000' })).user).toBeUndefined()
     expect((await client().getPrincipal({ userId: 'x' })).principal).toBeUndefined()
   })
-  it('finds users by any spelling of their name, and tells their status', async () => {
+  it('finds users by any spelling of their name, and gives their status', async () => {
     const user = await p.newUser(ada, [], 'Käthe.Grün')
     await ada.post(`/v1/admin/users/${user.user_id}/disable`, { reason: 'x' })
     const found = await client().getUserByUsername({ username: 'KÄTHE.grün'.normalize('NFD') })
     expect(found.user).toMatchObject({ id: user.user_id, username: 'Käthe.Grün', status: UserStatus.DISABLED })
     expect(found.user?.disabledAt).toBeDefined()
   })
-  it('gives principals with scoped and inherited grants, and nothing to who is not ACTIVE', async () => {
+  it('gives principals with scoped and inherited grants, and none to users who are not ACTIVE', async () => {
     const { rows } = await p.deps.db.execute<{ id: string }>(
       `select u.id from identity.users u join identity.grants g on g.subject_id = u.id::text and g.scope <> '{}' where u.status = 'ACTIVE' limit 1`,
     )
@@ -338,7 +338,7 @@ describe('RPC', () => {
     )
     expect((await client().getPrincipal({ userId: disabled.rows[0]?.id ?? '' })).principal?.grants).toEqual([])
   })
-  it('says who gave each right, and who could have set the password', async () => {
+  it('names who gave each right, and who could have set the password', async () => {
     const user = await p.newUser(ada, ['approver'])
     const group_key = await newGroup()
     expect((await ada.send('PUT', `/v1/admin/groups/${group_key}/members/${user.user_id}`)).status).toBe(204)

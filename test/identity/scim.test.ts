@@ -138,7 +138,7 @@ describe('the door', () => {
     await Promise.all([app.close(), internal.close()])
   })
 
-  it('says what is spoken here', async () => {
+  it('describes what it supports', async () => {
     const config = await scim('GET', '/ServiceProviderConfig')
     expect(config).toMatchObject({ status: 200, body: { patch: { supported: true }, bulk: { supported: false } } })
     expect(config.headers['content-type']).toBe('application/scim+json; charset=utf-8')
@@ -151,7 +151,7 @@ describe('the door', () => {
     expect(await scim('POST', '/.search', { filter: 'userName pr' })).toMatchObject(failed(501))
   })
 
-  it('opens to the key of the machine that the file names, with the permission, and to no other', async () => {
+  it('accepts the key of the machine that the file names, with the permission, and no other', async () => {
     const tries = [
       [{ authorization: '' }, 401],
       [bearer('sbk_0'), 401],
@@ -190,7 +190,7 @@ describe('the door', () => {
     expect(await scim('GET', '/Users')).toMatchObject(failed(403))
   })
 
-  it('takes its own content type and JSON, in bounds; no other door takes it', async () => {
+  it('accepts its own content type and JSON, within limits; no other endpoint does', async () => {
     const json = { 'content-type': 'application/json' }
     expect((await scim('POST', '/Users', entraUser(`j-${nameless()}`), json)).status).toBe(201)
     for (const type of ['text/plain', 'application/xml', 'application/merge-patch+json'])
@@ -242,7 +242,7 @@ describe('Entra ID', () => {
     expect(await actionsOf(`user:${id}`)).toEqual(['user.created', 'user.changed', 'user.disabled', 'user.enabled'])
   })
 
-  it('adds and removes members, by path and by value, and asks whether one is in', async () => {
+  it('adds and removes members, by path and by value, and checks a membership', async () => {
     const [eva, tom] = [await hire(), await hire()]
     const id = await team(`t-${nameless()}`)
     expect(
@@ -324,7 +324,7 @@ const voteOf = async (id: string) => {
 }
 
 describe('a leaver', () => {
-  it('is out everywhere within seconds', async () => {
+  it('is signed out everywhere within seconds', async () => {
     const id = await hire(`mia-${nameless()}`, 's-mia')
     await patch(`/Groups/${await team('noc', id)}`, { op: 'add', path: 'members', value: [{ value: id }] })
     const browser = sso.browser()
@@ -344,7 +344,7 @@ describe('a leaver', () => {
     expect(await voteOf(id)).toBeUndefined()
   })
 
-  it('who is deleted reads as gone, loses the groups, and comes back as the same person', async () => {
+  it('who is deleted reads as missing, loses the groups, and returns as the same person', async () => {
     const name = `d-${nameless()}`
     const sent = entraUser(name)
     const { id } = (await scim('POST', '/Users', sent)).body
@@ -373,7 +373,7 @@ describe('a leaver', () => {
 })
 
 describe('a directory', () => {
-  it('sees and touches no account that it did not make', async () => {
+  it('sees and changes only accounts that it created', async () => {
     const theirs = await hire()
     await sso.identity_deps.db.update(scim_resources).set({ provider: 'other' }).where(eq(scim_resources.id, theirs))
     for (const id of [ada.id, theirs, randomUUID(), 'x']) {
@@ -397,7 +397,7 @@ describe('a directory', () => {
     expect((await accountOf(ada.id))?.status).toBe('ACTIVE')
   })
 
-  it('links a person by the claim that names them there, once, and by no name and no address', async () => {
+  it('links a person once by the claim that identifies them there, and never by name or address', async () => {
     const { db } = sso.identity_deps
     const linked = async (id: string) =>
       db.select().from(external_identities).where(eq(external_identities.user_id, id))
@@ -423,7 +423,7 @@ describe('a directory', () => {
     sso.state.amend = (claims) => claims
   })
 
-  it('takes over whom this provider let in before, by the same subject', async () => {
+  it('adopts accounts that this provider created at sign-in, by the same subject', async () => {
     sso.configure()
     const { people } = sso
     people.push({ sub: 's-jit', name: 'jitta', groups: ['staff'] })
@@ -433,7 +433,7 @@ describe('a directory', () => {
     expect(await scim('POST', '/Users', entraUser('jitta', 's-jit'))).toMatchObject({ status: 201, body: { id } })
   })
 
-  it('gives the rights of the map, up to the ceiling, and takes them away', async () => {
+  it('grants the rights of the map, up to the ceiling, and removes them', async () => {
     const id = await hire()
     const map = { lab: { groups: ['netops', 'bosses'], roles: ['viewer'] } }
     const { db } = sso.identity_deps
@@ -459,7 +459,7 @@ describe('a directory', () => {
     await db.delete(grants).where(eq(grants.subject_id, 'bosses'))
   })
 
-  it('leaves the last administrator in', async () => {
+  it('keeps the last administrator', async () => {
     const id = await hire()
     await admin('/grants', { subject_type: 'user', subject_id: id, role: 'admin' })
     const { db } = sso.identity_deps
@@ -486,7 +486,7 @@ describe('a change', () => {
     expect((await membersOf(id)).sort()).toEqual(people.slice(2).sort())
   })
 
-  it('that comes twice is made once, and one person is made once', async () => {
+  it('that arrives twice is made once, and one person is created once', async () => {
     const id = await hire()
     const rename = () => patch(`/Users/${id}`, { op: 'Replace', path: 'displayName', value: 'Same' })
     const first = await rename()
@@ -498,7 +498,7 @@ describe('a change', () => {
     expect(both.find(({ status }) => status === 409)).toMatchObject(failed(409, 'uniqueness'))
   })
 
-  it('of another version than was read is refused', async () => {
+  it('of a version other than the current one is refused', async () => {
     const id = await hire()
     const { headers } = await scim('GET', `/Users/${id}`)
     const put = (version: unknown) =>
@@ -555,7 +555,7 @@ describe('a change', () => {
       },
       failed(409, 'uniqueness'),
     ],
-  ])('with %s is refused in the words of SCIM', async (_what, act, answer) => {
+  ])('with %s is refused with a SCIM error', async (_what, act, answer) => {
     expect(await act()).toMatchObject(answer)
   })
 
@@ -588,7 +588,7 @@ describe('a change', () => {
     expect(await patch(`/Users/${id}`, { op: 'remove', path: USER })).toMatchObject(failed(400, 'noTarget'))
   })
 
-  it('that deletes a group takes as many members as it has', async () => {
+  it('that deletes a group covers all its members', async () => {
     const id = await team(`g-${nameless()}`)
     const { db } = sso.identity_deps
     const one = (await db.select().from(scim_resources).where(eq(scim_resources.id, id)))[0] as never
@@ -610,7 +610,7 @@ describe('a change', () => {
     expect((await scim('GET', `/Groups/${id}`)).status).toBe(404)
   })
 
-  it('leaves its rows in the audit log', async () => {
+  it('is in the audit log', async () => {
     const rows = await sso.identity_deps.db
       .select()
       .from(user_events)

@@ -42,7 +42,7 @@ describe('creating a user', () => {
       enrolment: { url: expect.stringMatching(/^http:\/\/localhost:8080\/enrol#e1\./) },
     })
   })
-  it('once per Idempotency-Key: the same user, the same link, marked as a replay, and the link nowhere stored', async () => {
+  it('happens once per Idempotency-Key: the same user, the same link, marked as a replay, and the link stored nowhere', async () => {
     const key = randomUUID()
     const first = await ada.post('/v1/admin/users', { username: 'twice' }, { key })
     const second = await ada.post('/v1/admin/users', { username: 'twice' }, { key })
@@ -58,14 +58,14 @@ describe('creating a user', () => {
     const events = await p.deps.db.select({ body: user_events.body }).from(user_events)
     expect(JSON.stringify(events)).not.toContain(token.split('.')[3])
   })
-  it('makes one user of many requests at once with one name', async () => {
+  it('creates one user from many parallel requests with one name', async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, () => ada.post('/v1/admin/users', { username: 'racer' })),
     )
     expect(replies.filter(({ status }) => status === 201).length).toBe(1)
     expect(replies.filter(({ body }) => body.code === 'username_taken').length).toBe(7)
   })
-  it('holds names apart by their folded form only', async () => {
+  it('distinguishes names only by their folded form', async () => {
     await p.newUser(ada, [], 'Straße')
     for (const username of ['STRASSE', 'strasse', 'ＳＴＲＡＳＳＥ']) {
       expect((await ada.post('/v1/admin/users', { username })).body).toMatchObject({
@@ -87,7 +87,7 @@ describe('creating a user', () => {
     expect((await ada.post('/v1/admin/users', { username })).status).toBe(400)
   })
   it.each(['ева', 'Ágnes-2', '山田ハナ', '김-하나', 'بثينة', 'o’brien'.replace('’', '.')])(
-    'takes %j: one script, as people write it',
+    'accepts %j: one script, as people write it',
     async (username) => {
       expect((await ada.post('/v1/admin/users', { username })).status).toBe(201)
     },
@@ -107,7 +107,7 @@ describe('creating a user', () => {
       400,
     )
   })
-  it('takes the same grant twice as one', async () => {
+  it('treats a doubled grant as one', async () => {
     const { body } = await ada.post('/v1/admin/users', {
       username: 'double',
       grants: [{ role: 'viewer' }, { role: 'viewer' }],
@@ -146,7 +146,7 @@ describe('enrolment', () => {
     const rows = await p.deps.db.select().from(idempotency)
     expect(rows.filter(({ caller }) => caller === `enrolment:${user.token.split('.')[2]}`)).toHaveLength(1)
   })
-  it('leaves one audit row for each use and each refused use of a link, and the link in none', async () => {
+  it('leaves one audit row for each use and refused use of a link, and the link in none', async () => {
     const user = await p.newUser(ada)
     const key = randomUUID()
     for (let i = 0; i < 2; i++) await p.enrol(user.token, PASSWORD, { key })
@@ -178,12 +178,12 @@ describe('enrolment', () => {
     )
     expect((await p.enrol(user.token)).status).toBe(204)
   })
-  it('knows the username as a weak word', async () => {
+  it('counts the username as a weak word', async () => {
     const user = await p.newUser(ada, [], 'wolfgang.amadeus')
     expect((await p.enrol(user.token, 'Wolfgang.amadeus1')).body.code).toBe('PasswordTooWeakError')
   })
   it.each(['', 'x', 'e1.a.b.c', `e1.${randomUUID()}.${randomUUID()}.AAAA`])(
-    'refuses the token %j and never with a 500',
+    'refuses the token %j, never with a 500',
     async (token) => {
       expect([400, 422]).toContain((await p.enrol(token)).status)
     },
@@ -193,12 +193,12 @@ describe('enrolment', () => {
     expect((await p.enrol(user.token, 'Tr0mbone-\ud800-Glacier')).status).toBe(400)
     expect((await p.enrol(user.token, 'x'.repeat(129))).status).toBe(400)
   })
-  it('is over for a user who is disabled', async () => {
+  it('ends for a user who is disabled', async () => {
     const user = await p.newUser(ada)
     await ada.post(`/v1/admin/users/${user.user_id}/disable`, reason)
     expect((await p.enrol(user.token)).body.code).toBe('enrolment_token_invalid')
   })
-  it('can be given anew by another administrator, never to oneself', async () => {
+  it('can be started again by another administrator, never for oneself', async () => {
     const user = await p.newUser(ada)
     const { status, body } = await ada.post(`/v1/admin/users/${user.user_id}/enrolment-token`)
     expect(status).toBe(201)
@@ -225,7 +225,7 @@ describe('disable, enable, delete', () => {
     p.relay.runs = true
     expect(await ada.post(url, reason, { key })).toMatchObject({ status: 200, body: { sessions: 'revoked' } })
   })
-  it('promises one event per change, with dense versions, and none for what is so already', async () => {
+  it('promises one event per change, with dense versions, and none for an unchanged user', async () => {
     const user = await p.newUser(ada)
     const move = async (verb: string) => {
       const { status, body } = await ada.post(`/v1/admin/users/${user.user_id}/${verb}`, reason)
@@ -248,7 +248,7 @@ describe('disable, enable, delete', () => {
     ])
     expect(events[0]?.payload).toMatchObject({ user_id: user.user_id, actor: { type: 'user', id: ada.user_id } })
   })
-  it('is final for a deleted user, whose name is never used again', async () => {
+  it('is final for a deleted user, whose name is never reused', async () => {
     const user = await p.newUser(ada, [], 'gone')
     await ada.post(`/v1/admin/users/${user.user_id}/delete`, reason)
     expect((await ada.post(`/v1/admin/users/${user.user_id}/enable`, reason)).body).toMatchObject({
@@ -261,7 +261,7 @@ describe('disable, enable, delete', () => {
         .code,
     ).toBe('user_deleted')
   })
-  it('is never done to oneself, and names no unknown user', async () => {
+  it('is refused for oneself and for unknown users', async () => {
     for (const verb of ['disable', 'delete']) {
       expect((await ada.post(`/v1/admin/users/${ada.user_id}/${verb}`, reason)).body).toMatchObject({
         status: 403,
@@ -280,7 +280,7 @@ describe('disable, enable, delete', () => {
 
 describe('a fresh password', () => {
   const stale = Math.floor(Date.now() / 1000) - 1000
-  it('is needed to give something, not to take it away', async () => {
+  it('is needed to grant, not to revoke', async () => {
     const user = await p.newUser(ada)
     for (const [url, body] of [
       ['/v1/admin/users', { username: 'stale' }],
@@ -298,7 +298,7 @@ describe('a fresh password', () => {
 })
 
 describe('reading', () => {
-  it('tells oneself who one is, with the session', async () => {
+  it('shows oneself with the session', async () => {
     const user = await p.newUser(ada, ['approver'])
     const { status, body, headers } = await user.get('/v1/users/me')
     expect(status).toBe(200)
@@ -327,7 +327,7 @@ describe('reading', () => {
     expect((await ada.get(`/v1/admin/users?page_token=${String(body.next_page_token)}`)).status).toBe(400)
     expect((await ada.get('/v1/admin/users?page_token=forged.token')).status).toBe(400)
   })
-  it('finds by status and by part of the name, and takes wildcards as text', async () => {
+  it('finds by status and by part of the name, and treats wildcards as text', async () => {
     await p.newUser(ada, [], 'per_cent')
     expect(((await ada.get('/v1/admin/users?q=per%25')).body.items as unknown[]).length).toBe(0)
     expect(((await ada.get('/v1/admin/users?q=r_c')).body.items as unknown[]).length).toBe(1)

@@ -51,7 +51,7 @@ describe('a saved view', () => {
     expect((await viewsOf(eva)).length).toBe(1)
   })
 
-  it('is for its owner alone: nobody else lists, changes or deletes it, not even an administrator', async () => {
+  it('belongs to its owner alone: no one else lists, changes or deletes it, not even an administrator', async () => {
     const [eva, olga] = [await p.newUser(ada), await p.newUser(ada)]
     const { view_id } = await saved(eva)
     for (const other of [olga, ada]) {
@@ -83,7 +83,7 @@ describe('a saved view', () => {
     expect(await viewsOf(eva)).toEqual([])
   })
 
-  it('has a name that no other view of its owner bears, whatever its case, also when tabs race', async () => {
+  it('has a name that is unique for its owner, whatever its case, even when tabs race', async () => {
     const eva = await p.newUser(ada)
     const replies = await Promise.all(
       ['Broken', 'broken', 'BROKEN', 'Broken'].map((name) => eva.post(PATH, broken(name))),
@@ -95,7 +95,7 @@ describe('a saved view', () => {
     expect((await eva.patch(`${PATH}/${view_id}`, { name: 'OTHER' })).status).toBe(200)
   })
 
-  it('is one of at most fifty, also when tabs race for the last place', async () => {
+  it('is one of at most fifty, even when tabs race for the last place', async () => {
     const eva = await p.newUser(ada)
     await p.deps.db
       .insert(saved_views)
@@ -110,7 +110,7 @@ describe('a saved view', () => {
     expect((await viewsOf(eva)).length).toBe(50)
   })
 
-  it('changes in one of two tabs; the other is told that it has read an older version', async () => {
+  it('changes in one of two tabs; the other is told that it has an older version', async () => {
     const eva = await p.newUser(ada)
     const { view_id } = await saved(eva)
     const headers = { 'if-match': '"1"' }

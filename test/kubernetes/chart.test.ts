@@ -49,7 +49,7 @@ const imageOf = async (app: string) =>
     .image
 const SETTINGS = ['--set', 'scaling=true,metrics.dashboard=true', '--no-hooks']
 
-it('the Secrets of the set-up are taken as they are', async () => {
+it('the Secrets of the set-up are used unchanged', async () => {
   for (const [name, stringData] of await writeSecrets())
     await kube.ok('POST', `/api/v1/namespaces/${SPACE}/secrets`, { metadata: { name }, stringData })
 })

@@ -83,12 +83,12 @@ it('upgrade: another migration, and in the end the new build alone', async () =>
   expect((await kube.get(`/api/v1${BASE}/secrets/signalbox-migrate`)).metadata.uid).toBe(metadata.uid)
 }, 120_000)
 
-it('roll back: the builds of the release before', async () => {
+it('roll back: the builds of the previous release', async () => {
   await follow('roll-back.md')
   expect(await imageOf('worker-v1')).toBe('signalbox:v1')
 }, 60_000)
 
-it('rotate: pods start anew', async () => {
+it('rotate: pods restart', async () => {
   await follow('rotate.md')
   const { annotations } = (await deployment('gateway')).spec.template.metadata
   expect(annotations['kubectl.kubernetes.io/restartedAt']).toBeDefined()
@@ -101,7 +101,7 @@ it('restore: the relay is stopped and started', async () => {
   expect((await deployment('relay')).spec.replicas).toBe(2)
 }, 60_000)
 
-it('uninstall: no object of ours is left', async () => {
+it('uninstall: none of our objects is left', async () => {
   await follow('uninstall.md')
   for (const [api, kind] of [
     ['apis/apps/v1', 'deployments'],

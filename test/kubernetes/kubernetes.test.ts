@@ -83,7 +83,7 @@ it('applies exactly what was approved, waits for health, and shows no secret any
     for (const hidden of [PASSWORD, CODED, k.kube.token]) expect(text).not.toContain(hidden)
 }, 200_000)
 
-it('an object that changed after the approval: no object is written, and the retry of the preview asks again', async () => {
+it('if an object changed after the approval, no object is written, and the retry of the preview asks again', async () => {
   k.write('web/stale/all.yaml', [configMap('first', { a: '1' }), configMap('second', { a: '1' })])
   await k.carryOut('web/stale')
   k.write('web/stale/all.yaml', [configMap('first', { a: '2' }), configMap('second', { a: '2' })])
@@ -121,7 +121,7 @@ it('an object that changed after the approval: no object is written, and the ret
   expect((await k.kube.get(at('configmaps', 'second'))).data).toEqual({ a: '2' })
 }, 200_000)
 
-it('objects of another digest than the approved one are refused', async () => {
+it('objects with a digest other than the approved one are refused', async () => {
   k.write('web/forged/all.yaml', [configMap('forged', { a: '1' })])
   const graph = k.change('web/forged')
   const part = (name: string) => ({ $from: `nodes/plan/outputs/preview/${name}` })
@@ -154,7 +154,7 @@ it('objects of another digest than the approved one are refused', async () => {
   expect(await k.kube.get(at('configmaps', 'forged'))).toBeUndefined()
 }, 120_000)
 
-it('prunes what the set no longer has and no other object, and the compensation brings all of it back', async () => {
+it('prunes only objects that the set no longer has, and the compensation restores all of them', async () => {
   const app = deployment('shop', 'shop:1', { replicas: 1 })
   const kept = {
     kind: 'PersistentVolumeClaim',
@@ -217,7 +217,7 @@ it('prunes what the set no longer has and no other object, and the compensation 
   expect(listed(after[3])).toEqual(listed(before[3]))
 }, 200_000)
 
-it('refuses in the words of the server what it would refuse, and by its own rules what it may not touch', async () => {
+it("refuses with the server's message what the server would refuse, and by its own rules what it may not touch", async () => {
   await k.kube.ok('POST', '/apis/apps/v1/namespaces/web/deployments', deployment('fixed', 'a:1', { replicas: 1 }))
   const patch = { ...deployment('fixed', 'a:1'), spec: { replicas: 4 } }
   await k.kube.ok(
@@ -237,7 +237,7 @@ it('refuses in the words of the server what it would refuse, and by its own rule
     ['managed', [deployment('fixed', 'a:1', { replicas: 2 })], {}, 'conflict', /\.spec\.replicas of hpa/],
     ['immutable', [other], { conflicts: 'take' }, 'refused', /spec\.selector: Invalid value: .*field is immutable/],
     ['unknown', [deployment('typo', 'a:1', { replica: 2 })], {}, 'refused', /\.spec\.replica: field not declared/],
-    ['invalid', [secret('bad name', {})], {}, 'render_failed', /has no name/],
+    ['invalid', [secret('bad name', {})], {}, 'render_failed', /has no valid name/],
     ['secret', [{ ...secret('bad', {}), data: { 'a b': CODED } }], {}, 'refused', /Secret "bad" is invalid/],
     ['namespace', [gone], {}, 'refused', /namespaces "web-none" not found/],
     ['crd', [widget], {}, 'refused', /no kind Widget of example.com\/v1/],
@@ -268,7 +268,7 @@ it('refuses in the words of the server what it would refuse, and by its own rule
       'agent_refused',
       /A Secret comes from/,
     ],
-    ['away', [configMap('x', {})], { cluster: 'nowhere' }, 'unreachable', /does not answer: .*refused/],
+    ['away', [configMap('x', {})], { cluster: 'nowhere' }, 'unreachable', /is not answering: .*refused/],
   ]
   const nodes = cases.map(([name, content, more]) => {
     k.write(`web/${name}/all.yaml`, content)
@@ -290,7 +290,7 @@ it('refuses in the words of the server what it would refuse, and by its own rule
   expect(await k.kube.get('/api/v1/namespaces/web/configmaps/x')).toBeUndefined()
 }, 300_000)
 
-it('takes a field of another manager only when it is told to, and the gate says whose', async () => {
+it('takes over a field of another manager only on request, and the gate names the manager', async () => {
   await k.kube.ok('POST', '/apis/apps/v1/namespaces/web/deployments', deployment('taken', 'a:1', { replicas: 1 }))
   const apply = { ...deployment('taken', 'a:1'), spec: { replicas: 4 } }
   await k.kube.ok(
@@ -305,7 +305,7 @@ it('takes a field of another manager only when it is told to, and the gate says 
   expect((await k.kube.get(at('deployments', 'taken'))).spec.replicas).toBe(2)
 }, 120_000)
 
-it('brings namespaces and kinds with the set: the server checks the rest when they are there', async () => {
+it('brings namespaces and kinds with the set: the server checks the rest once they exist', async () => {
   const schema = {
     openAPIV3Schema: {
       type: 'object',
@@ -352,7 +352,7 @@ it('brings namespaces and kinds with the set: the server checks the rest when th
   await k.lab.reaches(path, 'succeeded', 'apply')
 }, 200_000)
 
-it('what does not get ready fails with the cause and the newest events, and says what is done', async () => {
+it('an object that does not get ready fails with the cause and the newest events, and reports the progress', async () => {
   k.write('web/slow/all.yaml', [deployment('slow', 'shop:1'), configMap('slow', { a: '1' })])
   const path = await k.lab.startGraph(k.change('web/slow', { apply: { wait: { timeout_s: 60 } } }))
   await k.lab.approve(path)
@@ -371,7 +371,7 @@ it('what does not get ready fails with the cause and the newest events, and says
   await k.kube.patch(`${at('deployments', 'slow')}/status`, { status })
   const failed = await k.lab.reaches(path, 'failed', 'apply')
   expect(failed.error_class).toBe('not_ready')
-  for (const words of [/2 of 2 objects are done/, /ProgressDeadlineExceeded: timed out/, /ErrImagePull: no such image/])
+  for (const words of [/Objects done: 2 of 2/, /ProgressDeadlineExceeded: timed out/, /ErrImagePull: no such image/])
     expect(failed.error_message).toMatch(words)
 }, 120_000)
 
@@ -429,7 +429,7 @@ it('renders kustomizations and charts with the real tools, and refuses hooks', a
   expect((await k.kube.get(at('configmaps', 'web-chart'))).data).toEqual({ size: '7' })
 }, 200_000)
 
-it('an agent that is killed at any moment of an apply, and its tool with it: the repeat ends as one apply would', async () => {
+it('an agent killed at any moment of an apply, with its tool: the repeat ends like a single apply', async () => {
   const more = { retry: { max_attempts: 3 }, timeouts: { run_s: 90, start_s: 60, heartbeat_s: 5 } }
   for (const [i, wait] of [0, 300, 900].entries()) {
     const names = Array.from({ length: 150 }, (_, n) => `kill${i}-${n}`)
@@ -439,7 +439,7 @@ it('an agent that is killed at any moment of an apply, and its tool with it: the
     )
     const path = await k.lab.startGraph(k.change(`web-b/kill${i}`, { more }))
     await k.lab.approve(path)
-    await until(() => k.agent().said().includes('apply: kubernetes.apply begun'), {
+    await until(() => k.agent().said().includes('apply: kubernetes.apply started'), {
       timeout_ms: 30_000,
       what: 'the apply',
     })

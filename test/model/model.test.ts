@@ -9,7 +9,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => stack?.stop(), 60_000)
 
-it('a crowd at random: nothing runs but what was approved by who might, after no stop, and every chain says so', async () => {
+it('a random crowd: only approved nodes run, none after a stop, and every chain proves it', async () => {
   const said: string[] = []
   const outcome = await run(stack, {
     seed: 11,

@@ -114,7 +114,7 @@ it('work of a pool waits in the stream for an agent, which takes, reports and en
   expect((await jsm.streams.info(stream())).state.messages).toBe(0)
 }, 90_000)
 
-it('what no agent takes in time fails definitely, and who finds it later is refused', async () => {
+it('work that no agent takes in time fails definitely, and a late agent is refused', async () => {
   const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
   const graph = { nodes: [external('late', { pool: 'idle', timeouts: { start_s: 1 } })] }
   const { operation_id } = await p.startOperation(graph, { headers: { traceparent: trace } })
@@ -182,7 +182,7 @@ it('a forced cancel is pushed to the agent that has the work, at once and to no 
   await agent.close()
 }, 90_000)
 
-it('an agent whose time is over is told so, by HTTP as well; one that never answers holds nothing up', async () => {
+it('an agent whose time is over is informed, also by HTTP; a silent one holds up no other work', async () => {
   const heard: string[] = []
   // By its own clock there is time left.
   const deadline_at = new Date(Date.now() + 3_600_000).toISOString()
@@ -207,7 +207,7 @@ it('an agent whose time is over is told so, by HTTP as well; one that never answ
   await reaches(deaf.operation_id, 'cancelled')
 }, 90_000)
 
-it('gives out no more than max_in_flight over all operations; what waits says so, and goes on by itself', async () => {
+it('gives out at most max_in_flight over all operations; waiting work says so, and continues by itself', async () => {
   const taken: { work: Work; end: () => Promise<unknown> }[] = []
   const agent = await agentOf('lab', async (work) => {
     const report = createReporter(work)

@@ -150,7 +150,7 @@ describe.each(['typescript', 'shell'])('the reference agent in %s', (pool) => {
   const refused = async (path: string) =>
     (await p.as('vic').get(`${path}/timeline?types=node.result_refused`)).body.events
 
-  it('does its work once, keeps an artifact and undoes it, though each message fails at first', async () => {
+  it('does its work once, stores an artifact and undoes it, although each message fails at first', async () => {
     failures.length = 0
     const rest = { node_id: 'rest', kind: 'wait', with: { duration_s: 600 }, depends_on: ['job'] }
     const { path } = await start(external('uptime', { compensate: { with: { job: 'uptime', inputs } } }), rest)
@@ -173,7 +173,7 @@ describe.each(['typescript', 'shell'])('the reference agent in %s', (pool) => {
     expect([...new Set(failures)].sort((a, b) => a - b)).toEqual([0, 429, 502, 503, 504])
   }, 120_000)
 
-  it('beats while it works, and stops when it is told to', async () => {
+  it('sends heartbeats while it works, and stops on request', async () => {
     const { operation_id, path } = await start(external('stall', { timeouts: { run_s: 600, heartbeat_s: 5 } }))
     const beats = async () =>
       Number(

@@ -143,7 +143,7 @@ const states = async (operation_id: string) =>
   ).reduce<Record<string, number>>((all, { state, n }) => Object.assign(all, { [state]: n }), {})
 
 describe('one intent over more than a thousand targets', () => {
-  it('runs in waves, survives a kill of its worker, pauses when its budget is spent, and goes on where it stood', async () => {
+  it('runs in waves, survives a kill of its worker, pauses when its budget is spent, and resumes there', async () => {
     const operation_id = await begin({ batch: { size: 200, canary: 5 }, failure_budget: 4, max_parallel: 50 })
     const first = startWorker()
     await until(() => touched() > 300, { timeout_ms: 60_000, what: '300 hosts touched' })
@@ -167,7 +167,7 @@ describe('one intent over more than a thousand targets', () => {
     for (const [name, keys] of before) expect([...(effects.get(name) ?? [])]).toEqual(keys)
   }, 240_000)
 
-  it('pauses at the first failure without a budget, and each later wave waits for the one before', async () => {
+  it('pauses at the first failure without a budget, and each wave waits for the previous one', async () => {
     fails.add('h0003')
     const operation_id = await begin(
       { batch: { size: 10, canary: 1 }, failure_budget: 0, max_parallel: 1 },
@@ -189,7 +189,7 @@ describe('one intent over more than a thousand targets', () => {
     for (const { node_id, group_id } of rows) expect(group_id).toBe(group(node_id.slice('touch.'.length)))
   }, 120_000)
 
-  it('never passes over its canary, whatever the budget is', async () => {
+  it('never skips its canary, whatever the budget is', async () => {
     fails.add('h0000')
     const operation_id = await begin({ batch: { size: 10, canary: 1 }, failure_budget: 9 }, "target.name < 'h0030'")
     const held = await reaches(operation_id, 'blocked')

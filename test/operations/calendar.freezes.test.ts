@@ -28,7 +28,7 @@ const known = async (freeze_id: string, who: 'vic' | 'eva' = 'vic') =>
   )
 
 describe('a freeze that a person makes', () => {
-  it('says beforehand how much it stops, holds the next claim, and lets go when one of its approvers ends it', async () => {
+  it('states its reach beforehand, holds the next claim, and ends when one of its approvers ends it', async () => {
     const running = await operationOn(p, 'rack')
     const dry = must(await p.as('olga').post('/v1/freezes', { ...freeze('rebuild'), dry_run: true }), 200).body
     expect(dry).toMatchObject({ dry_run: true, effect: { targets: 1, operations: 1 } })
@@ -54,7 +54,7 @@ describe('a freeze that a person makes', () => {
     await running.release()
   })
 
-  it('has one maker of several at the same moment, and one answer for each key', async () => {
+  it('has one creator of several at the same moment, and one answer for each key', async () => {
     const key = randomUUID()
     const answers = await Promise.all(
       [key, key, randomUUID(), randomUUID()].map((one, instance) =>
@@ -71,7 +71,7 @@ describe('a freeze that a person makes', () => {
     expect(await p.as('eva').post(end('race'), {})).toMatchObject({ status: 404, body: { code: 'freeze' } })
   })
 
-  it('covers only targets on which its maker may control operations', async () => {
+  it('covers only targets on which its creator may control operations', async () => {
     const inside = freeze('inside', { applies: "target.scope.region_id == 'us1'" })
     expect(await p.as('far').post('/v1/freezes', freeze('outside', { applies: 'true' }))).toMatchObject({
       status: 403,
@@ -85,7 +85,7 @@ describe('a freeze that a person makes', () => {
     must(await p.as('eva').post(end('inside'), {}), 200)
   })
 
-  it('ends by its own approvers alone, and those of control planes stay with them', async () => {
+  it('is ended only by its own approvers, and one of a control plane only by that', async () => {
     const plane = p.service('demo-control-plane')
     const { freeze_id: _, ...entry } = freeze('theirs')
     must(await plane.put('/internal/v1/freezes/theirs', entry), 200)
@@ -106,7 +106,7 @@ describe('a freeze that a person makes', () => {
     must(await p.as('eva').post(end('ours'), {}), 200)
   })
 
-  it('is refused with its place when it cannot be used', async () => {
+  it('is refused with the place of the fault if it is not valid', async () => {
     const refused = async (more: Record<string, unknown>, status: number, code: string) =>
       expect(await p.as('olga').post('/v1/freezes', freeze('wrong', more))).toMatchObject({
         ...{ status, body: { category: 'validation_error', code } },

@@ -39,7 +39,7 @@ describe('a window', () => {
     expect(opens([window({ timezone: 'Asia/Kolkata' })], '2026-06-01T00:00:00Z')).toBe('2026-06-01T21:00:00.000Z')
   })
 
-  it('goes on over midnight on the day after it opened', () => {
+  it('continues past midnight on the day after it opened', () => {
     const night = [window({ days: ['mon'], from: '22:00', to: '02:00' })]
     expect(opens(night, '2026-11-24T00:30:00Z')).toBe('2026-11-24T00:30:00.000Z')
     expect(opens(night, '2026-11-24T01:30:00Z')).toBe('2026-11-30T21:00:00.000Z')
@@ -49,7 +49,7 @@ describe('a window', () => {
     expect(opens([window()], '2026-03-29T00:00:00Z')).toBe('2026-03-29T01:00:00.000Z')
   })
 
-  it('that lies in the gap has no minute that night, and names none', () => {
+  it('that lies in the gap never opens that night', () => {
     expect(opens([window({ from: '02:10', to: '02:50' })], '2026-03-28T12:00:00Z')).toBe('2026-03-30T00:10:00.000Z')
   })
 
@@ -58,21 +58,21 @@ describe('a window', () => {
     expect([opens_at, closes_at]).toEqual([at('2026-10-25T00:30:00Z'), at('2026-10-25T01:45:00Z')])
   })
 
-  it('one of several that is open is enough; none at all is always open', () => {
+  it('one open window of several is enough; no window means always open', () => {
     const two = [window({ days: ['sat'] }), window({ from: '12:00', to: '13:00' })]
     expect(opens(two, '2026-06-01T05:00:00Z')).toBe('2026-06-01T10:00:00.000Z')
     expect(opens([], '2026-06-01T05:00:00Z')).toBe('2026-06-01T05:00:00.000Z')
   })
 })
 
-it('a freeze closes every window: what follows is the first opening after all that overlap', () => {
+it('a freeze closes every window: the next opening is the first after all overlapping ones', () => {
   const frozen = { from: '2026-11-24T00:00:00Z', to: '2026-11-25T02:00:00Z' }
   expect(starts([frozen], '2026-11-24T02:00:00Z')).toBe('2026-11-25T02:00:00.000Z')
   const longer = { from: '2026-11-25T01:00:00Z', to: '2026-11-25T05:00:00Z' }
   expect(starts([frozen, longer], '2026-11-24T02:00:00Z')).toBe('2026-11-26T01:30:00.000Z')
 })
 
-describe('what keeps a node from starting', () => {
+describe('the reason that keeps a node from starting', () => {
   const freeze = { from: '2026-06-01T00:00:00Z', to: '2026-06-03T00:00:00Z' }
   const calendar: OperationCalendar = {
     windows: {
@@ -92,14 +92,14 @@ describe('what keeps a node from starting', () => {
     return found && `${found.kind} ${found.id} ${new Date(found.until).toISOString()}`
   }
 
-  it('is nothing where nothing covers its target, or one of the windows is open', () => {
+  it('is none if no freeze covers its target, or one of the windows is open', () => {
     expect(closure('other', '2026-06-02T20:00:00Z')).toBeUndefined()
     expect(closure(null, '2026-06-02T20:00:00Z')).toBeUndefined()
     expect(closure('both', '2026-06-02T01:00:00Z')).toBeUndefined()
     expect(closure('both', '2026-06-02T10:30:00Z')).toBeUndefined()
   })
 
-  it('is the window that opens first, and the one that was asked for even where another is open', () => {
+  it('is the window that opens first, and the requested one even if another is open', () => {
     expect(closure('both', '2026-06-02T08:00:00Z')).toBe('window noon 2026-06-02T10:00:00.000Z')
     expect(closure('both', '2026-06-02T00:45:00Z', { asked: 'asked' })).toBe('window asked 2026-06-02T01:00:00.000Z')
     expect(closure('both', '2026-06-02T10:15:00Z', { asked: 'asked' })).toBeUndefined()
@@ -116,7 +116,7 @@ describe('what keeps a node from starting', () => {
     )
   })
 
-  it('is looked at again within a week where a window never opens', () => {
+  it('is checked again within a week if a window never opens', () => {
     const never = {
       ...calendar,
       windows: { night: window({ days: [] }) },

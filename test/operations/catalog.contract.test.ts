@@ -83,7 +83,7 @@ it('a snapshot and the types of the real catalog make a plan in the order of its
   ])
 })
 
-it('an operation is found by its targets, by what contains them, and by what depends on them', async () => {
+it('an operation is found by its targets, their containers and their dependents', async () => {
   const stated = { ...release('1.5.0'), targets: [{ resource_id: 'web' }] }
   const { intent_id } = must(await p.as('olga').post('/v1/intents', stated), 201).body
   const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
@@ -117,7 +117,7 @@ it('an operation is found by its targets, by what contains them, and by what dep
   must(await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason: 'seen' }), 200)
 })
 
-it('what depends on the targets through any number of steps counts for the risk, and names go to those who may see them', async () => {
+it('dependents through any number of steps count for the risk, and are named only to those who may see them', async () => {
   for (let i = 0; i < 12; i++)
     await catalog
       .as('ada')
@@ -160,7 +160,7 @@ it('what depends on the targets through any number of steps counts for the risk,
   ])
 })
 
-it('a change that is asked for in the catalog becomes an intent, once its event is known here', async () => {
+it('a change requested in the catalog becomes an intent once its event arrives', async () => {
   const { body } = await catalog
     .as('olga')
     .patch('/v1/resources/web?expected_version=1', { desired_state: { release: '3.0.0' } })
@@ -181,7 +181,7 @@ it('a change that is asked for in the catalog becomes an intent, once its event 
   ])
 })
 
-it('what an operation wrote back moves pins and values, and the health of a resource neither', async () => {
+it("an operation's result moves pins and values, and the health of a resource neither", async () => {
   const intent = must(await p.as('olga').post('/v1/intents', release('4.0.0')), 201).body
   const plan = must(await p.as('olga').post(`/v1/intents/${intent.intent_id}/plan-preview`, {}), 201).body
   await catalog.observe('web', { status: 'healthy' })
@@ -204,7 +204,7 @@ it('what an operation wrote back moves pins and values, and the health of a reso
   expect(row).toEqual({ health_status: 'healthy', release: '1.5.0' })
 })
 
-it('a plan holds the room that its reservation holds, and no longer: of two for the last place one starts', async () => {
+it('a plan holds the capacity of its reservation, and no longer: of two plans for the last place one starts', async () => {
   const ada = catalog.as('ada')
   const vms = ['vm-1', 'vm-2']
   for (const name of vms)

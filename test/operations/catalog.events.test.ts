@@ -112,7 +112,7 @@ const resources = async (db: 'catalog' | 'operations') => {
   return rows.map(({ line }) => line).sort()
 }
 
-it('who follows NATS alone arrives at the rows of the catalog, however large a change was', async () => {
+it('a follower of NATS alone arrives at the rows of the catalog, however large a change was', async () => {
   const like = (await c.as('ada').record({ type_key: 'infra.service', name: 'like', desired_state: { tier: 1 } }))
     .resource_id
   const [first, second] = [await pool(), await pool()]

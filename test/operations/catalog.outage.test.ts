@@ -36,7 +36,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-it('an outage of the database sets no event aside, however often it is met; a fault of the event does', async () => {
+it('an outage of the database sets no event aside, however often it occurs; a faulty event is set aside', async () => {
   const { log } = createTelemetry('operations')
   const client = createCatalogClient(catalog.url, () => 'token')
   const projection = createCatalogProjection({

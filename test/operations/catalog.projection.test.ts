@@ -90,7 +90,7 @@ const history = () => {
 }
 
 describe('the projection of the catalog', () => {
-  it('holds resources, edges, health, types and intents as the log tells them', async () => {
+  it('holds resources, edges, health, types and intents as the log has them', async () => {
     history()
     await applyAll(catalog.events)
     const all = await rows()
@@ -116,7 +116,7 @@ describe('the projection of the catalog', () => {
     expect((await projection.watermark())?.pub_seq).toBeUndefined()
   })
 
-  it('knows where a resource stands, whoever told that it moved, and where it ended', async () => {
+  it('knows the place of a resource, whichever event moved it, and where it ended', async () => {
     const inside = (to_id: string) => ({ type_key: 'contained_in', from_id: 'eu1-web-01', to_id })
     const standing = async () => {
       await clear()
@@ -139,7 +139,7 @@ describe('the projection of the catalog', () => {
     expect(await standing()).toEqual(['us1', 'us1'])
   })
 
-  it('gives the same rows for any order and any repeats of the same events, with their parts', async () => {
+  it('gives the same rows for any order and repetition of the same events, with their parts', async () => {
     history()
     catalog.linkMany('eu1', 'connects_to', [['eu1-web-01', 'eu1-web-02'], ['us1']])
     catalog.relink(catalog.link({ type_key: 'connects_to', from_id: 'eu1', to_id: 'eu1-web-01' }), 'removed', 'eu1')
@@ -156,7 +156,7 @@ describe('the projection of the catalog', () => {
     }
   })
 
-  it('gives the same rows when the catalog is away and the missing events come later', async () => {
+  it('gives the same rows if the catalog is down and the missing events come later', async () => {
     history()
     await applyAll(catalog.events)
     const expected = await rows()
@@ -180,7 +180,7 @@ describe('the projection of the catalog', () => {
     expect(await rows()).toEqual(expected)
   })
 
-  it('says what an event was: applied, a duplicate, or older than what is known', async () => {
+  it('classifies an event: applied, a duplicate, or outdated', async () => {
     const first = catalog.put('a')
     const second = catalog.put('a')
     expect(await projection.apply(first)).toBe('applied')
@@ -189,14 +189,14 @@ describe('the projection of the catalog', () => {
     expect(await projection.apply({ ...first, event_id: '018f0000-0000-7000-8000-000000000009' })).toBe('older')
   })
 
-  it('applies one event once when many bring it at the same time', async () => {
+  it('applies one event once if many deliver it at the same time', async () => {
     const event = catalog.put('a')
     const results = await Promise.all(Array.from({ length: 12 }, () => projection.apply(event)))
     expect(results.filter((result) => result === 'applied')).toHaveLength(1)
     expect(results.filter((result) => result === 'duplicate')).toHaveLength(11)
   })
 
-  it('fills a gap from the catalog, from the version it has', async () => {
+  it('fills a gap from the catalog, from its current version', async () => {
     const events = [catalog.put('a'), catalog.put('a'), catalog.put('a'), catalog.put('a')]
     await projection.apply(events[0] as CatalogEvent)
     expect(await projection.apply(events[3] as CatalogEvent)).toBe('applied')
@@ -204,7 +204,7 @@ describe('the projection of the catalog', () => {
     expect((await rows()).catalog_resources).toMatchObject([{ resource_id: 'a', version: 4 }])
   })
 
-  it('makes an intent once, and only when its resource is as new as it was for the catalog', async () => {
+  it('creates an intent once, and only if its resource is as new as it was for the catalog', async () => {
     catalog.put('a')
     catalog.put('a', { labels: { environment: 'demo' } })
     const intent = catalog.request('a', { release: '9' })
@@ -224,7 +224,7 @@ describe('the projection of the catalog', () => {
     ])
   })
 
-  it('moves the versions of operations that changed a resource, never back', async () => {
+  it('moves the versions of operations that changed a resource forward, never back', async () => {
     const operation_id = '018f0000-0000-7000-8000-0000000000aa'
     await connection.db.execute(sql`insert into operations.resource_operation_index (resource_id, operation_id, status, kind, title, version_from)
       values ('a', ${operation_id}, 'running', 'change', 't', 1)`)
@@ -240,7 +240,7 @@ describe('the projection of the catalog', () => {
 })
 
 describe('following the log', () => {
-  it('sets aside what stands behind a hole, and passes nothing over while the catalog does not answer', async () => {
+  it('sets aside events behind a gap, and skips none while the catalog does not answer', async () => {
     catalog.put('a')
     await projection.catchUp()
     catalog.put('a')
@@ -269,7 +269,7 @@ describe('following the log', () => {
     expect(await projection.apply(hole as CatalogEvent)).toBe('held')
   })
 
-  it('fills an empty projection by a snapshot, page by page, and goes on from its watermark', async () => {
+  it('fills an empty projection from a snapshot, page by page, and continues from its watermark', async () => {
     history()
     await applyAll(catalog.events)
     const expected = await rows()
@@ -286,7 +286,7 @@ describe('following the log', () => {
     expect((await projection.watermark())?.pub_seq).toBe(String(catalog.events.length))
   })
 
-  it('gives the same rows as one event after the other, whatever NATS has brought before', async () => {
+  it('gives the same rows as one event after another, whatever NATS has delivered before', async () => {
     history()
     catalog.linkMany('eu1', 'connects_to', [['eu1-web-01', 'eu1-web-02'], ['us1']])
     for (const name of ['a', 'b', 'a', 'c', 'a']) {
@@ -305,7 +305,7 @@ describe('following the log', () => {
     }
   })
 
-  it('takes a flood of changes together: what is known is not far behind while an import goes on', async () => {
+  it('handles a flood of changes in batches: known resources stay current during an import', async () => {
     await projection.catchUp()
     const of = (count: number) => Array.from({ length: count }, (_, n) => catalog.put(`host-${n}`))
     const since = async (work: () => Promise<unknown>) => {
@@ -321,7 +321,7 @@ describe('following the log', () => {
     expect(each_ms / together_ms).toBeGreaterThan(3)
   })
 
-  it('does not take events back that a snapshot has overtaken', async () => {
+  it('does not undo events that a snapshot has overtaken', async () => {
     history()
     catalog.linkMany('eu1-web-01', 'connects_to', [['eu1'], ['us1']])
     const [gone] = (catalog.events as (CatalogEvent & { relationship_changes: RelationshipEvent[] })[]).flatMap(
@@ -336,7 +336,7 @@ describe('following the log', () => {
     expect((await rows()).catalog_relationships).toEqual(expected.catalog_relationships)
   })
 
-  it('sets aside what cannot be applied, holds its aggregate, and reads on', async () => {
+  it('sets aside events that cannot be applied, holds their aggregates, and reads on', async () => {
     await projection.catchUp()
     const poison = { ...catalog.put('a'), document: undefined, type: 'resource.exploded' }
     catalog.events[0] = poison as unknown as CatalogEvent
@@ -349,7 +349,7 @@ describe('following the log', () => {
     expect((await projection.watermark())?.pub_seq).toBe('3')
   })
 
-  it('waits for a position in the log, and answers 503 projection_lag where it does not come', async () => {
+  it('waits for a position in the log, and answers 503 projection_lag if it does not arrive', async () => {
     catalog.put('a')
     expect(await requireFresh(projection, { min_watermark: '1', max_lag_ms: 60_000 })).toBe('1')
     await expect(
@@ -366,7 +366,7 @@ describe('following the log', () => {
     })
   })
 
-  it('is behind by the age of the oldest event that is not folded, and not by the time since it last looked', async () => {
+  it('lags by the age of the oldest unapplied event, not by the time since the last look', async () => {
     const telemetry = createTelemetry('operations')
     const lags = createLags(projection, telemetry)
     expect(await lags()).toEqual({})
@@ -388,7 +388,7 @@ describe('following the log', () => {
     expect((await lags()).catalog_projection_s).toBeGreaterThanOrEqual(3600)
   })
 
-  it('hears by NATS at once, and by the log what NATS lost', async () => {
+  it('follows NATS at once, and the log for messages that NATS lost', async () => {
     const prefix = `t${randomBytes(4).toString('hex')}`
     const nc = await connectNats(serverUrl('NATS_URL'), 'test')
     const jsm = await ensureStreams(nc, prefix, ['CATALOG'])

@@ -129,7 +129,7 @@ const stateOf = async (resource_id: string) => {
   return { desired_state, observed_state, lifecycle_status }
 }
 
-it('what a compensating cancel undid is undone in the catalog: next plan begins without drift', async () => {
+it('a compensating cancel is also undone in the catalog: the next plan starts without drift', async () => {
   const worker = startWorker()
   const before = await stateOf('canary')
   const operation_id = await release('2.0.0')
@@ -157,7 +157,7 @@ it('what a compensating cancel undid is undone in the catalog: next plan begins 
   await once(worker, 'exit')
 }, 420_000)
 
-it('a worker killed between the undo and its note in the catalog repeats one command: one version, once', async () => {
+it('a worker killed between the undo and its catalog write repeats one command: one version, once', async () => {
   const { version } = await known('canary')
   const before = await stateOf('canary')
   const operation_id = await release('3.0.0')

@@ -162,7 +162,7 @@ const left = () =>
     (select count(*)::int from operations.operation_evidence_index) as evidence, (select count(*)::int from operations.audit) as audit`)
 
 describe('a key', () => {
-  it.each(Object.keys(POSTS))('of %s gets one answer for ever', async (route) => {
+  it.each(Object.keys(POSTS))('of %s gets one answer forever', async (route) => {
     const { by, path, body, other } = await (POSTS[route] as () => Promise<Sent>)()
     await p.query('update operations.projection set at = clock_timestamp()')
     const key = randomUUID()
@@ -189,7 +189,7 @@ describe('a key', () => {
     expect(await left()).toEqual(before)
   })
 
-  it('is asked of every route that changes something', () => {
+  it('is required by every route that changes something', () => {
     const posts = ROUTES.filter(({ upstream, method }) => upstream === 'operations' && method === 'POST')
     const paths = posts.map(({ path }) => path.replace('/api/', '/'))
     // One only decodes; a ballot and taken work are new on each request; a webhook counts once by its own id.

@@ -63,7 +63,7 @@ const both = <A, B>(round: number, one: () => Promise<A>, other: () => Promise<B
 const ROUNDS = [0, 3, 6]
 
 describe('a cancel against an approval', () => {
-  it('stops in every order: the approval is refused, or taken back, or its node had begun', async () => {
+  it('stops in every order: the approval is refused or withdrawn, or its node had started', async () => {
     for (const round of ROUNDS) {
       const gates = [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['b'] }]
       const { operation_id } = await p.startOperation({ nodes: [noop('a'), noop('b', 'a'), noop('c', 'b')], gates })
@@ -95,12 +95,12 @@ describe('a cancel against an approval', () => {
   }, 180_000)
 })
 
-describe('a cancel against the first word of an agent', () => {
+describe('a cancel against the first message of an agent', () => {
   const job = (node_id: string) => ({
     ...{ node_id, executor: 'external', pool: 'lab', with: { job: 'x', inputs: {} } },
     timeouts: { run_s: 600, start_s: 300 },
   })
-  it('has one winner: work begins before the cancel and goes to its end, or never', async () => {
+  it('has one winner: work starts before the cancel and runs to its end, or never', async () => {
     for (const round of [...ROUNDS, 'after'] as const) {
       handed.length = 0
       const { operation_id } = await p.startOperation({ nodes: [job('job')] })
@@ -193,7 +193,7 @@ describe('votes against the deadline of their gates', () => {
 })
 
 describe('a freeze against claims', () => {
-  it('lets nothing begin once it is answered, however many claims are on their way', async () => {
+  it('lets no node start once it is answered, however many claims are in flight', async () => {
     await p.query(
       `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
        values ('rack', 't', 1, 'rack', 1, 'active', '{}', '{}', '{}') on conflict do nothing`,
@@ -265,7 +265,7 @@ describe('retries', () => {
     '409 invalid_state_transition/cone_in_flight',
     '409 version_conflict/in_progress',
   ]
-  it('against the result of the attempt: refused until it is known, then one of them has it', async () => {
+  it('against the result of the attempt: refused until it is known, then one of them gets it', async () => {
     for (const round of ROUNDS) {
       const { operation_id, report, retry } = await atWork()
       let won = 0
@@ -290,7 +290,7 @@ describe('retries', () => {
     }
   }, 240_000)
 
-  it('against a result that comes when the attempt was given up: the result has no effect in any order', async () => {
+  it('against a result after the attempt was given up: the result has no effect in any order', async () => {
     for (const round of ROUNDS) {
       const { operation_id, report, retry } = await atWork({ run_s: 2 })
       await reaches(operation_id, 'blocked')

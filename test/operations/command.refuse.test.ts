@@ -64,7 +64,7 @@ const COMMANDS = (round: number) => {
   ] as [string, Record<string, unknown>, Record<string, unknown>][]
 }
 
-it('answers as a dry run does: running, blocked, paused, cancelling and ended', async () => {
+it('answers like a dry run: running, blocked, paused, canceling and ended', async () => {
   const graph = {
     nodes: [
       { ...node('a'), compensate: { executor: 'noop', with: { delay_ms: 0 } } },

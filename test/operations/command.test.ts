@@ -26,7 +26,7 @@ const control = async (operation_id: string) =>
   (await p.query('select * from operations.operation_control where operation_id = $1', [operation_id]))[0]
 
 describe('pause, resume, cancel', () => {
-  it('holds every claim from the moment a pause is answered, and says what still runs', async () => {
+  it('holds every claim once a pause is answered, and names the running nodes', async () => {
     const { path, operation_id } = await running({ before: 'running' })
     const { status, body } = await p.as('olga').post(`${path}/pause`, { reason })
     expect(status).toBe(200)
@@ -43,7 +43,7 @@ describe('pause, resume, cancel', () => {
     )
   })
 
-  it('resumes what is paused and nothing else', async () => {
+  it('resumes only paused operations', async () => {
     const { path } = await running()
     expect(await p.as('olga').post(`${path}/resume`, { reason })).toMatchObject(
       refusal('invalid_state_transition', 'not_paused', 409),
@@ -89,7 +89,7 @@ describe('pause, resume, cancel', () => {
     expect((await p.as('olga').post(`${path}/resume`, { reason, acknowledge_drift: true })).status).toBe(202)
   })
 
-  it('cancels once per mode, never softer, and closes what waits', async () => {
+  it('cancels once per mode, never softer, and closes waiting gates', async () => {
     const { path, operation_id } = await running()
     await p.openGate(operation_id, 'go')
     expect(await p.as('both').post(`${path}/cancel`, { reason, mode: 'force' })).toMatchObject(
@@ -142,7 +142,7 @@ describe('pause, resume, cancel', () => {
     }
   })
 
-  it('does nothing more to an operation that has ended', async () => {
+  it('changes no operation that has ended', async () => {
     const { path, operation_id } = await running({ before: 'failed' })
     await p.query(
       `update operations.operations set engine_status = 'failed', ended_at = clock_timestamp() where operation_id = $1`,
@@ -168,7 +168,7 @@ describe('retry and interventions', () => {
     gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['b'] }],
   }
 
-  it('resets exactly the cone that the dry run named, and arms its gates again', async () => {
+  it('resets exactly the cone that the dry run named, and rearms its gates', async () => {
     const { path, operation_id } = await running({ a: 'succeeded', b: 'failed', c: 'skipped', d: 'running' }, chain)
     await p.query(`update operations.gates set status = 'rejected' where operation_id = $1`, [operation_id])
     const dry = await p.as('olga').post(`${path}/nodes/b/retry`, { reason, dry_run: true })
@@ -202,7 +202,7 @@ describe('retry and interventions', () => {
     })
   })
 
-  it('refuses what is not over, what runs in the cone, a moved generation and an unexplained unknown outcome', async () => {
+  it('refuses unfinished nodes, running ones in the cone, a moved generation and an unexplained unknown outcome', async () => {
     const { path } = await running({ a: 'succeeded', b: 'running', c: 'outcome_unknown' }, chain)
     expect(await p.as('olga').post(`${path}/nodes/d/retry`, { reason })).toMatchObject(
       refusal('invalid_state_transition', 'node_not_retryable', 409),
@@ -223,7 +223,7 @@ describe('retry and interventions', () => {
     )
   })
 
-  it('does not skip a guarded node before its gate has passed if others come behind it', async () => {
+  it('does not skip a guarded node before its gate has passed if others follow it', async () => {
     const nodes = [
       { node_id: 'a', executor: 'noop', with: {} },
       { node_id: 'b', executor: 'noop', with: {}, depends_on: ['a'] },
@@ -250,7 +250,7 @@ describe('retry and interventions', () => {
     expect(await skipping('bypassed')).toBeLessThan(300)
   })
 
-  it('does not skip what stands between such a node and others: they would begin before its gate', async () => {
+  it('does not skip a node between such a node and others: they would start before its gate', async () => {
     const node = (node_id: string, ...depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
     const nodes = [node('a'), node('b', 'a'), node('c', 'b')]
     const gates = [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['a'] }]
@@ -265,7 +265,7 @@ describe('retry and interventions', () => {
     expect((await p.as('olga').post(`${path}/interventions`, skip)).status).toBe(202)
   })
 
-  it('records an intervention as an exception, with what it needs to say', async () => {
+  it('records an intervention as an exception, with its required members', async () => {
     const { path, operation_id } = await running({ a: 'failed', c: 'failed' }, chain)
     const intervene = (body: Record<string, unknown>) => p.as('olga').post(`${path}/interventions`, { reason, ...body })
     expect(await intervene({ type: 'skip', node_id: 'c', payload: {} })).toMatchObject(
@@ -316,7 +316,7 @@ describe('interventions beside the end of a node', () => {
     )[0]
   const notApplicable = refusal('invalid_state_transition', 'intervention_not_applicable', 409)
 
-  it('name every member that a type needs or does not take', async () => {
+  it('name every member that a type requires or does not accept', async () => {
     const { path } = await running({}, work)
     const pointers = async (body: Record<string, unknown>) =>
       (await intervene(path, body)).body.violations.map(({ pointer }: { pointer: string }) => pointer)
@@ -329,7 +329,7 @@ describe('interventions beside the end of a node', () => {
     expect(await pointers({ type: 'extend_deadline', payload: { of: 'gate', add_s: 60 } })).toEqual(['/payload/id'])
   })
 
-  it('change the inputs of what has not begun, and ask again whoever approved other ones', async () => {
+  it('change the inputs of nodes that have not started, and ask approvers of other inputs again', async () => {
     const { path, operation_id } = await running({ a: 'succeeded' }, work)
     await p.query(
       `update operations.gates set status = 'approved', approved_digest = digest, consumed_at = now() where operation_id = $1`,
@@ -365,7 +365,7 @@ describe('interventions beside the end of a node', () => {
     expect(await intervene(path, { ...change, node_id: 'a' })).toMatchObject(notApplicable)
   })
 
-  it('run a node again with other inputs, behind the gate that had approved the first ones', async () => {
+  it('rerun a node with other inputs, behind the gate that had approved the first ones', async () => {
     const { path, operation_id } = await running({ a: 'succeeded', b: 'failed' }, work)
     await p.query(
       `update operations.gates set status = 'approved', approved_digest = digest, consumed_at = now() where operation_id = $1`,
@@ -393,7 +393,7 @@ describe('interventions beside the end of a node', () => {
     expect(await intervene(path, set)).toMatchObject({ ...notApplicable, body: { nodes: ['b'] } })
   })
 
-  it('undo a node only while the operation stands, and nothing that waits for it begins meanwhile', async () => {
+  it('undo a node only while the operation is stopped, and no dependent node starts meanwhile', async () => {
     const { path, operation_id } = await running({ a: 'succeeded' }, work)
     const undo = { type: 'trigger_compensation', node_id: 'a' }
     expect(await intervene(path, undo)).toMatchObject(notApplicable)
@@ -409,7 +409,7 @@ describe('interventions beside the end of a node', () => {
     ])
   })
 
-  it('give time to the operation and to a gate, and refuse what has no end', async () => {
+  it('give time to the operation and to a gate, and refuse objects without a deadline', async () => {
     const { path, operation_id } = await running({}, work)
     const more = (payload: Record<string, unknown>) => intervene(path, { type: 'extend_deadline', payload })
     expect(await more({ of: 'operation', add_s: 60 })).toMatchObject(notApplicable)
@@ -425,7 +425,7 @@ describe('interventions beside the end of a node', () => {
     expect(Date.parse(after) - Date.parse(before)).toBe(60_000)
   })
 
-  it('override a freeze that holds the operation, by whom the freeze would ask, and only that', async () => {
+  it('override a freeze that holds the operation, by its approvers, and no other freeze', async () => {
     const { path, operation_id } = await running({}, work)
     const span = (hours: number) => new Date(Date.now() + 3_600_000 * hours).toISOString()
     const freeze = (to: number, approvers: string[]) => ({ from: span(-2), to: span(to), approvers })
@@ -466,7 +466,7 @@ describe('interventions beside the end of a node', () => {
     expect((await p.as('olga').get(path)).body.exceptions).toEqual([])
   })
 
-  it('give leases back while paused, and take them again with the resume or not at all', async () => {
+  it('release leases while paused, and take all of them again with the resume or none', async () => {
     const { path, operation_id } = await running({}, work)
     expect(await intervene(path, { type: 'release_leases' })).toMatchObject(notApplicable)
     await p.query(`update operations.operations set engine_status = 'paused' where operation_id = $1`, [operation_id])
@@ -521,7 +521,7 @@ describe('interventions beside the end of a node', () => {
     expect((await propose('secret://file/fleet-token#1', true)).status).toBe(200)
   })
 
-  it('on the operation as a whole are offered where they would do something, and to whom', async () => {
+  it('on the whole operation are offered if they have an effect, to those who may', async () => {
     const { path, operation_id } = await running({}, work)
     const offered = async (who: 'olga' | 'eva' = 'olga') => {
       const { allowed_actions } = (await p.as(who).get(path)).body
@@ -561,7 +561,7 @@ describe('interventions beside the end of a node', () => {
     expect(await offered()).toMatchObject({ extend_deadline: true, set_limits: 'already_cancelling' })
   })
 
-  it('mark an attempt of a silent agent failed before anybody has to wait for three heartbeats', async () => {
+  it('fail an attempt of a silent agent before three heartbeats are missed', async () => {
     const { path, operation_id } = await running({}, work)
     await p.query(
       `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'a'),
@@ -594,7 +594,7 @@ describe('interventions beside the end of a node', () => {
     expect(told?.payload).toMatchObject({ type: 'mark_failed', payload: { attempt: 1 } })
   })
 
-  it('wait for a second person where the risk is high, and are done in one step with the approval', async () => {
+  it('wait for a second person if the risk is high, and take effect in one step with the approval', async () => {
     const { path, operation_id } = await running({ a: 'failed' }, work)
     await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
     const ask = (type: string, node_id: string, payload = {}) => intervene(path, { type, node_id, payload }, 'both')
@@ -677,7 +677,7 @@ describe('interventions beside the end of a node', () => {
 })
 
 describe('keys and versions', () => {
-  it('answers a repeated key with the stored bytes, over both processes, however far the state has moved', async () => {
+  it('answers a repeated key with the stored bytes, over both processes, whatever has changed since', async () => {
     const { path } = await running()
     const key = randomUUID()
     const first = await p.as('olga').post(`${path}/pause`, { reason }, { key })
@@ -697,7 +697,7 @@ describe('keys and versions', () => {
     )
   })
 
-  it('carries one command out however many ask with one key at once', async () => {
+  it('carries out one command however many requests use one key at once', async () => {
     const { path, operation_id } = await running()
     const key = randomUUID()
     const asks = await Promise.all(
@@ -711,7 +711,7 @@ describe('keys and versions', () => {
     ).toHaveLength(1)
   })
 
-  it('does not keep a refusal: a corrected request may use the key again', async () => {
+  it('does not store a refusal: a corrected request may use the key again', async () => {
     const { path } = await running()
     const key = randomUUID()
     expect((await p.as('olga').post(`${path}/resume`, { reason }, { key })).status).toBe(409)
@@ -719,7 +719,7 @@ describe('keys and versions', () => {
     expect((await p.as('olga').post(`${path}/resume`, { reason }, { key })).status).toBe(202)
   })
 
-  it('compares If-Match with the count of decided changes only', async () => {
+  it('compares If-Match only with the count of decided changes', async () => {
     const { path, operation_id } = await running()
     const etag = String((await p.as('olga').get(path)).headers.get('etag'))
     await p.query('update operations.operations set change_seq = change_seq + 5 where operation_id = $1', [
@@ -750,8 +750,8 @@ describe('keys and versions', () => {
   })
 })
 
-describe('what is allowed', () => {
-  it('agrees with what then happens, for every act, state and person', async () => {
+describe('the list of allowed acts', () => {
+  it('agrees with the outcome, for every act, state and person', async () => {
     const acts = {
       pause: {},
       resume: { acknowledge_drift: true },
@@ -798,7 +798,7 @@ describe('what is allowed', () => {
   })
 })
 
-describe('what is allowed on gates and nodes', () => {
+describe('the allowed acts on gates and nodes', () => {
   type Said = { action: string; allowed: boolean; reason_category: string | null; reason_code: string | null }
   const outcomeOf = ({ status, body }: Reply) =>
     status === 200 ? [true, null, null] : [false, body.category, body.code]
@@ -807,7 +807,7 @@ describe('what is allowed on gates and nodes', () => {
     return [said?.allowed, said?.reason_category, said?.reason_code]
   }
 
-  it('agrees with what then happens to a gate', async () => {
+  it('agree with the outcome at a gate', async () => {
     const { path, operation_id } = await running()
     for (const status of ['armed', 'waiting', 'approved', 'rejected', 'expired', 'cancelled']) {
       await p.query('update operations.gates set status = $2 where operation_id = $1', [operation_id, status])
@@ -827,7 +827,7 @@ describe('what is allowed on gates and nodes', () => {
     }
   })
 
-  it('agrees with what then happens to a node', async () => {
+  it('agree with the outcome at a node', async () => {
     const { path, operation_id } = await running()
     const payloads = {
       skip: {},
@@ -859,7 +859,7 @@ describe('what is allowed on gates and nodes', () => {
 })
 
 describe('bad input', () => {
-  it('is refused in its own words, never as a failure of ours, and changes nothing', async () => {
+  it('is refused specifically, never as a server fault, and changes nothing', async () => {
     const { path, operation_id } = await running({ before: 'failed' })
     await p.openGate(operation_id, 'go')
     const before = await p.query('select * from operations.operation_control where operation_id = $1', [operation_id])

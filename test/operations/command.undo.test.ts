@@ -45,8 +45,8 @@ const waiting = async (policy: Record<string, unknown> = {}) => {
 }
 const votesOf = (gate: { votes: { actor: { name: string } }[] }) => gate.votes.map(({ actor }) => actor.name)
 
-describe('a command that is taken back', () => {
-  it('as more time for a gate gives back the time alone: who decided meanwhile has decided', async () => {
+describe('a command that is withdrawn', () => {
+  it('as more time for a gate gives back only the time: a decision made meanwhile counts', async () => {
     const { gate, approve, does, lapses } = await waiting()
     const more = { type: 'extend_deadline', payload: { of: 'gate', id: 'go', add_s: 600 }, reason }
     const before = await gate()
@@ -60,7 +60,7 @@ describe('a command that is taken back', () => {
     expect(await gate()).toMatchObject({ status: 'approved', round: 1, decided: { by: { name: 'ada' } } })
   })
 
-  it('as other inputs takes back with it who had agreed to these: they are asked in a round of its own', async () => {
+  it('as other inputs withdraws the approvals of those: they are asked in a round of its own', async () => {
     const { gate, approve, does, lapses } = await waiting()
     const before = await gate()
     await does('/interventions', SET_INPUT)
@@ -79,7 +79,7 @@ describe('a command that is taken back', () => {
   it.each([
     ['other inputs', 'intervene', SET_INPUT],
     ['a patch', 'patch_applied', undefined],
-  ])('as %s leaves no vote behind that was for something else', async (_what, kind, intervention) => {
+  ])('as %s leaves no vote behind for another subject', async (_what, kind, intervention) => {
     const { path, gate, approve, does, lapses } = await waiting()
     const before = await gate()
     if (intervention) await does('/interventions', intervention)
@@ -105,8 +105,8 @@ describe('a command that is taken back', () => {
   })
 })
 
-describe('an approval that is taken back', () => {
-  it('asks the others again with all the time there is, however late it was', async () => {
+describe('an approval that is withdrawn', () => {
+  it('asks the others again with the full time, however late it was', async () => {
     const { path, gate, approve } = await waiting({ reject_rule: 'majority' })
     await approve('eva')
     await approve('ada')

@@ -27,8 +27,8 @@ const stated = async (): Promise<string> =>
   must(await p.as('pia').post('/v1/intents', { kind: 'graph', title: 'a test', reason: 'to see', graph }), 201).body
     .intent_id
 
-describe('a failure that is none of the caller', () => {
-  it('is unavailable while Postgres is away: it may be repeated with its key, and was not done by halves', async () => {
+describe('a failure that the caller did not cause', () => {
+  it('is unavailable while Postgres is down: it can be repeated with its key, and was not half done', async () => {
     const intent_id = await stated()
     const key = 'the same key'
     const preview = () => p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, {}, { key })
@@ -43,7 +43,7 @@ describe('a failure that is none of the caller', () => {
     expect((await p.query('select 1 from operations.plans where intent_id = $1', [intent_id])).length).toBe(1)
   })
 
-  it('is unavailable as well where Postgres goes away in the middle, and no event of the catalog is set aside for it', async () => {
+  it('is unavailable too if Postgres goes down in the middle, and sets no event of the catalog aside', async () => {
     const intent_id = await stated()
     catalog.put('late')
     const holder = new pg.Client({ connectionString: p.database_url })
@@ -69,7 +69,7 @@ describe('a failure that is none of the caller', () => {
     expect(await p.query('select version from operations.catalog_resources')).toEqual([{ version: '1' }])
   })
 
-  it('is overloaded where more rehearsals are asked for than are made at one time, and nothing of it is kept', async () => {
+  it('is overloaded if too many rehearsals are requested at one time, and nothing of them is stored', async () => {
     const intents = await Promise.all(Array.from({ length: 8 }, stated))
     const replies = await Promise.all(
       intents.map((intent_id) => p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, { rehearse: { seed: 1 } })),
@@ -81,7 +81,7 @@ describe('a failure that is none of the caller', () => {
     expect(kept.length).toBe(replies.length - refused.length)
   })
 
-  it('is unexpected when we are broken, and says nothing of how', async () => {
+  it('is unexpected if we are broken, and reveals no cause', async () => {
     await p.query('alter table operations.intents rename to lost')
     try {
       const broken = await p.as('vic').get('/v1/intents')

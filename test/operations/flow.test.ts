@@ -115,7 +115,7 @@ const attempts = async (operation_id: string) =>
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
 
 describe('an operation', () => {
-  it('starts, waits at its gate, goes on when it is approved, and ends with evidence', async () => {
+  it('starts, waits at its gate, continues when it is approved, and ends with evidence', async () => {
     const graph = { nodes: [noop('a', 0), noop('b', 0, 'a')], gates: [{ gate_id: 'go', policy, guards: ['b'] }] }
     const { operation_id, started, intent_id } = await p.startOperation(graph)
     expect(started.status).toBe(201)
@@ -166,7 +166,7 @@ describe('an operation', () => {
     const decision = ({ kind }: EvidenceRecord) => kind === 'gate_decision'
     expect(forged((record) => record)).toBe('holds')
     expect(forged((record) => (decision(record) ? undefined : record))).toMatch(
-      /"b" began behind the gate "go", which no record/,
+      /"b" started behind the gate "go", which no earlier record/,
     )
     expect(
       forged((record) => (decision(record) ? { ...record, subject: { ...record.subject, digest: 'x' } } : record)),
@@ -175,13 +175,13 @@ describe('an operation', () => {
       forged((record) =>
         decision(record) ? { ...record, subject: { ...record.subject, status: 'rejected' } } : record,
       ),
-    ).toMatch(/no record approves on that digest before/)
+    ).toMatch(/no earlier record approves on that digest/)
     expect(forged((record) => (decision(record) ? { ...record, at: '2999-01-01T00:00:00.000000Z' } : record))).toMatch(
-      /no record approves on that digest before/,
+      /no earlier record approves on that digest/,
     )
   }, 90_000)
 
-  it('goes on behind a gate whose glass was broken, and its evidence says so offline', async () => {
+  it('continues behind a bypassed gate, and its evidence says so offline', async () => {
     const graph = { nodes: [noop('a', 0)], gates: [{ gate_id: 'go', policy, guards: ['a'] }] }
     const { operation_id } = await p.startOperation(graph)
     const path = `/v1/operations/${operation_id}`
@@ -198,7 +198,7 @@ describe('an operation', () => {
     expect(file).toContain('"status":"bypassed"')
   }, 90_000)
 
-  it('starts nothing after a pause was answered, and goes on after a resume', async () => {
+  it('starts no node after a pause was answered, and continues after a resume', async () => {
     const graph = { nodes: Array.from({ length: 12 }, (_, n) => noop(`n${n}`, 150, ...(n === 0 ? [] : [`n${n - 1}`]))) }
     const { operation_id } = await p.startOperation(graph)
     const path = `/v1/operations/${operation_id}`
@@ -249,7 +249,7 @@ describe('an operation', () => {
     await reaches(operation_id, 'succeeded')
   }, 90_000)
 
-  it('goes as its rehearsal said: the order of attempts, what is undone, how it ends', async () => {
+  it('runs as its rehearsal predicted: the order of attempts, what is undone, how it ends', async () => {
     const unkept = { outputs: { n: '/n' }, outputs_schema: { type: 'object', required: ['n'] } }
     const fails = (on_failure: string) => ({ ...unkept, on_failure })
     const undo = { compensate: { executor: 'noop', with: {} } }
@@ -314,7 +314,7 @@ describe('an operation', () => {
     }
   }, 240_000)
 
-  it('goes on after a failed node was skipped, and ends with an exception', async () => {
+  it('continues after a failed node was skipped, and ends with an exception', async () => {
     const unkept = { outputs: { n: '/n' }, outputs_schema: { type: 'object', required: ['n'] } }
     const graph = { nodes: [{ ...noop('a', 0), ...unkept }, noop('b', 0, 'a')] }
     const { operation_id } = await p.startOperation(graph)
@@ -327,7 +327,7 @@ describe('an operation', () => {
     await reaches(operation_id, 'succeeded_with_exceptions')
   }, 90_000)
 
-  it('is helped while it runs: other inputs behind a gate that asks again, another limit, an undo of what is done', async () => {
+  it('accepts changes while it runs: other inputs behind a gate that asks again, another limit, an undo of a done node', async () => {
     const undo = { executor: 'noop', with: {} }
     const graph = {
       nodes: [{ ...noop('a', 0), compensate: undo }, noop('b', 0), noop('c', 0, 'a'), noop('d', 0, 'b')],
@@ -393,7 +393,7 @@ describe('a running graph', () => {
     { op: 'remove_node', node_id: 'd' },
   ]
 
-  it('takes an approved patch over: the gate asks again, the new node runs first, the removed one never', async () => {
+  it('applies an approved patch: the gate asks again, the new node runs first, the removed one never', async () => {
     const { operation_id, path } = await behindGate()
     const before = await p.seen(operation_id, 'go')
     const proposal = { base_revision: 1, changes: inserted, reason }
@@ -442,7 +442,7 @@ describe('a running graph', () => {
     ])
   }, 90_000)
 
-  it('is refused a patch by the exact reason, and nothing changes', async () => {
+  it('refuses a patch with the exact reason, and nothing changes', async () => {
     const { operation_id, path } = await behindGate()
     const propose = (changes: unknown[], base_revision = 1, by: 'olga' | 'pia' | 'eva' = 'olga') =>
       p.as(by).post(`${path}/patches`, { base_revision, changes, reason })
@@ -518,7 +518,7 @@ describe('a running graph', () => {
     expect((await p.as('vic').get(path)).body).toMatchObject({ max_parallel: 3, plan_revision: 2 })
   }, 90_000)
 
-  it('is patched whole or not at all, however close its end is', async () => {
+  it('is patched completely or not at all, however close its end is', async () => {
     const outcomes = new Set<string>()
     for (let round = 0; round < 6; round++) {
       const { operation_id } = await p.startOperation({ nodes: [noop('a', 40 * round), noop('b', 0, 'a')] })
@@ -554,7 +554,7 @@ describe('a running graph', () => {
   }, 90_000)
 })
 
-describe('work of an agent outside', () => {
+describe('work of an external agent', () => {
   const external = (job: string, more: Record<string, unknown> = {}) => ({
     node_id: 'job',
     executor: 'external',
@@ -606,7 +606,7 @@ describe('work of an agent outside', () => {
     expect((await p.as('vic').get(`${shell.path}/nodes/job`)).body.outputs).toEqual({ kernel: expect.any(String) })
   }, 90_000)
 
-  it('is undone by an agent, too, under a key of its own; the words of the first attempt end nothing any more', async () => {
+  it('is undone by an agent too, under its own key; messages of the first attempt no longer end anything', async () => {
     answerBy = byAgent
     handed.length = 0
     const node = external('greet', { compensate: { with: { job: 'greet', inputs: { name: 'nobody' } } } })
@@ -629,7 +629,7 @@ describe('work of an agent outside', () => {
     expect(await say(first, { phase: 'succeeded', sequence: 99, outputs: {} })).toMatchObject(refusal('attempt_closed'))
   }, 90_000)
 
-  it('names secrets by reference: who does the work resolves them, and they pass nowhere', async () => {
+  it('names secrets by reference: the worker of the job resolves them, and they appear nowhere', async () => {
     answerBy = byAgent
     const node = external('greet', {
       secrets: { password: 'secret://env/FLOW_PASSWORD#1' },
@@ -644,7 +644,7 @@ describe('work of an agent outside', () => {
     await reaches(operation_id, 'succeeded')
   }, 90_000)
 
-  it('has one end: what is repeated, late, stale, foreign or out of order gets its exact answer and changes nothing', async () => {
+  it('has one end: repeated, late, stale, foreign or disordered messages get their exact answer and change nothing', async () => {
     answerBy = async () => {}
     const { operation_id, path } = await start(external('greet', { outputs_schema: { type: 'object' } }))
     const given = await work()
@@ -703,7 +703,7 @@ describe('work of an agent outside', () => {
     if (body.state === 'failed') await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason })
   }, 90_000)
 
-  it('writes a log that is one and has an end, whatever it says', async () => {
+  it('writes one finite log, whatever it sends', async () => {
     answerBy = async () => {}
     const { operation_id, path } = await start(external('greet'))
     const given = await work()
@@ -734,7 +734,7 @@ describe('work of an agent outside', () => {
     await reaches(operation_id, 'succeeded')
   }, 60_000)
 
-  it('fails definitely when nobody takes it, and is unknown when its time is over', async () => {
+  it('fails definitely if no agent takes it, and is unknown if its time runs out', async () => {
     const gone = await start(external('greet', { pool: 'gone' }))
     await until(async () => (await p.as('vic').get(`${gone.path}/nodes/job`)).body.error_class === 'not_picked_up', {
       timeout_ms: 30_000,
@@ -755,7 +755,7 @@ describe('work of an agent outside', () => {
       expect((await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason })).status).toBe(200)
   }, 90_000)
 
-  it('hears of a forced cancel in the answer to its next word', async () => {
+  it('learns of a forced cancel in the answer to its next message', async () => {
     const heard: Answer[] = []
     answerBy = async (given) => {
       const report = createReporter(given)
@@ -792,7 +792,7 @@ describe('a program', () => {
     with: { program: 'report', args: ['ada'], env: { PASSWORD: { $secret: 'password' } }, ...more },
   })
 
-  it('runs with what it is given; its whole log, outputs and files are kept, and no secret', async () => {
+  it('runs with its inputs; its whole log, outputs and files are stored, and no secret', async () => {
     const after = {
       ...report({ args: [{ $from: 'nodes/report/outputs/name' }] }),
       node_id: 'again',
@@ -823,7 +823,7 @@ describe('a program', () => {
       '/nodes/report/with/args/0',
     ],
     ['runs too long', { timeout_s: 601 }, 'schema_violation', '/nodes/report/with/timeout_s'],
-  ])('that %s is refused before anybody reads the plan', async (_what, values, code, pointer) => {
+  ])('that %s is refused before anyone reviews the plan', async (_what, values, code, pointer) => {
     const graph = { nodes: [report(values)] }
     const intent = await p.as('pia').post('/v1/intents', { kind: 'graph', title: 'a test', reason, graph })
     const { status, body } = await p.as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {})
@@ -831,7 +831,7 @@ describe('a program', () => {
     expect(body.violations[0].pointer).toBe(pointer)
   })
 
-  it('that is not in the policy comes in by no patch', async () => {
+  it('that is not in the policy cannot be added by a patch', async () => {
     const { operation_id } = await p.startOperation({ nodes: [noop('a', 2000), noop('b', 0, 'a')] })
     const { status, body } = await p
       .as('olga')
@@ -847,7 +847,7 @@ describe('a program', () => {
 })
 
 describe('read models', () => {
-  it('are what their events say after all of this, and what is edited by hand is found', async () => {
+  it('match their events after all of this, and manual edits are found', async () => {
     expect(await readModelDifferences(p.deps.db)).toEqual([])
     const graph = { nodes: [noop('a', 0), noop('b', 0, 'a')], gates: [{ gate_id: 'go', policy, guards: ['a'] }] }
     const { operation_id } = await p.startOperation(graph)

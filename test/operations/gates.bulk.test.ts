@@ -64,7 +64,7 @@ describe('gates decided together', () => {
       'comment',
       null,
     ],
-  ])('leave out a gate %s', async (_which, policy, approve, reject) => {
+  ])('exclude a gate %s', async (_which, policy, approve, reject) => {
     const gate = await waiting(policy)
     expect(await gate.alone()).toEqual({ approve, reject })
     expect(await gate.vote('approve', { batch, comment: 'fine' })).toMatchObject(REFUSED)
@@ -74,7 +74,7 @@ describe('gates decided together', () => {
     else expect(rejected.body.status).toBe('rejected')
   })
 
-  it('leave out every kind of gate but approvals, and a forged batch leaves it waiting', async () => {
+  it('exclude every kind of gate but approvals, and a forged batch leaves such a gate waiting', async () => {
     const gate = await waiting()
     for (const kind of ['freeze', 'policy_override']) {
       await gate.set('kind', kind)
@@ -84,7 +84,7 @@ describe('gates decided together', () => {
     expect(await gate.status()).toBe('waiting')
   })
 
-  it('are of low risk, unless they are rejected; alone each can still be approved', async () => {
+  it('are of low risk, unless they are rejected; each can still be approved alone', async () => {
     const gates = [await waiting(), await waiting()]
     for (const gate of gates) await gate.set('risk', 'medium')
     const [approved, rejected] = gates
@@ -94,7 +94,7 @@ describe('gates decided together', () => {
     expect((await rejected?.vote('reject'))?.body.status).toBe('rejected')
   })
 
-  it('never break the glass, and are at most twenty', async () => {
+  it('never bypass a gate, and are at most twenty', async () => {
     const gate = await waiting()
     const broken = { batch, break_glass: { reason: 'the site is down' } }
     expect(await gate.vote('approve', broken)).toMatchObject({ status: 403 })
@@ -165,7 +165,7 @@ describe('patches decided together', () => {
     }
   })
 
-  it('leave out a patch whose risk or policy asks for a vote of its own, also when the batch is forged', async () => {
+  it('exclude a patch whose risk or policy requires a separate vote, even if the batch is forged', async () => {
     const risky = await proposed()
     await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [risky.operation_id])
     expect(await risky.alone()).toEqual({ approve: 'risk', reject: null })

@@ -63,8 +63,8 @@ const verifyWith = (records: EvidenceRecord[], change: (signature: VoteSignature
   return verifyEvidence(Buffer.from(exportEvidence(lines, head, p.evidence_key)), keys)
 }
 
-describe('a gate that asks for a passkey', () => {
-  it('refuses an approval without one, and says what to do; a rejection and a dry run need none', async () => {
+describe('a gate that requires a passkey', () => {
+  it('refuses an approval without one, and names the next step; a rejection and a dry run need none', async () => {
     const { path, seen, approve } = await waiting()
     const refused = await approve()
     expect(refused).toMatchObject({ status: 403, body: { code: 'signature_required' } })
@@ -74,7 +74,7 @@ describe('a gate that asks for a passkey', () => {
   })
 
   it.each([[['pwd', 'otp', 'mfa']], [['fed', 'mfa']], [['hwk', 'mfa']], [['pwd', 'otp', 'hwk', 'mfa', 'fed']]])(
-    'takes no sign-in for a signature, however strong it was (%j)',
+    'accepts no sign-in as a signature, however strong it was (%j)',
     async (amr) => {
       const { path, seen, votes } = await waiting()
       const signed_in = { ...p.people.eva, amr }
@@ -87,7 +87,7 @@ describe('a gate that asks for a passkey', () => {
   )
 
   it.each(['ES256', 'EdDSA', 'RS256'] as const)(
-    'is approved by it, and the chain proves that offline (%s)',
+    'is approved by it, and the chain proves it offline (%s)',
     async (kind) => {
       const key = p.enrol(p.people.ada.id, kind)
       const { path, approve, ballot, votes } = await waiting()
@@ -107,13 +107,13 @@ describe('a gate that asks for a passkey', () => {
     },
   )
 
-  it('takes a signature where none is asked for', async () => {
+  it('accepts a signature where none is required', async () => {
     const { path, approve, sign } = await waiting({ approvals: { groups: [{ group: 'netops', min: 1 }] } })
     must(await approve(await sign(eva)), 200, 202)
     expect(verifyWith(await evidenceOf(path), (signature) => signature)).toMatchObject({ signed: 1 })
   })
 
-  it('counts an answer once, in its time', async () => {
+  it('counts an answer once, in time', async () => {
     const policy = { approvals: { ...SIGNED.approvals, quorum: 2 } }
     const { operation_id, approve, sign, votes } = await waiting(policy)
     const assertion = await sign(eva)
@@ -178,7 +178,7 @@ describe('a patch that touches such a gate', () => {
   }
   const invalid = { status: 403, body: { code: 'assertion_invalid' } }
 
-  it('asks for a signature as the gate does, and records it: a changed one is named offline', async () => {
+  it('requires a signature as the gate does, and records it: an altered one is named offline', async () => {
     const { path, required, ballot, approve, votes } = await proposed()
     expect(required).toMatchObject({ policies: ['go'], signature: 'required' })
     expect(await approve()).toMatchObject({ status: 403, body: { code: 'signature_required' } })
@@ -193,7 +193,7 @@ describe('a patch that touches such a gate', () => {
     expect(verifyWith(records, (signature) => signature)).toMatchObject({ signed: 1 })
     const digest = `sha256:${'0'.repeat(64)}`
     const moved = verifyWith(records, (s) => ({ ...s, ballot: { ...s.ballot, digest } }))
-    expect(moved).toMatchObject({ fault: { why: expect.stringMatching(/names another digest/) } })
+    expect(moved).toMatchObject({ fault: { why: expect.stringMatching(/names a different digest/) } })
     expect(verifyWith(records, (s) => ({ ...s, jwk: p.enrol('x').jwk() }))).toMatchObject({
       fault: { why: expect.stringMatching(/is not valid/) },
     })
@@ -232,8 +232,8 @@ describe('the offline verifier', () => {
   it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([
     ['no signature', () => undefined, /did not sign with a passkey/],
     ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it is not valid/],
-    ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names another digest/],
-    ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names another user_id/],
+    ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names a different digest/],
+    ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names a different user_id/],
     ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it belongs to another ballot/],
     ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /to another ballot/],
     ['changed data', (s) => ({ ...s, authenticator_data: `${s.authenticator_data.slice(0, -1)}A` }), /it is not valid/],

@@ -24,7 +24,7 @@ const commandsOf = (operation_id: string) =>
   )
 
 describe('a gate', () => {
-  it('shows what is decided on, and its digest is the digest of that', async () => {
+  it('shows the subject of the decision, and its digest covers exactly that', async () => {
     const { path } = await waitingGate()
     const { body, headers } = await p.as('eva').get(path)
     expect(body.digest).toBe(digest(body.subject))
@@ -40,7 +40,7 @@ describe('a gate', () => {
     expect(headers.get('etag')).toMatch(/^"\d+-\d+"$/)
   })
 
-  it('is approved by one of its group who looked at the digest', async () => {
+  it('is approved by a member of its group on the current digest', async () => {
     const { path, seen, operation_id } = await waitingGate()
     const { status, body } = await p.as('eva').post(`${path}/approve`, { ...seen, comment: 'fine' })
     expect(status).toBe(200)
@@ -102,7 +102,7 @@ describe('a gate', () => {
     expect(events).toHaveLength(1)
   }, 60_000)
 
-  it('lets the expiry win that came a moment earlier', async () => {
+  it('lets an expiry win that came a moment earlier', async () => {
     const { path, seen, operation_id } = await waitingGate()
     const { pool } = p.deps
     const engine = await pool.connect()
@@ -125,7 +125,7 @@ describe('a gate', () => {
     expect(await commandsOf(operation_id)).toEqual([])
   })
 
-  it('refuses a digest that moved, a round that is over, and a second decision', async () => {
+  it('refuses an outdated digest, a past round, and a second decision', async () => {
     const { path, seen } = await waitingGate()
     const stale = { ...seen, reviewed_digest: `sha256:${'0'.repeat(64)}` }
     expect(await p.as('eva').post(`${path}/approve`, stale)).toMatchObject({
@@ -143,7 +143,7 @@ describe('a gate', () => {
     })
   })
 
-  it('is not decided before it is reached', async () => {
+  it('cannot be decided before it is reached', async () => {
     const { operation_id } = await p.startOperation(gated())
     const seen = await p.seen(operation_id, 'go')
     expect(await p.as('eva').post(`/v1/operations/${operation_id}/gates/go/approve`, seen)).toMatchObject({
@@ -152,7 +152,7 @@ describe('a gate', () => {
     })
   })
 
-  it('asks for somebody else than who requested or started it', async () => {
+  it('needs someone other than the requester and the starter', async () => {
     const { operation_id } = await p.startOperation(gated(), { by: 'both' })
     await p.openGate(operation_id, 'go')
     const seen = await p.seen(operation_id, 'go')
@@ -181,7 +181,7 @@ describe('a gate', () => {
     expect(denied).toEqual({ actor: `user:${p.people.both.id}`, outcome: 'denied' })
   })
 
-  it('counts votes of its groups only, and asks for a fresh password', async () => {
+  it('counts only votes of its groups, and requires a fresh password', async () => {
     const { path, seen } = await waitingGate()
     expect(await p.as('ivo').post(`${path}/approve`, seen)).toMatchObject({
       status: 403,
@@ -201,7 +201,7 @@ describe('a gate', () => {
     })
   })
 
-  it('waits for its quorum; one person is one vote, and the newest counts', async () => {
+  it('waits for its quorum; one person has one vote, and the newest counts', async () => {
     const { path, seen, operation_id } = await waitingGate({
       approvals: { quorum: 2, groups: [{ group: 'netops', min: 2 }] },
     })
@@ -213,7 +213,7 @@ describe('a gate', () => {
     expect(await p.as('ada').post(`${path}/approve`, seen)).toMatchObject({ status: 200, body: { status: 'approved' } })
   })
 
-  it('can be taken back by who approved it until something behind it has started', async () => {
+  it('can be withdrawn by its approver until a node behind it has started', async () => {
     const { path, seen, operation_id } = await waitingGate()
     await p.as('eva').post(`${path}/approve`, seen)
     expect(await p.as('ada').post(`${path}/reject`, { round: 1, comment: 'no' })).toMatchObject({
@@ -237,7 +237,7 @@ describe('a gate', () => {
     expect(operation_id).not.toBe(other.operation_id)
   })
 
-  it('opens by a broken glass only for who holds both permissions, freshly', async () => {
+  it('can be bypassed only by holders of both permissions, freshly signed in', async () => {
     const { path, seen, operation_id } = await waitingGate()
     const broken = { ...seen, break_glass: { reason: 'the site is down' } }
     expect(await p.as('eva').post(`${path}/approve`, broken)).toMatchObject({
@@ -256,7 +256,7 @@ describe('a gate', () => {
     expect(body.exceptions).toMatchObject([{ kind: 'gate_bypassed', gate_id: 'go' }])
   })
 
-  it('asks for a comment where its policy does', async () => {
+  it('requires a comment if its policy does', async () => {
     const { path, seen } = await waitingGate({
       approvals: { groups: [{ group: 'netops', min: 1 }], comment_on_approve: true },
     })
@@ -266,7 +266,7 @@ describe('a gate', () => {
     })
   })
 
-  it('can be tried without effect', async () => {
+  it('can be tried in a dry run without effect', async () => {
     const { path, seen, operation_id } = await waitingGate()
     const dry = await p.as('eva').post(`${path}/approve`, { ...seen, dry_run: true })
     expect(dry).toMatchObject({ status: 200, body: { dry_run: true, effect: { status: 'approved' } } })
@@ -280,7 +280,7 @@ describe('a gate', () => {
   })
 })
 
-describe('an approval that is taken back at the moment in which a node behind the gate starts', () => {
+describe('an approval withdrawn at the moment when a node behind the gate starts', () => {
   const graph = {
     nodes: [{ node_id: 'behind', executor: 'noop', with: {} }],
     gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['behind'] }],
@@ -298,7 +298,7 @@ describe('an approval that is taken back at the moment in which a node behind th
     return { operation_id, takeBack, claim }
   }
 
-  it('holds back the node, or is refused because the node has started; never neither, never both', async () => {
+  it('holds the node back, or is refused because the node has started; never neither, never both', async () => {
     const seen = new Set<string>()
     const ROUNDS = 16
     for (let round = 0; round <= ROUNDS; round++) {
@@ -320,7 +320,7 @@ describe('an approval that is taken back at the moment in which a node behind th
     expect([...seen].sort()).toEqual(['granted', 'refused'])
   }, 60_000)
 
-  it('is refused also where the row was used between the look at it and the swap', async () => {
+  it('is also refused if the row was used between the read and the swap', async () => {
     const { operation_id, takeBack } = await approved()
     const engine = await p.deps.pool.connect()
     await engine.query('begin')
@@ -346,7 +346,7 @@ describe('an approval that is taken back at the moment in which a node behind th
 })
 
 describe('the inbox', () => {
-  it('has the gates that wait, those first that end first, and for=me those the caller may decide', async () => {
+  it('lists waiting gates, the earliest deadline first, and with for=me those that the caller may decide', async () => {
     const { operation_id } = await waitingGate()
     const mine = await p.as('eva').get('/v1/gates?for=me&page_size=500')
     const found = mine.body.items.find((item: { operation_id: string }) => item.operation_id === operation_id)
@@ -364,7 +364,7 @@ describe('the inbox', () => {
     expect(all.body.items.some((item: { operation_id: string }) => item.operation_id === operation_id)).toBe(true)
   })
 
-  it('goes on page by page without a gap', async () => {
+  it('continues page by page without a gap', async () => {
     for (let n = 0; n < 3; n++) await waitingGate()
     const ids: string[] = []
     let next: string | null = ''

@@ -80,7 +80,7 @@ const records = async (operation_id: string) =>
   must(await p.as('vic').get(`/v1/operations/${operation_id}/evidence`), 200).body.records
 
 describe('the vote that would complete a quorum', () => {
-  it.each(LOSSES)('counts nobody who %s: the vote is void, and the gate waits on', async (_what, how, why) => {
+  it.each(LOSSES)('excludes a voter who %s: the vote is void, and the gate keeps waiting', async (_what, how, why) => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
     expect(must(await approve('eva'), 200, 202).body.status).toBe('waiting')
     lose('eva', how)
@@ -103,7 +103,7 @@ describe('the vote that would complete a quorum', () => {
     expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
   })
 
-  it('is refused while identity cannot say who the others are now, and changes nothing', async () => {
+  it('is refused while identity cannot confirm the other voters, and changes nothing', async () => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
     must(await approve('eva'), 200, 202)
     const ada = await p.seen(operation_id, 'go', 'ada')
@@ -129,7 +129,7 @@ describe('a patch', () => {
     return { operation_id, approve }
   }
 
-  it.each(LOSSES)('is not approved with the vote of somebody who %s', async (_what, how, why) => {
+  it.each(LOSSES)('is not approved with the vote of a person who %s', async (_what, how, why) => {
     const { operation_id, approve } = await proposed()
     expect(must(await approve('eva'), 200, 202).body.status).toBe('awaiting_approval')
     lose('eva', how)
@@ -143,7 +143,7 @@ describe('a patch', () => {
     expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
   })
 
-  it.each(LOSSES)('does not begin once its voter %s, and another vote lets it', async (_what, how, why) => {
+  it.each(LOSSES)('does not start once its voter %s, until another vote replaces it', async (_what, how, why) => {
     const graph = { nodes: [{ node_id: 'behind', executor: 'noop', with: {} }], gates: [] }
     const { operation_id } = await p.startOperation(graph)
     const path = `/v1/operations/${operation_id}`
@@ -178,7 +178,7 @@ describe('a patch', () => {
     })
   })
 
-  it('is not approved by a right that its proposer gave, whatever the gates ask', async () => {
+  it('is not approved by a right that its proposer granted, whatever the gates require', async () => {
     lose('eva', { given: { roles: { by: p.people.olga.id, at: new Date() } } })
     p.deps.trust.principals.drop('all')
     const { approve } = await proposed({ four_eyes: false, quorum: 1 })
@@ -187,14 +187,14 @@ describe('a patch', () => {
   })
 })
 
-describe('an approval that nobody has used', () => {
+describe('an unused approval', () => {
   const announce = (person: Person, type: string) => {
     const nc = p.deps.nats.get()
     const payload = type === 'status_changed' ? { user_id: person.id } : { user_ids: [person.id] }
     nc?.publish(prefixed(p.prefix, `auth.user.${type}.v1`), JSON.stringify(payload))
   }
 
-  it.each(LOSSES)('asks again as soon as it is told that its voter %s', async (_what, how, why) => {
+  it.each(LOSSES)('asks again once it learns that its voter %s', async (_what, how, why) => {
     const { operation_id, approve } = await waiting()
     expect(must(await approve('eva'), 200, 202).body.status).toBe('approved')
     lose('eva', how)
@@ -215,7 +215,7 @@ describe('an approval that nobody has used', () => {
     expect(engine).toMatchObject([{ payload: { gate_id: 'go', round: 2, status: 'waiting' } }])
   })
 
-  it('holds with the votes that are left, where these are enough', async () => {
+  it('holds with the remaining votes if these are enough', async () => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
     must(await approve('eva'), 200, 202)
     expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
@@ -229,7 +229,7 @@ describe('an approval that nobody has used', () => {
     expect(await gateOf(operation_id)).toMatchObject({ status: 'approved', round: 1 })
   })
 
-  it('takes the other votes along', async () => {
+  it('keeps the other votes', async () => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
     must(await approve('eva'), 200, 202)
     must(await approve('ada'), 200, 202)
@@ -242,7 +242,7 @@ describe('an approval that nobody has used', () => {
   })
 })
 
-describe('a right that somebody gave who takes part in the operation', () => {
+describe('a right granted by a participant of the operation', () => {
   const DAY_MS = 86_400_000
   const since = (days: number) => new Date(Date.now() - days * DAY_MS)
   const GIFTS: [string, Person['given']][] = [
@@ -256,7 +256,7 @@ describe('a right that somebody gave who takes part in the operation', () => {
     ),
   })
 
-  it.each(GIFTS)('decides nothing, be it %s', async (_what, given) => {
+  it.each(GIFTS)('decides nothing, whether it is %s', async (_what, given) => {
     lose('eva', by(given))
     p.deps.trust.principals.drop('all')
     const { path, approve } = await waiting()
@@ -269,7 +269,7 @@ describe('a right that somebody gave who takes part in the operation', () => {
     expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
   })
 
-  it.each(GIFTS)('takes the vote along that was given before: %s', async (_what, given) => {
+  it.each(GIFTS)('voids the vote given before: %s', async (_what, given) => {
     const { operation_id, approve } = await waiting()
     must(await approve('eva'), 200, 202)
     lose('eva', by(given))
@@ -278,7 +278,7 @@ describe('a right that somebody gave who takes part in the operation', () => {
     expect(await told(operation_id, 'gate.reopened')).toMatchObject([{ data: { why: 'voter_tainted' } }])
   })
 
-  it('decides where it is older, comes from others, or four eyes are not asked for', async () => {
+  it('counts if it is older, comes from others, or four eyes are not required', async () => {
     for (const [given, policy] of [
       [{ roles: { by: 'olga', at: since(8) }, groups: { by: 'pia', at: since(8) } }, {}],
       [{ roles: { by: 'ivo', at: since(1) }, groups: { by: 'ivo', at: since(1) } }, {}],
@@ -303,7 +303,7 @@ describe('the claim of a node behind a gate', () => {
   const prove = (operation_id: string) =>
     p.service('worker').post('/internal/v1/gate-standing', { operation_id, gate_ids: ['go'] })
 
-  it('asks for its voters to be proved, and goes on for five seconds with that', async () => {
+  it('requires a check of its voters, and relies on it for five seconds', async () => {
     const { operation_id, approve } = await waiting()
     must(await approve('eva'), 200, 202)
     expect(await claim(operation_id)).toEqual({ verdict: 'recheck', gate_ids: ['go'] })
@@ -311,7 +311,7 @@ describe('the claim of a node behind a gate', () => {
     expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
   })
 
-  it('has its voters proved while someone else holds the operation', async () => {
+  it('has its voters checked while someone else locks the operation', async () => {
     const { operation_id, approve } = await waiting()
     must(await approve('eva'), 200, 202)
     await p.deps.db.transaction(async (tx) => {
@@ -321,7 +321,7 @@ describe('the claim of a node behind a gate', () => {
     expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
   })
 
-  it('asks again when that was longer ago, or before the decision', async () => {
+  it('asks again if the check is older, or before the decision', async () => {
     const { operation_id, approve } = await waiting()
     must(await approve('eva'), 200, 202)
     must(await prove(operation_id), 204)
@@ -336,7 +336,7 @@ describe('the claim of a node behind a gate', () => {
     expect(await claim(operation_id)).toMatchObject({ verdict: 'recheck' })
   })
 
-  it.each(LOSSES)('is refused when its voter %s, also where the gate was used before', async (_what, how, why) => {
+  it.each(LOSSES)('is refused if its voter %s, even if the gate was used before', async (_what, how, why) => {
     const { operation_id, approve } = await waiting()
     must(await approve('eva'), 200, 202)
     await p.query('update operations.gates set consumed_at = clock_timestamp() where operation_id = $1', [operation_id])
@@ -347,7 +347,7 @@ describe('the claim of a node behind a gate', () => {
     expect(await told(operation_id, 'gate.reopened')).toMatchObject([{ data: { why } }])
   })
 
-  it('goes on with a used approval where the policy keeps it', async () => {
+  it('relies on a used approval if the policy keeps it', async () => {
     const { operation_id, approve } = await waiting(alone({}, { on_voter_loss: 'keep_after_start' }))
     must(await approve('eva'), 200, 202)
     expect(await claim(operation_id)).toMatchObject({ verdict: 'recheck' })
@@ -355,7 +355,7 @@ describe('the claim of a node behind a gate', () => {
     expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
   })
 
-  it('is refused where the person who broke the glass may not do so now', async () => {
+  it('is refused if the person who bypassed the gate no longer may', async () => {
     const { operation_id, path } = await waiting()
     const seen = await p.seen(operation_id, 'go', 'both')
     const glass = { ...seen, break_glass: { reason: 'urgent' } }
@@ -365,7 +365,7 @@ describe('the claim of a node behind a gate', () => {
     expect(await claim(operation_id)).toMatchObject({ reason: 'gate_open', gates: [{ status: 'waiting', round: 2 }] })
   })
 
-  it('waits while identity is away', async () => {
+  it('waits while identity is down', async () => {
     const { operation_id, approve } = await waiting()
     must(await approve('eva'), 200, 202)
     p.identity.away = true
@@ -378,7 +378,7 @@ describe('the claim of a node behind a gate', () => {
     expect(await gateOf(operation_id)).toMatchObject({ status: 'approved', round: 1 })
   })
 
-  it('is proved only for services that may ask for it', async () => {
+  it('is proved only by authorized services', async () => {
     const { operation_id } = await waiting()
     const asked = { operation_id, gate_ids: ['go'] }
     expect((await p.service('catalog').post('/internal/v1/gate-standing', asked)).status).toBe(403)
@@ -431,7 +431,7 @@ describe('a running operation', () => {
     return { operation_id, path, resume, approve }
   }
 
-  it('starts nothing on the approval of somebody who was disabled since, though nobody was told', async () => {
+  it('starts no node on the approval of a person disabled since, even without an event', async () => {
     const { operation_id, resume, approve } = await approvedWhilePaused()
     lose('eva', DISABLED)
     await resume()
@@ -458,7 +458,7 @@ describe('a running operation', () => {
   const firstBegun = (operation_id: string) =>
     until(async () => (await attempts(operation_id)).length === 1, { timeout_ms: 30_000 })
 
-  it('holds before the next node behind a used gate; what has begun goes on', async () => {
+  it('holds before the next node behind a used gate; started nodes continue', async () => {
     const { operation_id, resume, approve } = await approvedWhilePaused(twice())
     await resume()
     await firstBegun(operation_id)
@@ -470,7 +470,7 @@ describe('a running operation', () => {
     await reaches(operation_id, 'succeeded')
   }, 90_000)
 
-  it('keeps its nodes ready while identity is away, says so, can be paused, and goes on afterwards', async () => {
+  it('keeps its nodes ready while identity is down, says so, can be paused, and continues afterwards', async () => {
     const { operation_id, path, resume } = await approvedWhilePaused(twice())
     await resume()
     await firstBegun(operation_id)

@@ -141,7 +141,7 @@ const inSubject = (record: EvidenceRecord, more: Partial<EvidenceSubject>): Evid
 })
 
 describe('evidence', () => {
-  it('says by whose votes and rules the operation ran, and what was forged of that is named', async () => {
+  it('names the votes and rules behind the operation, and every forgery of them', async () => {
     const o = await begin({ nodes: [noop('a'), noop('b', 'a')], gates: [gate({ quorum: 2 }, 'b')] })
     await o.waits()
     await o.decide('eva')
@@ -183,14 +183,16 @@ describe('evidence', () => {
     expect(await forge(chain, (r) => (isVote(r) ? { ...r, actor: by('ivo') } : r))).toMatch(/cast by another person/)
     // A gate without recorded rules; a node on another digest, before the decision, or without fresh proof of voters.
     expect(await forge(chain, (r) => (r.kind === 'gate_decision' ? inSubject(r, { id: 'gone' }) : r))).toMatch(
-      /no record says by which rules/,
+      /no record gives the rules/,
     )
     const began = (more: object) => (r: EvidenceRecord) =>
       r.subject.gates ? inSubject(r, { gates: r.subject.gates.map((g) => ({ ...g, ...more })) }) : r
-    expect(await forge(chain, began({ digest: 'x' }))).toMatch(/no record approves on that digest before/)
-    expect(await forge(chain, began({ at: '2020-01-01T00:00:00.000000Z' }))).toMatch(/no record approves/)
-    expect(await forge(chain, began({ standing_at: null }))).toMatch(/voters were not proved just before/)
-    expect(await forge(chain, began({ standing_at: '2020-01-01T00:00:00.000000Z' }))).toMatch(/not proved just before/)
+    expect(await forge(chain, began({ digest: 'x' }))).toMatch(/no earlier record approves on that digest/)
+    expect(await forge(chain, began({ at: '2020-01-01T00:00:00.000000Z' }))).toMatch(/no earlier record approves/)
+    expect(await forge(chain, began({ standing_at: null }))).toMatch(/voters were not verified just before/)
+    expect(await forge(chain, began({ standing_at: '2020-01-01T00:00:00.000000Z' }))).toMatch(
+      /not verified just before/,
+    )
     // Weaker rules later on change nothing.
     const rules = [{ ...start?.subject.rules?.[0], quorum: 1 }] as never
     expect(
@@ -206,7 +208,7 @@ describe('evidence', () => {
     ).toMatchObject({ counted: false, decisions: 0 })
   }, 90_000)
 
-  it('of an older build holds as before, and is named for what it does not say', async () => {
+  it('of an older build verifies as before, and its missing parts are named', async () => {
     const o = await begin({ nodes: [noop('a')], gates: [gate({}, 'a')] })
     await o.waits()
     await o.decide('eva')
@@ -221,7 +223,7 @@ describe('evidence', () => {
     }
     expect(await forge(chain, older)).toMatchObject({ counted: false, decisions: 0, ended: { status: null } })
     expect(await forge(chain, (r) => (r.kind === 'gate_decision' ? undefined : older(r)))).toMatch(
-      /"a" began behind the gate "go", which no record approves on that digest before/,
+      /"a" started behind the gate "go", which no earlier record approves on that digest/,
     )
   }, 90_000)
 
@@ -234,7 +236,7 @@ describe('evidence', () => {
     expect((await chainOf(o.operation_id)).verified).toMatchObject({ ended: { status: 'cancelled' } })
   }, 90_000)
 
-  it('holds where an approval was taken back, its voter was lost, or the gate was bypassed', async () => {
+  it('verifies if an approval was withdrawn, its voter was lost, or the gate was bypassed', async () => {
     const o = await begin({ nodes: [noop('a')], gates: [gate({ quorum: 2 }, 'a')] })
     await o.waits()
     must(await p.as('olga').post(`${o.path}/pause`, { reason }), 200, 202)
@@ -274,7 +276,7 @@ describe('evidence', () => {
 describe('a gate that was used before a patch changes what it releases', () => {
   const add = (node_id: string, after: string) => ({ op: 'add_node', node: noop(node_id, after) })
 
-  it('stands for that by the votes for the patch, and only by these', async () => {
+  it('passes those changes by the votes for the patch, and only by these', async () => {
     const o = await begin({ nodes: [failing('b')], gates: [gate({}, 'b')] })
     await o.waits()
     await o.decide('eva')
@@ -296,26 +298,26 @@ describe('a gate that was used before a patch changes what it releases', () => {
     const chain = await chainOf(o.operation_id)
     expect(chain.verified).toMatchObject({ counted: true, decisions: 3, starts: 2 })
     const stands = ({ subject }: EvidenceRecord) => subject.patch_id !== undefined && subject.id === 'go'
-    expect(await forge(chain, (r) => (stands(r) ? undefined : r))).toMatch(/no record approves on that digest before/)
+    expect(await forge(chain, (r) => (stands(r) ? undefined : r))).toMatch(/no earlier record approves on that digest/)
     expect(await forge(chain, (r) => (stands(r) ? inSubject(r, { votes: [] }) : r))).toMatch(/by 0 of 1 votes/)
     const forEva = [{ voter: p.people.eva.id, group: 'netops' }]
     expect(await forge(chain, (r) => (stands(r) ? inSubject(r, { votes: forEva }) : r))).toMatch(
-      /a vote that nobody gave for its patch/,
+      /a vote that no one gave for its patch/,
     )
     const patchVote = ({ kind, subject }: EvidenceRecord) => kind === 'vote' && subject.type === 'patch'
-    expect(await forge(chain, (r) => (patchVote(r) ? undefined : r))).toMatch(/approved by nobody but its proposer/)
+    expect(await forge(chain, (r) => (patchVote(r) ? undefined : r))).toMatch(/approved by no one but its proposer/)
     const proposer = { voter: p.people.olga.id }
     expect(
       await forge(chain, (r) =>
         patchVote(r) ? { ...inSubject(r, proposer), actor: { ...r.actor, id: p.people.olga.id } } : r,
       ),
-    ).toMatch(/approved by nobody but its proposer/)
+    ).toMatch(/approved by no one but its proposer/)
     expect(await forge(chain, (r) => (patchVote(r) ? inSubject(r, { groups: ['storage'] }) : r))).toMatch(
       /approved against the rules of a gate that it touches/,
     )
   }, 90_000)
 
-  it('loses that with who voted for the patch', async () => {
+  it('asks again when a voter for the patch loses the right', async () => {
     const o = await begin({ nodes: [failing('b')], gates: [gate({}, 'b')] })
     await o.waits()
     await o.decide('eva')
@@ -331,7 +333,7 @@ describe('a gate that was used before a patch changes what it releases', () => {
     expect((await chainOf(o.operation_id)).verified).toMatchObject({ counted: true, starts: 1 })
   }, 90_000)
 
-  it('goes on with the votes for the patch that are left where one of them is lost', async () => {
+  it('continues with the remaining votes for the patch if one of them is lost', async () => {
     const o = await begin({ nodes: [failing('b')], gates: [gate({ quorum: 2 }, 'b')] })
     await o.waits()
     await o.decide('eva')
@@ -360,7 +362,7 @@ describe('a gate that was used before a patch changes what it releases', () => {
     expect(await forge(chain, (r) => (reopened(r) ? inSubject(r, { kept: [] }) : r))).toMatch(/by 1 of 2 votes/)
   }, 90_000)
 
-  it('asks its service again, where one answers it, before what was added begins', async () => {
+  it('asks its external service again before an added node starts', async () => {
     const check = { gate_id: 'go', policy: { check: { service: 'demo-control-plane', timeout_s: 600 } }, guards: ['b'] }
     const o = await begin({ nodes: [failing('b'), noop('z')], gates: [check] })
     await o.waits()

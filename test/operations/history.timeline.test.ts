@@ -20,7 +20,7 @@ type Event = {
 const engine = { namespace: 'default', workflow_id: 'w', run_id: 'r' }
 
 describe('the timeline', () => {
-  it('says of every command who gave it and why, and filters by what, who and where', async () => {
+  it('names who gave every command and why, and filters by type, person and place', async () => {
     const { operation_id } = await p.startOperation(gated())
     const path = `/v1/operations/${operation_id}`
     const olga = p.as('olga')
@@ -90,7 +90,7 @@ describe('the timeline', () => {
     expect((await read(`&after_seq=${last - 2}`)).map(({ seq }) => seq)).toEqual([last - 1, last])
   })
 
-  it('keeps no reason that says nothing', async () => {
+  it('stores no reason without content', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.openGate(operation_id, 'go')
     const path = `/v1/operations/${operation_id}`
@@ -110,7 +110,7 @@ describe('the timeline', () => {
     expect((await p.as('vic').get(path)).body).toMatchObject({ status: 'blocked', open_gates: [{ gate_id: 'go' }] })
   })
 
-  it('says that an unchanged thing is not asked twice: what an earlier round approved is carried over', async () => {
+  it('shows that an unchanged gate is not asked twice: an earlier approval is carried over', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.query('update operations.gates set approved_digest = digest where operation_id = $1', [operation_id])
     const changes = [{ t: 'gate_open' as const, gate_id: 'go', round: 1 }]
@@ -130,7 +130,7 @@ describe('the timeline', () => {
     expect(items.filter((item: { operation_id: string }) => item.operation_id === operation_id)).toEqual([])
   })
 
-  it('shows no attempt as sent out that a stop had overtaken: its claim is refused', async () => {
+  it('shows no attempt that a stop had overtaken: its claim is refused', async () => {
     const { operation_id } = await p.startOperation(gated())
     const path = `/v1/operations/${operation_id}`
     const record = (record_seq: number, attempt: number) => {
@@ -148,7 +148,7 @@ describe('the timeline', () => {
   })
 })
 
-it('an operation says that it waits for the engine, which has not taken over what was decided', async () => {
+it('an operation reports that it waits for the engine, which has not applied the decision', async () => {
   const { operation_id } = await p.startOperation(gated())
   const path = `/v1/operations/${operation_id}`
   const blocked = async () => must(await p.as('vic').get(path), 200).body.blocked_on

@@ -37,13 +37,13 @@ const graph = (nodes: unknown[], gates?: unknown[]) => ({
 })
 
 describe('an intent', () => {
-  it('may name what was created a moment ago and has no number in the log of the catalog yet', async () => {
+  it("may name a resource that was just created and has no number in the catalog's log yet", async () => {
     catalog.put('eu1-web-04', { parent_id: 'eu1' }, [], { pub_seq: null })
     const { body } = must(await p.as('olga').post('/v1/intents', change(['eu1-web-04'])), 201)
     expect(body.targets_resolved).toMatchObject([{ resource_id: 'eu1-web-04', version: 1 }])
   })
 
-  it('is stated once, with its targets as they are', async () => {
+  it('is created once, with its current targets', async () => {
     const { status, body, headers } = await p.as('olga').post('/v1/intents', change(['eu1-web-01']))
     expect(status).toBe(201)
     expect(headers.get('location')).toBe(`/v1/intents/${body.intent_id}`)
@@ -65,12 +65,12 @@ describe('an intent', () => {
     expect(event?.payload).toMatchObject({ events: [{ type: 'intent.open', actor: { name: 'olga' } }] })
   })
 
-  it('knows what was created in the catalog a moment ago', async () => {
+  it('knows a resource that was just created in the catalog', async () => {
     catalog.put('eu1-web-99', { parent_id: 'eu1' })
     expect((await p.as('olga').post('/v1/intents', change(['eu1-web-99']))).status).toBe(201)
   })
 
-  it('selects by type and condition, at most as many as it says', async () => {
+  it('selects by type and condition, at most as many as its limit', async () => {
     const select = (selector: Record<string, unknown>) =>
       p.as('olga').post('/v1/intents', change([], { targets: [{ selector: { type_key: 'fleet.host', ...selector } }] }))
     const ids = async (selector: Record<string, unknown>) =>
@@ -89,7 +89,7 @@ describe('an intent', () => {
     expect((await select({ when: 'target.colour == 1' })).body.code).toBe('expression_error')
   })
 
-  it('is previewed while typed: the plan that is made next, and no row; a refusal is part of the answer', async () => {
+  it('is previewed while typed: the next plan without a row; a refusal is part of the answer', async () => {
     const rows = () =>
       p.query(`select (select count(*) from operations.intents) + (select count(*) from operations.plans)
         + (select count(*) from operations.outbox) as count`)
@@ -145,7 +145,7 @@ describe('an intent', () => {
     expect(await counted()).toBe(before)
   })
 
-  it('is only for targets that the roles cover, and others see what is about their part or their own', async () => {
+  it('is only for targets that the roles cover, and others see only intents about their part or their own', async () => {
     const away = await p.as('far').post('/v1/intents', change(['eu1-web-01']))
     expect(away).toMatchObject({ status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } })
     const both = must(await p.as('olga').post('/v1/intents', change(['eu1-web-01', 'us1-web-01'])), 201).body

@@ -58,7 +58,7 @@ describe('signals of control planes', () => {
     ).toBe(202)
   })
 
-  it('pause what would do something else than was planned, and nothing else; its gates ask again', async () => {
+  it('pause operations whose effect would differ from the plan, and no others; their gates ask again', async () => {
     await p.query(
       `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
        values ('moved', 't', 1, 'moved', 2, 'active', '{}', '{"delay": 1}', '{}')`,
@@ -153,7 +153,7 @@ describe('signals of control planes', () => {
     await p.query(`delete from operations.catalog_resources where resource_id = 'moved'`)
   })
 
-  it('answer gates of outer checks, which people cannot', async () => {
+  it('answer gates of external checks, which people cannot', async () => {
     const people = await p.startOperation(gated())
     await p.openGate(people.operation_id, 'go')
     const plane = p.service('demo-control-plane')
@@ -201,7 +201,7 @@ describe('signals of control planes', () => {
     expect(await p.as('both').post(`${path}/approve`, broken)).toMatchObject({ body: { status: 'bypassed' } })
   })
 
-  it('name the service or the people that decide a gate, never both', async () => {
+  it('name either the service or the people that decide a gate, never both', async () => {
     const both = { check: { service: 'x1', timeout_s: 60 }, approvals: { quorum: 1 } }
     const graph = { ...gated(), gates: gated().gates.map((g) => ({ ...g, policy: both })) }
     const { body } = await p.as('pia').post('/v1/intents', { kind: 'graph', title: 't', reason: 'r', graph })
@@ -239,7 +239,7 @@ describe('signals of control planes', () => {
   })
 })
 
-describe('freezes that are put while operations run', () => {
+describe('freezes created while operations run', () => {
   const NAME = '/internal/v1/freezes/'
   const from = '2020-01-01T00:00:00Z'
   const freeze = (more: Record<string, unknown> = {}) => ({
@@ -254,7 +254,7 @@ describe('freezes that are put while operations run', () => {
   const changesOf = async (operation_id: string) =>
     (await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=calendar.changed`)).body.events
 
-  it('hold the next claims at once, are seen in the calendar, and let go when they are withdrawn', async () => {
+  it('hold the next claims at once, are shown in the calendar, and release them when withdrawn', async () => {
     const plane = p.service('demo-control-plane')
     const running = await onRack()
     expect(await plane.put(`${NAME}rebuild`, freeze())).toMatchObject({
@@ -290,7 +290,7 @@ describe('freezes that are put while operations run', () => {
     await running.release()
   })
 
-  it('reach every operation that starts meanwhile, and those whose news got lost', async () => {
+  it('reach every operation that starts meanwhile, and those whose notification was lost', async () => {
     const plane = p.service('demo-control-plane')
     // In whatever order start and freeze arrive, the operation sees the freeze.
     for (const turn of [0, 1, 2, 3]) {
@@ -311,7 +311,7 @@ describe('freezes that are put while operations run', () => {
     await running.release()
   })
 
-  it('are refused where they cannot be used, and to services without the scope', async () => {
+  it('are refused if they are not valid, and to services without the scope', async () => {
     const plane = p.service('demo-control-plane')
     const refused = async (body: unknown, status: number, code: string) =>
       expect(await plane.put(`${NAME}wrong`, body)).toMatchObject({
@@ -375,7 +375,7 @@ describe('artifacts of agents', () => {
     return { operation_id, token, says, brings, listed, content }
   }
 
-  it('are kept when the bytes are those that were announced, and only then', async () => {
+  it('are stored only if the bytes match those announced', async () => {
     const { operation_id, says, brings, listed, content } = await atWork()
     const mismatch = { status: 422, body: { category: 'execution_result_rejected', code: 'artifact_digest_mismatch' } }
     expect(await says([artifact('a.txt', 'hello')])).toMatchObject({ status: 200 })
@@ -437,7 +437,7 @@ describe('artifacts of agents', () => {
     for (const _ of [1, 2]) expect(await says([])).toMatchObject({ status: 200 })
   })
 
-  it('are taken from the attempt that announced them and from services that may, from nobody else', async () => {
+  it('are accepted only from the attempt that announced them and from authorized services', async () => {
     const one = await atWork()
     const other = await atWork()
     await one.says([artifact('a.txt', 'mine')])
@@ -487,7 +487,7 @@ describe('the log of events', () => {
 })
 
 describe('the sweeper', () => {
-  it('takes back what was never sent in time, with all that it had decided', async () => {
+  it('withdraws what was never sent in time, with all its decisions', async () => {
     const quiet = await startPlatform({ relay: false })
     try {
       const overdue = (operation_id: string, kind: string) =>
@@ -549,7 +549,7 @@ describe('the sweeper', () => {
     }
   })
 
-  it('does all that it can where one thing cannot be done', async () => {
+  it('continues with the rest if one item fails', async () => {
     const quiet = await startPlatform({ relay: false })
     try {
       const stuck = await quiet.startOperation(gated())
@@ -571,7 +571,7 @@ describe('the sweeper', () => {
     }
   })
 
-  it('ends at once what is cancelled before its start was sent, and gives the plan back', async () => {
+  it('ends an operation at once if it is canceled before its start was sent, and releases the plan', async () => {
     const quiet = await startPlatform({ relay: false })
     try {
       const { operation_id, plan_id } = await quiet.startOperation(gated())
@@ -586,7 +586,7 @@ describe('the sweeper', () => {
     }
   })
 
-  it('pauses what the engine has lost, and calls the end of what ran unknown', async () => {
+  it('pauses operations that the engine has lost, and sets running nodes to unknown', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'before'`, [
       operation_id,
@@ -604,7 +604,7 @@ describe('the sweeper', () => {
     })
   })
 
-  it('ends on its rows what is cancelled after the engine lost it', async () => {
+  it('ends an operation on its rows if it is canceled after the engine lost it', async () => {
     const { operation_id, intent_id } = await p.startOperation(gated())
     await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'before'`, [
       operation_id,

@@ -59,7 +59,7 @@ describe('a machine', () => {
     ['asks and starts', true, true],
     ['asks', true, false],
     ['starts', false, true],
-  ])('that %s involves its people: they do not approve, another person does', async (_what, asks, starts) => {
+  ])('that %s involves its people: they cannot approve, another person can', async (_what, asks, starts) => {
     const { path } = await started(asks ? bot : p.people.pia, starts ? bot : p.people.olga)
     expect(await approve('both', path)).toMatchObject({ status: 403, body: { code: 'self_approval' } })
     const record = (await recordsOf(path)).find(({ kind }: { kind: string }) => kind === 'start')
@@ -89,7 +89,7 @@ describe('a machine', () => {
     must(await start(bot, plan), 201, 202)
   })
 
-  it('has its people kept from the patch that it proposes', async () => {
+  it('excludes its people from the patch that it proposes', async () => {
     const { path } = await started(p.people.pia, p.people.olga)
     const { plan_revision } = must(await p.as('vic').get(path), 200).body
     const node = { node_id: 'more', executor: 'noop', with: {}, depends_on: ['behind'] }
@@ -106,7 +106,7 @@ describe('a machine', () => {
     expect(involved).toEqual(expect.arrayContaining([bot.id, p.people.both.id]))
   })
 
-  it('and its people are one where an intervention needs a second person', async () => {
+  it('counts as one with its people if an intervention needs a second person', async () => {
     const { path, operation_id } = await started(p.people.pia, p.people.olga)
     await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
     await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = 'first'`, [
@@ -145,7 +145,7 @@ describe('a control plane with the key of a machine', () => {
     p.deps.trust.principals.drop('all')
   })
 
-  it('answers the gate of an outer check that names it, once, and history names the machine', async () => {
+  it('answers the gate of an external check that names it, once, and history names the machine', async () => {
     const operation_id = await opened()
     expect(await check(operation_id, 'passed', { dry_run: true })).toMatchObject({
       status: 200,
@@ -165,7 +165,7 @@ describe('a control plane with the key of a machine', () => {
     expect(decision.actor).toMatchObject({ name: 'machine:bot' })
   })
 
-  it('opens no gate of people, alone or beside a vote, nor one that names another', async () => {
+  it('opens no gate of people, alone or beside a vote, and no gate that names another machine', async () => {
     const two = { approvals: { quorum: 2 } }
     for (const of of [policy, two, { check: { service: 'machine:other', timeout_s: 600 } }]) {
       const operation_id = await opened({ ...graph, gates: [{ gate_id: 'go', policy: of, guards: ['behind'] }] })
@@ -187,7 +187,7 @@ describe('a control plane with the key of a machine', () => {
     expect((await gateOf(operation_id)).status).toBe(verdict === 'passed' ? 'approved' : 'rejected')
   })
 
-  it('ends waits and reports drift; a repeat under the same key is the same answer', async () => {
+  it('ends waits and reports drift; a repeat with the same key gets the same answer', async () => {
     const operation_id = await opened()
     const key = randomUUID()
     const signal = { type: 'node_signal', body: { name: 'ready', payload: { build: 7 } } }
@@ -201,7 +201,7 @@ describe('a control plane with the key of a machine', () => {
     must(await send(bot, operation_id, { type: 'catalog_drift', body: { resource_ids: ['unknown'] } }), 200, 202)
   })
 
-  it('is refused without the role, without the permission of its key, and beyond its place', async () => {
+  it("is refused without the role, without its key's permission, and outside its place", async () => {
     const operation_id = await opened()
     const refusedWith = async (code: string, status = 403) =>
       expect(await check(operation_id, 'passed')).toMatchObject({ status, body: { code } })
@@ -230,7 +230,7 @@ describe('a control plane with the key of a machine', () => {
   })
 })
 
-it('policies tell a machine from a person', () => {
+it('policies distinguish a machine from a person', () => {
   const { refuse } = loadPolicies()
   const object = { type: 'Gate', id: 'o/go', requester: 'x', behind: [], involved: [], four_eyes: true } as const
   const rest = { groups: [], risk: 'low', environment: null, types: [], regions: [], labels: {} }

@@ -18,7 +18,7 @@ const valueIn = async (name: string, labels = ''): Promise<number> => {
   )
 }
 
-it('shows what is open and what waits for a person, what keys were, and how long outcomes took', async () => {
+it('shows open operations, waits for a person, the use of keys, and the duration of outcomes', async () => {
   expect([
     await valueIn('signalbox_operations_open', 'status="queued"'),
     await valueIn('signalbox_gates_waiting'),

@@ -624,7 +624,7 @@ describe('the tables of operations and the rows agree', () => {
     ).map(({ kind, status }) => `${kind} ${status}`)
   const stateOf = async (run: Run) => (await run.rows()).nodes[1]?.state
 
-  it('where the engine refuses what was decided after a skip, before it had told of the skip', async () => {
+  it('if the engine refuses a decision after a skip, before it reported the skip', async () => {
     const run = await begin(plain)
     await intervene(run, 'skip')
     await intervene(run, 'set_input', { input_overrides: { headers: { 'x-try': '1' } } })
@@ -633,7 +633,7 @@ describe('the tables of operations and the rows agree', () => {
     expect(await stateOf(run)).toBe('skipped')
   })
 
-  it('where a cancel comes before anything was sent: what else was decided is told to nobody', async () => {
+  it('if a cancel comes before the start was sent: no one is told of other decisions', async () => {
     const run = await begin(plain)
     await accepted(p.as('olga').post(`${run.path}/pause`, { reason: 'a test' }))
     await accepted(p.as('olga').post(`${run.path}/cancel`, { reason: 'a test' }))
@@ -642,7 +642,7 @@ describe('the tables of operations and the rows agree', () => {
     expect(await p.query('select found from operations.engine_findings')).toEqual([])
   })
 
-  it('where the engine refuses a second skip, after it has told of the first', async () => {
+  it('if the engine refuses a second skip, after it reported the first', async () => {
     const run = await begin(plain)
     await run.stage.deliver()
     await intervene(run, 'skip')
@@ -654,7 +654,7 @@ describe('the tables of operations and the rows agree', () => {
     expect(await stateOf(run)).toBe('skipped')
   })
 
-  it('where the engine refuses a patch of a node that was skipped meanwhile', async () => {
+  it('if the engine refuses a patch of a node that was skipped meanwhile', async () => {
     const run = await begin(plain)
     await run.stage.deliver()
     const changes = [{ op: 'update_node', node_id: 'n1', set: { name: 'another' } }]
@@ -670,7 +670,7 @@ describe('the tables of operations and the rows agree', () => {
     expect(await stateOf(run)).toBe('skipped')
   })
 
-  it('and the timeline says nothing of running while readers see a pause', async () => {
+  it('and the timeline shows no run while readers see a pause', async () => {
     const run = await begin({
       ...plain,
       nodes: [
@@ -700,7 +700,7 @@ describe('the tables of operations and the rows agree', () => {
     expect(types.slice(from, to)).toEqual(['pausing', 'paused'])
   })
 
-  it('whatever people do between whatever steps of the engine', async () => {
+  it('for any human actions between any steps of the engine', async () => {
     const property = fc.asyncProperty(
       graphs,
       fc.infiniteStream(fc.nat(2 ** 30)),

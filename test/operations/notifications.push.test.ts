@@ -74,7 +74,7 @@ const approved = (operation_id: string) =>
   )
 
 describe('a push', () => {
-  it('is encrypted as RFC 8291 states it, to the byte of its example', () => {
+  it('is encrypted to the byte as in the example of RFC 8291', () => {
     const keys = {
       p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
       auth: 'BTBZMqHH6r4Tts7J_aSIgg',
@@ -87,7 +87,7 @@ describe('a push', () => {
     )
   })
 
-  it('tells each gate and round once, is signed for its push service, and is replaced by the outcome', async () => {
+  it('announces each gate and round once, is signed for its push service, and is replaced by the outcome', async () => {
     const phone = await subscribed()
     const operation_id = await opened()
     const other = await opened('another')
@@ -135,11 +135,11 @@ describe('a push', () => {
     for (let n = 0; n < 6; n++) await opened(`many ${n}`)
     await notify(p)
     expect(phone.got.map(({ payload }) => payload)).toEqual([
-      { tag: 'inbox', title: '6 decisions wait for you.', body: '', url: '/inbox?for=me', silent: false },
+      { tag: 'inbox', title: '6 decisions are waiting for you.', body: '', url: '/inbox?for=me', silent: false },
     ])
   })
 
-  it('tells the outcome without words to who may no longer read it', async () => {
+  it('gives the outcome without words to a person who may no longer read it', async () => {
     const phone = await subscribed()
     const operation_id = await opened('secret plan')
     await notify(p)
@@ -147,10 +147,10 @@ describe('a push', () => {
     eva.roles = []
     await new Promise((resolve) => setTimeout(resolve, 60))
     await notify(p)
-    expect(phone.got[1]?.payload).toMatchObject({ title: 'A decision no longer waits for you.', body: '' })
+    expect(phone.got[1]?.payload).toMatchObject({ title: 'A decision is no longer waiting for you.', body: '' })
   })
 
-  it('holds no token, and no word where the installation says so', async () => {
+  it('contains no token, and no words if the installation forbids them', async () => {
     const minimal = await startPlatform({ relay: false, env: envOf({ NOTIFY__CONTENT: 'minimal' }) })
     try {
       const device = service.browser()
@@ -161,14 +161,14 @@ describe('a push', () => {
       const { deps } = minimal.running[0] as (typeof minimal.running)[number]
       await findNotices(deps)
       if (deps.channels) await sendDue({ ...deps, channels: deps.channels })
-      expect(device.got[0]?.payload).toMatchObject({ title: 'A decision waits for you.', body: '' })
+      expect(device.got[0]?.payload).toMatchObject({ title: 'A decision is waiting for you.', body: '' })
       expect(JSON.stringify(device.got[0]?.payload)).not.toMatch(/web 2\.4\.0|Go on|sha256|token|digest/)
     } finally {
       await minimal.stop()
     }
   })
 
-  it('tells of the account too, and a test when it is asked', async () => {
+  it('also reports account events, and a test on request', async () => {
     const phone = await subscribed()
     const [{ destination_id }] = await devices()
     must(await p.as(eva).post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
@@ -197,7 +197,7 @@ describe('a subscription', () => {
     expect((await deliveries())[0]).toMatchObject({ state: 'obsolete' })
   })
 
-  it('goes at once when the revocation is heard', async () => {
+  it('ends at once when the revocation arrives', async () => {
     await subscribed()
     const other = { ...eva, session_id: crypto.randomUUID() }
     await subscribed(other)
@@ -221,7 +221,7 @@ describe('a subscription', () => {
     }
   })
 
-  it('is of one person: who takes over the browser gets no message of the other', async () => {
+  it('belongs to one person: another user of the browser gets no message of the first', async () => {
     const phone = await subscribed()
     await opened()
     await find(p)
@@ -237,7 +237,7 @@ describe('a subscription', () => {
     expect(phone.got).toHaveLength(1)
   })
 
-  it('is one for each session and each browser, however many subscribe at once', async () => {
+  it('is one per session and browser, however many subscribe at once', async () => {
     const [one, two] = [service.browser(), service.browser()]
     const answers = await Promise.all(
       [one, two, one, two, one, two].map(({ body }, n) => p.as(eva).put(PUSH, body, { instance: n % 2 })),
@@ -249,21 +249,21 @@ describe('a subscription', () => {
     expect(await devices()).toEqual([])
   })
 
-  it('is dropped when its push service says that it is gone, and tried again when it is busy', async () => {
+  it('is dropped if its push service says that it is gone, and retried if it is busy', async () => {
     const phone = await subscribed()
     await opened()
     service.state.status = 503
     await notify(p)
-    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answers 503.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answered 503.' })
     service.state.status = 201
     phone.leave()
     await p.query(`update operations.notify_deliveries set next_at = clock_timestamp()`)
     await send(p)
-    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'It answers 404.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'It answered 404.' })
     expect(await devices()).toEqual([])
   })
 
-  it('leads to a push service that the installation names, and never inside', async () => {
+  it('leads to a push service that the installation allows, and never to an internal address', async () => {
     const at = (endpoint: string) => p.as(eva).put(PUSH, { ...service.browser().body, endpoint })
     for (const foreign of [
       'https://push.evil.example/1',
@@ -283,7 +283,7 @@ describe('a subscription', () => {
     expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'Its address may not be called.' })
   })
 
-  it('needs keys of a subscription, a person and an installation that pushes; what is kept of it is sealed', async () => {
+  it('needs keys of a subscription, a person and an installation that pushes; its data is sealed', async () => {
     const { body } = service.browser()
     const keys = { ...body.keys, p256dh: `B${'A'.repeat(86)}` }
     expect((await p.as(eva).put(PUSH, { ...body, keys })).body.violations).toMatchObject([{ pointer: '/keys' }])

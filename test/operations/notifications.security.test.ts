@@ -65,7 +65,7 @@ const tell = async () => {
   await send(p)
 }
 
-describe('what happened to an account', () => {
+describe('an account event', () => {
   it('reaches each active destination once, whatever the rules and quiet hours say', async () => {
     await add('webhook', `${hooks.url}/in`)
     const { body } = must(await p.as(eva).get(`${NOTIFY}/rules`), 200)
@@ -83,7 +83,7 @@ describe('what happened to an account', () => {
     expect(items).toMatchObject([{ purpose: 'security', security_event: 'device.new', state: 'sent', notices: [] }])
   })
 
-  it('is mailed with time and place, and no line of a client looks like one of ours', async () => {
+  it('is mailed with time and place, and no client text looks like ours', async () => {
     const destination_id = await add('email', 'eva@example.org')
     await happens()
     await tell()
@@ -103,7 +103,7 @@ describe('what happened to an account', () => {
     expect(told[0]?.to).toEqual(['eva@example.org'])
   })
 
-  it('reaches every administrator and no one else, where it is about the installation', async () => {
+  it('reaches every administrator and no one else if it is about the installation', async () => {
     const ida = person(`ida${eva.name}`, ['admin'])
     Object.assign(p.people, { [ida.name]: ida })
     for (const one of [eva, ida])
@@ -133,7 +133,7 @@ describe('what happened to an account', () => {
     expect(text).toContain('root Bcc: all\nTime: 2026-11-24 03:30 UTC\nAddress: 192.0.2.7')
   })
 
-  it('leads to a page of the console, whatever it is', () => {
+  it('always leads to a page of the console', () => {
     const routes = ['account', 'admin', 'home'].map((name) =>
       readFileSync(new URL(`../../apps/console/routes/${name}.tsx`, import.meta.url), 'utf8'),
     )
@@ -145,7 +145,7 @@ describe('what happened to an account', () => {
     }
   })
 
-  it('floods nobody: fifty messages a day to one destination', async () => {
+  it('is limited: fifty messages a day to one destination', async () => {
     await add('webhook', `${hooks.url}/in`)
     for (let i = 0; i < 60; i++) await happens(FACT, `session.auth_events ${i}`)
     for (let i = 0; i < 4; i++) await tell()

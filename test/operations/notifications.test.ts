@@ -69,7 +69,7 @@ const deliveries = async () => must(await p.as(eva).get(`${NOTIFY}/deliveries`),
 const due = () => p.query(`update operations.notify_deliveries set next_at = clock_timestamp() where state = 'queued'`)
 
 describe('a mail address', () => {
-  it('is written to once its owner sent back the code', async () => {
+  it('gets mail once its owner has sent back the code', async () => {
     const { body } = must(await add('email', 'eva@example.org'), 201)
     const path = `${NOTIFY}/destinations/${body.destination_id}`
     expect(body).toMatchObject({ kind: 'email', address: 'eva@example.org', status: 'unconfirmed' })
@@ -85,11 +85,11 @@ describe('a mail address', () => {
     await notify(p)
     expect(mail.mails).toHaveLength(2)
     expect(mail.mails[1]?.to).toEqual(['eva@example.org'])
-    expect(mail.mails[1]?.raw).toMatch(/^Subject: Signalbox: A decision waits for you\.\r$/m)
+    expect(mail.mails[1]?.raw).toMatch(/^Subject: Signalbox: A decision is waiting for you\.\r$/m)
     expect(mail.mails[1]?.raw).toMatch(/^Auto-Submitted: auto-generated\r$/m)
   })
 
-  it('is not confirmed by guessing', async () => {
+  it('cannot be confirmed by guessing', async () => {
     const { body } = must(await add('email', 'eva@example.org'), 201)
     const confirm = (code: string) => p.as(eva).post(`${NOTIFY}/destinations/${body.destination_id}/confirm`, { code })
     await notify(p)
@@ -102,7 +102,7 @@ describe('a mail address', () => {
 })
 
 describe('a decision', () => {
-  it('is told once for each round, however many processes look and send', async () => {
+  it('is announced once for each round, however many processes look and send', async () => {
     await hook()
     await state({})
     const operation_id = await opened()
@@ -119,7 +119,7 @@ describe('a decision', () => {
     expect(hooks.calls[1]?.body).toContain('gate.reopened')
   })
 
-  it('comes with the others that wait, in one message', async () => {
+  it('shares one message with others that wait', async () => {
     await hook()
     await state({ digest_s: 300 })
     for (let n = 0; n < 3; n++) await opened()
@@ -141,7 +141,7 @@ describe('a decision', () => {
     expect(hooks.calls.map(({ body }) => JSON.parse(body).data.items.length)).toEqual([4, 2])
   })
 
-  it('is not told to who may not take it, nor to who lost the right meanwhile', async () => {
+  it('is not announced to people who may not make it or lost the right meanwhile', async () => {
     await hook()
     must(await add('webhook', `${hooks.url}/ivo`, p.people.ivo), 201)
     must(await add('webhook', `${hooks.url}/vic`, p.people.vic), 201)
@@ -162,7 +162,7 @@ describe('a decision', () => {
     expect(hooks.calls.map(({ path }) => path)).toEqual(['POST /in?key=s3cret'])
   })
 
-  it('is not told once it is taken', async () => {
+  it('is not announced once it is made', async () => {
     await hook()
     await state({})
     const operation_id = await opened()
@@ -172,7 +172,7 @@ describe('a decision', () => {
     expect(hooks.calls).toEqual([])
   })
 
-  it('tells no secret, and its link is a page that only shows', async () => {
+  it('reveals no secret, and its link is a page without effect', async () => {
     const id = await hook()
     const title = 'web <!channel> [here](http://evil.example) & more'
     const operation_id = await opened(undefined, title)
@@ -188,7 +188,7 @@ describe('a decision', () => {
     }
     expect(Object.keys(by).sort()).toEqual(['/in', '/slack', '/teams'])
     const slack = JSON.parse(by['/slack'] ?? '')
-    expect(slack).toMatchObject({ text: 'A decision waits for you.' })
+    expect(slack).toMatchObject({ text: 'A decision is waiting for you.' })
     const types = slack.blocks.map(({ text }: { text?: { type: string } }) => text?.type)
     expect(types.filter(Boolean)).toEqual(['plain_text', 'plain_text'])
     expect(JSON.parse(by['/teams'] ?? '').attachments[0]).toMatchObject({
@@ -221,7 +221,7 @@ describe('a decision', () => {
     expect(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000)).toBeLessThan(60)
   })
 
-  it('is told to the next destination when it still waits, and again when its gate is escalated', async () => {
+  it('is announced to the next destination if it still waits, and again if its gate is escalated', async () => {
     const now = await hook('webhook', '/now')
     const later = await hook('webhook', '/later')
     await state({
@@ -250,7 +250,7 @@ describe('a decision', () => {
     expect(hooks.calls).toHaveLength(4)
   })
 
-  it('about a patch is told as well', async () => {
+  it('about a patch is announced too', async () => {
     await hook()
     await state({})
     const { operation_id } = await p.startOperation(gated(mine(eva.team)))
@@ -285,7 +285,7 @@ describe('quiet hours', () => {
       expect(quietUntil(night, now) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(now)
   })
 
-  it('hold messages back, but for high risk', async () => {
+  it('hold messages back, except for high risk', async () => {
     await hook()
     const clock = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16)
     const quiet = { timezone: 'UTC', from: clock(-1), to: clock(0.9) }
@@ -319,14 +319,14 @@ describe('quiet hours', () => {
 })
 
 describe('a message that does not arrive', () => {
-  it('is tried again under the same id, later each time, and given up in the end', async () => {
+  it('is retried under the same id, later each time, and finally given up', async () => {
     await hook()
     await state({})
     await opened()
     hooks.state.status = 503
     await notify(p)
     const [first] = await deliveries()
-    expect(first).toMatchObject({ state: 'queued', attempts: 1, last_error: 'It answers 503.' })
+    expect(first).toMatchObject({ state: 'queued', attempts: 1, last_error: 'It answered 503.' })
     await notify(p)
     expect(hooks.calls).toHaveLength(1)
     await due()
@@ -342,11 +342,11 @@ describe('a message that does not arrive', () => {
     await send(p)
     expect(hooks.calls).toHaveLength(3)
     expect(must(await p.as(eva).get(`${NOTIFY}/deliveries?state=dead`), 200).body.items).toMatchObject([
-      { state: 'dead', attempts: 3, last_error: 'It answers 503.', notices: [{ gate_id: 'go', round: 1 }] },
+      { state: 'dead', attempts: 3, last_error: 'It answered 503.', notices: [{ gate_id: 'go', round: 1 }] },
     ])
   })
 
-  it('is tried again when its receiver asks for it, by a date too', async () => {
+  it('is retried when its receiver asks, even by a date', async () => {
     await hook()
     await state({})
     await opened()
@@ -357,7 +357,7 @@ describe('a message that does not arrive', () => {
     expect(Date.parse(one.next_at) - Date.now()).toBeGreaterThan(590_000)
   })
 
-  it('is held up by no receiver that hangs', async () => {
+  it('is not held up by a receiver that hangs', async () => {
     const [hanging, other] = [await hook('webhook', '/hang'), await hook()]
     const { deps } = p.running[0] as (typeof p.running)[number]
     const notifier = startNotifier({ ...deps, channels: deps.channels && { ...deps.channels, close: async () => {} } })
@@ -374,7 +374,7 @@ describe('a message that does not arrive', () => {
     }
   })
 
-  it('is followed by another process when the one that sent it died', async () => {
+  it('is sent by another process if the first one dies', async () => {
     await hook()
     await state({})
     await opened()
@@ -391,15 +391,15 @@ describe('a message that does not arrive', () => {
     expect(hooks.calls).toHaveLength(1)
   })
 
-  it('is final where the mail server refuses for good, and ends a webhook that is gone', async () => {
+  it('is final if the mail server refuses for good, and disables a webhook that is gone', async () => {
     must(await add('email', 'nobody@example.org'), 201)
     mail.state.refuse = 450
     await send(p)
-    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'The mail server answers 450.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'The mail server answered 450.' })
     mail.state.refuse = 550
     await due()
     await send(p)
-    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'The mail server answers 550.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'dead', last_error: 'The mail server answered 550.' })
     const id = await hook()
     await state({})
     hooks.state.status = 410
@@ -408,7 +408,7 @@ describe('a message that does not arrive', () => {
     const { items } = must(await p.as(eva).get(`${NOTIFY}/destinations`), 200).body
     expect(items.find((one: { destination_id: string }) => one.destination_id === id)).toMatchObject({
       status: 'disabled',
-      status_reason: 'It answers 410.',
+      status_reason: 'It answered 410.',
       address: hooks.url,
     })
   })
@@ -433,7 +433,7 @@ describe('a message that was given up', () => {
   const again = (delivery_id: string, who: Parameters<Platform['as']>[0] = eva, body = {}) =>
     p.as(who).post(`${NOTIFY}/deliveries/${delivery_id}/redeliver`, body)
 
-  it('is sent again once, however many ask for it, under its id', async () => {
+  it('is sent again once, however many request it, under its id', async () => {
     const [delivery_id = ''] = (await dead()).split(' ')
     expect(must(await again(delivery_id, eva, { dry_run: true }), 200).body.effect).toEqual({ redeliver: hooks.url })
     expect((await deliveries())[0].state).toBe('dead')
@@ -455,7 +455,7 @@ describe('a message that was given up', () => {
     expect(problem(await again(delivery_id))).toBe('409 invalid_state_transition/delivery_not_dead')
   })
 
-  it('is given up again after one try past its time, and tells of no decision that is taken', async () => {
+  it('is given up again after one try past its time, and announces no decision already made', async () => {
     const [delivery_id = '', operation_id] = (await dead()).split(' ')
     hooks.state.status = 503
     must(await again(delivery_id), 200)
@@ -470,7 +470,7 @@ describe('a message that was given up', () => {
     expect(await deliveries()).toMatchObject([{ state: 'obsolete' }])
   })
 
-  it('is its owner’s alone, and needs a destination that is active', async () => {
+  it('belongs to its owner, and needs an active destination', async () => {
     const [delivery_id = ''] = (await dead()).split(' ')
     expect(problem(await again(delivery_id, 'ivo'))).toBe('404 not_found/delivery')
     expect(problem(await again('0195f0c2-0000-7000-8000-0000000000ff'))).toBe('404 not_found/delivery')
@@ -485,7 +485,7 @@ describe('a message that was given up', () => {
 })
 
 describe('a webhook', () => {
-  it('never leads inside: not by its URL, by its name, nor by a redirect', async () => {
+  it('never leads to an internal address: by its URL, by its name, or by a redirect', async () => {
     for (const url of [
       'http://example.org/in',
       'http://127.0.0.1:1/in',
@@ -516,19 +516,19 @@ describe('a webhook', () => {
     for (const one of tried) expect(one).toMatchObject({ state: 'dead', last_error: 'Its address may not be called.' })
   })
 
-  it('is not followed elsewhere', async () => {
+  it('follows no redirects', async () => {
     await hook()
     await state({})
     Object.assign(hooks.state, { status: 307, location: `${hooks.url}/elsewhere` })
     await opened()
     await notify(p)
     expect(hooks.calls.map(({ path }) => path)).toEqual(['POST /in?key=s3cret'])
-    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answers 307.' })
+    expect((await deliveries())[0]).toMatchObject({ state: 'queued', last_error: 'It answered 307.' })
   })
 })
 
 describe('destinations and rules', () => {
-  it('are of an installation that sends', async () => {
+  it('exist in an installation that sends', async () => {
     const off = await startPlatform({ relay: false })
     const body = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
     try {
@@ -540,7 +540,7 @@ describe('destinations and rules', () => {
     }
   })
 
-  it('are of one person, and a machine has none', async () => {
+  it('belong to one person, and a machine has none', async () => {
     const id = await hook()
     expect(must(await p.as('ivo').get(`${NOTIFY}/deliveries`), 200).body.items.length).toBeGreaterThanOrEqual(0)
     expect(problem(await p.as('ivo').delete(`${NOTIFY}/destinations/${id}`))).toBe('404 not_found/destination')
@@ -561,7 +561,7 @@ describe('destinations and rules', () => {
     expect(must(await p.as(eva).delete(`${NOTIFY}/rules`), 200).body).toMatchObject({ digest_s: 300, quiet: null })
   })
 
-  it('of a group are stated by an administrator, and tell of decisions that name it', async () => {
+  it('of a group are set by an administrator, and announce decisions that name it', async () => {
     const admin = person('admin', ['admin'])
     Object.assign(p.people, { admin })
     const group = eva.team

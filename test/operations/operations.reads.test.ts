@@ -24,7 +24,7 @@ type Item = { operation_id: string; title: string; created_at: string }
 const idsOf = (body: { items: Item[] }) => body.items.map(({ operation_id }) => operation_id)
 
 describe('lists', () => {
-  it('go on page by page in order, by a token that fits this list only', async () => {
+  it('continue page by page in order, by a token that fits only this list', async () => {
     for (let n = 0; n < 5; n++) await p.startOperation(gated())
     for (const sort of ['-created_at', '-updated_at', 'title']) {
       const found: string[] = []
@@ -100,7 +100,7 @@ describe('lists', () => {
 })
 
 describe('single reads', () => {
-  it('have a tag, and are not sent again to who has exactly that', async () => {
+  it('have a tag, and are not sent again to a client that has it', async () => {
     const { operation_id, plan_id, intent_id } = await p.startOperation(gated())
     const operation = `/v1/operations/${operation_id}`
     const change = { op: 'set_limits', max_parallel: 2 }
@@ -118,7 +118,7 @@ describe('single reads', () => {
 })
 
 describe('the brief of a gate', () => {
-  it('says who asks and why, how the targets are now, how the canary did, and which changes stay', async () => {
+  it("names requester and reason, the targets' current state, the canary's result, and the irreversible changes", async () => {
     const more = { title: 'briefly', reason: 'because', ticket: 'OPS-9' }
     const { operation_id, plan_id } = await p.startOperation(gated(), { more })
     const gate = `/v1/operations/${operation_id}/gates/go`
@@ -184,7 +184,7 @@ describe('the brief of a gate', () => {
     await Promise.all([health('eu1-web-01', 'unknown'), health('us1-web-01', 'unknown')])
   })
 
-  it('of a patch names the failure that it mends, and no other', async () => {
+  it('of a patch names the failure that it repairs, and no other', async () => {
     const { operation_id } = await p.startOperation(gated())
     const failed = (node_id: string) =>
       p.query(
@@ -205,7 +205,7 @@ describe('the brief of a gate', () => {
 })
 
 describe('who sees what', () => {
-  it('shows an operation to who may read one of its targets, or asked for it; to others it is not there', async () => {
+  it('shows an operation to those who may read one of its targets or requested it; for others it does not exist', async () => {
     const eu = (await p.startOperation(gated())).operation_id
     const us = (await p.startOperation(gated())).operation_id
     await onTargets(eu, 'eu1-web-01')
@@ -239,7 +239,7 @@ describe('who sees what', () => {
     expect((await p.as('far').post(`/v1/operations/${us}/pause`, { reason: 'x' })).status).toBe(200)
   })
 
-  it('tells the engine reference to engineers only', async () => {
+  it('gives the engine reference only to engineers', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.query(
       `update operations.operations set engine_ref = '{"namespace":"default","workflow_id":"w","run_id":"r"}' where operation_id = $1`,
@@ -254,7 +254,7 @@ describe('who sees what', () => {
     })
   })
 
-  it('asks of every route the permission that it states', async () => {
+  it('requires the stated permission on every route', async () => {
     const { authorizedRoutes } = await import('../../apps/shared/auth/http.ts')
     const { permissionsOf } = await import('../../apps/shared/auth/permissions.ts')
     const app = p.running[0]?.app
@@ -281,7 +281,7 @@ describe('who sees what', () => {
 })
 
 describe('one operation', () => {
-  it('is the same bytes while nothing changes, and 304 to who has them', async () => {
+  it('has the same bytes while nothing changes, and 304 for a client that has them', async () => {
     const { operation_id } = await p.startOperation(gated())
     for (const rest of ['', '/graph', '/gates/go', '/nodes/before']) {
       const path = `/v1/operations/${operation_id}${rest}`
@@ -302,7 +302,7 @@ describe('one operation', () => {
     })
   })
 
-  it('has a dense timeline, and evidence whose chain holds', async () => {
+  it('has a dense timeline, and evidence whose chain verifies', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'look closer' })
     const { body } = must(await p.as('vic').get(`/v1/operations/${operation_id}/timeline`), 200)
@@ -346,7 +346,7 @@ describe('one operation', () => {
     const verify = (file: string | Uint8Array, by = keys) => verifyEvidence(Buffer.from(file as string), by)
     const join = (parts: string[]) => parts.map((line) => `${line}\n`).join('')
 
-    it('is for the requester and for auditors, holds without a server, and its key is public', async () => {
+    it('is for the requester and for auditors, verifies without a server, and its key is public', async () => {
       expect(lines.length).toBeGreaterThan(2)
       expect(verify(text)).toMatchObject({ records: lines.length - 1, head: { operation_id } })
       const path = `/v1/operations/${operation_id}/evidence?format=jsonl`
@@ -358,7 +358,7 @@ describe('one operation', () => {
       expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...evidence_head, plan_hash })
     })
 
-    it('every byte of every record and of the head, when it is flipped, is named by its line', () => {
+    it('has every flipped byte of a record or the head named by its line', () => {
       const bytes = Buffer.from(text)
       let line = 1
       for (let at = 0; at < bytes.length; at++) {
@@ -373,7 +373,7 @@ describe('one operation', () => {
       }
     })
 
-    it('what is removed, inserted, moved, cut or made anew by another key is seen', () => {
+    it('shows every removed, inserted, moved, cut or re-signed record', () => {
       const head = lines.at(-1) ?? ''
       const records = lines.slice(0, -1)
       const [first = '', second = '', ...rest] = records
@@ -470,7 +470,7 @@ describe('nodes and logs', () => {
     expect(await p.as('olga').get(`${path}/nowhere`)).toMatchObject({ status: 404, body: { code: 'node' } })
   })
 
-  it('move to the archive after their time and read the same; past the next they are gone, and say so', async () => {
+  it('move to the archive after their time and read the same; after retention they are gone, and say so', async () => {
     const nodes = await withLog()
     const operation_id = nodes.split('/')[3]
     const path = `${nodes}/behind/logs`
@@ -522,7 +522,7 @@ describe('nodes and logs', () => {
     expect(must(await p.as('vic').get(nodes), 200).body.items).toHaveLength(2)
   })
 
-  it('are read forwards, backwards, from the end, by level and by words', async () => {
+  it('are read forwards, backwards, from the end, by level and by text', async () => {
     const path = `${await withLog()}/behind/logs`
     const read = async (query: string) => must(await p.as('vic').get(`${path}?${query}`), 200).body
     expect(await read('limit=3')).toMatchObject({
@@ -582,7 +582,7 @@ describe('nodes and logs', () => {
     expect((await p.as('vic').get(path, { headers: { range: 'bytes=99999999-' } })).status).toBe(416)
   })
 
-  it('keep artifacts that nobody can run in a browser', async () => {
+  it('keep artifacts that a browser never runs', async () => {
     const { operation_id } = await p.startOperation(gated())
     const artifact_id = randomUUID()
     await p.query(
@@ -604,7 +604,7 @@ describe('nodes and logs', () => {
 })
 
 describe('me', () => {
-  it('says what the caller may do and how much waits', async () => {
+  it("gives the caller's rights and the numbers of waiting items", async () => {
     const before = (await p.as('eva').get('/v1/me')).body
     const { operation_id } = await p.startOperation(gated())
     await p.openGate(operation_id, 'go')
@@ -626,7 +626,7 @@ describe('me', () => {
 })
 
 describe('the list of nodes', () => {
-  it('counts the artifacts of each node without a look at those of the others', async () => {
+  it('counts the artifacts of each node without reading those of the others', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.query(
       `insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status)

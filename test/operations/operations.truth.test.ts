@@ -63,7 +63,7 @@ const moved = () => catalog.put(host, { desired_state: { hostname: host, release
 const relabelled = () => catalog.put(host, { labels: { rack: 'b' } })
 
 describe('a start', () => {
-  it('right after the catalog has answered a write to a target is refused, and the plan is stale', async () => {
+  it('right after a write to a target in the catalog is refused, and the plan is stale', async () => {
     const plan = await planned()
     moved()
     expect(problem(await start(plan, { dry_run: true }))).toBe('409 stale_catalog_projection/resource_version_moved')
@@ -71,13 +71,13 @@ describe('a start', () => {
     expect((await p.as('vic').get(`/v1/plans/${plan.plan_id}`)).body.status).toBe('stale')
   })
 
-  it('sees a write that has no number in the log yet, which nobody was told of', async () => {
+  it('sees a write without a number in the log, of which no event exists yet', async () => {
     const plan = await planned()
     catalog.put(host, { desired_state: { hostname: host, release: '2.3.11' } }, [], { pub_seq: null })
     expect(problem(await start(plan))).toBe('409 stale_catalog_projection/resource_version_moved')
   })
 
-  it('takes over a version that moved without a value', async () => {
+  it('adopts a version that changed without a value', async () => {
     const plan = await planned()
     relabelled()
     const { operation_id } = must(await start(plan), 202).body
@@ -85,7 +85,7 @@ describe('a start', () => {
     expect(row).toEqual({ pins: { [host]: 2 } })
   })
 
-  it('is refused while the catalog does not answer, with a way out, and goes on under its key when it does', async () => {
+  it('is refused while the catalog does not answer, with a hint, and succeeds under its key when it does', async () => {
     const plan = await planned()
     const key = randomUUID()
     catalog.state.away = true
@@ -110,7 +110,7 @@ describe('a start', () => {
     catalog.state.away = false
   })
 
-  it('is refused where the answer of the catalog has become old before it could be acted on', async () => {
+  it("is refused if the catalog's answer expired before it was used", async () => {
     const plan = await planned()
     const key = randomUUID()
     const { catalog: client } = p.deps.trust
@@ -133,7 +133,7 @@ describe('a start', () => {
     must(await start(plan, {}, { key }), 202)
   })
 
-  it('is refused where the catalog is older than what was seen here: it was put back', async () => {
+  it('is refused if the catalog is older than seen before: it was restored', async () => {
     relabelled()
     await p.deps.projection.catchUp()
     const plan = await planned()
@@ -143,7 +143,7 @@ describe('a start', () => {
     expect(problem(await start(plan))).toBe('503 stale_catalog_projection/projection_gap')
   })
 
-  it('asks nobody about what has no target', async () => {
+  it('asks no catalog about a node without a target', async () => {
     catalog.state.away = true
     await p.query('update operations.projection set at = clock_timestamp()')
     await p.startOperation({ nodes: [{ node_id: 'a', executor: 'noop', with: {} }] })
@@ -152,7 +152,7 @@ describe('a start', () => {
 })
 
 describe('a running operation', () => {
-  it('is resumed only on what the catalog says now', async () => {
+  it("is resumed only on the catalog's current state", async () => {
     const { send } = await started()
     must(await send('pause'), 200, 202)
     moved()
@@ -162,7 +162,7 @@ describe('a running operation', () => {
     must(await send('resume', { acknowledge_drift: true }), 200, 202)
   })
 
-  it('is resumed only on what the first step of a target is to find there, and an undo to restore', async () => {
+  it('is resumed only on the state that the first step of a target expects, and an undo restores', async () => {
     const { operation_id, send } = await started()
     must(await send('pause'), 200, 202)
     catalog.put(host, { observed_state: { base_url: `http://127.0.0.1:7181/${host}`, release: '2.3.8' } })
@@ -179,7 +179,7 @@ describe('a running operation', () => {
     ])
   })
 
-  it('retries a node only on what the catalog says now, or where a resume comes after it', async () => {
+  it("retries a node only on the catalog's current state, or if a resume follows", async () => {
     const { operation_id, path, send } = await started()
     await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = $2`, [
       operation_id,
@@ -195,7 +195,7 @@ describe('a running operation', () => {
     expect(problem(await send('resume'))).toBe('409 stale_catalog_projection/drift_unacknowledged')
   })
 
-  it('retries a node only on what the catalog says now, where others have taken a newer version over', async () => {
+  it("retries a node only on the catalog's current state, if others adopted a newer version", async () => {
     const act = (node_id: string, release: unknown) => ({
       node_id,
       executor: 'http',
@@ -223,7 +223,7 @@ describe('a running operation', () => {
     ).toContain('2.3.10')
   })
 
-  it('takes over versions that moved without a value where a retry or a patch lets something begin', async () => {
+  it('adopts versions that changed without a value if a retry or a patch starts a node', async () => {
     const { operation_id, path } = await started()
     // Everything is done, so no one has checked the version that came then.
     await p.query(`update operations.nodes set state = 'succeeded', attempt = 1 where operation_id = $1`, [
@@ -248,7 +248,7 @@ describe('a running operation', () => {
     expect(await pinned()).toBe(3)
   })
 
-  it('can be paused and cancelled while the catalog is away, not resumed, retried or patched', async () => {
+  it('can be paused and canceled while the catalog is down, but not resumed, retried or patched', async () => {
     const { operation_id, path, send } = await started()
     await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = $2`, [
       operation_id,

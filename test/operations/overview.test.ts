@@ -29,7 +29,7 @@ const ended = async (status: string, days_ago: number, ran_s: number, resource_i
 }
 
 describe('the overview', () => {
-  it('counts how operations ended by day, against the period before, and each number is a list', async () => {
+  it('counts ended operations by day, compared with the period before, and each number is a list', async () => {
     for (const [status, ago, ran_s] of [
       ['succeeded', 1, 10],
       ['succeeded', 1, 20],
@@ -64,7 +64,7 @@ describe('the overview', () => {
     expect(now.open).toBe(open.items.length)
   })
 
-  it('says how long gates waited for the approval by people', async () => {
+  it('gives the time that gates waited for people', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.openGate(operation_id, 'go')
     expect((await read()).now.needs_attention).toBeGreaterThan(0)
@@ -123,7 +123,7 @@ describe('the overview', () => {
     })
   })
 
-  it('counts open operations and their waiting gates by the regions of their targets, as far as one may see them', async () => {
+  it('counts open operations and their waiting gates by region, as far as the caller may see them', async () => {
     const placed = async (...resource_ids: string[]) => {
       const { operation_id } = await p.startOperation(gated())
       await p.query('update operations.operations set resource_ids = $2 where operation_id = $1', [

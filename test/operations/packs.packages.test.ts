@@ -44,7 +44,7 @@ const packageOf = (version: string, says: string, more: object = {}): string => 
   return pinned(join(dir, `greet-${version}.tgz`))
 }
 
-it('an upgrade of a package leaves a running operation at the version that it was planned with', async () => {
+it('an upgrade of a package leaves a running operation at the version of its plan', async () => {
   const p = await startPlatform({ packages: [[packageOf('1.0.0', 'hello')], [packageOf('1.1.0', 'welcome')]] })
   const worker = await startWorker(p, join(ROOT, 'activities/executors/policy.yaml'))
   try {
@@ -95,7 +95,7 @@ it('an upgrade of a package leaves a running operation at the version that it wa
 }, 120_000)
 
 describe('a package', () => {
-  it('is read from a file or a URL, with its gate policies alone', async () => {
+  it('is read from a file or a URL, with only its own gate policies', async () => {
     const file = packageOf('2.0.0', 'hi')
     const bytes = readFileSync(file.replace(/@sha256.*/, ''))
     const server = createServer((_, reply) => void reply.end(bytes))
@@ -114,7 +114,7 @@ describe('a package', () => {
     }
   })
 
-  it('whose digest is another, or that is not there, stops the start with the digests and the remedy', async () => {
+  it('with another digest, or missing, stops the start with the digests and the remedy', async () => {
     const file = packageOf('3.0.0', 'hi')
     await expect(openPackages([file.replace(/.$/, (last) => (last === '0' ? '1' : '0'))])).rejects.toThrow(
       /greet-3\.0\.0\.tgz: the package has the digest sha256:\w{64}, not the pinned sha256:\w{64} \(package\)\. Correct/,
@@ -135,9 +135,9 @@ describe('a package', () => {
     [
       'a path with ..',
       () => [entry('package/../../evil.yaml', 'File', 'x')],
-      /"package\/\.\.\/\.\.\/evil\.yaml" leads out of it/,
+      /"package\/\.\.\/\.\.\/evil\.yaml" leads out of the package/,
     ],
-    ['an absolute path', () => [entry('/etc/evil.yaml', 'File', 'x')], /leads out of it/],
+    ['an absolute path', () => [entry('/etc/evil.yaml', 'File', 'x')], /leads out of the package/],
     [
       'a symbolic link',
       () => [entry('package/pack.yaml', 'SymbolicLink', '', '/etc/passwd')],
@@ -157,7 +157,7 @@ describe('a package', () => {
     ],
     ['no archive', () => [Buffer.from('neither an archive nor empty'.repeat(50))], /refused/],
   ]
-  it.each(cases)('with %s is refused, and no file of it stays', async (name, parts, says) => {
+  it.each(cases)('with %s is refused, and no file of it remains', async (name, parts, says) => {
     const path = join(scratch, `${name.replace(/\W/g, '-')}.tgz`)
     writeFileSync(path, gzipSync(Buffer.concat([...parts(), Buffer.alloc(1024)])))
     await expect(openPackages([pinned(path)])).rejects.toThrow(says)

@@ -67,7 +67,7 @@ const packsOf = async (pinned: string, credentials_file?: string) => {
   return packs.map(({ pack, version }) => `${pack}@${version}`)
 }
 
-it('is pulled by its digest, which the setting takes', async () => {
+it('is pulled by its digest, which the setting accepts', async () => {
   const pinned = await push('packs/greet', [layerOf(archive())])
   expect(await packsOf(pinned)).toContain('greet@4.0.0')
   const env = { ...process.env, OPERATIONS__PACKS__PACKAGES: JSON.stringify([pinned.replace('+http', '')]) }
@@ -85,11 +85,11 @@ const catchOf = (act: () => unknown): unknown => {
   }
 }
 
-it('stops the start, in words, when it is not there, is another, or is no archive', async () => {
+it('stops the start with a reason if it is missing, different, or not an archive', async () => {
   const absent = `oci+http://${registry.host}/packs/none@sha256:${'0'.repeat(64)}`
-  await expect(openPackages([absent])).rejects.toThrow(/answers 404 for packs\/none/)
+  await expect(openPackages([absent])).rejects.toThrow(/answered 404 for packs\/none/)
   const two = await push('packs/two', [layerOf(archive()), layerOf(archive())])
-  await expect(openPackages([two])).rejects.toThrow(/has 2 layers, not one/)
+  await expect(openPackages([two])).rejects.toThrow(/has 2 layers instead of one/)
   const other = Buffer.from('no archive')
   const wrong = await push('packs/wrong', [layerOf(other)], other)
   await expect(openPackages([wrong])).rejects.toThrow(/the package is refused/)
@@ -117,7 +117,7 @@ const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentia
   return { asked, host, through: (pinned: string) => pinned.replace(registry.host, host), stop: () => server.close() }
 }
 
-it('proves each byte: an altered manifest and an altered layer are refused', async () => {
+it('verifies each byte: an altered manifest and an altered layer are refused', async () => {
   const pinned = await push('packs/greet', [layerOf(archive())])
   for (const part of ['manifests', 'blobs']) {
     const alter = (url: string, bytes: Buffer) => {
@@ -133,7 +133,7 @@ it('proves each byte: an altered manifest and an altered layer are refused', asy
   }
 })
 
-it('is pulled as the file of docker login says, by the token that the registry asks for', async () => {
+it('is pulled with the credentials of docker login, by the token that the registry requires', async () => {
   const pinned = await push('packs/greet', [layerOf(archive())])
   const basic = Buffer.from('robot:s3cret').toString('base64')
   const way = await startWay((_, bytes) => bytes, `Basic ${basic}`)
@@ -141,6 +141,6 @@ it('is pulled as the file of docker login says, by the token that the registry a
   writeFileSync(file, JSON.stringify({ auths: { [way.host]: { auth: basic }, other: { auth: 'x' } } }))
   expect(await packsOf(way.through(pinned), file)).toContain('greet@4.0.0')
   expect(way.asked.some((line) => line.includes('scope=repository%3Apacks%2Fgreet%3Apull'))).toBe(true)
-  await expect(openPackages([way.through(pinned)])).rejects.toThrow(/gives no token: 401/)
+  await expect(openPackages([way.through(pinned)])).rejects.toThrow(/issued no token: 401/)
   way.stop()
 })

@@ -98,7 +98,7 @@ describe('the shipped packs', () => {
     expect(loaded.every(({ digest }) => digest.startsWith('sha256:'))).toBe(true)
   })
 
-  it("take a site's packs beside them", () => {
+  it("load beside a site's packs", () => {
     const { packs: loaded } = loadLibrary({ packs_dirs: [folderWith({ 'probe.yaml': stringify(sound()) })] })
     expect(loaded.map(({ pack }) => pack)).toEqual(['delivery', 'fleet', 'infra', 'probe'])
   })
@@ -115,14 +115,14 @@ describe("a site's policies of planning", () => {
   }
   const on = '(principal, action == Action::"plan.execute", resource is Plan)'
 
-  it('are refused, by file and policy, where they permit, are of another action, look at who asks, or do not fit', () => {
+  it('are refused, by file and policy, if they permit, are of another action, look at the requester, or do not match', () => {
     expect(fault(`@id("a") permit ${on};`)).toMatch(/hard\.cedar: a permits/)
     expect(fault(`@id("a") forbid (principal, action == Action::"plan.start", resource);`)).toMatch(
       /not of the one action/,
     )
     expect(fault(`@id("a") forbid (principal, action, resource);`)).toMatch(/not of the one action/)
-    expect(fault(`@id("a") forbid ${on} unless { principal.groups.contains("x") };`)).toMatch(/looks at groups/)
-    expect(fault(`@id("a") forbid ${on} when { resource.colour == "red" };`)).toMatch(/does not fit the schema/)
+    expect(fault(`@id("a") forbid ${on} unless { principal.groups.contains("x") };`)).toMatch(/uses groups/)
+    expect(fault(`@id("a") forbid ${on} when { resource.colour == "red" };`)).toMatch(/does not match the schema/)
     expect(fault(`forbid ${on};`)).toMatch(/no @id/)
     expect(fault(`@id("critical_risk") forbid ${on};`)).toMatch(/same @id/)
     expect(fault(`@id("a") @approvers("netops") forbid ${on};`)).toMatch(/only a soft policy/)
@@ -140,7 +140,9 @@ it('packs:check reads packs, calendars and policies of a site, and names the fir
     )
   const examples = [...readFileSync(README, 'utf8').matchAll(/```(cedar|yaml)\n([\s\S]*?)```/g)]
   const [cedar = '', yaml = ''] = examples.map(([, , text]) => text ?? '')
-  expect(await check(folderWith({ 'hard.cedar': cedar, 'calendar/site.yaml': yaml }))).toMatch(/the policies are fine/)
+  expect(await check(folderWith({ 'hard.cedar': cedar, 'calendar/site.yaml': yaml }))).toMatch(
+    /the policies have no faults/,
+  )
   expect(await check(folderWith({ 'hard.cedar': cedar.replace('forbid', 'permit') }))).toMatch(
     /^1 [^\n]*hard\.cedar: no_databases_in_prod permits[^\n]*\n$/,
   )
@@ -250,7 +252,7 @@ describe('a rule that one file breaks names the file, the pointer and the reason
         p.procedures.push(structuredClone(p.procedures[0] as Json))
       },
       '/procedures/1/key',
-      /there twice/,
+      /defined twice/,
     ],
     [
       'a change without type',
@@ -349,7 +351,7 @@ describe('a rule that one file breaks names the file, the pointer and the reason
         step(p, 1).id = 'one'
       },
       `${P}/steps/1/id`,
-      /there twice/,
+      /defined twice/,
     ],
     [
       'the reserved id',
@@ -373,7 +375,7 @@ describe('a rule that one file breaks names the file, the pointer and the reason
         step(p, 0).needs = ['two']
       },
       `${P}/steps/0/needs`,
-      /needs itself/,
+      /depends on itself/,
     ],
     [
       'no executor',
@@ -573,7 +575,7 @@ describe('a rule that one file breaks names the file, the pointer and the reason
     expect(fault.message).toContain('probe.yaml')
   })
 
-  it('text that is no YAML, with its line', () => {
+  it('text that is not YAML, with its line', () => {
     expect(packFault('format: [\n  a: b\n').message).toMatch(/probe\.yaml:\d+/)
     expect(packFault('a: 1\na: 2\n').message).toMatch(/probe\.yaml:2/)
     expect(packFault('a: 1\n---\nb: 2\n').message).toContain('exactly one YAML document')
@@ -590,7 +592,7 @@ describe('a rule that one file breaks names the file, the pointer and the reason
     ['deadline_s', (s: number) => ({ deadline_s: s })],
     ['the time of a service', (s: number) => ({ check: { service: 'change-advisory', timeout_s: s } })],
     ['after_s of a file', (s: number) => ({ escalation: [{ after_s: s, add_groups: ['netops'] }] })],
-  ])('%s is at least a second, in the policy of a site as in that of a graph', (name, policy) => {
+  ])('%s is at least a second, in the policy of a site and in that of a graph', (name, policy) => {
     const load = (s: number) => {
       const file = { format: 'signalbox/gate-policy@1', key: 'site', version: 1, question: 'Go?', ...policy(s) }
       return loadLibrary({ policy_dir: folderWith({ 'gates/x.yaml': stringify(file) }) })
@@ -654,7 +656,7 @@ describe('the record of packs', () => {
     await database.drop()
   })
 
-  it('keeps each version once, and refuses a version that comes back with another content', async () => {
+  it('stores each version once, and refuses a version with different content', async () => {
     const load = (title: string, version = '1.0.0') =>
       loadLibrary({ packs_dirs: [folderWith({ 'probe.yaml': stringify({ ...sound(), title, version }) })] })
     await recordLibrary(connection.db, load('Probe'))

@@ -101,7 +101,7 @@ describe('a patch beside a gate', () => {
     return { ...(await started(graph)), target, other: host() }
   }
 
-  it('that adds a twin of a guarded node asks who guards its target', async () => {
+  it('that adds a twin of a guarded node asks the guards of its target', async () => {
     const { path, target } = await guarded()
     const twin = await propose(path, [add(call('twin', target, { depends_on: ['a'] }))])
     expect(must(twin, 201).body.required).toMatchObject({ policies: ['go'], groups: [{ group: 'netops', min: 1 }] })
@@ -109,7 +109,7 @@ describe('a patch beside a gate', () => {
     expect((await approve(path, twin, 'eva')).status).toBe(202)
   })
 
-  it.each([1, 2])('leaves a subject of version %i as it is where it changes nothing behind the gate', async (v) => {
+  it.each([1, 2])('leaves a subject of version %i unchanged if it changes nothing behind the gate', async (v) => {
     const { operation_id, path } = await guarded()
     const read = async () => must(await p.as('eva').get(`${path}/gates/go`), 200).body
     const { subject } = await read()
@@ -129,7 +129,7 @@ describe('a patch beside a gate', () => {
     expect(await read()).toMatchObject({ subject: began, digest: digestByHand(began), round: 1 })
   })
 
-  it('that makes an unguarded node act on that target asks them as well', async () => {
+  it('that makes an unguarded node act on that target asks them too', async () => {
     const target = host()
     const { path } = await started({
       nodes: [look('a', { target_id: target }), call('b', target, { depends_on: ['a'] })],
@@ -140,7 +140,7 @@ describe('a patch beside a gate', () => {
     expect(must(turned, 201, 202).body.required.policies).toEqual(['go'])
   })
 
-  it('that acts where nobody says asks everybody who guards an act; one elsewhere, or that acts not, nobody', async () => {
+  it('that acts without a target asks the guards of every act; one elsewhere, or without effect, asks no one', async () => {
     const { path, target, other } = await guarded()
     const required = async (node: unknown) =>
       must(await propose(path, [add(node)], { dry_run: true }), 200).body.effect.required.map(
@@ -155,7 +155,7 @@ describe('a patch beside a gate', () => {
     expect(twin.body.effect.required).toHaveLength(1)
   })
 
-  it('of a service, which no vote can stand for, is refused', async () => {
+  it('of a service gate, which no vote can replace, is refused', async () => {
     const target = host()
     const { path } = await started({
       nodes: [look('a'), call('b', target, { depends_on: ['a'] })],
@@ -173,7 +173,7 @@ describe('a patch that raises the risk', () => {
     started({ nodes: [look('a'), look('b', { depends_on: ['a'] })] }, { labels, constraints })
   const risky = (risk: number) => [add(look('n', { depends_on: ['a'], risk }))]
 
-  it('above the ceiling of its intent is refused, as a plan is', async () => {
+  it('above the ceiling of its intent is refused, like a plan', async () => {
     const more = { constraints: { risk_ceiling: 'low' } }
     await expect(started({ nodes: [look('a', { risk: 25 })] }, more)).rejects.toThrow('risk_ceiling')
     const { path } = await plain({}, more.constraints)
@@ -184,7 +184,7 @@ describe('a patch that raises the risk', () => {
     must(await propose(path, risky(19)), 201, 202)
   })
 
-  it('moves the risk of the operation, so that interventions need a second person; a withdrawal moves it back', async () => {
+  it('changes the risk of the operation, so that interventions need a second person; a withdrawal restores it', async () => {
     const { path, operation_id } = await plain()
     const levelOf = async () => must(await p.as('vic').get(path), 200).body.risk_level
     const proposed = must(await propose(path, risky(55)), 201, 202)
@@ -203,14 +203,14 @@ describe('a patch that raises the risk', () => {
     expect(await levelOf()).toBe('low')
   })
 
-  it('is refused by the hard policies of now, at its proposal and at each vote', async () => {
+  it('is refused by the current hard policies, at its proposal and at each vote', async () => {
     const { path } = await plain()
     const refused = await propose(path, risky(90))
     expect(problem(refused)).toBe('403 policy_denied/hard_policy')
     expect(refused.body).toMatchObject({ policy_ids: ['never_critical'], detail: 'Critical work is not done here.' })
   })
 
-  it('gets the gates of soft policies and of gate policies around what it adds and changes', async () => {
+  it('gets the gates of soft policies and of gate policies around its changes', async () => {
     const { path, operation_id } = await plain({ tier: 'silver' })
     const changes = [...risky(55), { op: 'update_node', node_id: 'b', set: { name: 'B' } }]
     const proposed = must(await propose(path, changes), 201, 202)
@@ -242,7 +242,7 @@ describe('a patch that raises the risk', () => {
     expect(again.body.required.policies.toSorted()).toEqual(['patch', 'silver_high', 'watch'])
   })
 
-  it('cannot take a gate of such a policy away: it is asked again', async () => {
+  it('cannot remove a gate of such a policy: it is asked again', async () => {
     const graph = { nodes: [look('a'), look('b', { depends_on: ['a'], risk: 30 })] }
     const { path } = await started(graph)
     const { body } = await p.as('vic').get(`${path}/gates`)
@@ -254,7 +254,7 @@ describe('a patch that raises the risk', () => {
     })
   })
 
-  it('and takes only away is never refused for what was there before', async () => {
+  it('that only removes is never refused for existing nodes', async () => {
     const { path, operation_id } = await started({ nodes: [look('a'), look('b', { depends_on: ['a'], risk: 20 })] })
     await p.query(
       `update operations.operations set constraints = constraints || '{"risk_ceiling": "low"}' where operation_id = $1`,

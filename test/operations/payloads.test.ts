@@ -19,7 +19,7 @@ describe('payloads in the engine', () => {
   const before = new EncryptingCodec({ current: 'old', keys: { old } })
   const after = new EncryptingCodec({ current: 'new', keys: { old, new: fresh } })
 
-  it('are unreadable, differ each time, and come back as they were', async () => {
+  it('are unreadable, differ each time, and decode unchanged', async () => {
     const sealed = await before.encode([plain, plain, {}], at('w1'))
     expect(JSON.stringify(sealed)).not.toContain(plain.data?.toString())
     expect(Buffer.concat(sealed.map(({ data }) => Buffer.from(data ?? [])))).not.toContain('s3cret')
@@ -27,14 +27,14 @@ describe('payloads in the engine', () => {
     expect(await before.decode(sealed, at('w1'))).toEqual([plain, plain, { metadata: {}, data: Buffer.alloc(0) }])
   })
 
-  it('outlive a change of keys, and plain ones from before there were keys are read', async () => {
+  it('survive a key rotation, and unencrypted ones from before are still read', async () => {
     const sealed = await before.encode([plain], at('w1'))
     expect(await after.decode([...sealed, plain], at('w1'))).toEqual([plain, plain])
     const [newer] = await after.encode([plain], at('w1'))
-    await expect(before.decode([newer as Payload], at('w1'))).rejects.toThrow('No key new')
+    await expect(before.decode([newer as Payload], at('w1'))).rejects.toThrow('no payload key new')
   })
 
-  it('do not decode when a byte is changed or when they were moved to another workflow', async () => {
+  it('do not decode if a byte was changed or they were moved to another workflow', async () => {
     const [sealed] = (await before.encode([plain], at('w1'))) as [Payload]
     await expect(before.decode([sealed], at('w2'))).rejects.toThrow('was found in w2')
     const moved = { ...sealed, metadata: { ...sealed.metadata, 'workflow-id': Buffer.from('w2') } }
@@ -89,7 +89,7 @@ describe('the codec endpoint', () => {
     expect(rows).toEqual([{ actor: `user:${p.people.eng.id}`, object: 'workflows:w1', outcome: 'done' }])
   })
 
-  it('refuses others, and what it cannot decode', async () => {
+  it('refuses others, and payloads that it cannot decode', async () => {
     const foreign = (await codec.encode([plain], at('w1'))).map(wire)
     expect(await p.as('olga').post(path, { payloads: [] })).toMatchObject({
       status: 403,

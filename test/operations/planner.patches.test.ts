@@ -139,7 +139,7 @@ const refusalOf = (input: PlannerInput, { weight }: Patched): string | undefined
   weight && (refuseCeiling(input.intent.constraints, weight.risk) ?? refuseHard(weight.judged))?.code
 
 describe('a patch of any graph', () => {
-  it('is refused or gated as a plan of the graph that it makes', () => {
+  it('is refused or gated like a plan of the resulting graph', () => {
     const seen = { refused: 0, gated: 0, risk: new Set<string>() }
     fc.assert(
       fc.property(worlds, (world) => {
@@ -184,7 +184,7 @@ describe('a patch of any graph', () => {
     expect([...seen.risk].sort()).toEqual(['critical', 'high', 'low', 'medium'])
   })
 
-  it('asks every gate that guards a target on which it brings something', () => {
+  it('asks every gate that guards a target of an added node', () => {
     let asked = 0
     fc.assert(
       fc.property(worlds, (world) => {

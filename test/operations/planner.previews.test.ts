@@ -26,7 +26,7 @@ const bindsOf = (gates: PlanGate[], nodes: PlanNode[], warnings: Warning[] = [])
 
 const graph = [node('plan', []), node('apply', ['plan'], takes('plan')), node('after', ['apply'])]
 
-it('a gate between a preview and what carries it out binds it, whatever its policy says', () => {
+it('a gate between a preview and its apply binds it, whatever its policy says', () => {
   const [before] = [gate('go', ['apply'])]
   expect(bindsOf([before as PlanGate], graph)).toEqual([['nodes/plan/outputs/preview']])
   const [made] = bindPreviews([before as PlanGate], graph, [])

@@ -100,7 +100,7 @@ const checkRehearsal = (input: PlannerInput, plan: Plan) => {
 }
 
 describe('a plan of any world', () => {
-  it('gives each host its steps in order, after those of the hosts it needs', () => {
+  it("orders each host's steps, after those of the hosts it needs", () => {
     fc.assert(
       fc.property(worlds, (spec) => {
         const plan = makePlan(inputFor(spec))
@@ -117,7 +117,7 @@ describe('a plan of any world', () => {
     )
   })
 
-  it('cuts it into batches: each host once, canaries first, none larger than asked, one after the other', () => {
+  it('cuts it into batches: each host once, canaries first, none larger than allowed, one after another', () => {
     fc.assert(
       fc.property(worlds, (spec) => {
         const plan = makePlan(inputFor(spec))
@@ -149,7 +149,7 @@ describe('a plan of any world', () => {
     )
   })
 
-  it('lets nothing that a policy guards go by its gate', () => {
+  it('lets no guarded node pass its gate', () => {
     fc.assert(
       fc.property(worlds, (spec) => {
         const plan = makePlan(inputFor(spec))
@@ -168,7 +168,7 @@ describe('a plan of any world', () => {
     )
   })
 
-  it('is the same bytes for the same input in any order, and another paper for other pins', () => {
+  it('is the same bytes for the same input in any order, and another document for other pins', () => {
     fc.assert(
       fc.property(worlds, fc.nat(11), (spec, moved) => {
         const input = inputFor(spec)
@@ -191,7 +191,7 @@ describe('a plan of any world', () => {
     )
   })
 
-  it('is rehearsed to its end, and starts nothing that nobody approved', () => {
+  it('is rehearsed to its end, and starts no node without approval', () => {
     fc.assert(
       fc.property(worlds, (spec) => {
         const input = inputFor(spec)
@@ -202,7 +202,7 @@ describe('a plan of any world', () => {
   })
 })
 
-it('a gate that nobody opens holds also what follows a batch in which as many may fail', () => {
+it('a gate that no one opens also holds the nodes behind a batch with tolerated failures', () => {
   const batch = { by: undefined, canary: 0, size: 1, max_failures: 1 }
   const spec = { eu: 3, us: 0, needs: [], order: 'dependency' as const, batch, gate: 'entry' as const, shuffle: [] }
   const input = inputFor(spec)

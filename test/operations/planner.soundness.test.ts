@@ -26,7 +26,7 @@ const noop = (node_id: string, ...depends_on: string[]): GraphNode => ({ node_id
 const call = (node_id: string, more: Record<string, unknown>): GraphNode => ({ node_id, executor: 'http', with: more })
 const get = (url: string) => ({ request: { method: 'GET', url } })
 
-describe('a graph is refused by the name of what is wrong', () => {
+describe('a graph is refused with the code of its fault', () => {
   const cases: [string, string, GraphNode[], string[]][] = [
     [
       'cycle',
@@ -153,7 +153,7 @@ describe('a graph is refused by the name of what is wrong', () => {
     expect(violationsOf(wide)).toEqual({ code: 'too_large', violations: ['too_large /nodes'] })
   })
 
-  it('gates: nothing to guard, or a policy that is not there', () => {
+  it('gates: no nodes to guard, or an unknown policy', () => {
     const gate = { gate_id: 'go', policy: {}, guards: ['b'] }
     expect(violationsOf([noop('a')], [gate]).violations).toEqual(['unreachable_node /gates/0/guards'])
     expect(violationsOf([noop('a')], [{ gate_id: 'go', policy: 'nobody', guards: ['a'] }])).toEqual({
@@ -179,7 +179,7 @@ describe('a graph as its author wrote it', () => {
     expect(nodes[1]).toMatchObject({ idempotent: false })
   })
 
-  it('keeps references to outputs of nodes before, with conditions over them', () => {
+  it('keeps references to outputs of earlier nodes, with conditions over them', () => {
     const { nodes } = plan([
       { ...noop('a.1'), outputs: { url: '/url' } },
       {
@@ -213,7 +213,7 @@ describe('a graph as its author wrote it', () => {
     ])
   })
 
-  it('finds the chain that takes longest', () => {
+  it('finds the longest chain', () => {
     const made = plan([
       { ...noop('a'), estimate_s: 5 },
       { ...noop('b', 'a'), estimate_s: 50 },
@@ -224,7 +224,7 @@ describe('a graph as its author wrote it', () => {
   })
 })
 
-describe('a patch is refused by the name of what it would break', () => {
+describe('a patch is refused with the code of its fault', () => {
   const nodes = [
     noop('a'),
     { ...noop('b', 'a'), outputs: { n: '/n' } },
@@ -292,7 +292,7 @@ describe('a patch is refused by the name of what it would break', () => {
     expect(new Set(codes(changes, more))).toEqual(new Set([code]))
   })
 
-  it('and asks the approvers of every gate whose cone it touches, before or after', () => {
+  it('asks the approvers of every gate whose cone it touches, before or after', () => {
     const required = (changes: PatchChange[]) => applyPatch(running(), changes, context).required.map(({ key }) => key)
     expect(required([{ op: 'update_node', node_id: 'd', set: { name: 'D' } }])).toEqual(['go'])
     expect(required([{ op: 'remove_dependency', node_id: 'd', depends_on: 'c' }])).toEqual(['go'])

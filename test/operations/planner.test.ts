@@ -25,7 +25,7 @@ const shuffled = <T>(items: T[], seed: number): T[] =>
     numRuns: 1,
   })[0] ?? []
 
-describe('what an undo restores in the catalog', () => {
+describe('the state that an undo restores in the catalog', () => {
   const managed = {
     terminal: ['retired'],
     transitions: [
@@ -45,7 +45,7 @@ describe('what an undo restores in the catalog', () => {
   }
   const noop = { executor: 'noop' }
 
-  it('restores the state that the plan found, member by member; new members go', () => {
+  it('is the state that the plan found, member by member; new members are removed', () => {
     const desired_state = { release: '1', tags: ['a'], net: { mtu: 1500, vlan: 7 }, odd: { $from: 'here' } }
     const wanted = {
       release: '2',
@@ -73,7 +73,7 @@ describe('what an undo restores in the catalog', () => {
     expect(undoOf({ observed_state_patch: from('all'), health_status: 'healthy' }, noop)).toBeUndefined()
   })
 
-  it('is put back by any patch of any state: a merge of both is as before', () => {
+  it('is restored by any patch of any state: a merge of both equals the original', () => {
     const json = fc.letrec((tie) => ({
       value: fc.oneof(fc.integer(), fc.constantFrom('a', 'b'), fc.array(fc.integer(), { maxLength: 2 }), tie('object')),
       object: fc.dictionary(fc.constantFrom('a', 'b', 'c', '$from'), tie('value'), { maxKeys: 3 }),
@@ -88,7 +88,7 @@ describe('what an undo restores in the catalog', () => {
     )
   })
 
-  it('leaves the lifecycle where the type has no way back, and takes what its author says', () => {
+  it("leaves the lifecycle if the type has no way back, and follows its author's values", () => {
     const updating = { lifecycle_status: 'updating' }
     expect(undoOf(updating, noop)).toEqual({ lifecycle_status: 'active' })
     expect(undoOf({ lifecycle_status: 'provisioning' }, noop, { lifecycle_status: 'planned' })).toBeUndefined()
@@ -100,7 +100,7 @@ describe('what an undo restores in the catalog', () => {
     })
   })
 
-  it('is undone with the work that a reading step notes: a rolled out and a new deployment', () => {
+  it('includes the values that a reading step noted: a rolled out and a new deployment', () => {
     const undrain = nodeOf(release([host('h')]), 'undrain.h')
     expect(undrain?.compensate?.catalog).toEqual({
       desired_state_patch: { release: '2.3.9' },
@@ -165,7 +165,7 @@ describe('the fleet release', () => {
     })
   })
 
-  it('holds its targets alone and the places they stand in together with others', () => {
+  it('holds its targets exclusively, and their places shared', () => {
     expect(plan.document.leases.filter(({ mode }) => mode === 'exclusive')).toHaveLength(12)
     expect(plan.document.leases.filter(({ mode }) => mode === 'shared').map(({ resource_id }) => resource_id)).toEqual([
       'eu1',
@@ -173,7 +173,7 @@ describe('the fleet release', () => {
     ])
   })
 
-  it('fills in values of the plan, and leaves to dispatch what only outputs can tell', () => {
+  it('fills in plan values, and leaves output values to dispatch', () => {
     const deploy = nodeOf(release(hosts(1)), 'deploy.eu1-web-01')
     expect(deploy?.with).toMatchObject({
       base_url: 'http://127.0.0.1:7181/eu1-web-01',
@@ -196,7 +196,7 @@ describe('the fleet release', () => {
     })
   })
 
-  it('counts risk by its table', () => {
+  it('computes risk by its table', () => {
     expect(plan.risk).toMatchObject({ score: 20, level: 'medium' })
     const prod = makePlan(release(hosts(12), { release: '3' }, { labels: { environment: 'prod' } }))
     expect(prod.risk.factors.map(({ factor, points }) => [factor, points])).toEqual([
@@ -207,7 +207,7 @@ describe('the fleet release', () => {
   })
 })
 
-describe('same input, same bytes', () => {
+describe('the same input gives the same bytes', () => {
   it('whatever the order of targets, edges and types in the input', () => {
     const targets = [...hosts(9), ...hosts(5, 'us1')]
     const edges = [
@@ -226,7 +226,7 @@ describe('same input, same bytes', () => {
     )
   })
 
-  it('gives graphs whose every node comes after what it depends on, for random targets and edges', () => {
+  it('gives graphs whose every node follows its dependencies, for random targets and edges', () => {
     const world = fc.record({
       count: fc.integer({ min: 1, max: 14 }),
       edges: fc.array(fc.tuple(fc.nat(13), fc.nat(13)), { maxLength: 30 }),
@@ -264,13 +264,13 @@ describe('the diff', () => {
     })
   })
 
-  it('no_change: gets no nodes, and a plan of nothing says so', () => {
+  it('no_change: gets no nodes, and an empty plan says so', () => {
     const plan = makePlan(release(hosts(2), { release: '2.3.9' }))
     expect(plan.counts).toMatchObject({ no_change: 2, nodes: 0, gates: 0 })
     expect(plan.warnings.map(({ code }) => code)).toContain('nothing_to_do')
   })
 
-  it('noise: what the schema assumes anyway, and what only commands write, is no change', () => {
+  it('noise: defaults of the schema, and members that only commands write, are no change', () => {
     const plain = target({ desired_state: { hostname: 'h', release: '2.3.9' } })
     expect(changeOf(release(plain, { traffic: 'in' }))).toMatchObject({
       change: 'no_change',
@@ -279,13 +279,13 @@ describe('the diff', () => {
     expect(changeOf(release(plain, { booted_at: 'now' }))).toMatchObject({ change: 'no_change' })
   })
 
-  it('replace: an immutable field moves, and no procedure for it is refused by name', () => {
+  it('replace: an immutable field changes, and the missing procedure is refused by name', () => {
     const refusal = refusalOf(release(hosts(1), { serial_number: 'B2' }))
     expect(refusal.code).toBe('unsupported_change')
     expect(refusal.message).toContain('replace of /serial_number')
   })
 
-  it('create: only what the catalog holds as planned; delete: not what is gone already', () => {
+  it('create: only resources that the catalog holds as planned; delete: not those already gone', () => {
     const create = { kind: 'change' as const, change: { op: 'create' as const } }
     const planned = host('cart', {
       type_key: 'infra.deployment',
@@ -302,7 +302,7 @@ describe('the diff', () => {
     expect(makePlan(inputOf(target({ lifecycle_status: 'retired' }), remove)).counts).toMatchObject({ no_change: 1 })
   })
 
-  it('unknown: what an action changes nobody can say before', () => {
+  it('unknown: no one can predict what an action changes', () => {
     const rotate = { kind: 'action' as const, action: { action_key: 'rotate_certificate' } }
     const plan = makePlan(inputOf(hosts(3), rotate))
     expect(plan.diff.map(({ change }) => change)).toEqual(['unknown', 'unknown', 'unknown'])
@@ -322,16 +322,16 @@ describe('matching', () => {
     expect(refusal.message).toContain('/hostname')
   })
 
-  it('says which condition of the procedure is not met', () => {
+  it('names the unmet condition of the procedure', () => {
     const refusal = refusalOf(release([host('eu1-web-01', { lifecycle_status: 'failed' })]))
-    expect(refusal.message).toContain("wants target.lifecycle_status in ['active', 'maintenance']")
+    expect(refusal.message).toContain("requires target.lifecycle_status in ['active', 'maintenance']")
   })
 
-  it('takes nothing that is only made for a derived type', () => {
+  it('ignores procedures made only for a derived type', () => {
     expect(refusalOf(release([host('h', { type_key: 'infra.host' })])).code).toBe('unsupported_change')
   })
 
-  it('checks parameters by the schema of the procedure and names the pointer', () => {
+  it('checks parameters by the schema of the procedure, and names the pointer', () => {
     const input = release(hosts(1))
     const wrong = {
       ...input,
@@ -361,7 +361,7 @@ describe('order and batches', () => {
   const planned = (more: Partial<PlannerInput>, targets = hosts(4)) => makePlan({ ...release(targets), ...more })
   const barriers = (plan: ReturnType<typeof makePlan>) => plan.graph.groups.map(({ group_id }) => group_id)
 
-  it('takes dependencies first, level by level, each level with its canary', () => {
+  it('puts dependencies first, level by level, each level with its canary', () => {
     const plan = planned({
       relationships: [dependsOn('eu1-web-01', 'eu1-web-04'), dependsOn('eu1-web-02', 'eu1-web-01')],
     })
@@ -371,7 +371,7 @@ describe('order and batches', () => {
     expect(plan.document.gates).toHaveLength(1)
   })
 
-  it('cuts a cycle at the smallest id and says so', () => {
+  it('cuts a cycle at the smallest id, and says so', () => {
     const plan = planned({
       relationships: [dependsOn('eu1-web-02', 'eu1-web-03'), dependsOn('eu1-web-03', 'eu1-web-02')],
     })
@@ -386,7 +386,7 @@ describe('order and batches', () => {
     expect([groupOf('eu1-web-02'), groupOf('eu1-web-03')]).toEqual(['l1.1', 'l2.canary'])
   })
 
-  it('finishes one region before it begins the next', () => {
+  it('finishes one region before it starts the next', () => {
     const plan = makePlan(release([...hosts(3), ...hosts(2, 'us1')]))
     expect(barriers(plan)).toEqual(['eu1.canary', 'eu1.1', 'us1.canary', 'us1.1'])
     expect(nodeOf(release([...hosts(3), ...hosts(2, 'us1')]), 'drain.us1-web-01')?.depends_on).toEqual([
@@ -427,12 +427,12 @@ describe('order and batches', () => {
 describe('policies', () => {
   const critical = { labels: { environment: 'prod' } }
 
-  it('a policy that applies is asked even where its pack names it already, but only once', () => {
+  it('a policy that applies is asked only once, even if its pack names it too', () => {
     const plan = makePlan(release(hosts(12), { release: '3' }, critical))
     expect(plan.document.gates.map(({ gate_id }) => gate_id)).toEqual(['cutover'])
   })
 
-  it('a policy that applies is asked at the entry when there is no rest after the canary', () => {
+  it('a policy that applies is asked at the entry if no batch follows the canary', () => {
     const cutover = library.policies.get('cutover')
     if (!cutover) throw new Error('cutover is missing')
     const { applies: _, ...plain } = cutover
@@ -448,7 +448,7 @@ describe('policies', () => {
     expect(makePlan(release(hosts(1))).warnings.map(({ code }) => code)).toEqual(['gate_without_nodes'])
   })
 
-  it('lets silence approve only what is of low risk, and says so', () => {
+  it('lets silence approve only low risk, and says so', () => {
     const cutover = library.policies.get('cutover')
     if (!cutover) throw new Error('cutover is missing')
     const silent = {
@@ -473,7 +473,7 @@ describe('policies', () => {
     expect(signed.warnings).toMatchObject([{ code: 'silence_rejects' }])
   })
 
-  it('refuses what is riskier than the intent allows', () => {
+  it('refuses plans above the ceiling of the intent', () => {
     const refusal = refusalOf(release(hosts(12), { release: '3' }, { constraints: { risk_ceiling: 'low' } }))
     expect(refusal).toMatchObject({ category: 'policy_denied', code: 'risk_ceiling' })
     expect(
@@ -493,7 +493,7 @@ describe('hashes', () => {
   const moved = (more: Partial<Target>) =>
     makePlan({ ...base, targets: base.targets.map((target) => ({ ...target, ...more })) })
 
-  it('a version that moves without a value changes the plan_hash and nothing else', () => {
+  it('a version that changes without a value changes only the plan_hash', () => {
     const later = moved({ version: 9 })
     expect(later.plan_hash).not.toBe(plan.plan_hash)
     expect(later.semantic_digest).toBe(plan.semantic_digest)
@@ -505,7 +505,7 @@ describe('hashes', () => {
     expect(gate(later)).toBe(gate(plan))
   })
 
-  it('another value changes all three', () => {
+  it('a different value changes all three', () => {
     const other = makePlan({
       ...base,
       intent: { ...base.intent, change: { op: 'update', desired_state_patch: { release: '9' } } },
@@ -514,11 +514,11 @@ describe('hashes', () => {
     expect(other.semantic_digest).not.toBe(plan.semantic_digest)
   })
 
-  it('another value before changes what would happen: the same nodes, another diff', () => {
+  it('a different value before changes the effect: the same nodes, another diff', () => {
     expect(moved({ desired_state: { hostname: 'h', release: '2.3.8' } }).semantic_digest).not.toBe(plan.semantic_digest)
   })
 
-  it('a new version of a pack with the same steps would do the same', () => {
+  it('a new version of a pack with the same steps has the same effect', () => {
     const packs = library.packs.map((pack) => ({
       ...pack,
       version: '9.9.9',
@@ -539,7 +539,7 @@ describe('hashes', () => {
 })
 
 describe('the subject of a gate', () => {
-  it('covers the whole cone behind the gate with its changes, and not what came before', () => {
+  it('covers the whole cone behind the gate with its changes, and no earlier node', () => {
     const plan = makePlan(release(hosts(12)))
     const [gate] = plan.document.gates
     if (!gate) throw new Error('no gate')
@@ -563,7 +563,7 @@ describe('the subject of a gate', () => {
     expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/)
   })
 
-  it('of an operation that began without keeps its first form: what it covers, and the order', () => {
+  it('keeps its first form in an operation started without one: its coverage, and the order', () => {
     const plan = makePlan(release(hosts(12)))
     const [gate] = plan.document.gates
     if (!gate) throw new Error('no gate')
@@ -576,7 +576,7 @@ describe('the subject of a gate', () => {
     expect(ids).toEqual(ids.toSorted())
   })
 
-  it('does not move with nodes that are not behind the gate', () => {
+  it('does not change with nodes that are not behind the gate', () => {
     const plan = makePlan(release(hosts(12)))
     const [gate] = plan.document.gates
     if (!gate) throw new Error('no gate')
@@ -588,7 +588,7 @@ describe('the subject of a gate', () => {
     expect(digestOf(nodes)).toBe(digestOf(plan.document.nodes))
   })
 
-  it('is another with another requester, reason, ticket, name, type, region or batch, as anyone can compute', () => {
+  it('differs with requester, reason, ticket, name, type, region or batch, as anyone can compute', () => {
     const plan = makePlan(release(hosts(12)))
     const [gate] = plan.document.gates
     if (!gate) throw new Error('no gate')
@@ -633,7 +633,7 @@ describe('the subject of a gate', () => {
     expect(subject.releases_digest).toMatch(/^sha256:/)
   })
 
-  it('changes with each guarded node, whatever of it changes', () => {
+  it('changes with each guarded node, whichever member changes', () => {
     const plan = makePlan(release(hosts(3)))
     const [gate] = plan.document.gates
     if (!gate) throw new Error('no gate')

@@ -18,7 +18,7 @@ const codeOf = (run: () => unknown): string => {
 }
 
 describe('values of a plan', () => {
-  it('references, joins and expressions become what they name', () => {
+  it('come from references, joins and expressions', () => {
     expect(
       expand({
         a: { $from: 'target/name' },
@@ -28,7 +28,7 @@ describe('values of a plan', () => {
     ).toEqual({ a: 'h', b: 'x-3', c: 4 })
   })
 
-  it('keep what only dispatch knows, by the full id of the node', () => {
+  it('keep references that only dispatch can resolve, by the full id of the node', () => {
     const kept = expand({ $join: ['/v/', { $from: 'target/name' }, '/', { $from: 'nodes/one/outputs/id' }] })
     expect(kept).toEqual({ $join: ['/v/h/', { $from: 'nodes/one.h/outputs/id' }] })
     expect(resolveValue(kept, { nodes: { 'one.h': { outputs: { id: 7 } } } })).toBe('/v/h/7')
@@ -40,7 +40,7 @@ describe('values of a plan', () => {
     expect(resolveValue(kept, { nodes: {}, secrets: { token: 's3' } })).toEqual({ authorization: 's3' })
   })
 
-  it('take data that looks like a form as data', () => {
+  it('treat data that looks like a form as data', () => {
     const kept = expand({ x: { $from: 'target/odd' }, y: { $$: { $secret: 'token' } } })
     expect(resolveValue(kept, { nodes: {}, secrets: { token: 's3' } })).toEqual({
       x: { $from: 'x' },
@@ -48,7 +48,7 @@ describe('values of a plan', () => {
     })
   })
 
-  it('say what is missing, and where', () => {
+  it('name missing values and their places', () => {
     expect(codeOf(() => expand({ a: [{ $from: 'target/nothing' }] }))).toBe('unknown_reference /a/0/$from')
     expect(codeOf(() => expand({ $from: 'nodes/two/outputs/x' }))).toBe('unknown_reference /$from')
     expect(codeOf(() => expand({ $from: 'target/__proto__/x' }))).toBe('unknown_reference /$from')
@@ -58,7 +58,7 @@ describe('values of a plan', () => {
     expect(codeOf(() => formsOf({ a: { $from: 'target/name', b: 1 } }))).toBe('malformed /a')
   })
 
-  it('any data in the catalog comes through unchanged', () => {
+  it('any data of the catalog passes through unchanged', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (data) => {
         const kept = expandValue(

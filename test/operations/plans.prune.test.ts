@@ -4,7 +4,7 @@ import { createDb } from '../../db/client.ts'
 import { pruneDrafts } from '../../db/operations/plans/prune.ts'
 import { testDatabase } from '../support/database.ts'
 
-it('forgets plans that no one started 90 days after their end, and their intents; what was started or waits stays', async () => {
+it('forgets unstarted plans 90 days after their end, with their intents; started and waiting ones stay', async () => {
   const database = await testDatabase('operations')
   const { db, pool, close } = createDb(database.url, { app: 'test' })
   const add = async (name: string, status: string, days: number, operation_id: string | null = null) => {

@@ -145,7 +145,7 @@ const operationsOf = (plan: PlanBody) =>
   p.query('select operation_id from operations.operations where plan_id = $1', [plan.plan_id])
 
 describe('a preview', () => {
-  it('says what changes, how risky it is, who must agree', async () => {
+  it('shows what changes, how risky it is, who must agree', async () => {
     const { intent, plan } = await planned()
     expect(plan).toMatchObject({
       intent_id: intent.intent_id,
@@ -178,7 +178,7 @@ describe('a preview', () => {
     expect(eva.allowed_actions[0]).toMatchObject({ action: 'start', allowed: false, reason_code: 'permission_missing' })
   })
 
-  it('hashes the paper that is read', async () => {
+  it('hashes the document that is reviewed', async () => {
     const { plan } = await planned()
     const [row] = await p.query('select document, plan_hash from operations.plans where plan_id = $1', [plan.plan_id])
     expect(digest(row?.document)).toBe(plan.plan_hash)
@@ -212,7 +212,7 @@ describe('a preview', () => {
     })
   })
 
-  it('that would do the same is the same plan; another takes its place', async () => {
+  it('with the same effect is the same plan; a different one replaces it', async () => {
     const { intent, plan } = await planned()
     const again = must(await preview(intent.intent_id), 200).body
     expect(again.plan_id).toBe(plan.plan_id)
@@ -228,7 +228,7 @@ describe('a preview', () => {
     expect(problem(await start(plan))).toBe('409 invalid_state_transition/plan_not_ready')
   })
 
-  it('of many at one time makes one plan', async () => {
+  it('by many at one time makes one plan', async () => {
     const intent = await stated()
     const replies = await Promise.all(
       Array.from({ length: 8 }, () =>
@@ -239,7 +239,7 @@ describe('a preview', () => {
     expect(new Set(replies.map(({ body }) => body.plan_id)).size).toBe(1)
   })
 
-  it('leaves out targets, and what is as wanted already', async () => {
+  it('leaves out excluded targets, and those already in their desired state', async () => {
     catalog.put(hosts[1] as string, { desired_state: { hostname: 'h', release: '2.4.0' } })
     const intent = await stated()
     const { body } = must(await preview(intent.intent_id, { exclude_targets: [hosts[2]] }), 201)
@@ -247,13 +247,13 @@ describe('a preview', () => {
     expect(body.catalog_pins).toHaveLength(2)
   })
 
-  it('of nothing can be read, not started', async () => {
+  it('without changes can be read, but not started', async () => {
     const { plan } = await planned({ change: { op: 'update', desired_state_patch: { release: '2.3.9' } } })
     expect(plan.warnings).toContainEqual(expect.objectContaining({ code: 'nothing_to_do' }))
     expect(problem(await start(plan))).toBe('409 invalid_state_transition/plan_not_ready')
   })
 
-  it('warns of a gate that nobody could open', async () => {
+  it('warns of a gate that no one could open', async () => {
     const gate = (group: string) => ({
       kind: 'graph',
       change: undefined,
@@ -267,7 +267,7 @@ describe('a preview', () => {
     expect((await planned(gate('netops'))).plan.warnings).toEqual([])
   })
 
-  it('can be rehearsed: the same seed the same bytes, kept with the plan until it is started, then part of the evidence', async () => {
+  it('can be rehearsed: the same seed gives the same bytes, kept with the plan until it starts, then in the evidence', async () => {
     const intent = await stated()
     const told = { rehearse: { seed: 3, approval_delay_s: 900, failures: [] } }
     const first = must(await rehearsed(intent.intent_id, told), 201).body
@@ -336,7 +336,7 @@ describe('a preview', () => {
     expect(problem(await preview(odd.intent_id))).toBe('422 validation_error/parameters_invalid')
   })
 
-  it('says what stands in the way: closed windows, freezes, work on what depends on a target, other plans', async () => {
+  it('names conflicts: closed windows, freezes, operations on dependents of a target, other plans', async () => {
     const [first, second, third] = hosts as [string, string, string]
     catalog.put(first, { parent_id: 'eu1', name: first, labels: { season: 'high' } })
     catalog.link({ type_key: 'depends_on', from_id: second, to_id: third })
@@ -345,7 +345,7 @@ describe('a preview', () => {
     const rival = await planned({ title: 'rival', targets: [{ resource_id: first }] })
     const { plan } = await planned({ targets: [{ resource_id: first }, { resource_id: third }] })
     expect(plan.conflicts).toMatchObject([
-      { kind: 'dependent', resource_id: second, message: expect.stringContaining('"beside" is at work on') },
+      { kind: 'dependent', resource_id: second, message: expect.stringContaining('"beside" is changing') },
       { kind: 'window', id: 'other-day', message: expect.stringContaining('opens at') },
       { kind: 'freeze', id: 'season' },
       { kind: 'plan', id: rival.plan.plan_id },
@@ -386,7 +386,7 @@ describe('a preview', () => {
     expect(silver.gates[0]).toMatchObject({
       gate_id: 'silver',
       kind: 'policy_override',
-      question: 'Silver needs a second look. Go on in spite of this policy?',
+      question: 'Silver needs a second look. Continue despite this policy?',
       guards: [`drain.${hosts[0]}`],
       who: ['netops-leads'],
     })
@@ -425,7 +425,7 @@ describe('a preview', () => {
     expect(problem(await start(gold))).toBe('403 policy_denied/hard_policy')
   })
 
-  it('waits for a position in the catalog, and says when it does not come', async () => {
+  it('waits for a position in the catalog, and reports if it does not arrive', async () => {
     const intent = await stated()
     expect((await preview(intent.intent_id, { min_watermark: String(catalog.events.length) })).status).toBe(201)
     const late = await preview(intent.intent_id, { min_watermark: '999999' })
@@ -440,7 +440,7 @@ describe('a preview', () => {
     }
   })
 
-  it('refuses what nobody can carry out, by the code of what is wrong', async () => {
+  it('refuses a plan that cannot be carried out, with the code of the fault', async () => {
     const refusal = async (more: Record<string, unknown>) => problem(await preview((await stated(more)).intent_id))
     expect(await refusal({ change: { op: 'update', desired_state_patch: { hostname: 'x' } } })).toBe(
       '422 validation_error/unsupported_change',
@@ -458,7 +458,7 @@ describe('a preview', () => {
     expect(await refusal(graph([{ node_id: 'a', executor: 'magic' }]))).toBe('422 validation_error/unknown_executor')
   })
 
-  it('refuses a secret that the pool of its step may not resolve, by its place', async () => {
+  it('refuses a secret that the pool of its step may not resolve, with its place', async () => {
     const plan = async (secret: string, pool?: string) => {
       const node = { node_id: 'a', executor: 'noop', with: {}, secrets: { token: secret }, ...(pool && { pool }) }
       const intent = await stated({ kind: 'graph', change: undefined, targets: undefined, graph: { nodes: [node] } })
@@ -475,7 +475,7 @@ describe('a preview', () => {
       ])
   })
 
-  it('is of an intent whose window and whose operation to retry are there', async () => {
+  it('needs an existing window and an existing operation to retry', async () => {
     const state = async (who: 'olga' | 'far', more: object) =>
       problem(
         await p
@@ -494,7 +494,7 @@ describe('a preview', () => {
     expect(await state('olga', { retry_of: randomUUID() })).toBe(unknown)
   })
 
-  it('takes no more targets than there may be in one intent', async () => {
+  it('takes at most as many targets as one intent may have', async () => {
     const many = Array.from({ length: 11 }, (_, n) => `m${number}-${n}`)
     for (const id of many) catalog.put(id, { parent_id: 'eu1', name: id })
     const state = (targets: unknown[]) =>
@@ -515,7 +515,7 @@ describe('a preview', () => {
     must(await state([{ selector: { ...selector, limit: 10 } }]), 201)
   })
 
-  it('is for whoever may create intents on all targets', async () => {
+  it('is for people who may create intents on all targets', async () => {
     const intent = await stated()
     const as = (who: 'vic' | 'far') => p.as(who).post(`/v1/intents/${intent.intent_id}/plan-preview`, {})
     expect(problem(await as('vic'))).toBe('403 policy_denied/permission_missing')
@@ -526,7 +526,7 @@ describe('a preview', () => {
 })
 
 describe('a start', () => {
-  it('writes the operation as it was read: nodes, gates with digests, evidence, command', async () => {
+  it('writes the reviewed operation: nodes, gates with digests, evidence, command', async () => {
     const { intent, plan } = await planned()
     const reply = await start(plan, { comment: 'go', max_parallel: 3, deadline_s: 3600 })
     expect(reply.status).toBe(202)
@@ -604,7 +604,7 @@ describe('a start', () => {
     })
   })
 
-  it('answers 201 once the engine confirms in time', async () => {
+  it('answers 201 if the engine confirms in time', async () => {
     const fast = await startPlatform({ relay: false, catalog: createCatalogClient(catalog.url, () => 'token') })
     try {
       const graph = { nodes: [{ node_id: 'a', executor: 'noop' }] }
@@ -622,7 +622,7 @@ describe('a start', () => {
     }
   })
 
-  it('takes only the paper that was read', async () => {
+  it('accepts only the reviewed document', async () => {
     const { plan } = await planned()
     const other = await start({ ...plan, plan_hash: `sha256:${'0'.repeat(64)}` })
     expect(problem(other)).toBe('412 version_conflict/plan_hash_moved')
@@ -632,7 +632,7 @@ describe('a start', () => {
     expect(await read(plan)).toMatchObject({ status: 'ready' })
   })
 
-  it('of many callers over two processes happens once; the others learn where it is', async () => {
+  it('by many callers over two processes happens once; the others learn its place', async () => {
     const { plan } = await planned()
     const replies = await Promise.all(
       Array.from({ length: 24 }, (_, i) =>
@@ -658,7 +658,7 @@ describe('a start', () => {
     expect(commands).toEqual([{ count: 1 }])
   })
 
-  it('of one key many times is one operation and the same bytes', async () => {
+  it('with one key many times is one operation and the same bytes', async () => {
     const { plan } = await planned()
     const key = randomUUID()
     const replies = await Promise.all(Array.from({ length: 10 }, (_, i) => start(plan, {}, { key, instance: i % 2 })))
@@ -667,7 +667,7 @@ describe('a start', () => {
     expect(problem(await start(plan, { max_parallel: 2 }, { key }))).toBe('422 validation_error/idempotency_key_reused')
   })
 
-  it('re-plans silently where only versions moved, and takes the new ones', async () => {
+  it('re-plans silently if only versions changed, and pins the new ones', async () => {
     const { plan } = await planned()
     catalog.put(hosts[0] as string, { labels: { tier: 'gold' } })
     await p.deps.projection.catchUp()
@@ -678,7 +678,7 @@ describe('a start', () => {
     expect(row?.pins).toEqual({ [hosts[0] as string]: 2, [hosts[1] as string]: 1, [hosts[2] as string]: 1 })
   })
 
-  it('is refused where the values moved, and the plan is stale until it is made again', async () => {
+  it('is refused if the values changed, and the plan is stale until it is made again', async () => {
     const { intent, plan } = await planned()
     const [id] = hosts as [string]
     catalog.put(id, { desired_state: { hostname: id, release: '2.3.8' } })
@@ -694,7 +694,7 @@ describe('a start', () => {
     expect(await operationsOf(plan)).toHaveLength(1)
   })
 
-  it('is bound by the policies of now: one that asks for a gate since makes the plan stale', async () => {
+  it('is bound by the current policies: one that now requires a gate makes the plan stale', async () => {
     const [one] = p.running.map(({ deps }) => deps)
     if (!one) throw new Error('an instance')
     const kept = one.planPolicies
@@ -710,7 +710,7 @@ describe('a start', () => {
     expect((await start(again)).status).toBe(202)
   })
 
-  it('is bound by the risk of now: by more that depends on a target it can be above the ceiling', async () => {
+  it('is bound by the current risk: new dependents of a target can lift it above the ceiling', async () => {
     const low = { constraints: { risk_ceiling: 'low' } }
     const one = { targets: [{ resource_id: hosts[0] ?? '' }] }
     const { plan } = await planned({ ...one, ...low })
@@ -726,7 +726,7 @@ describe('a start', () => {
     expect((await p.as('vic').get(`/v1/operations/${operation_id}`)).body.risk_level).toBe('medium')
   })
 
-  it('is refused while an event of a target is set aside: what is shown of it is not what the catalog says', async () => {
+  it('is refused while an event of a target is set aside, because the shown state differs from the catalog', async () => {
     const { intent, plan } = await planned()
     const [id] = hosts as [string]
     const event = catalog.put(id, { desired_state: { hostname: id, release: '9' } })
@@ -745,7 +745,7 @@ describe('a start', () => {
     expect((await preview(intent.intent_id)).status).toBe(201)
   })
 
-  it('is refused while another operation holds a target, where it would not wait; two that meet: one wins', async () => {
+  it('is refused while another operation holds a target and it may not wait; of two that meet, one wins', async () => {
     const first = await planned()
     const second = await planned({ title: 'another' })
     expect(second.plan.conflicts).toMatchObject([{ kind: 'plan', id: first.plan.plan_id }])
@@ -766,7 +766,7 @@ describe('a start', () => {
     expect((await start(loser.plan, once)).status).toBe(202)
   })
 
-  it('waits while another operation holds a target: held back, then begun in the order of waiting', async () => {
+  it('waits while another operation holds a target, then starts in the order of waiting', async () => {
     const plans = await Promise.all(['a', 'b', 'c'].map((title) => planned({ title })))
     const ids: string[] = []
     for (const { plan } of plans) ids.push(must(await start(plan), 202).body.operation_id)
@@ -810,7 +810,7 @@ describe('a start', () => {
     expect(await held()).toEqual([])
   })
 
-  it('does not pass one that waits already, even where nobody holds what it wants', async () => {
+  it('does not overtake a waiting one, even if its own targets are free', async () => {
     const [a, b] = hosts as [string, string]
     const one = (...ids: string[]) => ({ targets: ids.map((resource_id) => ({ resource_id })) })
     must(await start((await planned(one(a))).plan), 202)
@@ -820,7 +820,7 @@ describe('a start', () => {
     expect(must(await start(late.plan), 202).body.blocked_on).toMatchObject([{ kind: 'lease', id: b }])
   })
 
-  it('leaves the whole of a place free for changes of its parts, and takes it for a change of itself', async () => {
+  it('leaves a whole place free for changes of its parts, and holds it for a change of itself', async () => {
     const part = await planned({ targets: [{ resource_id: hosts[0] }] })
     const sibling = await planned({ targets: [{ resource_id: hosts[1] }] })
     expect((await start(part.plan)).status).toBe(202)
@@ -836,7 +836,7 @@ describe('a start', () => {
     )
   })
 
-  it('as a dry run shows what would happen and stores nothing', async () => {
+  it('in a dry run shows the result and stores nothing', async () => {
     const { plan } = await planned()
     const { status, body } = await start(plan, { dry_run: true })
     expect(status).toBe(200)
@@ -869,7 +869,7 @@ describe('a start', () => {
     expect(problem(await start(plan, { window_id: 'nowhere' }))).toBe('409 plan_locked/already_started')
   })
 
-  it('needs every target in scope, though one is enough to read', async () => {
+  it('needs every target in scope, although one is enough to read', async () => {
     catalog.put('us1', { type_key: 'topology.region' })
     const us = `us-${number}`
     catalog.put(us, { parent_id: 'us1', name: us })
@@ -880,7 +880,7 @@ describe('a start', () => {
   })
 })
 
-describe('what becomes of a started plan', () => {
+describe('the outcome of a started plan', () => {
   const started = async () => {
     const made = await planned()
     const { operation_id } = must(await start(made.plan), 202).body
@@ -995,7 +995,7 @@ it('lists the procedures with the schemas of their parameters', async () => {
   expect(release.parameters.properties.drain_s).toMatchObject({ default: 30 })
 })
 
-it('shows the calendar: windows with their next opening, freezes that are not over', async () => {
+it('shows the calendar: windows with their next opening, and freezes that have not ended', async () => {
   const { body } = must(await p.as('vic').get('/v1/calendar'), 200)
   expect(body.windows).toMatchObject([
     { window_id: 'never-mind', applies: "target.name == 'nobody'", open: true },
@@ -1027,11 +1027,11 @@ it('the audit log shows commands and refusals to auditors, newest first, in page
   expect(problem(await p.as('aud').get('/v1/audit?from=yesterday'))).toBe('400 validation_error/schema_violation')
 })
 
-describe('the HTTP door of the projection', () => {
+describe('the HTTP endpoint of the projection', () => {
   const bring = (events: unknown, who = 'demo-control-plane') =>
     p.service(who).post('/internal/v1/catalog-projection-events', { events })
 
-  it('applies events as the stream brings them, and says which were known', async () => {
+  it('applies events in the order of the stream, and reports known ones', async () => {
     const id = `door-${number}`
     const events = [catalog.put(id), catalog.put(id), catalog.sicken(id, 'healthy')]
     const first = await bring(events)
@@ -1044,7 +1044,7 @@ describe('the HTTP door of the projection', () => {
     expect(row).toEqual({ version: '2', health_status: 'healthy' })
   })
 
-  it('lists what is missing when the catalog cannot be asked', async () => {
+  it('lists missing events if the catalog cannot be asked', async () => {
     const id = `gap-${number}`
     catalog.put(id)
     catalog.put(id)
@@ -1058,7 +1058,7 @@ describe('the HTTP door of the projection', () => {
     expect((await bring([third])).body).toMatchObject({ accepted: 1, gaps: [] })
   })
 
-  it('is for services with the scope, and refuses what is no event', async () => {
+  it('is for services with the scope, and refuses unknown events', async () => {
     expect(problem(await bring([catalog.put('x')], 'worker'))).toMatch(/^403 policy_denied\//)
     expect(problem(await bring([]))).toBe('400 validation_error/schema_violation')
     expect(problem(await bring([{ type: 'resource.created' }]))).toBe('400 validation_error/schema_violation')
@@ -1084,7 +1084,7 @@ describe('the HTTP door of the projection', () => {
     ['another aggregate', { agg_type: 'health' }, '/agg_type'],
     ['health without a status', { type: 'health.changed', agg_type: 'health' }, '/status'],
     ['an intent of nobody', { type: 'intent.requested', agg_type: 'intent' }, '/intent_id'],
-  ])('refuses an event with %s whole, with all that came with it', async (_what, more, pointer) => {
+  ])('refuses an event with %s completely, with all events beside it', async (_what, more, pointer) => {
     const good = catalog.put(`good-${number}`)
     const before = catalog.state.requests.length
     const { status, body } = await bring([good, { ...catalog.put('x'), ...more }])

@@ -51,7 +51,7 @@ describe('policies', () => {
   it.each([
     ['as shipped', undefined],
     ['with a rule of the site', odd],
-  ])('answer from memory what they answer when asked, %s', (_, site) => {
+  ])('answer from memory as when evaluated, %s', (_, site) => {
     const folder = site === undefined ? undefined : dir
     if (site !== undefined) writeFileSync(join(dir, 'site.cedar'), site)
     const remembering = loadPolicies(folder)
@@ -66,7 +66,7 @@ describe('policies', () => {
     )
   })
 
-  it('ask a question once', () => {
+  it('evaluate a question once', () => {
     let asked = 0
     const { refuse } = loadPolicies(undefined, () => (asked += 1))
     const [question] = fc.sample(request, 1)

@@ -41,7 +41,7 @@ describe('a rehearsal', () => {
     expect(one).toMatchObject({ ends: 'succeeded', lanes_count: 48, compensations: [] })
   })
 
-  it('does not move one draw by another: what a node takes depends on the seed, the node and the attempt alone', () => {
+  it('keeps draws independent: the duration of a node depends only on the seed, the node and the attempt', () => {
     const spread = { durations: new Map([['s', { p50_s: 10, p90_s: 30 }]]) }
     const of = (nodes: GraphNode[]) => run({ ...graph(nodes), ...spread }).lanes.find(({ node_id }) => node_id === 'b')
     const length = (lane: ReturnType<typeof of>) => Math.round(1000 * ((lane?.to_s ?? 0) - (lane?.from_s ?? 0)))
@@ -51,7 +51,7 @@ describe('a rehearsal', () => {
     expect(length(alone)).not.toBe(10_000)
   })
 
-  it('runs nodes in dependency order within the places there are', () => {
+  it('runs nodes in dependency order within the available places', () => {
     const input = graph([task('a'), task('b'), task('c', [], { estimate_s: 9 }), task('d', ['a', 'b'])], {
       constraints: { max_parallel: 2 },
     })
@@ -65,7 +65,7 @@ describe('a rehearsal', () => {
     expect([duration_s, critical_path]).toEqual([20, ['a', 'd']])
   })
 
-  it('tries again after the back-off, by the class of the failure', () => {
+  it('retries after the back-off, by the class of the failure', () => {
     const retry = { max_attempts: 3, initial_s: 5, factor: 2, max_s: 60 }
     const nodes = [task('a', [], { retry }), task('b', ['a'])]
     const failing = (name: string, attempts: number[]) => ({
@@ -81,7 +81,7 @@ describe('a rehearsal', () => {
     expect(refused.warnings).toContainEqual(expect.objectContaining({ code: 'stands_still' }))
   })
 
-  it('undoes what succeeded in reverse order when a failure says so', () => {
+  it('undoes succeeded nodes in reverse order if a failure requires it', () => {
     const nodes = [
       task('a', [], undo),
       task('b', ['a'], undo),
@@ -93,7 +93,7 @@ describe('a rehearsal', () => {
     expect(seen).toMatchObject({ ends: 'failed', compensations: ['b', 'a'], duration_s: 60 })
   })
 
-  it('an end that nobody knows is repeated where it may be, else waits for a person', () => {
+  it('repeats an unknown outcome if that is allowed, and otherwise waits for a person', () => {
     const failures = [{ node_id: 'a', attempt: 1, class: 'outcome_unknown' }]
     expect(run(graph([task('a', [], { idempotent: true })]), { failures })).toMatchObject({
       ends: 'succeeded',
@@ -102,7 +102,7 @@ describe('a rehearsal', () => {
     expect(run(graph([task('a', [], { idempotent: false })]), { failures })).toMatchObject({ ends: 'blocked' })
   })
 
-  it('asks gates when their frontier is reached; approved after the delay, or never: the expiry shows', () => {
+  it('opens gates when their frontier is reached; approved after the delay, or never: the expiry shows', () => {
     const policy = {
       approvals: { groups: [{ group: 'netops', min: 1 }] },
       deadline_s: 600,
@@ -146,7 +146,7 @@ describe('a rehearsal', () => {
     ])
   })
 
-  it('an undo that fails is tried again where it may be, else it waits for a person and nothing before it is undone', () => {
+  it('retries a failed undo if that is allowed; otherwise it waits for a person, and nothing before it is undone', () => {
     const retry = { max_attempts: 2, initial_s: 5, factor: 2, max_s: 60 }
     const nodes = [
       task('a', [], undo),
@@ -173,7 +173,7 @@ describe('a rehearsal', () => {
     expect(order(seen)).toEqual(['a:1', 'b:1', '-a:1'])
   })
 
-  it('honours windows of a target, the window that was asked for, and freezes', () => {
+  it('honors windows of a target, the requested window, and freezes', () => {
     const night = {
       window_id: 'night',
       applies: compileCel('target.scope.region_id == "eu1"', ['target']),
@@ -218,7 +218,7 @@ describe('a rehearsal', () => {
     expect(begins(world([], [late], { not_before: '2026-06-01T21:00:00Z' })).here).toBe(4)
   })
 
-  it('takes what only outputs can tell for true, and says so', () => {
+  it('assumes that conditions on outputs hold, and says so', () => {
     const nodes = [task('a', [], { outputs: { x: '/x' } }), task('b', ['a'], { when: 'nodes.a.outputs.x == 1' })]
     const seen = run(graph(nodes))
     expect(order(seen)).toEqual(['a:1', 'b:1'])
@@ -247,7 +247,7 @@ const anyGraph = fc.array(
   { minLength: 1, maxLength: 12 },
 )
 
-it('whatever the graph and its failures: it ends or says why not, begins nothing before what it needs, undoes in reverse', () => {
+it('for any graph and failures it ends or says why not, starts no node before its dependencies, and undoes in reverse', () => {
   fc.assert(
     fc.property(
       anyGraph,

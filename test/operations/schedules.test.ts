@@ -11,7 +11,7 @@ import { must, type Platform, person, type Reply, startPlatform } from './suppor
 const at = (text: string) => Date.parse(text)
 
 describe('the next time', () => {
-  it('lies ahead, and is the first, for every interval', () => {
+  it('lies in the future, and is the first one, for every interval', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 60, max: 31_536_000 }),
@@ -34,14 +34,14 @@ describe('the next time', () => {
     expect(times).toEqual(['2026-10-23T20:00', '2026-10-24T20:00', '2026-10-25T21:00', '2026-10-26T21:00'])
   })
 
-  it('lies ahead in the hour that a clock repeats, and comes once', () => {
+  it('lies in the future in a repeated hour, and occurs once', () => {
     const when = { cron: '*/15 * * * *', timezone: 'Europe/Berlin' }
     for (let after = at('2026-10-24T23:00:00Z'); after < at('2026-10-25T03:00:00Z'); after += 60_000)
       expect(nextTime(when, 0, after)).toBeGreaterThan(after)
     expect(nextTime({ ...when, cron: '30 2 * * *' }, 0, at('2026-10-25T01:05:00Z'))).toBe(at('2026-10-26T01:30:00Z'))
   })
 
-  it('comes no more when it is over', () => {
+  it('ends when the schedule is over', () => {
     expect(nextTime({ at: '2026-01-01T00:00:00Z' }, 0, at('2026-01-01T00:00:00Z'))).toBeUndefined()
     expect(nextTimes({ cron: '0 0 30 2 *', timezone: 'UTC' }, 0, 0, 3)).toEqual([])
   })
@@ -118,7 +118,7 @@ describe('a schedule', () => {
     expect(Date.parse((await read(schedule.schedule_id)).next_at)).toBeGreaterThan(Date.now())
   })
 
-  it('starts its plan if it says so: the owner asked for it, and a gate still asks another person', async () => {
+  it('starts its plan if configured: the owner is the requester, and a gate still asks another person', async () => {
     const { schedule_id, title } = await made({ proceed: 'start' })
     await due(schedule_id)
     await fire()
@@ -131,10 +131,10 @@ describe('a schedule', () => {
     // It still runs when the next time comes.
     await due(schedule_id)
     await fire()
-    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} still runs.` })
+    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} is still running.` })
   })
 
-  it('goes on where a process died between two steps: nothing twice', async () => {
+  it('continues after its process died between two steps: nothing twice', async () => {
     const { schedule_id } = await made({ proceed: 'start' })
     await due(schedule_id)
     await fire()
@@ -151,7 +151,7 @@ describe('a schedule', () => {
     expect(await runsOf(schedule_id)).toEqual([first])
   })
 
-  it('has the rights of its owner as they are when it runs', async () => {
+  it('has the current rights of its owner when it runs', async () => {
     const { schedule_id } = await made({ proceed: 'start' })
     const { olga } = p.people
     const { roles } = olga
@@ -167,7 +167,7 @@ describe('a schedule', () => {
     expect(await runsOf(schedule_id)).toMatchObject([{ state: 'refused', detail: expect.stringContaining('cover') }])
   })
 
-  it('is paused when the account of its owner is closed', async () => {
+  it("is paused if its owner's account is closed", async () => {
     const { schedule_id } = await made()
     const { olga } = p.people
     olga.disabled = true
@@ -201,7 +201,7 @@ describe('a schedule', () => {
     expect(listed.items.map((row: { schedule_id: string }) => row.schedule_id)).toContain(schedule_id)
   })
 
-  it('may be held back by others, but not set going', async () => {
+  it('can be paused by others, but not resumed', async () => {
     const { schedule_id } = await made()
     expect(problem(await act(schedule_id, 'run', 'eva'))).toBe('403 policy_denied/permission_missing')
     expect(problem(await act(schedule_id, 'resume', 'pia'))).toBe('403 policy_denied/not_your_schedule')
@@ -210,7 +210,7 @@ describe('a schedule', () => {
     expect(problem(await act(schedule_id, 'pause', 'far'))).toBe('404 not_found/schedule')
   })
 
-  it('that cannot be is refused with its place, and leaves nothing behind', async () => {
+  it('that is not valid is refused with the place of the fault, and leaves nothing behind', async () => {
     const [before] = await p.query('select count(*)::int as n from operations.schedules')
     const wrong = async (more: Record<string, unknown>) => {
       const { status, body } = await create(more)
@@ -237,7 +237,7 @@ describe('a schedule', () => {
     expect(after).toEqual(before)
   })
 
-  it('is one too many above what one person may own', async () => {
+  it('is refused above the number that one person may own', async () => {
     const { schedule_id } = await made()
     await p.query(
       `insert into operations.schedules (schedule_id, owner, requester_id, "when", intent, proceed, resource_ids)
@@ -250,7 +250,7 @@ describe('a schedule', () => {
     expect((await create()).status).toBe(201)
   })
 
-  it('runs for what begins to meet its condition, once for each time, and for these alone', async () => {
+  it('runs for resources that start to meet its condition, once each time, and only for these', async () => {
     const { targets: _, ...intent } = bodyOf().intent
     const [one, two] = hosts as [string, string]
     const when = { on: { type_key: 'fleet.host', when: `target.labels.?drifts.orValue('') == 'yes${number}'` } }
@@ -281,13 +281,13 @@ describe('a schedule', () => {
     expect(await look()).toHaveLength(3)
   })
 
-  it('is one for one key', async () => {
+  it('is created once per key', async () => {
     const key = randomUUID()
     const replies = await Promise.all([1, 2, 3].map(() => create({}, 'olga', { key })))
     const ids = replies.filter(({ status }) => status === 201).map(({ body }) => body.schedule_id)
     expect(new Set(ids).size).toBe(1)
   })
-  it('is answered to a repeat when its time is over, whatever it would be told now', async () => {
+  it('answers a late repeat with the first answer, whatever a new request would get', async () => {
     const key = randomUUID()
     const when = { at: new Date(Date.now() + 1500).toISOString() }
     const first = must(await create({ when }, 'olga', { key }), 201)
@@ -319,7 +319,7 @@ describe('a schedule that waits for a webhook', () => {
   }
   const refused = '401 policy_denied/signature_invalid'
 
-  it('runs once for each signed delivery, as its owner may, however often and wherever it comes', async () => {
+  it("runs once for each signed delivery, with its owner's rights, however often and wherever it arrives", async () => {
     const { schedule_id } = await hooked()
     const { secret, url, previous_until } = await secretOf(schedule_id)
     expect([url, previous_until]).toEqual([`/api/v1/hooks/${schedule_id}`, null])
@@ -338,7 +338,7 @@ describe('a schedule that waits for a webhook', () => {
     expect(stored).toEqual([])
   })
 
-  it('refuses what is not signed as it asks, too old, or meant for another, all alike', async () => {
+  it('refuses unsigned, old and foreign deliveries, all alike', async () => {
     const { schedule_id } = await hooked()
     const body = '{"a":1}'
     expect(await deliver(schedule_id, body, standard('whsec_AAAA', body))).toBe(refused)
@@ -363,7 +363,7 @@ describe('a schedule that waits for a webhook', () => {
     expect(await deliver(schedule_id, body, standard(secret, body))).toBe('accepted')
   })
 
-  it('takes the signature of a forge over the body, each body once, and only what meets its condition', async () => {
+  it("accepts a forge's signature over the body, each body once, and only bodies that meet its condition", async () => {
     const { schedule_id } = await hooked({ signature: 'forge', if: "body.ref == 'refs/heads/main'" })
     const { secret } = await secretOf(schedule_id)
     const push = (ref: string, delivery = randomUUID()) => {
@@ -378,13 +378,13 @@ describe('a schedule that waits for a webhook', () => {
     expect(await runsOf(schedule_id)).toHaveLength(1)
     expect((await read(schedule_id)).hook.deliveries).toEqual([
       { at: expect.any(String), status: 'accepted', detail: null },
-      { at: expect.any(String), status: 'ignored', detail: "It does not meet body.ref == 'refs/heads/main'." },
+      { at: expect.any(String), status: 'ignored', detail: "The body does not meet body.ref == 'refs/heads/main'." },
     ])
     const broken = await create({ when: { webhook: { signature: 'forge', if: 'body.(' } } })
     expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])
   })
 
-  it('has a new secret beside the old one for as long as it is told, and none of it when paused', async () => {
+  it('has a new secret beside the old one for the stated time, and none of it when paused', async () => {
     const { schedule_id } = await hooked()
     const key = randomUUID()
     const first = await secretOf(schedule_id, {}, { key })
@@ -402,7 +402,7 @@ describe('a schedule that waits for a webhook', () => {
     expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('503 internal_error/overloaded')
   })
 
-  it('forgets an old delivery only when it cannot count again', async () => {
+  it('forgets an old delivery only when it can no longer count', async () => {
     const standardOne = await hooked()
     const forge = await hooked({ signature: 'forge' })
     const push = async (secret: string) => {
@@ -434,7 +434,7 @@ describe('a schedule that waits for a webhook', () => {
     expect(await push(first.secret)).toBe(refused)
   })
 
-  it('waits for the end of what runs, and makes one run of all that came meanwhile', async () => {
+  it('waits for the end of the running operation, and makes one run of all deliveries meanwhile', async () => {
     const { schedule_id } = must(
       await create({ when: { webhook: { signature: 'standard' } }, proceed: 'start' }),
       201,

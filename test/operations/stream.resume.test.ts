@@ -43,8 +43,8 @@ const write = async (operation_id: string, node_id: string, chunk: number, first
 const linesOf = (frames: StreamFrame[]) =>
   frames.filter(({ event }) => event === 'log').flatMap(({ data }) => data.lines.map(({ seq }: { seq: number }) => seq))
 
-describe('a stream that comes back', () => {
-  it('has every change and every line once, also where its process has gone meanwhile', async () => {
+describe('a resumed stream', () => {
+  it('has every change and every line once, even if its process has ended meanwhile', async () => {
     const { operation_id } = await p.startOperation(gated())
     await attempt(operation_id, 'before')
     const topics = `operation:${operation_id},operations,inbox,log:${operation_id}/before/1`
@@ -74,7 +74,7 @@ describe('a stream that comes back', () => {
     await second.stop()
   })
 
-  it('is told to fetch anew where what it missed is not kept any more, and goes on from there', async () => {
+  it('is told to refetch if missed events are past retention, and continues from there', async () => {
     const { operation_id } = await p.startOperation(gated())
     const topics = `operation:${operation_id},inbox`
     const first = await listenTo(p, p.people.vic, topics)
@@ -104,7 +104,7 @@ describe('a stream that comes back', () => {
     await third.stop()
   })
 
-  it('is told to fetch anew where a restore of the database took back what it has seen', async () => {
+  it('is told to refetch if a database restore took back what it has seen', async () => {
     const { operation_id } = await p.startOperation(gated())
     const first = await listenTo(p, p.people.vic, 'inbox,operations')
     await command(operation_id, 'pause')
@@ -122,7 +122,7 @@ describe('a stream that comes back', () => {
     await until(async () => (await p.running[0]?.deps.fence())?.lost === null)
   })
 
-  it('knows its place in fifty logs by an id that a header can carry, and in no log that it has left', async () => {
+  it('encodes its place in fifty logs in an id that fits a header, and in no log that it has left', async () => {
     const ids = Array.from({ length: 120 }, (_, n) => `${'n'.repeat(90)}${100 + n}`)
     const nodes = ids.map((node_id) => ({ node_id, executor: 'noop', with: {} }))
     const { operation_id } = await p.startOperation({ nodes })
@@ -147,7 +147,7 @@ describe('a stream that comes back', () => {
     }
   })
 
-  it('takes no id for its own that is none: it starts here, and says so', async () => {
+  it('treats an invalid id as none: it starts at the present, and says so', async () => {
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const far = { p: Number.MAX_SAFE_INTEGER, c: 0, l: {} }
     for (const last_event_id of ['x', encode(null), encode({ p: -1, c: 0 }), encode({ p: 1.5, c: 0 }), encode(far)]) {

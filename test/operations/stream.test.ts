@@ -20,7 +20,7 @@ const listen = (who: Person, topics: string, options?: Parameters<typeof listenT
 const pause = (operation_id: string) => p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
 
 describe('the live stream', () => {
-  it('greets with its topics, and refuses alone what the caller may not see', async () => {
+  it('greets with its topics, and refuses only those that the caller may not see', async () => {
     const { operation_id } = await p.startOperation(gated())
     const hidden = (await p.startOperation(gated())).operation_id
     await p.query(`update operations.operations set resource_ids = '{eu1-web-01}' where operation_id = $1`, [hidden])
@@ -47,7 +47,7 @@ describe('the live stream', () => {
     await engineer.stop()
   })
 
-  it('tells followers of an operation every change, with the change_seq that a reader compares', async () => {
+  it('sends followers of an operation every change, with the change_seq that a reader compares', async () => {
     const { operation_id } = await p.startOperation(gated())
     const stream = await listen(p.people.vic, `operation:${operation_id}`)
     await p.openGate(operation_id, 'go')
@@ -63,7 +63,7 @@ describe('the live stream', () => {
     await stream.stop()
   })
 
-  it('tells everybody what became of their own commands, wherever they gave them, and an accepted one is no outcome', async () => {
+  it('tells people the outcome of their own commands, wherever they sent them; accepted is not an outcome', async () => {
     const end = async (who: 'olga' | 'both', outcome: string) => {
       const { operation_id } = await p.startOperation(gated(), { by: who })
       const { body } = await p.as(who).post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
@@ -104,7 +104,7 @@ describe('the live stream', () => {
     await vic.stop()
   })
 
-  it('counts the inbox anew when a gate begins or ends to wait', async () => {
+  it('recounts the inbox when a gate starts or stops waiting', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.openGate(operation_id, 'go')
     const stream = await listen(p.people.ada, 'inbox')
@@ -119,7 +119,7 @@ describe('the live stream', () => {
     await stream.stop()
   })
 
-  it('goes on without a gap or a repeat after a break, also at another process', async () => {
+  it('continues without a gap or a repeat after a break, even at another process', async () => {
     const { operation_id } = await p.startOperation(gated())
     const first = await listen(p.people.vic, `operation:${operation_id}`)
     await pause(operation_id)
@@ -139,7 +139,7 @@ describe('the live stream', () => {
     await second.stop()
   })
 
-  it('says resync for a position that it does not know', async () => {
+  it('sends resync for an unknown position', async () => {
     const stream = await listen(p.people.vic, 'operations,inbox', { last_event_id: 'nonsense' })
     await stream.next('resync', ({ data }) => data.topic === 'inbox')
     expect(stream.frames.filter(({ event }) => event === 'resync').map(({ data }) => data.topic)).toEqual([
@@ -149,7 +149,7 @@ describe('the live stream', () => {
     await stream.stop()
   })
 
-  it('follows a log line by line, and says only how far it reaches when that is too much', async () => {
+  it('follows a log line by line, and reports only its length if that is too much', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.query(
       `insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key) values ($1, 'before', 1, 1, 5, 'running', 'noop', 'k')`,
@@ -184,7 +184,7 @@ describe('the live stream', () => {
     await stream.stop()
   })
 
-  it('tells changes of resources', async () => {
+  it('sends changes of resources', async () => {
     await p.query(`insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, annotations, desired_state, observed_state, change_seq)
       values ('r1', 'fleet.host', 1, 'r1', 1, 'active', '{}', '{}', '{}', '{}', nextval('operations.catalog_change_seq'))`)
     const stream = await listen(p.people.vic, 'resource:r1,resource:none')
@@ -221,7 +221,7 @@ describe('the live stream', () => {
     await nc.drain()
   })
 
-  it('refuses topics that are none', async () => {
+  it('refuses unknown topics', async () => {
     for (const topics of [
       'colours',
       'operation:42',

@@ -59,7 +59,7 @@ describe('a failure that holds an operation', () => {
       [operation_id],
     )
 
-  it('waits for those who asked for the operation, until a patch is proposed', async () => {
+  it('waits for the requester of the operation until a patch is proposed', async () => {
     const { operation_id } = await p.startOperation(graph)
     const before = await counts('olga')
     await fail(operation_id)
@@ -74,7 +74,7 @@ describe('a failure that holds an operation', () => {
     expect(await waiting('olga', 'all', operation_id)).toMatchObject({ failures: [], patches: [{ reason }] })
   })
 
-  it('is not one that its plan tolerates', async () => {
+  it('excludes failures that the plan tolerates', async () => {
     const { operation_id } = await p.startOperation(graph)
     await fail(operation_id, `, spec = spec || '{"on_failure": "tolerate"}'`)
     expect((await waiting('olga', 'all', operation_id)).failures).toEqual([])

@@ -84,7 +84,7 @@ const reaches = (operation_id: string, status: string) =>
 const node = async (operation_id: string, id: string) =>
   must(await p.as('olga').get(`/v1/operations/${operation_id}/nodes/${id}`), 200).body
 
-it('that fails and holds keeps its numbers for the person who looks at it', async () => {
+it('that fails and holds keeps its numbers for the person who reviews it', async () => {
   const { operation_id } = await p.startOperation({ nodes: [canary(), watch('hold'), rest('observe')] })
   const held = await reaches(operation_id, 'blocked')
   expect(held.blocked_on).toMatchObject([{ kind: 'failed_node', id: 'observe' }])
@@ -98,7 +98,7 @@ it('that fails and holds keeps its numbers for the person who looks at it', asyn
   expect(done).toEqual(['/canary', '/rest'])
 })
 
-it('that fails before a gate asks with its numbers, and they are what is approved', async () => {
+it('that fails before a gate asks with its numbers, and they are approved', async () => {
   const { operation_id } = await p.startOperation(asking())
   await reaches(operation_id, 'blocked')
   const path = `/v1/operations/${operation_id}/gates/go`
@@ -113,7 +113,7 @@ it('that fails before a gate asks with its numbers, and they are what is approve
   expect(done).toEqual(['/canary', '/rest'])
 })
 
-it('that passes asks nobody', async () => {
+it('that passes asks no one', async () => {
   rates = { canary: 0.1, rest: 0.1 }
   const { operation_id } = await p.startOperation(asking())
   await reaches(operation_id, 'succeeded')

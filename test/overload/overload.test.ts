@@ -10,7 +10,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => stack?.stop(), 60_000)
 
-it('400 connections of lists by one person: no stop and no decision is shed, other readers are served', async () => {
+it('400 list connections by one person: no stop and no decision is shed, and other readers are served', async () => {
   const { roles } = await meetCrowd(stack, { seconds: 12, connections: 400, operations: 3, gates: 30 })
   const role = (name: string) => {
     const found = roles.find((one) => one.name === name)

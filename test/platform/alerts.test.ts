@@ -4,18 +4,18 @@ import { readPromql, unanswered } from './support/promql.ts'
 
 /** The rules, the dashboard and the runbooks against each other; observe.test.ts compares them with running apps. */
 describe('an alert', () => {
-  it('has a runbook of its own, and each runbook has its alert', () => {
+  it('has its own runbook, and each runbook has its alert', () => {
     expect(new Set(ALERTS.map(({ alert }) => alert)).size).toBe(ALERTS.length)
     expect([...RUNBOOKS.keys()]).toEqual(ALERTS.map(({ alert }) => alert))
     for (const { alert = '', annotations } of ALERTS) expect(annotations?.runbook_url).toBe(addressOf(alert))
   })
 
-  it('is explained for people: who notices, how to see it, what to do, and when it is over', () => {
+  it('has a runbook for people: who notices, how to see it, what to do, and when it is over', () => {
     for (const [name, section] of RUNBOOKS)
       for (const part of ['Users', 'See', 'Do', 'Over']) expect(section, name).toMatch(`- **${part}**: `)
   })
 
-  it('says how urgent it is, and names in its summary only labels that it has', () => {
+  it('states its urgency, and names in its summary only its own labels', () => {
     for (const { alert, expr, labels, annotations } of ALERTS) {
       expect(['page', 'ticket'], alert).toContain(labels?.severity)
       const { selectors, grouped } = readPromql(expr)
@@ -37,7 +37,7 @@ describe('an expression', () => {
     expect(() => readPromql('max(signalbox_relay_active')).toThrow('no PromQL')
   })
 
-  it('that asks for another name, label or value is found', () => {
+  it('with an unknown name, label or value is found', () => {
     const series = [{ name: 'signalbox_relay_active', labels: { schema: 'token', app: 'relay' } }]
     expect(unanswered('max by (schema) (signalbox_relay_active{app="relay"})', series)).toEqual([])
     for (const wrong of [

@@ -125,17 +125,17 @@ const TAMPERINGS: Tampering[] = [
   {
     what: 'shifted by 30 days',
     sql: (log) => `update ${log} set at = at - interval '30 days' where id = $1`,
-    says: /row \d+: its column at is not what its body says/,
+    says: /row \d+: its column at differs from its body/,
   },
   {
     what: 'shifted by a microsecond',
     sql: (log) => `update ${log} set at = at + interval '1 microsecond' where id = $1`,
-    says: /row \d+: its column at is not what its body says/,
+    says: /row \d+: its column at differs from its body/,
   },
   ...EDITED.map(([column, to]) => ({
     what: `edited in its ${column}`,
     sql: (log: string) => `update ${log} set ${column} = ${to} where id = $1`,
-    says: new RegExp(`row \\d+: its column ${column} is not what its body says`),
+    says: new RegExp(`row \\d+: its column ${column} differs from its body`),
   })),
   {
     what: 'edited in its body',
@@ -145,7 +145,7 @@ const TAMPERINGS: Tampering[] = [
   {
     what: 'deleted',
     sql: (log) => `delete from ${log} where id = $1`,
-    says: /before it the sealed row number 3 is missing/,
+    says: /the sealed row number 3 before it is missing/,
   },
   {
     what: 'deleted and all sealed again',
@@ -245,7 +245,7 @@ describe.each(Object.keys(LOGS))('%s', (log) => {
       }
   })
 
-  it('is as written, with every row signed whole', async () => {
+  it('verifies unchanged, with every row signed completely', async () => {
     await clear()
     await fill()
     expect(await verify([anchor])).toEqual({ log, rows: ROWS, sealed: ROWS, version_1: 0 })
@@ -262,7 +262,7 @@ describe.each(Object.keys(LOGS))('%s', (log) => {
     },
   )
 
-  it('names rows of version 1 as such, and what was done to them', async () => {
+  it('names rows of version 1 as such, and the changes to them', async () => {
     await clear()
     await LOGS[log]?.(1)
     const keeps_time = log === 'session.auth_events' || log === 'catalog.audit'
@@ -281,8 +281,8 @@ describe.each(Object.keys(LOGS))('%s', (log) => {
     await pool.query(`update ${log} set at = at - interval '30 days' where id = $1`, [rows[0]?.id])
     expect((await verify()).fault).toMatch(
       keeps_time
-        ? /row 1: its column at is not what its body says/
-        : /row 1: its column at is 30 days from when its id was made/,
+        ? /row 1: its column at differs from its body/
+        : /row 1: its column at differs by 30 days from the time in its id/,
     )
   })
 })

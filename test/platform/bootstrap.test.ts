@@ -50,8 +50,8 @@ const call = (verb: string, ...args: string[]) =>
 const installs = () =>
   existsSync(inRoot('npm.calls')) ? readFileSync(inRoot('npm.calls'), 'utf8').trim().split('\n') : []
 
-describe('the door of every npm script', () => {
-  it('installs what is missing once, and again when the lock file says another version', async () => {
+describe('the entry of every npm script', () => {
+  it('installs missing packages once, and again if the lock file names another version', async () => {
     const first = call('echo', 'a')
     expect(await first.ended).toBe(0)
     expect(first.text()).toContain('node_modules is missing: npm ci')
@@ -67,7 +67,7 @@ describe('the door of every npm script', () => {
     expect(installs()[1]).toMatch(/^ci /)
   })
 
-  it('ends with one line when packages cannot be had', async () => {
+  it('ends with one line if packages cannot be installed', async () => {
     writeFileSync(inRoot('npm.fails'), '')
     const failed = call('echo')
     expect(await failed.ended).toBe(1)
@@ -81,18 +81,18 @@ describe('the door of every npm script', () => {
     expect(installs()).toEqual([])
   })
 
-  it('hands over the exit code', async () => {
+  it('passes on the exit code', async () => {
     expect(await call('echo', 'exit', '7').ended).toBe(7)
   })
 
-  it('hands over a signal and waits for the end', async () => {
+  it('passes on a signal and waits for the end', async () => {
     const waiting = call('echo', 'wait')
     await waiting.says(/waiting/)
     waiting.signal('SIGTERM')
     expect(await waiting.ended).toBe(42)
   })
 
-  it('leaves Ctrl-C to the child, which the terminal asks itself', async () => {
+  it('leaves Ctrl-C to the child, which gets it from the terminal', async () => {
     const waiting = call('echo', 'wait')
     await waiting.says(/waiting/)
     waiting.signal('SIGINT')

@@ -34,13 +34,13 @@ afterAll(async () => {
 }, PATIENCE_MS)
 
 describe('two platforms that start at the same moment', () => {
-  it('come up apart: no port and no installation is shared', () => {
+  it('come up separately: no port and no installation is shared', () => {
     const ports = both.flatMap(addressesOf)
     expect(ports.filter((port, i) => ports.indexOf(port) !== i)).toEqual([])
     expect(new Set(both.map((one) => one.installation().id)).size).toBe(2)
   })
 
-  it('let people in while the demo comes', async () => {
+  it('let people sign in while the demo is seeded', async () => {
     for (const one of both) {
       const eva = await one.signIn('eva', PATIENCE_MS)
       expect((await eva.get<{ items: unknown[] }>('/v1/operations')).items.length).toBeLessThan(4)
@@ -49,14 +49,14 @@ describe('two platforms that start at the same moment', () => {
 })
 
 describe('a platform whose supervisor was killed', () => {
-  it('is ended by the next start on its folder, which goes on with its data; the neighbour is not touched', async () => {
+  it('is ended by the next start on its folder, which continues with its data; the neighbor is not touched', async () => {
     const neighbour = right.processes()
     const orphans = left.processes()
     process.kill(left.supervisor(), 'SIGKILL')
     await startOf(left).ended
     expect(left.processes().length).toBeGreaterThan(10)
     running.set(left, left.start())
-    await startOf(left).says(/ending \d+ processes that an earlier run left behind/, PATIENCE_MS)
+    await startOf(left).says(/ending processes that an earlier run left behind \(\d+\)/, PATIENCE_MS)
     await startOf(left).says(READY, PATIENCE_MS)
     expect(orphans.filter((pid) => left.processes().includes(pid))).toEqual([])
     expect(right.processes().sort()).toEqual(neighbour.sort())
@@ -64,7 +64,7 @@ describe('a platform whose supervisor was killed', () => {
 })
 
 describe('the demo', () => {
-  it('comes to its end on each, cut short or not, with its operations in an engine of its own', async () => {
+  it('is completed on each, interrupted or not, with its operations in its own engine', async () => {
     const seeded = () => both.every(({ dir }) => readDemo(dir)?.seeded)
     await until(seeded, { timeout_ms: PATIENCE_MS, every_ms: 500, what: 'both demos' })
     // The demo of the tools on PATH comes after the data, one operation a tool.
@@ -82,7 +82,7 @@ describe('the demo', () => {
 })
 
 describe('an app whose port is taken while it is down', () => {
-  it('gets another one, those that call it hear of it, and run.json says it', async () => {
+  it('gets another one, its callers learn of it, and run.json names it', async () => {
     const before = left.run().apps.catalog as { pid: number; port: number; internal: number }
     // A thief takes the port in the moment between the end and the next bind.
     const thief = createServer()
@@ -125,7 +125,7 @@ describe('SIGINT to the outermost process alone', () => {
     expect(right.processes()).toEqual([])
   })
 
-  it('ends a start that is half-way, too', async () => {
+  it('also ends a start that is half-way', async () => {
     running.set(right, right.start())
     await startOf(right).says(/postgres +up in/, PATIENCE_MS)
     startOf(right).signal('SIGTERM')
@@ -134,7 +134,7 @@ describe('SIGINT to the outermost process alone', () => {
     expect(right.processes()).toEqual([])
   })
 
-  it('and so does the kill of that process', async () => {
+  it('as does killing that process', async () => {
     startOf(left).signal('SIGKILL')
     await until(() => left.processes().length === 0, { timeout_ms: 120_000, every_ms: 250, what: 'the end of all' })
   })

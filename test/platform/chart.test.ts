@@ -29,7 +29,7 @@ describe('the table of the chart', () => {
     expect(NAMES.filter((name) => FACTS[name]?.public)).toEqual(['gateway'])
   })
 
-  it('lets an app call those whose addresses its settings have, and no other', () => {
+  it('lets an app call only apps whose addresses its settings have', () => {
     for (const app of NAMES) {
       const urls = Object.values(envOf(app)).flatMap((value) => [...value.matchAll(/https:\/\/signalbox-(\w+):(\d+)/g)])
       const called = [...new Set(urls.map(([, other = '']) => other))].sort()
@@ -54,12 +54,12 @@ describe('the Secrets of the set-up', () => {
     expect([...secrets.values()].flatMap((data) => Object.keys(data))).not.toContain('tls.ca.key')
   })
 
-  it('give the API key of Temporal to those alone who call it', () => {
+  it('give the API key of Temporal only to its callers', () => {
     const have = NAMES.filter((app) => Object.values(filesOf(app)).includes('open-sesame'))
     expect(have.toSorted()).toEqual(['relay', 'worker'])
   })
 
-  it('give the migration the accounts of the database alone', () => {
+  it('give the migration only the accounts of the database', () => {
     const { 'secrets.json': accounts = '', 'owner-url': owner = '' } = secrets.get('signalbox-migrate') ?? {}
     expect(Object.keys(JSON.parse(accounts))).toEqual(['servers'])
     expect(Object.keys(JSON.parse(accounts).servers)).toEqual(['users'])
@@ -76,7 +76,7 @@ describe('values', () => {
     return valid(values) ? [] : (valid.errors ?? []).map(({ instancePath }) => instancePath)
   }
 
-  it('that the chart brings are valid, and say all that the schema knows', () => {
+  it('of the chart are valid, and list all that the schema knows', () => {
     expect(faults(() => {})).toEqual([])
     const schema = JSON.parse(textOf('values.schema.json'))
     const values = parse(textOf('values.yaml'))
@@ -116,7 +116,7 @@ describe('a template', () => {
 /** It explains what grows; the sweepers do the rest. */
 const WITHOUT_COMMANDS = 'growth.md'
 describe('a guide', () => {
-  it('is in the list, and says of each block of commands which test carries it out', () => {
+  it('is in the list, and names the test of each block of commands', () => {
     const listed = guideText('README.md')
     for (const file of GUIDES) {
       expect(listed).toContain(`](${file})`)

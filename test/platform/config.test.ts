@@ -71,7 +71,7 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
     )
   })
 
-  it('names all that is missing, a line each', async () => {
+  it('lists all missing settings, a line each', async () => {
     const { text, code } = await start('token')
     expect(code).toBe(78)
     expect(text.split('\n').map((line) => line.trim().split(' is ')[0])).toEqual([
@@ -82,7 +82,7 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
     ])
   })
 
-  it('names what was found and what is allowed', async () => {
+  it('names the found and the allowed value', async () => {
     const text = oneLine(await start('fleet', { FLEET__HTTP__PORT: '70000' }), 'fleet')
     expect(text).toBe('fleet: FLEET__HTTP__PORT is "70000": it must be <= 65535. A port number; 0 takes a free one.')
   })
@@ -94,7 +94,7 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
     expect(text).not.toContain('hunter2')
   })
 
-  it('in production: what weakens it, and the switches of tests', async () => {
+  it('in production: weak settings, and the switches of tests', async () => {
     const env = {
       NODE_ENV: 'production',
       CREDENTIAL__DATABASE__URL: `${POSTGRES}?sslmode=verify-full`,
@@ -112,7 +112,7 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
     )
   })
 
-  it('a file that a setting names and that is not there', async () => {
+  it('a setting that names a missing file', async () => {
     const text = oneLine(await start('fleet', { FLEET__AUTH__TOKEN_FILE: join(scratch, 'none') }), 'fleet')
     expect(text).toContain(`FLEET__AUTH__TOKEN_FILE names ${join(scratch, 'none')}, which cannot be read`)
   })
@@ -131,7 +131,7 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
   })
 })
 
-describe('what every app says of its settings', () => {
+describe('the settings of every app', () => {
   const LOADERS: Record<string, (env: NodeJS.ProcessEnv) => unknown> = {
     credential: loadCredentialConfig,
     identity: loadIdentityConfig,
@@ -183,7 +183,7 @@ describe('what every app says of its settings', () => {
   })
 })
 
-describe('a pack that cannot be used stops its app with one line that names file and place', () => {
+describe('an unusable pack stops its app with one line that names file and place', () => {
   const folder = (name: string, files: Record<string, string>) => {
     const dir = join(scratch, name)
     mkdirSync(dir)
@@ -211,7 +211,7 @@ describe('a pack that cannot be used stops its app with one line that names file
     })
   const BROKEN = 'pack: site\nversion: [1\n'
 
-  it('a folder that is not there', () => {
+  it('a missing folder', () => {
     const nowhere = join(scratch, 'nowhere')
     expect(() => loadPacks([nowhere])).toThrow(`CATALOG__PACKS__DIRS names ${nowhere}, which cannot be read`)
     expect(() => loadLibrary({ packs_dirs: [nowhere] })).toThrow(nowhere)
@@ -220,7 +220,7 @@ describe('a pack that cannot be used stops its app with one line that names file
     const dir = folder('types', { 'site.yaml': BROKEN })
     expect(oneLine(await catalog(dir), 'catalog')).toMatch(new RegExp(`${join(dir, 'site.yaml')}:\\d+:\\d+: `))
   })
-  it('procedures: broken YAML, and what is no pack', async () => {
+  it('procedures: broken YAML, and a file that is not a pack', async () => {
     const broken = folder('procedures', { 'site.yaml': BROKEN })
     expect(oneLine(await operations(broken), 'operations')).toMatch(new RegExp(`${join(broken, 'site.yaml')}:\\d+`))
     const other = folder('other', { 'site.yaml': 'pack: 7\n' })

@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 const eva = { username: 'eva', password: 'p', roles: [] }
 
-it('comes back when the refusal says, and not before', async () => {
+it('retries when the refusal says, and not before', async () => {
   for (const status of [429, 503]) {
     asked = []
     refusals = { status, seconds: 1, times: 2 }
@@ -34,19 +34,19 @@ it('comes back when the refusal says, and not before', async () => {
   }
 })
 
-it('gives up where its patience ends before the time that the refusal names', async () => {
+it('gives up if its patience ends before the time that the refusal names', async () => {
   refusals = { status: 429, seconds: 30, times: 2 }
   await expect(signIn(url, eva, { tries: 8, ms: 5000 })).rejects.toThrow('POST /v1/token: 429')
   expect(asked).toHaveLength(1)
 })
 
-it('does not repeat what does not pass', async () => {
+it('does not repeat permanent failures', async () => {
   refusals = { status: 403, seconds: 0, times: 9 }
   await expect(signIn(url, eva, ENDLESS)).rejects.toThrow('403')
   expect(asked).toHaveLength(1)
 })
 
-it('takes a connection that breaks for something that passes', async () => {
+it('treats a broken connection as temporary', async () => {
   let tries = 0
   const answer = await soon(async () => {
     tries += 1

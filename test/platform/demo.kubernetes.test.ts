@@ -47,7 +47,7 @@ describe('reading a Kubernetes manifest', () => {
     expect(release('a:alpine')).toBe('alpine')
   })
 
-  it('cuts a circle at one edge and says so', () => {
+  it('cuts a cycle at one edge and says so', () => {
     const { workloads, notes } = parseManifest(
       manifest(deployment('a', { B_ADDR: 'b:1' }), deployment('b', { A_ADDR: 'a:1' }), service('a'), service('b')),
     )
@@ -55,7 +55,7 @@ describe('reading a Kubernetes manifest', () => {
     expect(notes).toEqual([expect.stringContaining('call each other')])
   })
 
-  it('names an address that leads nowhere', () => {
+  it('names an unknown address', () => {
     expect(parseManifest(deployment('a', { X_ADDR: 'elsewhere:1' })).notes).toEqual([
       'a calls elsewhere, which is not in this file',
     ])
@@ -66,7 +66,7 @@ describe('reading a Kubernetes manifest', () => {
     ['broken YAML', 'a: [1', /not valid YAML/],
     ['a hostile name', deployment('"../x"'), /no valid name/],
     ['no image', 'kind: Deployment\nmetadata: { name: a }', /no container image/],
-  ])('refuses a file with %s, saying what is wrong', (_what, text, message) => {
+  ])('refuses a file with %s, naming the fault', (_what, text, message) => {
     expect(() => parseManifest(text)).toThrow(ManifestError)
     expect(() => parseManifest(text)).toThrow(message)
   })

@@ -68,7 +68,7 @@ describe('docker-compose.yml', () => {
       if (file?.startsWith('apps/')) expect(existsSync(join(ROOT, file)), file).toBe(true)
   })
 
-  it('gives set-up and apps the addresses of the servers, and publishes the gateway alone', () => {
+  it('gives set-up and apps the addresses of the servers, and publishes only the gateway', () => {
     for (const name of ['setup', ...APP_NAMES])
       expect(service(name).environment).toMatchObject({
         SIGNALBOX_DIR: '/data',
@@ -94,7 +94,7 @@ describe('docker-compose.yml', () => {
       expect(pairs(service('temporal').command ?? [], option).sort()).toEqual(pairs(ours, option).sort())
   })
 
-  it('lets the apps reach one another by name at the ports of the table, and the worker the hosts', () => {
+  it('lets the apps reach one another by name at the ports of the table, and the worker reach the hosts', () => {
     const given = { own: false, url: () => 'given://', admin_url: 'given://', password: () => '' }
     const temporal = { address: 'temporal:7233', ui_url: undefined, namespace: 'default', own: false }
     const servers = { postgres: given, redis: given, nats: given, temporal } as unknown as Servers

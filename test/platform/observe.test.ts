@@ -73,7 +73,7 @@ describe('a trace', () => {
     ])
   }, 60_000)
 
-  it('holds no words of people, and no tokens', () => {
+  it('contains no text by people, and no tokens', () => {
     expect(collector.bodies.length).toBeGreaterThan(0)
     for (const secret of [REASON, COMMENT, 'eyJ', 'observed', 'olga', 'eva'])
       expect(collector.bodies.join('')).not.toContain(secret)

@@ -27,7 +27,7 @@ const long = (member: string) =>
   )
 
 describe('the schemas of a document', () => {
-  it('are named where contracts export an equal one, whatever they say beside it', () => {
+  it('are named if contracts export an equal one, whatever descriptions they add', () => {
     const given = documentOf({ getVote: same('Of a gate.'), listVotes: { type: 'array', items: same('One of many.') } })
     const { document, problems } = nameSchemas(given, [['Vote', Vote]])
     expect(problems).toEqual([])
@@ -36,7 +36,7 @@ describe('the schemas of a document', () => {
     expect(Object.keys(document.components?.schemas ?? {})).toEqual(['Vote'])
   })
 
-  it('have names when they are long and occur twice, and no name twice', () => {
+  it('have names if they are long and occur twice, and no name twice', () => {
     const twice = documentOf({ approveGate: long('a'), listGates: { type: 'array', items: long('a') } })
     expect(nameSchemas(twice, []).problems).toEqual([
       'This schema occurs in approveGate and listGates[]: export it from contracts.',
@@ -54,7 +54,7 @@ describe('the schemas of a document', () => {
 })
 
 describe('the public document', () => {
-  it('is refused when a row of the gateway and the operations of the apps differ, or a name is given twice', () => {
+  it('is refused if a row of the gateway and the operations of the apps differ, or a name is given twice', () => {
     const operation = { operationId: 'getHealth', tags: ['health'], responses: {} }
     const paths = {
       '/health/live': { get: operation },
@@ -62,8 +62,8 @@ describe('the public document', () => {
       '/nowhere': { get: operation },
     }
     const told = () => publicDocument(new Map([['gateway', { openapi: '3.1.0', info: {}, paths }]]))
-    expect(told).toThrow("catalog GET /api/v1/resources is in the gateway's table, and no app describes it")
+    expect(told).toThrow("catalog GET /api/v1/resources is in the gateway's table, but no app describes it")
     expect(told).toThrow("gateway GET /nowhere is not in the gateway's table")
-    expect(told).toThrow('two operations are called getHealth')
+    expect(told).toThrow('two operations have the id getHealth')
   })
 })

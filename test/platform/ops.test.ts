@@ -51,7 +51,7 @@ afterAll(async () => {
 const regions = async (): Promise<{ resource_id: string; name: string }[]> =>
   (await admin.query('select resource_id, name from operations.catalog_resources order by 1')).rows
 describe('npm run ops', () => {
-  it('says how it is used, with exit code 2', async () => {
+  it('prints its usage, with exit code 2', async () => {
     for (const args of [[], ['dance'], ['rebuild', '--now']]) {
       const { code, text } = await ops(...args)
       expect(code).toBe(2)
@@ -59,14 +59,14 @@ describe('npm run ops', () => {
     }
   })
 
-  it('is one line where nothing has run', async () => {
+  it('is one line if no platform has run', async () => {
     const verb = runVerb('ops', ['verify-audit'], { env: { SIGNALBOX_DIR: '/nowhere' } })
     expect(await verb.ended).toBe(1)
     expect(verb.text()).toBe('RELAY__AUDIT__ANCHOR_FILE is not set, and no platform has run on /nowhere.\n')
   })
 })
 
-it('accept-restore says so where the relay holds nothing back', async () => {
+it('accept-restore says so if the relay holds nothing back', async () => {
   expect(await ops('accept-restore')).toEqual({
     code: 0,
     text: 'The relay holds back no events: no restore of the database was found.\n',
@@ -98,7 +98,7 @@ describe('dead-letters', () => {
     return event_id
   }
 
-  it('lists what is set aside; requeued, it fails again as long as its cause is there, and is applied when it is not', async () => {
+  it('lists events set aside; requeued, they fail again while the cause remains, and are applied when it is gone', async () => {
     expect(await ops('dead-letters')).toEqual({
       code: 0,
       text: 'No event is set aside, and no message was given up.\n',
@@ -119,12 +119,12 @@ describe('dead-letters', () => {
 
     await admin.query("update catalog.outbox set type = 'resource.created' where event_id = $1", [event_id])
     const again = await ops('dead-letters', 'requeue', event_id)
-    expect(again).toEqual({ code: 0, text: `${event_id}: applied, with the events after it.\n` })
+    expect(again).toEqual({ code: 0, text: `${event_id}: applied, with the events behind it.\n` })
     expect((await regions()).map(({ resource_id }) => resource_id)).toEqual(['r1', 'r2'])
     expect((await ops('dead-letters')).code).toBe(0)
   })
 
-  it('drops an event with a reason that stands in the audit log, and goes on after it', async () => {
+  it('drops an event with a reason in the audit log, and continues behind it', async () => {
     const event_id = await parked('r2')
     const refused = await ops('dead-letters', 'drop', event_id)
     expect(refused).toMatchObject({ code: 1, text: expect.stringContaining('--reason') })
@@ -137,7 +137,7 @@ describe('dead-letters', () => {
     await admin.query("update catalog.outbox set type = 'resource.created' where event_id = $1", [event_id])
   })
 
-  it('knows only what is set aside', async () => {
+  it('accepts only events set aside', async () => {
     const { code, text } = await ops('dead-letters', 'requeue', randomUUID())
     expect(code).toBe(1)
     expect(text).toMatch(/^No event or message .* is set aside/)
@@ -148,12 +148,12 @@ describe('dead-letters', () => {
     for (const id of [one, other])
       await admin.query(
         `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, state, last_error, next_at, ended_at)
-         values ($1, $1, 'user:eva', 'test', 'dead', 'It answers 503.', clock_timestamp(), clock_timestamp())`,
+         values ($1, $1, 'user:eva', 'test', 'dead', 'It answered 503.', clock_timestamp(), clock_timestamp())`,
         [id],
       )
     const listed = await ops('dead-letters')
     expect(listed.code).toBe(3)
-    expect(listed.text).toMatch(new RegExp(`${one} +operations, message +test for user:eva .* It answers 503.`))
+    expect(listed.text).toMatch(new RegExp(`${one} +operations, message +test for user:eva .* It answered 503.`))
     expect(await ops('dead-letters', 'requeue', one)).toEqual({ code: 0, text: `${one}: operations sends it again.\n` })
     expect(await ops('dead-letters', 'requeue', one)).toMatchObject({ code: 1 })
     expect(await ops('dead-letters', 'drop', other)).toMatchObject({ code: 1 })
@@ -171,10 +171,10 @@ describe('dead-letters', () => {
 })
 
 describe('rebuild', () => {
-  it('names what differs, and with --apply makes the projection what the catalog says', async () => {
+  it('names differences, and with --apply makes the projection equal to the catalog', async () => {
     // The event of r2 was dropped above: the projection has a hole.
     const models = await ops('rebuild', 'operations')
-    expect([models.code, models.text]).toEqual([0, 'The read models of 0 operations are what their events say.\n'])
+    expect([models.code, models.text]).toEqual([0, 'The read models of 0 operations match their events.\n'])
     const found = await ops('rebuild', 'catalog')
     expect(found.code).toBe(3)
     expect(found.text).toMatch(/catalog_resources +1 +2 +1: r2/)
@@ -215,7 +215,7 @@ describe('verify-audit', () => {
     )
   const verdictOf = (text: string, log: string) => text.split('\n').find((line) => line.startsWith(log))
 
-  it('finds every row of every log as it was written, and sealed within seconds', async () => {
+  it('finds every row of every log unchanged, and sealed within seconds', async () => {
     await sealed()
     const { code, text } = await ops('verify-audit')
     expect(text.split('\n').filter((line) => / 0 +0 +as written$/.test(line))).toHaveLength(LOGS.length)
@@ -231,7 +231,7 @@ describe('verify-audit', () => {
     await admin.query("update operations.audit set reason = 'a better one' where reason = 'nobody needs it'")
     const edited = await ops('verify-audit')
     expect(edited.code).toBe(3)
-    expect(verdictOf(edited.text, 'operations.audit')).toMatch(/row \d+: its column reason is not what its body says$/)
+    expect(verdictOf(edited.text, 'operations.audit')).toMatch(/row \d+: its column reason differs from its body$/)
     expect(verdictOf(edited.text, 'catalog.audit')).toMatch(/as written$/)
   })
 
@@ -244,13 +244,13 @@ describe('verify-audit', () => {
     [
       'an edited column',
       "update catalog.audit set actor = 'user:nobody' where id = $1",
-      /column actor is not what its body says/,
+      /column actor differs from its body/,
     ],
-    ['a row taken out', 'delete from catalog.audit where id = $1', /before it the sealed row number \d+ is missing/],
+    ['a row taken out', 'delete from catalog.audit where id = $1', /the sealed row number \d+ before it is missing/],
     [
       'a row moved',
       'update catalog.audit set seal_seq = 1000000 + seal_seq where id = $1',
-      /the sealed row number \d+ is missing/,
+      /the sealed row number \d+ before it is missing/,
     ],
     ['a seal made up', "update catalog.audit set seal_hash = repeat('a', 64) where id = $1", /seal does not fit it/],
   ])(
@@ -298,13 +298,13 @@ describe('verify-audit', () => {
     return said
   }
 
-  it('names a tail that was cut off, which the rest of the log cannot know', async () => {
+  it('names a cut tail, which the rest of the log cannot show', async () => {
     const { code, text } = await afterAnchored('select 1')
     expect(code).toBe(3)
     expect(verdictOf(text, 'catalog.audit')).toMatch(/the log ends before row number \d+, which was anchored at 2/)
   })
 
-  it('names a last row that another took the place of, sealed as the chain wants it', async () => {
+  it('names a replaced last row, sealed as the chain requires', async () => {
     const { code, text } = await afterAnchored(`
       insert into catalog.audit overriding system value
       select k.id, a.at, a.actor, a.on_behalf_of, a.roles, a.action, a.object, a.outcome, a.reason, a.before_hash, a.after_hash,
@@ -325,11 +325,11 @@ describe('verify-audit', () => {
     expect(verb.text()).toContain('line 1: this anchor was not signed by the key of the relay')
   })
 
-  it('reads their copies in stream AUDIT: a tail that was cut off in the log and in the file is missed there', async () => {
+  it('reads their copies in stream AUDIT: a tail cut in the log and in the file is missed there', async () => {
     const { code, text } = await afterAnchored('select 1', { RELAY__AUDIT__ANCHOR_FILE: '/nowhere' })
     expect(code).toBe(3)
-    expect(text).toContain('0 anchors in /nowhere, the last of never')
-    expect(text).toMatch(/[1-9]\d* anchors in stream AUDIT, the last of 2/)
+    expect(text).toContain('anchors in /nowhere: 0, the last at no time')
+    expect(text).toMatch(/anchors in stream AUDIT: [1-9]\d*, the last at 2/)
     expect(verdictOf(text, 'catalog.audit')).toMatch(/the log ends before row number \d+, which was anchored at 2/)
   })
 
@@ -366,7 +366,7 @@ describe('a support bundle', () => {
     return new Map(files.map((file) => [relative(join(stack.dir, 'bundle'), file), readFileSync(file, 'utf8')]))
   }
 
-  it('has what helps, and no secret wherever it turned up', async () => {
+  it('has useful data, and no secret from anywhere', async () => {
     const line = (ago_ms: number) =>
       JSON.stringify({
         time: new Date(Date.now() - ago_ms).toISOString(),
@@ -398,7 +398,7 @@ describe('a support bundle', () => {
     for (const [file, text] of files) for (const secret of secrets()) expect(text.includes(secret), file).toBe(false)
   })
 
-  it('says what is wrong with a folder or a time', async () => {
+  it('names the fault of a folder or a time', async () => {
     expect(await ops('support-bundle', '--env', '/nowhere')).toMatchObject({
       code: 1,
       text: expect.stringContaining('--env'),

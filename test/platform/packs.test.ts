@@ -52,7 +52,7 @@ describe('a new pack', () => {
     expect(first).toMatchObject({ rehearsal: { ends: 'succeeded', gates: [{ status: 'approved' }] } })
   })
 
-  it('is of a kind that there is, in a new folder whose name can be that of a pack', () => {
+  it('needs an existing kind, and a new folder whose name is a valid pack name', () => {
     expect(kindsOfPacks()).toEqual(['ansible', 'http', 'kubernetes', 'opentofu', 'ssh'])
     expect(refuseFolder(begin('http'))).toContain('is not empty')
     expect(refuseFolder(join(scratch, 'My Pack'))).toContain('"My Pack" is not one')
@@ -156,7 +156,7 @@ describe('the tests of a pack', () => {
     expect(failing(kind, (test) => change(test.expect))).toMatch(says)
   })
 
-  it('fail for a resource that the catalog would refuse, and for one that is not given', () => {
+  it('fail for a resource that the catalog would refuse, and for an unknown one', () => {
     expect(
       failing('http', ({ given }) => {
         for (const one of given.resources) one.desired_state = { ...one.desired_state, color: 'red' }
@@ -165,7 +165,7 @@ describe('the tests of a pack', () => {
     expect(failing('http', ({ given }) => void given.resources.pop())).toMatch(/refused it as target_not_found/)
   })
 
-  it('exit 0 when they pass and 5 when one fails, and rehearse a failure that they are told of', async () => {
+  it('exit 0 when they pass and 5 when one fails, and rehearse a given failure', async () => {
     const dir = begin('ssh')
     expect(await signalbox('pack', 'test', dir)).toMatchObject({ code: 0, err: '2 passed, 0 failed.\n' })
     const told = await signalbox('pack', 'rehearse', dir, '--fail', 'restart.web-01=refused')
@@ -182,7 +182,7 @@ describe('the tests of a pack', () => {
   })
 })
 
-it('the first line of every shipped file names the schema that it fits', async () => {
+it('the first line of every shipped file names its schema', async () => {
   const folders = [
     'apps/operations/packs',
     'apps/operations/policies/gates',
@@ -207,6 +207,6 @@ it('the first line of every shipped file names the schema that it fits', async (
   expect(out).toBe(readFileSync(join(ROOT, 'apps/shared/contracts/schemas/pack.json'), 'utf8'))
   expect(await signalbox('pack', 'schema', 'other')).toMatchObject({
     code: 2,
-    err: expect.stringContaining('There are pack,'),
+    err: expect.stringContaining('The schemas are pack,'),
   })
 })

@@ -58,7 +58,7 @@ const stranger = async (port: number) => {
 const says = async (port: number) => (await fetch(`http://127.0.0.1:${port}/`)).text()
 
 describe('a supervised process', () => {
-  it('that finds its port taken gets another one; the stranger at the old one is never taken for it', async () => {
+  it('that finds its port taken gets another one; the stranger at the old one is never mistaken for it', async () => {
     const server = { port: await ports.take('server', 0), word: 'ours', wait_ms: 500 }
     const wanted = server.port
     await stranger(wanted)
@@ -73,13 +73,13 @@ describe('a supervised process', () => {
     expect(await says(wanted)).toBe('stranger')
   })
 
-  it('whose port nobody replaces is an error with its end, not a success of the stranger', async () => {
+  it("whose port no one replaces ends with an error, not with the stranger's success", async () => {
     const server = { port: await ports.take('server', 0), word: 'ours', wait_ms: 500 }
     await stranger(server.port)
     await expect(supervised(server).start()).rejects.toThrow('server did not start: exit code 98')
   })
 
-  it('gets another port when its own is taken while it is down', async () => {
+  it('gets another port if its own is taken while it is down', async () => {
     const server = { port: await ports.take('server', 0), word: 'ours' }
     const wanted = server.port
     const died: string[] = []
@@ -103,7 +103,7 @@ describe('a supervised process', () => {
     expect(died).toEqual(['killed by SIGKILL', 'exit code 98'])
   })
 
-  it('that runs without an answer is killed and started again', async () => {
+  it('that runs without an answer is killed and restarted', async () => {
     const server = { port: await ports.take('server', 0), word: 'ours' }
     const silent: boolean[] = []
     let back = 0
@@ -121,7 +121,7 @@ describe('a supervised process', () => {
     expect(await says(server.port)).toBe('ours')
   })
 
-  it('runs anew with what its command says by now, and nobody calls that a death', async () => {
+  it('restarts with its current command, and no one reports a death', async () => {
     const server = { port: await ports.take('server', 0), word: 'before' }
     const died: string[] = []
     const child = supervised(server, {}, { died: (how) => void died.push(how) })
@@ -132,7 +132,7 @@ describe('a supervised process', () => {
     expect(died).toEqual([])
   })
 
-  it('that is stopped while it starts is gone, and its start has failed', async () => {
+  it('that is stopped during its start is gone, and its start has failed', async () => {
     const server = { port: await ports.take('server', 0), word: 'ours', wait_ms: 600_000 }
     const child = supervised(server)
     const start = child.start()
@@ -150,7 +150,7 @@ describe('a supervised process', () => {
 })
 
 describe('ports', () => {
-  it('that a process of this user has chosen and not yet bound are not chosen by another', async () => {
+  it('that another process of this user has chosen and not yet bound are not chosen again', async () => {
     const mine = await ports.take('one', 0)
     const program = `
       import { createPorts } from ${JSON.stringify(new URL('../../apps/platform/base/ports.ts', import.meta.url).href)}

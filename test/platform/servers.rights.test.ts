@@ -53,7 +53,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-it('lets the worker hand out work, the agent of a pool take it, and nobody else see it', async () => {
+it("lets the worker hand out work, only the pool's agent take it, and no one else see it", async () => {
   const log = createTelemetry('test').log
   const worker = createNats(`nats://worker:worker@127.0.0.1:${port}`, '', log, ['lab', 'other'])
   const work = { operation_id: 'o', execution_token: 'exe_secret' }

@@ -20,7 +20,7 @@ const envText = () =>
     .join()
 
 describe('the set-up of production', () => {
-  it('marks addresses that only a person knows, and fills them in later', async () => {
+  it('marks unknown addresses, and fills them in later', async () => {
     expect((await setUp('--hosts', '127.0.0.1')).text).toContain('--postgres --redis --nats --temporal')
     const made = await setUp(
       ...['--hosts', '127.0.0.1', '--postgres', 'postgres://db.example:5432', '--redis', 'rediss://redis.example:6379'],
@@ -50,7 +50,7 @@ describe('the set-up of production', () => {
     [['--out', home], 'The target of the set-up is missing'],
     [['production', '--origin', ORIGIN], '--out is missing'],
     [['production', '--out', home, '--origin', 'http://x'], '--origin must be an https origin'],
-    [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format is files or kubernetes'],
+    [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format must be files or kubernetes'],
     [['production', '--out', home, '--origin', ORIGIN, '--ca', 'none.pem,none.key'], '--ca names two files'],
   ])('refuses %j', async (args, why) => {
     const { status, text } = await verb('deploy/setup', ...args)

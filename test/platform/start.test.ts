@@ -28,7 +28,7 @@ const readJson = <T>(name: string): T => JSON.parse(readFileSync(inDir(name), 'u
 const run = () => readJson<Run & { pid: number }>('run.json')
 const modeOf = (name: string) => (statSync(inDir(name)).mode & 0o777).toString(8)
 const READY = /Signalbox is ready/
-const DEMO = /The demo is there/
+const DEMO = /The demo data is complete/
 
 /** Other tests build and check the console. */
 const fakeConsole = (into: string) => {
@@ -86,7 +86,7 @@ afterAll(async () => {
 }, 60_000)
 
 describe('npm start', () => {
-  it('says which port was taken and which it uses instead', () => {
+  it('names the taken port and its replacement', () => {
     const used = Number(new URL(run().gateway).port)
     expect(used).toBeGreaterThan(taken)
     expect(started.text()).toContain(`gateway    port ${taken} is taken, using ${used}`)
@@ -125,7 +125,7 @@ describe('npm start', () => {
     expect((await fetch(`${now.gateway}/health/ready`)).status).toBe(200)
   })
 
-  it('seeds the demo with as many hosts as asked, and keeps its accounts for the owner only', async () => {
+  it('seeds the demo with the requested number of hosts, and keeps its accounts readable only by the owner', async () => {
     expect(modeOf('demo.json')).toBe('600')
     const { users } = readJson<{ users: Account[] }>('demo.json')
     expect(users.map(({ username }) => username)).toEqual(['ada', 'olga', 'eva'])
@@ -135,7 +135,7 @@ describe('npm start', () => {
     expect(((await reply.json()) as { items: unknown[] }).items).toHaveLength(HOSTS)
   })
 
-  it('shows the tools of this machine under approval: what was read is done, and no more', async () => {
+  it('shows the tools of this machine under approval: exactly the reviewed change is made', async () => {
     await started.says(
       /"site 1\.0\.0 by OpenTofu" succeeded|no "site 1\.0\.0 by OpenTofu": put tofu or terraform on PATH/,
     )
@@ -157,20 +157,20 @@ describe('npm start', () => {
   it('refuses a second platform on the same folder with one line', async () => {
     const second = start()
     expect(await second.ended).toBe(1)
-    expect(second.text()).toContain(`Signalbox already runs on ${dir} (process ${run().pid}, ${run().gateway})`)
+    expect(second.text()).toContain(`Signalbox is already running on ${dir} (process ${run().pid}, ${run().gateway})`)
     expect(run().pid).toBe(holderOf(dir))
   })
 
-  it('starts an app that was killed again, says so, and run.json follows', async () => {
+  it('restarts an app that was killed, says so, and run.json follows', async () => {
     const before = run().apps.token?.pid as number
     process.kill(before, 'SIGKILL')
-    await started.says(/token +died \(killed by SIGKILL\); starting it again in 250 ms/)
+    await started.says(/token +died \(killed by SIGKILL\); restarting it in 250 ms/)
     await started.says(/token +is back after/)
     await until(() => run().apps.token?.pid !== before)
     expect(() => process.kill(run().apps.token?.pid as number, 0)).not.toThrow()
   })
 
-  it('starts servers that were killed again, and every app is ready after it', async () => {
+  it('restarts servers that were killed, and every app is ready afterwards', async () => {
     const servers = readJson<{ name: string; pid: number }[]>('children.json').filter(({ name }) =>
       ['postgres', 'redis', 'nats', 'temporal'].includes(name),
     )
@@ -192,8 +192,8 @@ describe('npm start', () => {
   })
 })
 
-describe('what the parts say of themselves', () => {
-  it('names every app, and one that was killed as silent beside the one that took its place', async () => {
+describe('the health of the parts', () => {
+  it('names every app, and one that was killed as silent beside its replacement', async () => {
     const eva = await person('eva')
     type Parts = { parts: { app: string; instance: string; status: string; lags: Record<string, number> }[] }
     const { parts } = await until(
@@ -212,7 +212,7 @@ describe('what the parts say of themselves', () => {
 })
 
 describe('npm run doctor', () => {
-  it('prints one line for each thing that is right and ends well', async () => {
+  it('prints one line for each passed check and exits 0', async () => {
     const doctor = runVerb('doctor', [], { env })
     expect(await doctor.ended).toBe(0)
     const lines = doctor.text().trim().split('\n')
@@ -221,7 +221,7 @@ describe('npm run doctor', () => {
       expect(lines).toContain(`ok    ${name} answers`)
   })
 
-  it('names what is wrong with its log, and ends with another code', async () => {
+  it('names each fault with its log, and exits with another code', async () => {
     const { pid } = readJson<{ name: string; pid: number }[]>('children.json').find(({ name }) => name === 'fleet') as {
       pid: number
     }
@@ -267,7 +267,7 @@ describe('Ctrl-C in the middle of an operation', () => {
 })
 
 describe('another start', () => {
-  it('with --reset drops the data; a setting that an app refuses ends it with one line, and nothing is left', async () => {
+  it('with --reset drops the data; a refused setting ends it with one line and leaves nothing behind', async () => {
     process.kill(holderOf(dir) as number, 'SIGKILL')
     expect(await started.ended).toBe(1)
     expect(existsSync(inDir('run.json'))).toBe(true)
@@ -275,7 +275,7 @@ describe('another start', () => {
     started = runVerb('start', ['--reset', '--no-demo'], { env: { ...env, SESSION__LIMITS__REFRESH: 'often' } })
     expect(await started.ended).toBe(1)
     const said = started.text()
-    expect(said).toMatch(/ending 14 processes that an earlier run left behind/)
+    expect(said).toMatch(/ending processes that an earlier run left behind \(14\)/)
     expect(said).toContain(`dropping the data in ${dir}`)
     for (const name of ['demo.json', 'run.json']) expect(existsSync(inDir(name))).toBe(false)
     expect(said.split('\n').filter((line) => line.includes('SESSION__LIMITS__REFRESH'))).toEqual([
@@ -285,7 +285,7 @@ describe('another start', () => {
     expect(holderOf(dir)).toBe(undefined)
   })
 
-  it('with a flag that is none ends with the usage', async () => {
+  it('with an unknown flag ends with the usage', async () => {
     const refused = [start('--hosts=1'), start('--host')]
     for (const one of refused) {
       expect(await one.ended).toBe(2)

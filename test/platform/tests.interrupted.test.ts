@@ -23,7 +23,7 @@ const begin = async (): Promise<{ run: string; running: Running }> => {
   return { run, running }
 }
 
-it('ends all that it has started when it is interrupted, and removes its folder', async () => {
+it('ends all that it has started if it is interrupted, and removes its folder', async () => {
   const { run, running } = await begin()
   running.signal('SIGTERM')
   expect(await running.ended).toBe(1)
@@ -31,7 +31,7 @@ it('ends all that it has started when it is interrupted, and removes its folder'
   expect(runs()).toEqual([])
 }, 240_000)
 
-it('and when it was killed, the next run does', async () => {
+it('if it was killed, the next run does so', async () => {
   const { run, running } = await begin()
   const { stdout } = spawnSync('pgrep', ['-P', String(running.pid)], { encoding: 'utf8' })
   process.kill(Number(stdout), 'SIGKILL')

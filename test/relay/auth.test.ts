@@ -40,7 +40,7 @@ afterAll(async () => {
 })
 
 describe('the message of a new password', () => {
-  it('ends every session of an older password, however late it comes, and none of the new one', async () => {
+  it('ends every session of an older password, however late it arrives, and none of the new one', async () => {
     const gateway = await auth.addGateway()
     const eva = await auth.addUser('eva')
     const old = (await login('eva')).body
@@ -58,7 +58,7 @@ describe('the message of a new password', () => {
     await relay.stop()
   })
 
-  it('leaves the sessions of a change of one’s own alone that were made after it', async () => {
+  it("leaves the sessions after a person's own change alone", async () => {
     await auth.addUser('olga')
     const one = (await login('olga')).body
     const changed = await send(`${auth.session.url}/v1/users/me/password`, {
@@ -73,7 +73,7 @@ describe('the message of a new password', () => {
     await relay.stop()
   })
 
-  it('refuses a login that proved the old password and is still under way', async () => {
+  it('refuses a login that proved the old password and is still in flight', async () => {
     const relay = await auth.addRelay()
     const bob = await auth.addUser('bob')
     await until(() => published(credentialOutbox))
@@ -106,7 +106,7 @@ const count = async (prefix: string): Promise<number> => {
 }
 
 describe('the relay of the auth apps', () => {
-  it('is woken by each commit, not by its poll', async () => {
+  it('wakes at each commit, not at its poll', async () => {
     const ada = await auth.addUser('ada', ['admin'])
     const cora = await auth.addUser('cora')
     const relay = await auth.addRelay({ RELAY__OUTBOX__POLL_MS: '60000' })
@@ -149,7 +149,7 @@ describe('the relay of the auth apps', () => {
     await relay.stop()
   })
 
-  it('puts an entry that can never be stored aside and goes on with those behind it', async () => {
+  it('sets aside an entry that can never be stored, and continues behind it', async () => {
     const audit = `${auth.prefix}auth:audit`
     const revoked = `${auth.prefix}auth:revoked`
     await auth.redis.xadd(audit, '*', 'row', '{')
@@ -172,7 +172,7 @@ describe('the relay of the auth apps', () => {
     await relay.stop()
   })
 
-  it('that died with revocations in its hands, untold or just told, leaves each to be told once', async () => {
+  it('that died with revocations in flight, unsent or just sent, leaves each to be sent once', async () => {
     const stream = `${auth.prefix}auth:revoked`
     const prefix = auth.vars.SIGNALBOX__NATS__PREFIX ?? ''
     await ensureStreams(nats, prefix, ['AUTH'])
@@ -200,7 +200,7 @@ describe('the relay of the auth apps', () => {
     await relay.stop()
   })
 
-  it('keeps revocations in Postgres while NATS is away, publishes each once when it is back, and again for a new broker', async () => {
+  it('keeps revocations in Postgres while NATS is down, publishes each once when it is back, and again for a new broker', async () => {
     const { db } = auth.session.deps
     const gus = await auth.addUser('gus')
     const { body } = await login('gus')

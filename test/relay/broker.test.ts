@@ -104,7 +104,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-it('publishes again what a rolled back stream lost, and a consumer that was further on hears of what comes then', async () => {
+it('republishes what a rolled back stream lost, and a consumer that was further on gets later events', async () => {
   await write('a1', 'a2')
   await hears('a2')
   cpSync(join(store, 'msgs'), join(dir, 'before'), { recursive: true })
@@ -123,7 +123,7 @@ it('publishes again what a rolled back stream lost, and a consumer that was furt
   await hears('a7')
 }, 120_000)
 
-it('publishes everything again to a stream that was made anew, and the consumer is made anew with it', async () => {
+it('republishes everything to a recreated stream, and its consumer is recreated with it', async () => {
   await whileStopped(() => rmSync(join(dir, 'store'), { recursive: true }))
   heard.length = 0
   expect(await check()).toBe(true)
@@ -133,7 +133,7 @@ it('publishes everything again to a stream that was made anew, and the consumer 
   await hears('b1')
 }, 120_000)
 
-it('holds everything back when the database was restored, until a person accepts what it says now', async () => {
+it('holds everything back if the database was restored, until a person accepts it', async () => {
   const place = { pool, schema: 'catalog' as const, prefix: '' }
   const found: boolean[] = []
   const lead = () => createRestoreGuard({ ...place, log, found: (held) => found.push(held) })

@@ -106,11 +106,11 @@ describe('commands to Temporal', () => {
     // An engineer who finds it in the engine's own pages can tell what it is.
     const { staticSummary, staticDetails, memo } = await client.workflow.getHandle(operation_id).describe()
     expect(await staticSummary()).toBe('a test')
-    expect(await staticDetails()).toContain(`Operation \`${operation_id}\` of kind graph, asked for by \`olga\``)
+    expect(await staticDetails()).toContain(`Operation \`${operation_id}\` of kind graph, requested by \`olga\``)
     expect(memo).toMatchObject({ operation_id, title: 'a test', plan_hash: 'sha256:0' })
   })
 
-  it('sends nothing but stops while a restore of the database waits for a person', async () => {
+  it('sends only stops while a restore of the database waits for a person', async () => {
     const [running, new_one] = [randomUUID(), randomUUID()]
     const sender = senderOf(engine)
     const sent = (id: string, ...wanted: string[]) =>
@@ -134,7 +134,7 @@ describe('commands to Temporal', () => {
     await pool.query(`delete from operations.relay_state where name = 'restored'`)
   })
 
-  it('names a command to those who wait once the engine has it; who waits for more than that goes on waiting', async () => {
+  it('announces a command to its waiters once the engine has it; those who wait for more keep waiting', async () => {
     const { db, close } = createDb(database.url, { app: 'test' })
     const outcomes = createOutcomes(db, log)
     const operation_id = randomUUID()
@@ -160,7 +160,7 @@ describe('commands to Temporal', () => {
     await close()
   })
 
-  it('sends a command whose delivery is in doubt again, and the engine takes it once', async () => {
+  it('resends a command whose delivery is in doubt, and the engine applies it once', async () => {
     const operation_id = randomUUID()
     await add(operation_id, 1, 'start')
     const id = await add(operation_id, 2, 'pause')
@@ -178,7 +178,7 @@ describe('commands to Temporal', () => {
     expect((await signalsOf(operation_id)).map((signal) => signal.command_id)).toEqual([id])
   })
 
-  it('reports a signal to an operation that the engine does not know, and keeps the command', async () => {
+  it('reports a signal to an operation unknown to the engine, and keeps the command', async () => {
     const operation_id = randomUUID()
     await add(operation_id, 1, 'pause')
     const sender = senderOf(engine)
@@ -201,7 +201,7 @@ describe('commands to Temporal', () => {
     expect(await engine.describe(operation_id)).toBe('gone')
   })
 
-  it('gives a start in doubt back when its deadline has passed and the engine never heard of it', async () => {
+  it('gives up a start in doubt when its deadline has passed and the engine never received it', async () => {
     const operation_id = randomUUID()
     await add(operation_id, 1, 'start', { not_after: new Date(Date.now() - 1000).toISOString() })
     await pool.query(
@@ -215,7 +215,7 @@ describe('commands to Temporal', () => {
     expect(await engine.describe(operation_id)).toBe('gone')
   })
 
-  it('puts nothing more in doubt while the engine is away', async () => {
+  it('puts no further command in doubt while the engine is down', async () => {
     const away = createEngine(config('127.0.0.1:1'), 500)
     const [a, b] = [randomUUID(), randomUUID()]
     await add(a, 1, 'pause')

@@ -45,7 +45,7 @@ const command = (
     [randomUUID(), operation_id, seq, status, age, next_try_at],
   )
 
-it('tells what waits, how old it is and what stands still; nothing at all while the database is away', async () => {
+it('reports waiting rows, their age and stalled ones; nothing at all while the database is down', async () => {
   await event({ occurred_at: '2020-01-01', pub_seq: 1, published_at: '2020-01-01' })
   await event({ occurred_at: new Date(Date.now() - 90_000), pub_seq: 2 })
   await event({})

@@ -55,7 +55,7 @@ const write = async (agg_id: string, count: number) => {
 }
 
 describe('sequencer', () => {
-  it('numbers every committed event once, without gaps, in the order of each aggregate, while eight writers go on', async () => {
+  it('numbers every committed event once, without gaps, in the order of each aggregate, under eight writers', async () => {
     const aggregates = Array.from({ length: 8 }, (_, i) => `op-${i % 4}`)
     let writing = true
     const numbering = (async () => {
@@ -76,7 +76,7 @@ describe('sequencer', () => {
     }
   })
 
-  it('refuses a relay whose epoch is past', async () => {
+  it('refuses a relay of a past epoch', async () => {
     await write('op-epoch', 1)
     await expect(sequenceOnce(pool, 'operations', 6)).rejects.toThrow(/another relay leads/)
     await sequenceOnce(pool, 'operations', 7)
@@ -89,7 +89,7 @@ describe('publisher', () => {
   const unpublished = async () =>
     Number((await pool.query('select count(*) from operations.outbox where published_at is null')).rows[0].count)
 
-  it('keeps everything while NATS is away and publishes each event once, in order, when it is back', async () => {
+  it('keeps everything while NATS is down, and publishes each event once, in order, when it is back', async () => {
     const before = await unpublished()
     await expect(publisher(() => undefined).turn()).rejects.toThrow('NATS is unavailable')
     expect(await unpublished()).toBe(before)
@@ -101,7 +101,7 @@ describe('publisher', () => {
     expect((await jsm.streams.info(streamName(prefix, 'OPERATIONS'))).state.messages).toBe(before)
   })
 
-  it('does not double an event that was published but not marked', async () => {
+  it('does not publish an event twice that was published but not marked', async () => {
     await pool.query('update operations.outbox set published_at = null where pub_seq <= 20')
     const jsm = await nats.jetstreamManager()
     const before = (await jsm.streams.info(streamName(prefix, 'OPERATIONS'))).state.messages

@@ -37,7 +37,7 @@ const read = async (get: () => NatsConnection | undefined = () => nc) => {
   }
 }
 
-it('tells how much WAL a replica that does not read holds back', async () => {
+it('reports how much WAL a stalled replica holds back', async () => {
   const replica = await pool.connect()
   const slot = `room_${prefix}`
   try {
@@ -56,13 +56,13 @@ it('tells how much WAL a replica that does not read holds back', async () => {
   }
 })
 
-it('says 0 of an archive and a replica that no one has', async () => {
+it('reports 0 for an archive and a replica that do not exist', async () => {
   const value = await read()
   expect(value('signalbox_wal_unarchived_seconds')).toBe(0)
   expect(value('signalbox_replica_lag_seconds')).toBe(0)
 })
 
-it('tells how much of its bytes a stream has used, and says nothing of streams while NATS is away', async () => {
+it("reports the use of a stream's bytes, and nothing of streams while NATS is down", async () => {
   const jsm = await ensureStreams(nc, prefix, ['CATALOG'])
   const { config } = await jsm.streams.info(`${prefix}CATALOG`)
   await jsm.streams.update(`${prefix}CATALOG`, { ...config, max_bytes: 100_000 })

@@ -62,8 +62,8 @@ const follow = async (times = 1) => {
   await Promise.all(Array.from({ length: times }, () => followSecurity(opened.pool)))
 }
 
-describe('what people must hear of their accounts', () => {
-  it('is what was done to them: resets, recoveries, passkeys, links and rights', async () => {
+describe('a security event of an account', () => {
+  it('covers resets, recoveries, passkeys, links and rights', async () => {
     await byIdentity('user.enrolment_created', 'user:olga')
     await byIdentity('user.recovery_started', 'user:olga')
     await byIdentity('user.passkey_added', 'user:olga')
@@ -77,7 +77,7 @@ describe('what people must hear of their accounts', () => {
     expect(await told()).toEqual([...[...olga, ...more].map((one) => `olga ${one}`), 'ivo rights.changed'].sort())
   })
 
-  it('is the end of a credential, to all who answer for its machine', async () => {
+  it('covers the end of a credential, for all who own its machine', async () => {
     const reason = 'machine:ci, key deploy, until 2026-12-10T00:00:00.000Z'
     for (const object of ['user:olga', 'user:ada'])
       await opened.db.transaction((tx) =>
@@ -92,7 +92,7 @@ describe('what people must hear of their accounts', () => {
     for (const { fact } of rows) expect(fact.about).toBe(reason)
   })
 
-  it('is a sign-in from a new device, with its address, and a new password; not one from a known device', async () => {
+  it('covers a sign-in from a new device, with its address, and a new password; not one from a known device', async () => {
     await bySession('login', { device: 'known' })
     await bySession('login', { provider: 'company' })
     await bySession('login', { device: 'new' }, 'denied')
@@ -111,7 +111,7 @@ describe('what people must hear of their accounts', () => {
     expect(rows[0].fact).toMatchObject({ ip_address: '192.0.2.7', user_agent: 'signalbox-cli/1' })
   })
 
-  it('is, to all administrators, the use of an emergency account and a network that guesses passwords', async () => {
+  it('covers, for all administrators, the use of an emergency account and password spraying by a network', async () => {
     const used = { device: 'known', break_glass: 'ida' }
     await bySession('login', used, 'denied')
     await bySession('login', used)
@@ -122,7 +122,7 @@ describe('what people must hear of their accounts', () => {
     expect(rows.map(({ about }) => about).sort()).toEqual(['192.0.2.0/24', 'ida'])
   })
 
-  it('is not what was refused, nor what is about no account', async () => {
+  it('excludes refusals, and events without an account', async () => {
     await byIdentity('user.passkey_added', 'user:olga', 'denied')
     await byIdentity('group.created', 'group:netops')
     await rightsChanged([])
@@ -139,7 +139,7 @@ describe('what people must hear of their accounts', () => {
     expect(await told()).toEqual([])
   })
 
-  it('begins at the end of the logs: nobody is told of the past', async () => {
+  it('starts at the end of the logs: no one is told of the past', async () => {
     await byIdentity('user.passkey_added', 'user:olga')
     while (await sealAudit(opened.pool));
     await opened.pool.query(`delete from operations.relay_state where name like 'security %'`)

@@ -52,7 +52,7 @@ const allTurns = async (siem: ReturnType<typeof siemTo>) => {
   while (await siem.turn());
 }
 
-describe('audit rows go to a log system by https', () => {
+describe('audit rows sent to a log system by https', () => {
   type Told = { object: string; log: string; seal_seq: string; mac: string }
   let told: Told[] = []
   /** The answers to the next requests; later ones get 200. */
@@ -79,7 +79,7 @@ describe('audit rows go to a log system by https', () => {
   })
   afterAll(() => void server.close())
 
-  it('all from the first on, in the order of each chain, once while all goes well', async () => {
+  it('arrive from the first on, in the order of each chain, each once while all is well', async () => {
     await say(450)
     const siem = siemTo(url)
     await allTurns(siem)
@@ -101,7 +101,7 @@ describe('audit rows go to a log system by https', () => {
     expect(told).toHaveLength(before + 3)
   })
 
-  it.each([503, 401, 302, 'cut', 'taken and cut'] as const)('none is lost when it answers %s', async (answer) => {
+  it.each([503, 401, 302, 'cut', 'taken and cut'] as const)('are not lost if it answers %s', async (answer) => {
     await allTurns(siemTo(url))
     told = []
     const news = await say(4)
@@ -113,7 +113,7 @@ describe('audit rows go to a log system by https', () => {
     expect([...new Set(told.map(({ object }) => object))].sort()).toEqual(news.sort())
   })
 
-  it('never to a receiver of another authority', async () => {
+  it('never go to a receiver of another authority', async () => {
     await say(1)
     const other = createAuthority()
     await expect(siemTo(url, other.ca).turn()).rejects.toThrow(/certificate|signature/i)
@@ -121,8 +121,8 @@ describe('audit rows go to a log system by https', () => {
   })
 })
 
-describe('audit rows go to a log system by syslog over TLS', () => {
-  it('in frames by length, a refusal as a warning; rows that it did not read come again', async () => {
+describe('audit rows sent to a log system by syslog over TLS', () => {
+  it('arrive in frames by length, a refusal as a warning; unread rows are sent again', async () => {
     let received = Buffer.alloc(0)
     let broken = true
     const server = createTls({ cert, key }, (socket) => {

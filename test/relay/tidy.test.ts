@@ -10,7 +10,7 @@ import { inboxOf } from '../../db/operations/tables/index.ts'
 import { pruneOutbox } from '../../db/outbox.ts'
 import { testDatabase } from '../support/database.ts'
 
-it('forgets what was received 40 days ago and what went out a month ago; what has not gone out stays', async () => {
+it('forgets events received 40 days ago and sent a month ago; unsent ones stay', async () => {
   const database = await testDatabase('identity', 'operations')
   const { db, pool, close } = createDb(database.url, { app: 'test' })
   await pool.query(
@@ -38,7 +38,7 @@ it('forgets what was received 40 days ago and what went out a month ago; what ha
   await database.drop()
 })
 
-it('forgets links, sign-ins of machines and messages that are over, and no other', async () => {
+it('forgets only links, sign-ins of machines and messages that are over', async () => {
   const database = await testDatabase('identity', 'credential', 'operations')
   const { db, pool, close } = createDb(database.url, { app: 'test' })
   const days = [6, 8, 29, 31, -1]

@@ -33,7 +33,7 @@ const audited = async (): Promise<Record<string, unknown>[]> => {
 }
 const rowsAbout = async (user_id: string) => (await audited()).filter(({ object }) => object === `user:${user_id}`)
 describe('AUTH__LOCAL__LOGIN=break_glass', () => {
-  it('refuses the right password of everyone else and names the provider; a wrong one answers as ever', async () => {
+  it('refuses the right password of everyone else and names the provider; a wrong one answers as before', async () => {
     const { id } = await sso.addUser('uma')
     const answer = await signIn('uma')
     expect(answer).toMatchObject({ ...REFUSED, body: { ...REFUSED.body, hint: expect.stringContaining(PROVIDER) } })
@@ -51,7 +51,7 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     expect(seen[2]).toEqual(seen[0])
   })
 
-  it('asks an emergency account for a second factor; one without may only set it up', async () => {
+  it('requires a second factor from an emergency account; one without may only set it up', async () => {
     const { id } = await sso.addUser('ida')
     const first = await signIn('Ida')
     expect(first.status).toBe(200)
@@ -76,7 +76,7 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     ])
   })
 
-  it('takes no closed password as a proof or in exchange for a new one, and no old session of one keeps its rights', async () => {
+  it('accepts no closed password as a proof or for a new one, and no old session of one keeps its rights', async () => {
     await sso.addUser('eve')
     const before = await signIn('eve', PASSWORD, sso.gateway.url)
     const headers = keyed(before.body.access_token)
@@ -88,7 +88,7 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     expect(scopeOf(next.body.access_token)).toEqual(['enrolment'])
   })
 
-  it('counts a closed password as no way in', async () => {
+  it('does not count a closed password as a way in', async () => {
     const { id } = await sso.addUser('ole')
     const { body } = await signIn('ole', PASSWORD, sso.gateway.url)
     const key = createAuthenticator(SITE)
@@ -104,7 +104,7 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     expect((await remove(sso.gateway.url)).status).toBe(204)
   })
 
-  it('is told to the sign-in page, and leaves the provider’s button as it is', async () => {
+  it('is shown on the sign-in page, and leaves the provider’s button unchanged', async () => {
     const items = [{ id: 'corp', title: 'Example Corp' }]
     expect((await send(`${url}/v1/providers`)).body).toEqual({ items, passwords: 'break_glass' })
     expect((await send(`${sso.gateway.url}/v1/providers`)).body).toEqual({ items, passwords: 'all' })
@@ -114,7 +114,7 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     ['no account', { AUTH__LOCAL__USERS: '[]' }, 'AUTH__LOCAL__USERS'],
     ['six accounts', { AUTH__LOCAL__USERS: '["a","b","c","d","e","f"]' }, 'AUTH__LOCAL__USERS'],
     ['no provider', { AUTH__PROVIDERS__FILE: undefined }, 'AUTH__PROVIDERS__FILE'],
-  ])('starts with %s: never, since it would close a way in', (_, more, named) => {
+  ])('refuses to start with %s, because it would close a way in', (_, more, named) => {
     expect(() => loadSessionConfig({ ...sso.vars, ...CLOSED, ...more } as NodeJS.ProcessEnv)).toThrow(named)
   })
 })

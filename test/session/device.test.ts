@@ -48,7 +48,7 @@ const pending = { status: 400, body: { code: 'authorization_pending', error: 'au
 const spent = { status: 401, body: { code: 'invalid_grant', error: 'invalid_grant' } }
 
 describe('a device', () => {
-  it('gets codes, waits, and has a session as any other once its person approves', async () => {
+  it('gets codes, waits, and has a session like any other once its person approves', async () => {
     const reply = await send(`${sso.gateway.url}/v1/device`, { body: BODY })
     expect(reply.body).toMatchObject({
       device_code: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
@@ -97,7 +97,7 @@ describe('a device', () => {
     expect(JSON.parse(row?.body ?? '').details).toEqual({ device: 'new', grant: 'device_code', host: 'ci-7' })
   })
 
-  it('is told to slow down, to give up, and why', async () => {
+  it('is told to slow down, or to give up, and why', async () => {
     const codes = await begin()
     expect(await poll(codes)).toMatchObject(pending)
     expect(await poll(codes)).toMatchObject({ status: 400, body: { code: 'slow_down', error: 'slow_down' } })
@@ -115,7 +115,7 @@ describe('a device', () => {
     expect(await poll({ device_code: 'made-up' })).toMatchObject(spent)
   })
 
-  it('leaves neither code in the store, only what finds them', async () => {
+  it('leaves neither code in the store, only their hashes', async () => {
     const codes = await begin()
     const seen: string[] = []
     for (const key of await sso.redis.keys(`${sso.prefix}*`)) {
@@ -148,7 +148,7 @@ describe('a device', () => {
     expect(await poll(await begin(), more)).toMatchObject({ status: 400, body: { code } })
   })
 
-  it('keeps its tokens itself: no poll in cookie mode', async () => {
+  it('keeps its own tokens: no poll in cookie mode', async () => {
     const { device_code } = await begin()
     const body = { grant_type: DEVICE_GRANT, device_code }
     const reply = await send(`${sso.gateway.url}/v1/token?response_mode=cookie`, {
@@ -185,7 +185,7 @@ describe('an approval', () => {
     expect((await act('deny', user_code, bearer(stale))).status).toBe(204)
   })
 
-  it('is no GET, needs a session, and in a browser its CSRF token', async () => {
+  it('is not a GET, needs a session, and in a browser its CSRF token', async () => {
     const { user_code, device_code } = await begin()
     for (const path of ['/v1/device/approve', '/v1/device/find', `/v1/device/approve?user_code=${user_code}`])
       expect((await send(`${sso.gateway.url}${path}`, { headers: await signIn('ida') })).status).toBe(405)
@@ -227,7 +227,7 @@ describe('an approval', () => {
     }
   })
 
-  it('is given to one poll of many, over two processes', async () => {
+  it('is delivered to one poll of many, over two processes', async () => {
     const ole = await signIn('ole')
     const codes = await begin()
     const before = (await sessionsOf(ole)).length
@@ -245,7 +245,7 @@ describe('an approval', () => {
     ).toBe(200)
   })
 
-  it('ends with the session that gave it, and with the account', async () => {
+  it('ends with the approving session, and with the account', async () => {
     const codes = await begin()
     const uma = await signIn('uma')
     await act('approve', codes.user_code, uma)
@@ -253,7 +253,7 @@ describe('an approval', () => {
     expect(await poll(codes)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
   })
 
-  it('of a person of a provider ends when the provider ends their session, and not later than theirs', async () => {
+  it('by a person of a provider ends when the provider ends their session, and not later than theirs', async () => {
     sso.configure({ session_max_s: 3600 })
     const browser = sso.browser()
     await browser.signIn('s-mia')
@@ -287,7 +287,7 @@ describe('an approval', () => {
 })
 
 describe('a guess of a user code', () => {
-  it('is counted against the person, whatever the codes are, and audited', async () => {
+  it('counts against the person, whatever the codes are, and is audited', async () => {
     const max = await signIn('max')
     const answers: (number | string)[] = []
     for (let i = 0; i < 12; i++) {
@@ -305,7 +305,7 @@ describe('a guess of a user code', () => {
     expect(rows.length).toBeGreaterThan(5)
   })
 
-  it('is counted against the code, whoever looks', async () => {
+  it('counts against the code, whoever looks', async () => {
     const { user_code } = await begin()
     const people = await Promise.all(['ida', 'ole', 'uma'].map(signIn))
     const answers: number[] = []
@@ -316,7 +316,7 @@ describe('a guess of a user code', () => {
 })
 
 describe('AUTH__DEVICE_GRANT=off', () => {
-  it('closes every way in', async () => {
+  it('disables the whole flow', async () => {
     const codes = await begin()
     const closed = await sso.addSession({ AUTH__DEVICE_GRANT: 'off' })
     const off = { status: 403, body: { code: 'device_grant_off' } }
@@ -330,7 +330,7 @@ describe('AUTH__DEVICE_GRANT=off', () => {
 
 // The last one: its limit applies to the address of all others.
 describe('the gateway', () => {
-  it('bounds how many devices an address begins, and charges no poll to the refreshes beside it', async () => {
+  it('limits how many devices an address starts, and charges no poll to the refreshes beside it', async () => {
     const gateway = await sso.addGateway({ GATEWAY__LIMITS__DEVICE: '2/600/2', GATEWAY__LIMITS__REFRESH_IP: '1/600/1' })
     const asked = () => send(`${gateway.url}/v1/device`, { body: BODY })
     const codes = (await asked()).body as Codes

@@ -47,7 +47,7 @@ const BODIES: Record<string, object> = {
 const LIMITED = { status: 403, body: { category: 'policy_denied', code: 'factor_required' } }
 
 describe('a session that still needs a second factor', () => {
-  it('is refused on every route of the gateway and of the services but those that set one up', async () => {
+  it('is refused on every route of the gateway and of the services except those that set one up', async () => {
     const { username } = await person(['viewer', 'approver'])
     const { access_token } = await signIn(username)
     expect(claimsOf(access_token)).toMatchObject({ scope: ['enrolment'], amr: ['pwd'] })
@@ -105,7 +105,7 @@ describe('a session that still needs a second factor', () => {
     expect((await read((await renewed(refresh_token)).access_token)).status).toBe(200)
   })
 
-  it('is any session of a password alone whose person was given such a role, until a factor is confirmed', async () => {
+  it('is any password-only session whose person was given such a role, until a factor is confirmed', async () => {
     const { username, id } = await person(['viewer'])
     const { access_token, refresh_token } = await signIn(username)
     const key = await addPasskey(access_token, id)
@@ -123,7 +123,7 @@ describe('a session that still needs a second factor', () => {
     expect((await read(confirmed.body.access_token)).status).toBe(200)
   })
 
-  it('does not exist for a sign-in by a passkey, nor for a role that needs no factor', async () => {
+  it('does not arise for a sign-in by a passkey, or for a role that needs no factor', async () => {
     const { username, id } = await person(['approver'])
     const key = await addPasskey((await signIn(username)).access_token, id)
     const strong = await token({ grant_type: 'passkey', assertion: key.assert(await challenge()) })
@@ -133,7 +133,7 @@ describe('a session that still needs a second factor', () => {
 })
 
 describe('a fresh proof', () => {
-  it('ends the token that asked for it at once, and every token of an older proof', async () => {
+  it('ends the requesting token at once, and every token of an older proof', async () => {
     const { username, id } = await person(['viewer'])
     const { access_token, refresh_token } = await signIn(username)
     const other = await signIn(username)
@@ -158,7 +158,7 @@ describe('a fresh proof', () => {
 })
 
 describe('ending one’s other sessions', () => {
-  it('takes a sign-in of the last 15 minutes; the current one ends at any time', async () => {
+  it('requires a sign-in in the last 15 minutes; the current one ends at any time', async () => {
     const { username, id } = await person(['viewer'])
     const [mine, lost, third] = [await signIn(username), await signIn(username), await signIn(username)]
     const { session_id } = claimsOf(mine.access_token)

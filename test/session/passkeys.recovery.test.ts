@@ -94,7 +94,7 @@ const recovered = async (user_id: string) => {
 const NOBODY = { status: 401, body: { code: 'invalid_credentials' } }
 
 describe('a person who lost every passkey', () => {
-  it('comes back by two administrators: every way in ends, one link opens the account, a new passkey closes it', async () => {
+  it('is let in by two administrators: all ways in end, one link opens the account, a new passkey closes it', async () => {
     const eva = await person()
     const begun = (await post('/users/me/totp/setup', eva.access)).body as { secret: string; setup: string }
     const body = { setup: begun.setup, code: codeAt(begun.secret, new Date()) }
@@ -133,12 +133,12 @@ describe('a person who lost every passkey', () => {
     expect(notice).toMatchObject({
       actor: `user:${carl?.id}`,
       on_behalf_of: `user:${ada?.id}`,
-      reason: '1 passkeys ended',
+      reason: 'passkeys ended: 1',
     })
     expect((await enrol(link, PASSWORD)).body).toMatchObject({ status: 422, code: 'enrolment_token_invalid' })
   })
 
-  it('gets none by one administrator, be it twice, nor by confirming it herself', async () => {
+  it('gets no link from one administrator, even twice, nor by confirming it herself', async () => {
     const eva = await person(['approver', 'admin'])
     const [one, other] = [await request(eva.id), await request(eva.id)]
     for (const id of [one, other])
@@ -149,7 +149,7 @@ describe('a person who lost every passkey', () => {
     expect((await byPasskey(eva.key)).status).toBe(200)
   })
 
-  it('is let in by no link that is over', async () => {
+  it('cannot sign in with an expired link', async () => {
     const eva = await person()
     const early = await request(eva.id, ada, 'enrolment-token')
     expect((await confirm(early)).status).toBe(200)
@@ -165,7 +165,7 @@ describe('a person who lost every passkey', () => {
     expect(await signIn(eva.username)).toMatchObject(NOBODY)
   })
 
-  it('has one recovery, and one new password, when two race', async () => {
+  it('has one recovery, and one new password, if two race', async () => {
     const eva = await person()
     const [one, other] = [await request(eva.id, ada), await request(eva.id, carl)]
     const [reviewed, too] = [await digestOf(one), await digestOf(other)]
@@ -189,7 +189,7 @@ describe('a person who lost every passkey', () => {
     })
   })
 
-  it('votes by no right that those who let her in could use', async () => {
+  it('votes by no right that the recovering administrators could use', async () => {
     const eva = await person()
     const identity = createRpcClient(Identity, {
       url: auth.vars.AUTH__RPC__IDENTITY_URL ?? '',
@@ -211,7 +211,7 @@ describe('a person who lost every passkey', () => {
 })
 
 describe('a renewed account', () => {
-  it('has lost its passkeys to the link that the machine gave the last administrator', async () => {
+  it("has lost its passkeys to the machine's link for the last administrator", async () => {
     const boss = await person(['admin', 'approver'])
     const { db, keys, credential } = auth.identity_deps
     const { token: link } = await enrolHere({ db, audit_key: keys.audit, credential }, boss.username, undefined)
@@ -221,7 +221,7 @@ describe('a renewed account', () => {
     expect((await signIn(boss.username, NEW_PASSWORD)).status).toBe(200)
   })
 
-  it('keeps no passkey from when an administrator could sign in as it', async () => {
+  it('keeps no passkey from a time when an administrator could sign in as it', async () => {
     const eva = await person(['viewer'])
     await auth.identity_deps.db.update(users).set({ link_shown: true }).where(eq(users.id, eva.id))
     const id = await request(eva.id, ada, 'enrolment-token')

@@ -40,9 +40,13 @@ const audited = async (): Promise<Record<string, unknown>[]> =>
   (await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')).map(([, [, row]]) => JSON.parse(row ?? '{}'))
 
 describe('a passkey', () => {
-  it.each([undefined, 'EdDSA', 'RS256'] as const)('is added, listed, signs in and goes (%s)', async (kind) => {
+  it.each([undefined, 'EdDSA', 'RS256'] as const)(
+    'is added, listed, used for a sign-in and removed (%s)',
+    async (kind) => {
     const { id, key, access, passkey, username } = await person(`pk-${kind ?? 'es'}`.toLowerCase(), ['viewer'], kind)
-    expect(await list(access)).toMatchObject([{ id: passkey.id, credential_id: key.credential_id, last_used_at: null }])
+      expect(await list(access)).toMatchObject([
+        { id: passkey.id, credential_id: key.credential_id, last_used_at: null },
+      ])
     const done = await token({ grant_type: 'passkey', assertion: key.assert(await challenge()) }, 'cookie')
     expect(done).toMatchObject({ status: 200, body: { csrf_token: expect.any(String) } })
     expect(String(done.headers['set-cookie'])).toMatch(/refresh_token=.*HttpOnly; Secure; SameSite=Strict/)
@@ -59,9 +63,10 @@ describe('a passkey', () => {
     const rows = await auth.identity_deps.db.select().from(user_events)
     const own = rows.filter(({ object }) => object === `user:${id}`).map(({ action }) => action)
     expect(own).toEqual(expect.arrayContaining(['user.passkey_added', 'user.passkey_removed']))
-  })
+    },
+  )
 
-  it('answers a challenge once, and one of ours only', async () => {
+  it('answers a challenge once, and only one of ours', async () => {
     const { key } = await person('once')
     const assertion = key.assert(await challenge())
     expect((await token({ grant_type: 'passkey', assertion })).status).toBe(200)
@@ -82,7 +87,7 @@ describe('a passkey', () => {
     ['another signature', { tamper: true }, /cause[^a-z]+signature/],
     ['another user handle', { user_handle: 'someone' }, /cause[^a-z]+user_handle/],
     ['a counter that goes back', { counter: 1 }, /counter/],
-  ])('with %s is refused, and the cause is in the audit log alone', async (name, bend, cause) => {
+  ])('with %s is refused, and the cause is only in the audit log', async (name, bend, cause) => {
     const { key } = await person(name.replaceAll(' ', '-'))
     expect((await byPasskey(key)).status).toBe(200)
     const refused = await byPasskey(key, bend)
@@ -110,7 +115,7 @@ describe('a passkey', () => {
     expect(await byPasskey(key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
   })
 
-  it('is registered here only, once, and by a fresh sign-in', async () => {
+  it('is registered only for this origin, once, and after a fresh sign-in', async () => {
     const { id, key, access } = await person('adder')
     const other = await person('other')
     expect(await add(other.access, key.attest(await challenge(), other.id))).toMatchObject({
@@ -143,7 +148,7 @@ describe('a passkey', () => {
     expect(foreign.status).toBe(404)
   })
 
-  it('confirms who its owner is, and no one else', async () => {
+  it('confirms its owner, and no one else', async () => {
     const eva = await person('confirms')
     const olga = await person('stranger')
     let { access } = eva
@@ -182,7 +187,7 @@ describe('a second factor', () => {
     expect(rows.map(({ body }) => JSON.parse(String(body)).details.device)).toEqual(['new', 'new'])
   })
 
-  it('is sent whole or not at all', async () => {
+  it('is sent completely or not at all', async () => {
     const { key, username } = await person('whole')
     const assertion = key.assert(await challenge())
     for (const [body, code] of [

@@ -85,7 +85,7 @@ describe('own sessions', () => {
     expect((await refresh(me.refresh_token)).status).toBe(200)
   })
 
-  it('can be ended all but this one; a missing key is refused and changes nothing', async () => {
+  it('can all be ended except this one; a missing key is refused and changes nothing', async () => {
     const other = (await login('eva')).body
     const keyless = await send(`${auth.session.url}/v1/sessions/revoke-others`, {
       method: 'POST',
@@ -142,7 +142,7 @@ describe('the password', () => {
     expect(Math.abs(claims(done.body.access_token).auth_time - Date.now() / 1000)).toBeLessThan(10)
   })
 
-  it('guessed wrong twenty times on one session ends it as suspicious', async () => {
+  it('guessed wrong twenty times in one session ends it as suspicious', async () => {
     for (let i = 0; i < 20; i++)
       await call('POST', '/v1/token/reauth', me.access_token, { password: 'Wrong-Horse-7-Battery' })
     expect((await refresh(me.refresh_token)).status).toBe(401)
@@ -156,7 +156,7 @@ describe('the password', () => {
 })
 
 describe('administration', () => {
-  it('needs session:admin, and nobody unlocks themselves', async () => {
+  it('needs session:admin, and no one can unlock themselves', async () => {
     for (const [method, path] of [
       ['POST', 'unlock'],
       ['GET', 'sessions'],
@@ -170,7 +170,7 @@ describe('administration', () => {
     expect((await call('POST', `/v1/admin/users/${randomUUID()}/unlock`, admin.access_token)).status).toBe(404)
   })
 
-  it('opens a locked name again', async () => {
+  it('unlocks a locked name', async () => {
     for (let i = 0; i < 6; i++) await login('eva', 'Wrong-Horse-7-Battery')
     expect((await login('eva')).status).toBe(429)
     expect((await call('POST', `/v1/admin/users/${eva.id}/unlock`, admin.access_token)).status).toBe(204)
@@ -189,7 +189,7 @@ describe('administration', () => {
     expect((await call('GET', `/v1/admin/users/${eva.id}/sessions`, admin.access_token)).body.items).toEqual([])
   })
 
-  it('shows auditors what the relay stored, page by page', async () => {
+  it('shows auditors the rows that the relay stored, page by page', async () => {
     const { db } = auth.session.deps
     for (let i = 0; i < 3; i++) {
       await db
@@ -214,7 +214,7 @@ describe('administration', () => {
     expect((await call('GET', path, me.access_token)).status).toBe(403)
   })
 
-  it('does not know users that are not there', async () => {
+  it('answers 404 for unknown users', async () => {
     for (const id of [randomUUID(), 'nobody']) {
       for (const method of ['GET', 'DELETE'] as const) {
         expect((await call(method, `/v1/admin/users/${id}/sessions`, admin.access_token)).status).toBe(404)
@@ -237,7 +237,7 @@ describe('RPC', () => {
       audience: 'session-internal',
     })
 
-  it('revokes for the relay, once, and refuses who may not', async () => {
+  it('revokes for the relay, once, and refuses other callers', async () => {
     const user = {
       userId: eva.id,
       keepSessionId: '',
@@ -261,7 +261,7 @@ describe('RPC', () => {
     ).rejects.toMatchObject({ code: Code.InvalidArgument })
   })
 
-  it('makes pending sessions without tokens, for active users and in a stated mode only', async () => {
+  it('creates pending sessions without tokens, only for active users and in a stated mode', async () => {
     const maker = createRpcClient(Session, {
       url: auth.session.rpc_url,
       signer: auth.services.sessionMaker,
@@ -294,7 +294,7 @@ describe('RPC', () => {
     await expect(away.createSession(wanted)).rejects.toMatchObject({ code: Code.Unavailable })
   })
 
-  it('refreshes JSON sessions, and names a bad token a bad argument', async () => {
+  it('refreshes JSON sessions, and reports a bad token as a bad argument', async () => {
     const maker = createRpcClient(Session, {
       url: auth.session.rpc_url,
       signer: auth.services.sessionMaker,
@@ -326,8 +326,8 @@ describe('RPC', () => {
   })
 })
 
-describe('what is kept for a time only', () => {
-  it('goes when its time has come, and nothing else', async () => {
+describe('data with a lifetime', () => {
+  it('is removed when its time is over, and no other data', async () => {
     const { db } = auth.session.deps
     const key = randomUUID()
     await call('POST', '/v1/sessions/revoke-others', me.access_token, undefined, key)
@@ -350,8 +350,8 @@ describe('what is kept for a time only', () => {
   })
 })
 
-describe('a Redis that forgot', () => {
-  it('revives nothing: revocations are applied again before anything is served', async () => {
+describe('a Redis that lost data', () => {
+  it('revives no session: revocations are applied again before any request is served', async () => {
     const { session_id } = claims(me.access_token)
     const key = `${auth.prefix}sess:{${eva.id}}:${session_id}`
     const old = await auth.redis.hgetall(key)
@@ -367,7 +367,7 @@ describe('a Redis that forgot', () => {
     expect((await send(`${fresh.url}/auth/refresh`, { body: { refresh_token: me.refresh_token } })).status).toBe(401)
   })
 
-  it('is refused in production when its settings may lose sessions', async () => {
+  it('is refused in production if its settings may lose sessions', async () => {
     const settings: Record<string, string> = {
       appendonly: 'no',
       appendfsync: 'everysec',
@@ -386,7 +386,7 @@ describe('a Redis that forgot', () => {
   })
 })
 
-it('cookie sessions keep their cookie current over a password change', async () => {
+it('cookie sessions keep a current cookie after a password change', async () => {
   await auth.addUser('cora')
   const answer = await login('cora', PASSWORD, '?response_mode=cookie')
   const done = await call('POST', '/v1/users/me/password', answer.body.access_token, {

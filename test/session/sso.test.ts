@@ -50,7 +50,7 @@ const rightsOf = async (username: string) => {
 }
 
 describe('a sign-in through a provider', () => {
-  it('gives the cookies of a session that a browser can renew, and no token in an address', async () => {
+  it('sets the cookies of a renewable session, and no token in an address', async () => {
     const browser = sso.browser()
     const done = await browser.signIn('s-mia', '?return_to=%2Foperations')
     expect(done).toMatchObject({ status: 303, location: '/operations' })
@@ -62,7 +62,7 @@ describe('a sign-in through a provider', () => {
     expect(list.body.items).toMatchObject([{ metadata: { provider: 'corp' } }])
   })
 
-  it('finds the same account at the next sign-in, whatever its name and address are there now', async () => {
+  it('finds the same account at the next sign-in, whatever its name and address there', async () => {
     await sso.browser().signIn('s-mia')
     const before = await countOf()
     sso.state.amend = (claims) => ({ ...claims, preferred_username: 'renamed', email: 'other@example.com' })
@@ -71,7 +71,7 @@ describe('a sign-in through a provider', () => {
     expect(await userNamed('renamed')).toBeUndefined()
   })
 
-  it('offers the enabled providers alone', async () => {
+  it('offers only the enabled providers', async () => {
     expect((await sso.browser().go('/v1/providers')).body).toMatchObject({
       items: [{ id: 'corp', title: 'Example Corp' }],
     })
@@ -80,21 +80,21 @@ describe('a sign-in through a provider', () => {
     expect((await sso.browser().go('/v1/sso/corp/start')).body.code).toBe('not_found')
   })
 
-  it('leads back into the console only', async () => {
+  it('returns only to the console', async () => {
     for (const path of ['https://evil.test/', '//evil.test', '/\\evil.test', '/.//evil.test', '/a/..//evil.test']) {
       const done = await sso.browser().signIn('s-mia', `?return_to=${encodeURIComponent(path)}`)
       expect([path, done.location]).toEqual([path, '/inbox'])
     }
   })
 
-  it('tells a browser of a refusal at the sign-in page', async () => {
+  it('shows a refusal to a browser on the sign-in page', async () => {
     const browser = sso.browser()
     const back = await browser.choose('s-out')
     const done = await browser.go(back, { headers: { accept: 'text/html' } })
     expect(done).toMatchObject({ status: 303, location: '/login?error=no_account' })
   })
 
-  it('takes the time of a provider that counts fractions of seconds', async () => {
+  it('accepts a time with fractions of seconds', async () => {
     const auth_time = Math.floor(Date.now() / 1000) - 20
     sso.state.amend = (claims) => ({ ...claims, auth_time: auth_time + 0.5 })
     const browser = sso.browser()
@@ -103,7 +103,7 @@ describe('a sign-in through a provider', () => {
     expect(me.body.session).toMatchObject({ auth_time })
   })
 
-  it('proves no fresh sign-in when the provider does not say when', async () => {
+  it('proves no fresh sign-in if the provider gives no time', async () => {
     sso.state.amend = ({ auth_time: _, ...claims }) => claims
     const browser = sso.browser()
     await browser.signIn('s-mia')
@@ -118,7 +118,7 @@ describe('a sign-in through a provider', () => {
 })
 
 describe('the rights that a provider gives', () => {
-  it('follow the groups of each sign-in, name their giver, and leave those from elsewhere alone', async () => {
+  it('follow the groups of each sign-in, name their giver, and leave other rights alone', async () => {
     await sso.browser().signIn('s-mia')
     expect(await rightsOf('mia')).toEqual({ groups: ['netops'], roles: ['approver'] })
     const mia = await userNamed('mia')
@@ -143,7 +143,7 @@ describe('the rights that a provider gives', () => {
     expect((await rightsOf('mia')).groups).toEqual(['netops'])
   })
 
-  it('cost three questions and no lock where a sign-in changes none, however many groups the map gives', async () => {
+  it('cost three queries and no lock if a sign-in changes none, however many groups the map gives', async () => {
     await sso.browser().signIn('s-mia')
     const { version } = (await userNamed('mia')) ?? {}
     const asked = vi.spyOn(sso.identity_deps.pool, 'query')
@@ -156,14 +156,14 @@ describe('the rights that a provider gives', () => {
     expect((await userNamed('mia'))?.version).toBe(version)
   })
 
-  it('stay as they are when the provider only refers to a list of groups', async () => {
+  it('stay unchanged if the provider only refers to a list of groups', async () => {
     await sso.browser().signIn('s-mia')
     sso.state.amend = ({ groups: _, ...claims }) => ({ ...claims, _claim_names: { groups: 'src1' } })
     await sso.browser().signIn('s-mia')
     expect((await rightsOf('mia')).groups).toEqual(['netops'])
   })
 
-  it('never reach above the ceiling, not even by a group that was given more', async () => {
+  it('never exceed the ceiling, not even through a group that was given more', async () => {
     await sso.addUser('root', ['admin'])
     const group = { subject_type: 'group' as const, subject_id: 'netops', role: 'admin' }
     const given = { id: randomUUID(), ...group, created_by: 'user:ada' }
@@ -173,7 +173,7 @@ describe('the rights that a provider gives', () => {
     await sso.identity_deps.db.delete(grants).where(eq(grants.role, 'admin'))
   })
 
-  it('leave the last administrator, and the log says so', async () => {
+  it('keep the last administrator, and the log says so', async () => {
     const root = { noc: { roles: ['admin'] } }
     sso.configure({ max_role: 'admin', groups: { claim: 'groups', map: root } })
     await sso.browser().signIn('s-mia')
@@ -190,7 +190,7 @@ describe('the rights that a provider gives', () => {
   })
 })
 
-describe('an answer that must not count', () => {
+describe('a refused answer', () => {
   /** One sign-in of someone new: refused with this code, nothing created, one audit row. */
   const refusal = async (sub = 's-tom') => {
     const before = await countOf()
@@ -259,7 +259,7 @@ describe('an answer that must not count', () => {
     expect(await refusal()).toEqual([401, 'id_token_invalid'])
   })
 
-  it('is a sign-in without the second factor that the provider should have asked for', async () => {
+  it('is a sign-in without the second factor that the provider had to require', async () => {
     sso.configure({ require_amr: ['mfa', 'hwk'] })
     for (const amr of [undefined, [], ['pwd'], 'mfa']) {
       claims({ amr })
@@ -276,7 +276,7 @@ describe('an answer that must not count', () => {
     expect((await browser.go(back.replace('/corp/', '/other/'))).body.code).toBe('sign_in_expired')
   })
 
-  it('is a start that a page of another site led to: the person presses the button themselves', async () => {
+  it('is a start that a page of another site led to: the person must press the button', async () => {
     for (const site of ['cross-site', 'same-site']) {
       const led = await sso.browser().go('/v1/sso/corp/start', { headers: { 'sec-fetch-site': site } })
       expect([led.status, led.location, led.cookies]).toEqual([303, '/login', []])
@@ -292,7 +292,7 @@ describe('an answer that must not count', () => {
     expect(await refusal()).toEqual([401, 'id_token_invalid'])
   })
 
-  it('is a state that was used, is unknown, or began in another browser', async () => {
+  it('is a state that was used, is unknown, or started in another browser', async () => {
     const browser = sso.browser()
     const back = await browser.choose('s-mia')
     expect((await sso.browser().go(back)).body.code).toBe('sign_in_expired')
@@ -304,14 +304,14 @@ describe('an answer that must not count', () => {
     expect((await audited()).at(-1)).toMatchObject({ outcome: 'denied', reason: 'sign_in_expired' })
   })
 
-  it('is one that names another issuer beside the code', async () => {
+  it('is an answer that names another issuer beside the code', async () => {
     const browser = sso.browser()
     const back = new URL(await browser.choose('s-mia'))
     back.searchParams.set('iss', 'https://evil.test')
     expect((await browser.go(back.href)).body.code).toBe('id_token_invalid')
   })
 
-  it('is a refusal of the person', async () => {
+  it('is a refusal by the person', async () => {
     const browser = sso.browser()
     const back = new URL(await browser.choose('s-mia'))
     back.searchParams.delete('code')
@@ -319,16 +319,16 @@ describe('an answer that must not count', () => {
     expect((await browser.go(back.href)).body.code).toBe('sign_in_cancelled')
   })
 
-  it('is a person without the group that makes accounts', async () => {
+  it('is a person without the group that creates accounts', async () => {
     expect(await refusal('s-out')).toEqual([403, 'no_account'])
   })
 
-  it('is anyone new where the provider makes no accounts', async () => {
+  it('is a new person if the provider creates no accounts', async () => {
     sso.configure({ jit: { enabled: false } })
     expect(await refusal()).toEqual([403, 'no_account'])
   })
 
-  it('is a name of a local account: it is never linked, verified address or not', async () => {
+  it('is the name of a local account: it is never linked, verified address or not', async () => {
     await sso.addUser('eva', ['approver'])
     expect(await refusal('s-eva')).toEqual([409, 'username_taken'])
     sso.configure({ username_claim: 'email' })
@@ -344,7 +344,7 @@ describe('an answer that must not count', () => {
     expect(await refusal('s-mia')).toEqual([403, 'subject_changed'])
   })
 
-  it('is an address that is not verified, or of another domain', async () => {
+  it('is an unverified address, or one of another domain', async () => {
     sso.configure({ allowed_domains: ['example.com'] })
     expect(await refusal('s-tom')).toEqual([403, 'email_unverified'])
     sso.configure({ allowed_domains: ['example.org'] })
@@ -380,7 +380,7 @@ describe('linking', () => {
     return browser.go((await browser.go(`${url.href}&person=${sub}`)).location)
   }
 
-  it('is an act of the signed-in person; afterwards the provider signs this account in', async () => {
+  it('is done by the signed-in person; afterwards the provider signs this account in', async () => {
     const lena = await sso.addUser('lena')
     sso.state.amend = (claims) => ({ ...claims, sub: 's-lena', preferred_username: 'mia' })
     expect(await linked('lena', 's-mia')).toMatchObject({ status: 303, location: '/settings/sessions' })
@@ -389,7 +389,7 @@ describe('linking', () => {
     expect((await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })).body.id).toBe(lena.id)
   })
 
-  it('gives an account no second identity of a provider, and none without a fresh sign-in', async () => {
+  it('adds no second identity of a provider, and none without a fresh sign-in', async () => {
     await sso.addUser('pat')
     sso.state.amend = (claims) => ({ ...claims, sub: 's-pat' })
     expect((await linked('pat', 's-mia')).status).toBe(303)
@@ -399,7 +399,7 @@ describe('linking', () => {
     expect(await countOf()).toEqual(before)
   })
 
-  it('refuses an identity of another account, and a session that was open at the provider', async () => {
+  it('refuses an identity of another account, and a session that was already open at the provider', async () => {
     await sso.browser().signIn('s-mia')
     await sso.addUser('nils')
     expect((await linked('nils', 's-mia')).body.code).toBe('identity_linked')
@@ -422,7 +422,7 @@ describe('unlinking an identity', () => {
   const unlink = async ({ browser, headers }: Awaited<ReturnType<typeof signedIn>>) =>
     browser.go('/api/v1/users/me/identities/corp', { method: 'DELETE', headers: keyed(headers) })
 
-  it('is refused where it is the only way in, and to a sign-in that is not fresh', async () => {
+  it('is refused for the only way in, and without a fresh sign-in', async () => {
     const mia = await signedIn('s-mia')
     const listed = await mia.browser.go('/api/v1/users/me/identities', { headers: mia.headers })
     expect(listed.body.items).toMatchObject([{ provider: 'corp', subject: 's-mia' }])
@@ -433,7 +433,7 @@ describe('unlinking an identity', () => {
     expect(await countOf()).toEqual(before)
   })
 
-  it('leaves one of two providers, and none that is no longer in the file', async () => {
+  it('keeps one of two providers, and none that is no longer in the file', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-two', preferred_username: 'two' })
     const two = await signedIn('s-mia')
     const user_id = (await userNamed('two'))?.id ?? ''
@@ -450,7 +450,7 @@ describe('unlinking an identity', () => {
     }
   })
 
-  it('takes what the provider gave, ends the other sessions, and tells the person; the account stays', async () => {
+  it("removes the provider's rights, ends the other sessions, and notifies the person; the account stays", async () => {
     const tess = await sso.addUser('tess')
     await sso.identity_deps.db
       .insert(external_identities)
@@ -471,7 +471,7 @@ describe('unlinking an identity', () => {
     expect(again.body.code).toBe('username_taken')
   })
 
-  it('leaves passkeys as the way in, the last of which then stays, be they removed at once', async () => {
+  it('keeps passkeys as the way in, of which the last one stays, even if they are removed at once', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-pia', preferred_username: 'pia' })
     const pia = await signedIn('s-mia')
     const { id } = (await pia.browser.go('/api/v1/users/me', { headers: pia.headers })).body as { id: string }
@@ -515,7 +515,7 @@ describe('unlinking an identity', () => {
     expect((await userNamed('ula'))?.provider).toBe(null)
   })
 
-  it('wins over a sign-in that the provider has answered already', async () => {
+  it('wins over a sign-in that the provider has already answered', async () => {
     const nova = await signedIn('s-new')
     const user = await userNamed('nova')
     const code = {
@@ -557,7 +557,7 @@ describe('a confirmation through the provider', () => {
     return { done, auth_time: (me.body.session as { auth_time: number }).auth_time }
   }
 
-  it('makes the sign-in fresh for the same person alone', async () => {
+  it('makes the sign-in fresh only for the same person', async () => {
     const { done, auth_time } = await confirm('s-mia')
     expect(done).toMatchObject({ status: 303, location: '/inbox' })
     expect(auth_time).toBeGreaterThan(Date.now() / 1000 - 60)
@@ -616,7 +616,7 @@ describe('a logout at the provider', () => {
     })
   })
 
-  it('is refused when it is forged, foreign, old or no logout token', async () => {
+  it('is refused if it is forged, foreign, old or not a logout token', async () => {
     const mia = await signedIn('s-mia')
     const { privateKey } = await generateKeyPair('RS256')
     const iat = Math.floor(Date.now() / 1000)
@@ -665,7 +665,7 @@ describe('an app outside the browser', () => {
     return url.searchParams.get('code') ?? ''
   }
 
-  it('gets its tokens for a code of one minute and the verifier; the code again ends the session', async () => {
+  it('gets its tokens for a code of one minute and the verifier; a second use ends the session', async () => {
     const code = await codeOf()
     const lives = await Promise.all((await sso.redis.keys(`${sso.prefix}ocode:*`)).map((one) => sso.redis.ttl(one)))
     expect(lives).toEqual([expect.toSatisfy((seconds: number) => seconds > 0 && seconds <= 60)])
@@ -677,7 +677,7 @@ describe('an app outside the browser', () => {
     expect((await me()).status).toBe(401)
   })
 
-  it('gets none for another verifier or address, and the code is gone', async () => {
+  it('gets none with another verifier or address, and the code is gone', async () => {
     for (const wrong of [{ code_verifier: 'x'.repeat(43) }, { redirect_uri: 'http://127.0.0.1:7778/callback' }]) {
       const code = await codeOf()
       expect((await redeem(code, wrong)).body.code).toBe('invalid_grant')
@@ -686,7 +686,7 @@ describe('an app outside the browser', () => {
     }
   })
 
-  it('is told of a refusal, and begins only at an address of an app of ours', async () => {
+  it('learns of a refusal, and starts only at an address of one of our apps', async () => {
     const done = await sso.browser().signIn('s-out', await start())
     expect(new URL(done.location).searchParams.get('error')).toBe('no_account')
     const elsewhere = ['http://localhost:7777/callback', 'http://127.0.0.1:7777/x', 'https://evil.test/callback']
@@ -696,7 +696,7 @@ describe('an app outside the browser', () => {
   })
 })
 
-describe('an account that a provider made', () => {
+describe('an account created by a provider', () => {
   it('has no password, and gets no link to set one', async () => {
     await sso.browser().signIn('s-mia')
     await sso.addUser('ada', ['admin'])
@@ -712,7 +712,7 @@ describe('an account that a provider made', () => {
   })
 })
 
-describe('a provider that is away', () => {
+describe('a provider that is down', () => {
   it('is one whose metadata names another issuer', async () => {
     const liar = createServer((_req, res) => {
       const { issuer } = sso.provider
@@ -725,7 +725,7 @@ describe('a provider that is away', () => {
     liar.close()
   })
 
-  it('is one whose keys cannot be read: what it signed is no fault of whoever brings it', async () => {
+  it('is one whose keys cannot be read: its tokens are not counted against the caller', async () => {
     const liar = createServer((req, res) => {
       const { issuer } = sso.provider
       const own = `http://localhost:${(liar.address() as AddressInfo).port}`
@@ -763,7 +763,7 @@ describe('a provider that is away', () => {
     liar.close()
   })
 
-  it('is said as such, and passwords still sign in', async () => {
+  it('is reported as such, and passwords still sign in', async () => {
     const other = await startSso()
     try {
       await other.addUser('lena')

@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => auth?.stop())
 
 describe('with SESSION__REDIS__WAIT_REPLICAS', () => {
-  it('a rotation and a logout count once a replica has them; without one they are 503, and the same request goes on later', async () => {
+  it('a rotation and a logout count once a replica has them; without one they are 503, and the same request succeeds later', async () => {
     const primary = await startOwnRedis()
     const replica = await startOwnRedis()
     const { url } = await auth.addSession({
@@ -68,8 +68,8 @@ describe('with SESSION__REDIS__WAIT_REPLICAS', () => {
   })
 })
 
-describe('another Redis in the place of the one of before', () => {
-  it('revives nothing, though it has the epoch: what was revoked is revoked again before anything is served', async () => {
+describe('a replaced Redis', () => {
+  it('revives no session, although it has the epoch: revocations are applied again before any request is served', async () => {
     const primary = await startOwnRedis()
     const stale = await startOwnRedis()
     const link = await startLink(primary.url)

@@ -38,13 +38,13 @@ const move = async (mode: string, action: string, elsewhere: Record<string, stri
 }
 
 describe('a session that moves', () => {
-  it('is the same one after an update of its browser and from another address of its network', async () => {
+  it('stays the same after an update of its browser and from another address of its network', async () => {
     for (const elsewhere of [{ 'user-agent': NEWER_FIREFOX }, { 'x-forwarded-for': '192.0.2.200' }]) {
       expect(await move('ua_ip', 'revoke', elsewhere)).toMatchObject({ status: 200, changed: 0 })
     }
   })
 
-  it('to another browser goes on and is noted (signal), by default', async () => {
+  it('to another browser continues and is recorded (signal), by default', async () => {
     const moved = await move('ua', 'signal', { 'user-agent': CHROME })
     expect(moved).toMatchObject({ status: 200, changed: 1 })
     const rows = await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')
@@ -55,7 +55,7 @@ describe('a session that moves', () => {
     expect(JSON.stringify(events)).not.toContain(moved.session_id)
   })
 
-  it('must prove the password again (step_up)', async () => {
+  it('must confirm the password again (step_up)', async () => {
     const moved = await move('ua', 'step_up', { 'user-agent': CHROME })
     expect([moved.status, claims(moved.token).auth_time]).toEqual([200, 0])
     expect(await auth.redis.hget(`${auth.prefix}sess:{${user_id}}:${moved.session_id}`, 'auth_time')).toBe('0')
@@ -72,7 +72,7 @@ describe('a session that moves', () => {
     }
   })
 
-  it('is not looked at by address in mode ua, and not at all in mode off', async () => {
+  it('is not checked by address in mode ua, and not at all in mode off', async () => {
     expect(await move('ua', 'revoke', { 'x-forwarded-for': '198.51.100.7' })).toMatchObject({ status: 200, changed: 0 })
     expect(await move('off', 'revoke', { 'user-agent': CHROME })).toMatchObject({ status: 200, changed: 0 })
   })

@@ -35,7 +35,7 @@ describe('login', () => {
     expect((await login('JÖRG'.normalize('NFD'))).status).toBe(200)
   })
 
-  it('answers alike for an unknown, a disabled and a wrong user, and on the next tick of 50 ms', async () => {
+  it('answers alike for an unknown, a disabled and a wrong user, and at the next tick of 50 ms', async () => {
     const answers: Answer[] = []
     for (const [name, password] of [
       ['nobody', PASSWORD],
@@ -54,7 +54,7 @@ describe('login', () => {
     expect(shown(answers[2] as Answer)).toEqual(shown(answers[0] as Answer))
   })
 
-  it('takes as long for an unknown, a disabled and a wrong user: no test of ranks tells them apart', async () => {
+  it('takes as long for an unknown, a disabled and a wrong user: no rank test distinguishes them', async () => {
     const free = { SESSION__LOCKOUT__FREE: '1000', SESSION__LOCKOUT__CLOSE_AT: '1000000' }
     await auth.addUser('timed')
     const { url } = await auth.addSession(free)
@@ -79,7 +79,7 @@ describe('login', () => {
       expect(mannWhitney(one, other)).toBeGreaterThan(0.0001)
   })
 
-  it('refuses what is not a login before anything is looked up', async () => {
+  it('refuses invalid requests before any lookup', async () => {
     const cases: [object | string, string][] = [
       [{ username: 'eva' }, 'schema_violation'],
       [{ username: 'eva', password: PASSWORD, role: 'admin' }, 'schema_violation'],
@@ -104,7 +104,7 @@ describe('login', () => {
     expect([long.status, long.body.code]).toEqual([413, 'body_too_large'])
   })
 
-  it('closes a name after too many failures, whether or not it exists, also for the right password', async () => {
+  it('closes a name after too many failures, whether or not it exists, even for the right password', async () => {
     for (const name of ['locked', 'a-ghost']) {
       for (let i = 0; i < 4; i++) expect((await login(name, 'Wrong-Horse-7-Battery')).status).toBe(401)
       const answer = await login(name)
@@ -113,7 +113,7 @@ describe('login', () => {
     }
   })
 
-  it('locks a name for twice as long with each failure above the free ones, at most for 900 s', async () => {
+  it('locks a name twice as long with each failure above the free ones, at most for 900 s', async () => {
     const { store } = auth.session.deps
     const name = 'a-name-by-hash'
     const locks: number[] = []
@@ -156,7 +156,7 @@ describe('login', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(8)
   })
 
-  it('lets a known device in while its name is locked, and only there', async () => {
+  it('accepts a known device while its name is locked, and only there', async () => {
     const first = await login('device', PASSWORD, { remember_device: true })
     const device_token = String(first.body.device_token)
     expect(device_token).toMatch(/^d1\./)
@@ -197,7 +197,7 @@ describe('login', () => {
     expect(await store.beginLogin({ name: known.name }, settings)).toHaveProperty('locked_ms')
   })
 
-  it('takes a charge back when the password could not be checked', async () => {
+  it('takes back a charge if the password could not be checked', async () => {
     const broken = await auth.addSession({ AUTH__RPC__CREDENTIAL_URL: 'http://127.0.0.1:9' })
     for (let i = 0; i < 6; i++) {
       const answer = await send(`${broken.url}/auth/login`, { body: { username: 'race', password: PASSWORD } })
@@ -207,7 +207,7 @@ describe('login', () => {
     expect((await login('race')).status).toBe(200)
   })
 
-  it('moves the counters of the specification exactly', async () => {
+  it('moves exactly the counters of the specification', async () => {
     const { metrics } = auth.session.deps.telemetry
     const before = [
       await counted(metrics, 'user_login_total'),
@@ -226,7 +226,7 @@ describe('login', () => {
 })
 
 describe('sessions of a user', () => {
-  it('are at most as many as the cap allows: the oldest is evicted and its event promised', async () => {
+  it('are at most as many as the limit allows: the oldest is evicted and its event promised', async () => {
     const small = await auth.addSession({ SESSION__CAP__PER_USER: '2' })
     const user = await auth.addUser('capped')
     const logins: Answer[] = []

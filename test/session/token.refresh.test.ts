@@ -36,7 +36,7 @@ beforeEach(async () => {
 })
 
 describe('rotation', () => {
-  it('gives new tokens and keeps the life of the session', async () => {
+  it("gives new tokens and keeps the session's lifetime", async () => {
     const key = `${auth.prefix}sess:{${user_id}}:${session_id}`
     await auth.redis.expire(key, 1000)
     const answer = await refresh(tokens.refresh_token)
@@ -65,7 +65,7 @@ describe('rotation', () => {
     expect((await events()).filter((fields) => fields.includes(session_id))).toHaveLength(1)
   })
 
-  it('treats a used token as replay at any age: the family is revoked, denied and announced', async () => {
+  it('treats a used token as a replay at any age: the family is revoked, denied and announced', async () => {
     const second = await refresh(tokens.refresh_token)
     const third = await refresh(String(second.body.refresh_token))
     await auth.redis.hset(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'rotated_at', '1')
@@ -85,7 +85,7 @@ describe('rotation', () => {
     expect(row).toMatchObject({ event_id: fields.event_id, user_id, reason: 'replay' })
   })
 
-  it('repeats the successor for the same request again, and only for that', async () => {
+  it('repeats the successor for the same request, and only for that', async () => {
     const key = { 'idempotency-key': randomUUID() }
     const first = await refresh(tokens.refresh_token, key)
     const again = await refresh(tokens.refresh_token, key)
@@ -97,7 +97,7 @@ describe('rotation', () => {
     expect(await record()).toEqual({})
   })
 
-  it('is a replay with another key, after the window, and once the successor was used', async () => {
+  it('treats another key, a late repeat, or a used successor as a replay', async () => {
     const login = async () =>
       (await send(`${auth.session.url}/auth/login`, { body: { username: 'eva', password: PASSWORD } }))
         .body as typeof tokens
@@ -119,7 +119,7 @@ describe('rotation', () => {
     expect([short.status, short.body.code]).toEqual([400, 'retry_key_too_short'])
   })
 
-  it('refuses a retry whose key signs no more, and does not call the session gone', async () => {
+  it('refuses a retry whose key no longer signs, and does not report the session as gone', async () => {
     const login = await cookieLogin()
     const headers = { 'x-csrf-token': String(login.body.csrf_token), 'idempotency-key': randomUUID() }
     expect((await cookieRefresh(cookieOf(login), headers)).status).toBe(200)
@@ -130,7 +130,7 @@ describe('rotation', () => {
     expect(await auth.redis.exists(`${auth.prefix}sess:{${user_id}}:${id}`)).toBe(1)
   })
 
-  it('ends a session at its absolute end, however recently it was used, and says nothing about it', async () => {
+  it('ends a session at its absolute end, however recently it was used, without giving the reason', async () => {
     const next = await refresh(tokens.refresh_token)
     await auth.redis.hset(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'expires_at', String(Date.now() * 1000 - 1))
     expect((await refresh(String(next.body.refresh_token))).status).toBe(401)
@@ -138,7 +138,7 @@ describe('rotation', () => {
     expect((await events()).some((fields) => fields.includes(session_id))).toBe(false)
   })
 
-  it('never lets garbage touch Redis', async () => {
+  it('never lets invalid input reach Redis', async () => {
     const [header, body, signature] = tokens.refresh_token.split('.')
     const forged = Buffer.from(JSON.stringify({ ...payload(tokens.refresh_token), exp: 9_999_999_999 })).toString(
       'base64url',
@@ -166,7 +166,7 @@ describe('rotation', () => {
     expect((await refresh(tokens.refresh_token)).status).toBe(200)
   })
 
-  it('ends the session of a user who is not active any more', async () => {
+  it('ends the session of a user who is no longer active', async () => {
     const db = auth.identity_deps.db
     await db.update(users).set({ status: 'DISABLED' }).where(eq(users.id, user_id))
     expect((await refresh(tokens.refresh_token)).status).toBe(401)
@@ -175,7 +175,7 @@ describe('rotation', () => {
     expect((await events()).find((fields) => fields.includes(session_id))).toContain('user_disabled')
   })
 
-  it('ends an idle session and says nothing about it', async () => {
+  it('ends an idle session without giving the reason', async () => {
     const strict = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
     await auth.redis.hincrby(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'last_used_at', -901_000_000)
     expect((await refresh(tokens.refresh_token, {}, strict.url)).status).toBe(401)
@@ -183,7 +183,7 @@ describe('rotation', () => {
     expect((await events()).some((fields) => fields.includes(session_id))).toBe(false)
   })
 
-  it('of a session that is over is 401 in the wrong mode too, and deletes it', async () => {
+  it('of an ended session is 401 even in the wrong mode, and deletes it', async () => {
     const strict = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
     const cookie = `refresh_token=${String(tokens.refresh_token)}`
     const inCookieMode = async () => {
@@ -221,7 +221,7 @@ describe('rotation', () => {
     expect(await counted(metrics, 'token_refresh_attempts_total')).toBe(attempts + outcomes.length)
   })
 
-  it('moves the counters of the specification exactly: a retry is an attempt and no rotation', async () => {
+  it('moves exactly the counters of the specification: a retry is an attempt, not a rotation', async () => {
     const { metrics } = auth.session.deps.telemetry
     const read = async () => [
       await counted(metrics, 'token_refresh_attempts_total'),
@@ -238,7 +238,7 @@ describe('rotation', () => {
 })
 
 describe('cookie mode', () => {
-  it('sets exactly the cookie of the specification and keeps the refresh token out of the body', async () => {
+  it('sets exactly the cookie of the specification, and keeps the refresh token out of the body', async () => {
     const answer = await cookieLogin()
     expect(Object.keys(answer.body).sort()).toEqual(['access_token', 'csrf_token', 'expires_in', 'token_type'])
     const [cookie, device] = [answer.headers['set-cookie'] ?? []].flat()
@@ -250,7 +250,7 @@ describe('cookie mode', () => {
     expect(answer.headers.vary).toBe('Origin')
   })
 
-  it('refreshes with cookie and CSRF token; without, with a foreign or a forged one it is 403 and the session lives', async () => {
+  it('refreshes with cookie and CSRF token; with a missing, foreign or forged one it is 403 and the session lives', async () => {
     const answer = await cookieLogin()
     const other = await cookieLogin()
     const cookie = cookieOf(answer)
@@ -275,7 +275,7 @@ describe('cookie mode', () => {
     expect((await cookieRefresh(cookieOf(good), { 'x-csrf-token': csrf })).status).toBe(200)
   })
 
-  it('refuses foreign origins, also on login, and passes clients that are no browser', async () => {
+  it('refuses foreign origins, also on login, and accepts clients other than browsers', async () => {
     const login = (headers: Record<string, string>) =>
       send(`${auth.session.url}/v1/token?response_mode=cookie`, {
         body: { username: 'eva', password: PASSWORD },
@@ -311,7 +311,7 @@ describe('cookie mode', () => {
     )
   })
 
-  it('refuses two refresh cookies untouched', async () => {
+  it('refuses two refresh cookies and touches neither', async () => {
     const answer = await cookieLogin()
     const csrf = { 'x-csrf-token': String(answer.body.csrf_token) }
     const refused = await cookieRefresh(`${cookieOf(answer)}; refresh_token=other`, csrf)
@@ -319,7 +319,7 @@ describe('cookie mode', () => {
     expect((await cookieRefresh(cookieOf(answer), csrf)).status).toBe(200)
   })
 
-  it('gives a new tab of the same origin the CSRF token, and nobody else', async () => {
+  it('gives a new tab of the same origin the CSRF token, and no one else', async () => {
     const answer = await cookieLogin()
     const ask = (headers: Record<string, string>) =>
       send(`${auth.session.url}/v1/token/csrf`, { headers: { cookie: cookieOf(answer), ...headers } })
@@ -332,7 +332,7 @@ describe('cookie mode', () => {
     expect((await ask({ 'sec-fetch-site': 'same-origin' })).status).toBe(401)
   })
 
-  it('gives no CSRF token for a session that nobody used for too long, and leaves it to the refresh to end it', async () => {
+  it('gives no CSRF token for a session that was idle too long, and leaves its end to the refresh', async () => {
     const strict = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
     const answer = await cookieLogin()
     const ask = () =>

@@ -73,7 +73,7 @@ const auditedOf = async (id: string) => (await audited()).filter(({ object }) =>
 const INVALID = { status: 403, body: { code: 'totp_invalid' } }
 
 describe('an authenticator app', () => {
-  it('is set up by its first code, asked for after the password in both modes, and goes', async () => {
+  it('is set up by its first code, asked for after the password in both modes, and removed', async () => {
     const username = 'whole'
     const { id } = await auth.addUser(username, ['viewer'])
     const { access_token: access } = (await signIn(username)).body
@@ -113,7 +113,7 @@ describe('an authenticator app', () => {
     )
   })
 
-  it('is told of to no one who lacks the password', async () => {
+  it('is revealed to no one without the password', async () => {
     const [eva, olga] = [await person(), await person()]
     await remove(olga.access)
     const wrong = [eva, olga].map(({ username }) => signIn(username, 'json', 'Wrong-Otter-7-Battery'))
@@ -123,7 +123,7 @@ describe('an authenticator app', () => {
     expect(plain(with_app?.body)).toEqual(plain(without?.body))
   })
 
-  it('is changed by a fresh sign-in alone, and by no machine or other person', async () => {
+  it('is changed only after a fresh sign-in, and by no machine or other person', async () => {
     const { access, secret, id } = await person()
     const { setup } = await begin(access)
     const record = (await auth.redis.keys(`${auth.prefix}sess:{${id}}:*`))[0] ?? ''
@@ -151,7 +151,7 @@ describe('an authenticator app', () => {
 })
 
 describe('the second step', () => {
-  it('takes a code once, whichever process and whichever half of a sign-in brings it', async () => {
+  it('accepts a code once, whichever process and whichever half of a sign-in sends it', async () => {
     const { username, secret } = await person()
     const halves = await Promise.all(Array.from({ length: 6 }, () => halve(username)))
     const code = codeAt(secret, now)
@@ -166,7 +166,7 @@ describe('the second step', () => {
     expect(one_token.map(({ status }) => status).sort()).toEqual([200, 409, 409])
   })
 
-  it('lets a mistyped code be typed again, five times', async () => {
+  it('allows a mistyped code to be corrected, five times', async () => {
     const { username, secret, id } = await person()
     const { factor_token } = await halve(username)
     expect(await second(factor_token, wrongOf(secret))).toMatchObject(INVALID)
@@ -180,7 +180,7 @@ describe('the second step', () => {
     expect(JSON.parse(causes[0]?.body ?? '').details).toEqual({ cause: 'wrong_code' })
   })
 
-  it('closes for an hour after ten wrong codes and tells the person; password and passkey stay', async () => {
+  it('closes for an hour after ten wrong codes and notifies the person; password and passkey stay', async () => {
     const { username, secret, id, access } = await person()
     const key = await addPasskey(access, id)
     const halves = [await halve(username), await halve(username)]
@@ -206,7 +206,7 @@ describe('the second step', () => {
     expect((await second((await halve(username)).factor_token, codeAt(secret, now))).status).toBe(200)
   })
 
-  it('is sent whole or not at all', async () => {
+  it('is sent completely or not at all', async () => {
     const { username, secret } = await person()
     const { factor_token } = await halve(username)
     const totp = codeAt(secret, now)
@@ -224,7 +224,7 @@ describe('the second step', () => {
     expect((await second(factor_token, totp)).status).toBe(200)
   })
 
-  it('is asked of a role by its passkey, of anyone by their app', async () => {
+  it('is asked of a role by its passkey, and of anyone by their app', async () => {
     const { username, id } = await auth.addUser('approves', ['approver'])
     const { access_token } = (await signIn(username)).body
     await addPasskey(access_token, id)
@@ -236,7 +236,7 @@ describe('the second step', () => {
 })
 
 describe('a code confirms', () => {
-  it('who its owner is, once, and the session keeps how', async () => {
+  it('its owner once, and the session records the method', async () => {
     const { access, secret, username } = await person()
     const other = await person()
     const reauth = (totp: string, by: unknown = access) =>
@@ -252,8 +252,8 @@ describe('a code confirms', () => {
   })
 })
 
-describe('an account that begins anew', () => {
-  it('has lost its app by the link that leaves its person alone with it, and by no other', async () => {
+describe('an account that starts over', () => {
+  it('loses its app by the link that gives its person sole access, and by no other', async () => {
     const boss = await person(['admin', 'approver'])
     const { db, keys, credential } = auth.identity_deps
     const enrol = (enrolment_token: string, new_password: string) =>

@@ -91,7 +91,7 @@ const get = (url: string, headers: Record<string, string> = { authorization: `Be
   app.inject({ url, headers })
 
 describe('a route behind userAuth', () => {
-  it('answers 401 with WWW-Authenticate without a token, and says so with a bad one', async () => {
+  it('answers 401 with WWW-Authenticate without a token, and names the error with a bad one', async () => {
     const missing = await get('/gates', {})
     expect(missing.statusCode).toBe(401)
     expect(missing.headers['www-authenticate']).toBe('Bearer')
@@ -104,7 +104,7 @@ describe('a route behind userAuth', () => {
     }
     expect((await get('/gates', { authorization: `bEaReR ${token}` })).statusCode).toBe(200)
   })
-  it('takes no token from query, cookie or a second Authorization header', async () => {
+  it('accepts no token from query, cookie or a second Authorization header', async () => {
     expect((await get(`/gates?access_token=${token}`, { cookie: `access_token=${token}` })).statusCode).toBe(401)
     const address = await app.listen({ host: '127.0.0.1', port: 0 })
     const doubled = await new Promise<number | undefined>((resolve) =>
@@ -119,12 +119,12 @@ describe('a route behind userAuth', () => {
     )
     expect(doubled).toBe(401)
   })
-  it('refuses an x-user-id that is not the bearer’s', async () => {
+  it('refuses an x-user-id other than the bearer’s', async () => {
     const as = (id: string) => get('/me', { authorization: `Bearer ${token}`, 'x-user-id': id })
     expect((await as(USER)).statusCode).toBe(200)
     expect((await as('0195f0aa-0000-7000-8000-00000000ffff')).statusCode).toBe(401)
   })
-  it('names the missing permission and who has it in a 403 and tells the audit log', async () => {
+  it('names the missing permission and its holders in a 403, and writes the audit log', async () => {
     roles = ['viewer']
     const reply = await get('/gates')
     expect(reply.statusCode).toBe(403)
@@ -136,7 +136,7 @@ describe('a route behind userAuth', () => {
     })
     expect(denied).toEqual(['permission_missing'])
   })
-  it('is 401 for a user who is not ACTIVE or does not exist, and 503 while identity is away', async () => {
+  it('is 401 for a user who is not ACTIVE or does not exist, and 503 while identity is down', async () => {
     status = 'DISABLED'
     expect((await get('/me')).statusCode).toBe(401)
     status = 'ACTIVE'
@@ -159,10 +159,10 @@ describe('a route behind userAuth', () => {
   it('answers 404, not 401, for a path that does not exist', async () => {
     expect((await get('/nowhere', {})).statusCode).toBe(404)
   })
-  it('needs no token when it says `none`', async () => {
+  it('needs no token if it states `none`', async () => {
     expect((await get('/public', {})).statusCode).toBe(200)
   })
-  it('lets any one of several permissions in', async () => {
+  it('accepts any one of several permissions', async () => {
     roles = ['planner']
     const reply = await app.inject({ method: 'POST', url: '/any', headers: { authorization: `Bearer ${token}` } })
     expect(reply.statusCode).toBe(200)
@@ -192,7 +192,7 @@ describe('the role table', () => {
     'audit:read': 'admin auditor',
     'scim:write': '',
   }
-  it('holds on a real route for every role and permission', async () => {
+  it('applies on a real route for every role and permission', async () => {
     expect(Object.keys(TABLE).sort()).toEqual([...PERMISSIONS].sort())
     for (const role of ROLES) {
       roles = [role]
@@ -206,11 +206,11 @@ describe('the role table', () => {
       }
     }
   })
-  it('gives a control plane what no person holds', () => {
+  it('gives a control plane rights that no person has', () => {
     const held = Object.keys(TABLE).filter((permission) => TABLE[permission]?.split(' ').includes('controller'))
     expect([...permissionsOf(['controller'])].sort()).toEqual(held.sort())
   })
-  it('gives an unknown role nothing', () => {
+  it('gives an unknown role no rights', () => {
     expect(permissionsOf(['root', '__proto__']).size).toBe(0)
   })
 })
@@ -222,14 +222,14 @@ describe('an app', () => {
     open.register(async (routes) => void routes.get('/open', async () => 'x'))
     await expect(open.ready()).rejects.toThrow('GET /open')
   })
-  it('lets nobody through a route that was added before its guard', async () => {
+  it('refuses everyone at a route that was added before its guard', async () => {
     const early = newApp()
     early.get('/early', async () => 'x')
     guard(early)
     expect((await early.inject('/early')).statusCode).toBe(500)
     expect((await early.inject('/nowhere')).statusCode).toBe(404)
   })
-  it('keeps the kinds of two routes apart that share a schema', async () => {
+  it('keeps the kinds of two routes with one schema apart', async () => {
     const twin = newApp()
     guard(twin)
     twin.register(async (routes) => {

@@ -45,7 +45,7 @@ beforeEach(() => {
 })
 
 describe('a principal', () => {
-  it('is asked for once in 5 s, by however many requests', async () => {
+  it('is fetched once in 5 s, by however many requests', async () => {
     const principals = build()
     await Promise.all(Array.from({ length: 20 }, () => principals.get(USER)))
     ms = 5000
@@ -55,7 +55,7 @@ describe('a principal', () => {
     ms = 5001
     expect((await principals.get(USER))?.permissions.has('gate:decide')).toBe(false)
   })
-  it('loses a right at once when an event drops it, also while an older answer is on its way', async () => {
+  it('loses a right at once if an event drops it, even while an older answer is in flight', async () => {
     const principals = build()
     await principals.get(USER)
     ms = 6000
@@ -78,8 +78,8 @@ describe('a principal', () => {
   })
 })
 
-describe('with identity away', () => {
-  it('stopping acts use a principal of up to 15 min, all else is 503', async () => {
+describe('with identity down', () => {
+  it('stopping acts use a principal of up to 15 min, all others are 503', async () => {
     const principals = build()
     await principals.get(USER)
     away = true
@@ -91,7 +91,7 @@ describe('with identity away', () => {
     ms += 1
     await expect(principals.get(USER, 'S')).rejects.toMatchObject({ status: 503, code: 'dependency_down' })
   })
-  it('nothing that was dropped comes back', async () => {
+  it('no dropped right comes back', async () => {
     const principals = build()
     await principals.get(USER)
     away = true

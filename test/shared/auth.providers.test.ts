@@ -30,7 +30,7 @@ const fault = (production: boolean, ...providers: object[]) => {
 }
 
 describe('the file of providers', () => {
-  it('is read with its defaults; the secret lies beside it', () => {
+  it('is read with its defaults; the secret is in a file beside it', () => {
     write(CORP)
     const defaults = { enabled: true, max_role: 'planner', jit: { enabled: false }, algorithms: ['RS256'] }
     const [provider] = loadProviders(file, true)
@@ -61,19 +61,19 @@ describe('the file of providers', () => {
     expect(fault(production, { ...CORP, ...changes })).toMatch(message)
   })
 
-  it('refuses two of one id or one issuer, and a file that is none', () => {
+  it('refuses two with one id or one issuer, and an invalid file', () => {
     expect(fault(false, CORP, { ...CORP, issuer: 'https://other.example.com' })).toMatch(
-      /^providers\.1\.id: stands twice/,
+      /^providers\.1\.id: occurs twice/,
     )
-    expect(fault(false, CORP, { ...CORP, id: 'other' })).toMatch(/^providers\.1\.issuer: stands twice/)
+    expect(fault(false, CORP, { ...CORP, id: 'other' })).toMatch(/^providers\.1\.issuer: occurs twice/)
     const scim = { machine: 'machine:dir' }
     const other = { ...CORP, id: 'other', issuer: 'https://other.example.com', scim }
-    expect(fault(false, { ...CORP, scim }, other)).toMatch(/^providers\.1\.scim\.machine: stands twice/)
+    expect(fault(false, { ...CORP, scim }, other)).toMatch(/^providers\.1\.scim\.machine: occurs twice/)
     expect(fault(false, { ...CORP, scim: { ...scim, match: 'email' } })).toMatch(/^providers\.0\.scim\.match /)
     expect(() => loadProviders(join(dir, 'none.yaml'), false)).toThrow(/cannot be read/)
   })
 
-  it('is read again when it has changed; a bad one leaves those known before and is told', () => {
+  it('is read again when it changes; an invalid one keeps the known providers and is reported', () => {
     write(CORP)
     const errors: unknown[] = []
     const providers = watchProviders(file, { production: false, onError: (error) => errors.push(error) })

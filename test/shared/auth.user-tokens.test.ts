@@ -42,8 +42,8 @@ const verifier = () =>
   createAccessVerifier({ jwks, issuer: ISSUER, audience: 'signalbox-api', skew_s: 5, clock: { now: () => now } })
 const at = (seconds: number) => new Date((SECONDS + seconds) * 1000)
 
-describe('an access token that verified before', () => {
-  it('is answered from memory with the same claims, which nobody can change', async () => {
+describe('an access token that was verified before', () => {
+  it('is answered from memory with the same claims, which no caller can change', async () => {
     const verify = verifier()
     const token = tokenOf()
     const first = await verify(token)
@@ -63,7 +63,7 @@ describe('an access token that verified before', () => {
     await expect(verify(token)).rejects.toMatchObject({ reason: 'not_yet_valid' })
   })
 
-  it('is refused at once when its key is killed, replaced or too old to be believed', async () => {
+  it('is refused at once if its key is killed, replaced or too old', async () => {
     const token = tokenOf()
     const killed = verifier()
     const stale = verifier()
@@ -78,7 +78,7 @@ describe('an access token that verified before', () => {
     await expect(killed(token)).rejects.toMatchObject({ reason: 'unknown_key' })
   })
 
-  it('is refused when another key took its key id', async () => {
+  it('is refused if another key took its key id', async () => {
     const verify = verifier()
     const token = tokenOf()
     await verify(token)
@@ -87,7 +87,7 @@ describe('an access token that verified before', () => {
     await expect(verify(token)).rejects.toMatchObject({ reason: 'signature' })
   })
 
-  it('lends nothing to a text that differs in one character', async () => {
+  it('does not cover a text that differs in one character', async () => {
     const verify = verifier()
     const token = tokenOf()
     await verify(token)
@@ -99,7 +99,7 @@ describe('an access token that verified before', () => {
     await expect(verify(`${token}=`)).rejects.toMatchObject({ reason: 'malformed' })
   })
 
-  it('is looked at anew when it carries nbf', async () => {
+  it('is verified again if it carries nbf', async () => {
     const verify = verifier()
     const token = tokenOf({ nbf: SECONDS })
     expect(await verify(token)).not.toBe(await verify(token))

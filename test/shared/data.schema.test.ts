@@ -3,7 +3,7 @@ import { compileSchema, schemaFault } from '../../apps/shared/data/json-schema.t
 
 const schemaOf = (name: string) => ({ type: 'object', properties: { [name]: { type: 'integer', default: 1 } } })
 
-it('a schema is compiled once for all nodes that have it, and never taken for another', () => {
+it('a schema is compiled once for all nodes that have it, and never mistaken for another', () => {
   const check = compileSchema(schemaOf('serial'))
   expect(compileSchema(schemaOf('serial'))).toBe(check)
   expect(compileSchema(schemaOf('other'))).not.toBe(check)
@@ -25,7 +25,7 @@ it('the faults of five thousand nodes with one schema cost little more than thos
   for (const _ of [1, 2]) expect(schemaFault({ type: 'objekt' })).toMatch(/type/)
 })
 
-it('keeps no more than the newest schemas', () => {
+it('keeps only the newest schemas', () => {
   const first = compileSchema(schemaOf('n0'))
   for (let n = 1; n <= 100; n++) compileSchema(schemaOf(`n${n}`))
   expect(compileSchema(schemaOf('n0'))).not.toBe(first)

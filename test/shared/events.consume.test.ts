@@ -27,7 +27,7 @@ afterAll(async () => {
 const publish = (name: string) =>
   direct.jetstream().publish(subjectOf(prefix, 'catalog', 'resource', name), JSON.stringify({ agg_id: name }))
 
-it('one time-out at the beginning is not the end: it consumes as soon as the broker answers', async () => {
+it('one timeout at the start is not the end: it consumes as soon as the broker answers', async () => {
   const holder = holdNats(link.url, 'test', log)
   const nc = await until(() => holder.get())
   const errors: Error[] = []
@@ -54,7 +54,7 @@ it('one time-out at the beginning is not the end: it consumes as soon as the bro
   await holder.close()
 }, 120_000)
 
-it('counts the faults of an event and not how often it was delivered', async () => {
+it('counts the faults of an event, not its deliveries', async () => {
   const faults: string[] = []
   const tries = new Map<string, number>()
   const consumer = consume({

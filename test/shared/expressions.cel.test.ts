@@ -23,13 +23,13 @@ describe('expressions', () => {
     expect(value('{"a": [1, target.x], "b": null}', { target: { x: 2.5 } })).toEqual({ a: [1, 2.5], b: null })
   })
 
-  it('take a missing key as an error, never as false', () => {
+  it('treat a missing key as an error, never as false', () => {
     expect(refusal('target.x == 1', { target: {} })).toContain('No such key: x')
     expect(value('has(target.x) && target.x == 1', { target: {} })).toBe(false)
     expect(value('target.?x.orValue(7)', { target: {} })).toBe(7)
   })
 
-  it('see own members only', () => {
+  it('see only own members', () => {
     expect(refusal('target.constructor', { target: {} })).toContain('No such key')
     expect(refusal('target.__proto__', { target: {} })).toContain('No such key')
   })
@@ -69,24 +69,24 @@ describe('conditions at dispatch', () => {
   const test = (source: string, previous: unknown) =>
     compileCel(fold(source), ['nodes']).evaluate({ nodes: { 'deploy.h.1': { outputs: { previous } } } })
 
-  it('know what the plan knew, and name steps by their nodes', () => {
+  it("use the plan's values, and name steps by their nodes", () => {
     expect(test('nodes.deploy.outputs.previous == target.release', 'it\'s "1"')).toBe(true)
     expect(test('nodes.deploy.outputs.previous in target.tags', 'b')).toBe(false)
     expect(test('nodes.deploy.outputs.previous > target.n', 4)).toBe(true)
   })
 
-  it('keep a guard in front of a value that is not there', () => {
+  it('keep a guard in front of a missing value', () => {
     expect(test('has(target.x) && target.x == nodes.deploy.outputs.previous', 1)).toBe(false)
     expect(test('target.?x.orValue("none") == nodes.deploy.outputs.previous', 'none')).toBe(true)
     expect(() => test('target.x == nodes.deploy.outputs.previous', 1)).toThrow(CelError)
   })
 
-  it('refuse a step that is not there', () => {
+  it('refuse an unknown step', () => {
     expect(() => fold('nodes.verify.outputs.x == 1')).toThrow(/no step "verify"/)
   })
 })
 
-describe('what an expression does with what it is given', () => {
+describe('the work of an expression on its input', () => {
   const numbers = (n: number) => Array.from({ length: n }, (_, i) => i)
 
   it.each([
@@ -100,7 +100,7 @@ describe('what an expression does with what it is given', () => {
     expect(performance.now() - began).toBeLessThan(10_000)
   })
 
-  it('goes on where that is little, however it is written', () => {
+  it('continues if it is small, however it is written', () => {
     expect(value('target.exists(a, target.exists(b, a == b + 1.0))', { target: numbers(100) })).toBe(true)
     expect(value('target.all(a, a >= 0.0)', { target: numbers(100_000) })).toBe(true)
   })

@@ -15,7 +15,7 @@ it.each([
   '2026-01-01T00:00Z',
   '2026-01-01',
   '',
-])('%j is no time', (text) => expect(isTime(text)).toBe(false))
+])('%j is not a time', (text) => expect(isTime(text)).toBe(false))
 
 it.each(['2024-02-29T00:00:00Z', '2026-01-01T00:00:00.123456789+05:30', '2026-12-31T23:59:59-12:00'])(
   '%j is a time',
@@ -27,7 +27,7 @@ type Document = { paths: Record<string, Record<string, { parameters?: Parameter[
 /** The names that time parameters have in this API. */
 const TIMES = /^(at|from|to|not_before|.+_(at|since|before|until))$|^created_after$/
 
-describe('every parameter that takes a time takes only one that exists', async () => {
+describe('every time parameter accepts only existing times', async () => {
   const documents = [...(await openapiDocuments())]
     .filter(([file]) => file.endsWith('.json'))
     .map(([file, text]) => [basename(file, '.json'), JSON.parse(text) as Document] as const)

@@ -9,7 +9,7 @@ import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { until } from '../support/until.ts'
 
 describe('the time of a request', () => {
-  it('is what the caller will wait, at most what the app allows; then the answer is 503, and later words change nothing', async () => {
+  it("is what the caller will wait, at most the app's limit; then the answer is 503, and later output changes nothing", async () => {
     const app = createHttpApp({
       telemetry: createTelemetry('test', { level: 'silent' }),
       codes: AUTH_CODES,
@@ -40,7 +40,7 @@ describe('the time of a request', () => {
     await app.close()
   })
 
-  it('is not that of a stream; every connection on which nothing moves is cut in the end', () => {
+  it('does not apply to a stream; every idle connection is eventually cut', () => {
     const app = createHttpApp({ telemetry: createTelemetry('test', { level: 'silent' }), codes: AUTH_CODES })
     expect(app.server.timeout).toBe(60_000)
   })
@@ -76,7 +76,7 @@ describe('readiness', () => {
 })
 
 describe('stopping in order', () => {
-  it('answers what is under way, and a kept-alive connection does not hold it up', async () => {
+  it('answers requests in flight, and a kept-alive connection does not delay it', async () => {
     const app = createHttpApp({ telemetry: createTelemetry('test', { level: 'silent' }), codes: AUTH_CODES })
     const arrived = Promise.withResolvers<void>()
     const go = Promise.withResolvers<void>()
@@ -104,7 +104,7 @@ describe('stopping in order', () => {
     agent.destroy()
   }, 5000)
 
-  it('does not wait for a connection on which nothing was ever said', async () => {
+  it('does not wait for a connection without a request', async () => {
     const app = createHttpApp({ telemetry: createTelemetry('test', { level: 'silent' }), codes: AUTH_CODES })
     const url = await listen(app, '127.0.0.1', 0)
     const connected = once(app.server, 'connection')

@@ -25,7 +25,7 @@ describe('under load', () => {
   const BUSY = 'write read batch'
   const OVER = 'enter decide write read batch'
 
-  it('who reads and writes is refused first, who decides and signs in at twice the bound, who stops never', async () => {
+  it('reads and writes are refused first, decisions and sign-ins at twice the bound, stops never', async () => {
     const { pressure, sheds, telemetry } = start()
     for (let i = 0; i < 10; i++) pressure.enter()
     expect(sheds()).toBe('')
@@ -40,7 +40,7 @@ describe('under load', () => {
     expect(sheds()).toBe('')
   })
 
-  it('a late event loop and much memory count alike; a loop without rest keeps back what is large alone', () => {
+  it('a late event loop and high memory use count alike; a busy loop holds back only large requests', () => {
     const { sheds } = start()
     expect([sheds({ delay_ms: 250 }), sheds({ delay_ms: 251 }), sheds({ delay_ms: 501 })]).toEqual(['', BUSY, OVER])
     expect([sheds({ utilisation: 0.95 }), sheds({ utilisation: 1 })]).toEqual(['', 'batch'])
@@ -51,7 +51,7 @@ describe('under load', () => {
     ])
   })
 
-  it('what is shed leaves no error line, an outage does', () => {
+  it('shed requests leave no error line, an outage does', () => {
     expect([overloaded(), loginBusy(1000)].map(isFault)).toEqual([false, false])
     const broken = new AppError('internal_error', 'unexpected', 'Something went wrong on our side.')
     expect([unavailable('Postgres does not answer.'), broken].map(isFault)).toEqual([true, true])

@@ -84,7 +84,7 @@ describe.each(['access', 'service'] as const)('a token of kind %s', (kind) => {
     const token = await new SignJWT(claims).setProtectedHeader({ alg, kid: KID, typ }).sign(privateKey)
     expect(ours(kind, token)).toEqual(claims)
   })
-  it('has a key that survives the way through a key set', async () => {
+  it('has a key that survives a key set unchanged', async () => {
     const jwk = await exportJWK(publicKey)
     const key = await importJWK(jwk, alg)
     expect((await jwtVerify(good(kind), key, { currentDate: NOW })).payload).toEqual(claims)
@@ -196,7 +196,7 @@ const mutate = (token: string, below: (n: number) => number): string => {
 }
 
 describe.each(['access', 'service'] as const)(`of ${MUTANTS} mutants of a token of kind %s`, (kind) => {
-  it('ours takes none, and jose none but another spelling of the signature', async () => {
+  it('ours accepts none, and jose only re-spelled signatures', async () => {
     const below = numbers(SEED)
     const token = good(kind)
     const alone: string[] = []

@@ -59,7 +59,7 @@ describe('unknown key ids', () => {
     expect(await client.find('two')).toMatchObject({ asymmetricKeyType: 'rsa' })
     expect(calls.length).toBe(3)
   })
-  it('are "unavailable", not "unknown", when the last look failed', async () => {
+  it('are "unavailable", not "unknown", if the last fetch failed', async () => {
     const client = clientOf()
     await client.start()
     serve({}, 500)
@@ -113,15 +113,15 @@ describe('a set that cannot be fetched', () => {
   })
 })
 
-describe('the background', () => {
-  it('fetches again at 80 % of the cache time and takes new and removed keys over', async () => {
+describe('the background refresh', () => {
+  it('fetches again at 80 % of the cache time, and applies new and removed keys', async () => {
     const client = clientOf({ cache_s: 0.1 })
     await client.start()
     serve({ keys: [jwkOf(two, 'two')] })
     await until(() => client.get('two'), { timeout_ms: 2000 })
     expect(client.get('one')).toBeUndefined()
   })
-  it('asks with the ETag it knows and keeps the set on 304', async () => {
+  it('sends the ETag it knows and keeps the set on 304', async () => {
     answer = (req, res) =>
       req.headers['if-none-match'] === '"v1"'
         ? res.writeHead(304).end()
@@ -163,7 +163,7 @@ describe('a bad set never replaces a good one', () => {
 })
 
 describe('a killed key', () => {
-  it('is forgotten at once and stays forgotten while the set still has it', async () => {
+  it('is forgotten at once, and stays forgotten while the set still has it', async () => {
     const client = clientOf({ cooldown_s: 0 })
     await client.start()
     client.drop('one')

@@ -50,7 +50,7 @@ describe('a forged token is refused', () => {
     const [head, , signature] = good().split('.')
     expect(reasonOf(`${head}.${b64(accessClaims({ username: 'ada' }))}.${signature}`)).toBe('signature')
   })
-  it('with alg none, a MAC over the public key, or another algorithm of the same key', () => {
+  it('with alg none, a MAC over the public key, or a different algorithm for the same key', () => {
     const none = `${b64({ ...header, alg: 'none' })}.${b64(accessClaims())}`
     expect(reasonOf(`${none}.`)).toBe('malformed')
     expect(reasonOf(`${none}.AAAA`)).toBe('header')
@@ -60,13 +60,13 @@ describe('a forged token is refused', () => {
     expect(headed({ alg: 'RS512' })).toBe('header')
     expect(headed({ alg: 'PS256' })).toBe('header')
   })
-  it('that brings its own key or names where to find one', () => {
+  it('that brings its own key or names a URL for one', () => {
     expect(headed({ jwk: other.jwk })).toBe('header')
     expect(headed({ jku: 'https://evil.example/jwks' })).toBe('header')
     expect(headed({ x5u: 'https://evil.example' })).toBe('header')
     expect(headed({ crit: ['exp'] })).toBe('header')
   })
-  it('under a key id that is unknown, not a text, or a path', () => {
+  it('under a key id that is unknown, not a string, or a path', () => {
     expect(headed({ kid: 'key-2' })).toBe('unknown_key')
     expect(headed({ kid: 1 })).toBe('header')
     expect(headed({ kid: '../../etc/passwd' })).toBe('header')
@@ -112,7 +112,7 @@ describe('a re-spelled token is refused', () => {
       expect(reasonOf(forge(rsa.privateKey, text, accessClaims()))).toBe('header')
     }
   })
-  it('with bytes that are not UTF-8, or a payload that is no object', () => {
+  it('with bytes that are not UTF-8, or a payload that is not an object', () => {
     const claims = Buffer.from(JSON.stringify(accessClaims({ username: 'xx' })))
       .toString('latin1')
       .replace('xx', '\xff\xfe')
@@ -133,7 +133,7 @@ describe('a re-spelled token is refused', () => {
 })
 
 describe('a mistyped token is refused', () => {
-  it('of another typ or type: a refresh token is no access token, by header and by claim', () => {
+  it('of another typ or type: a refresh token is not an access token, by header and by claim', () => {
     expect(headed({ typ: 'rt+jwt' })).toBe('type')
     expect(headed({ typ: 'JWT' })).toBe('type')
     expect(claimed({ type: 'refresh' })).toBe('type')
@@ -154,7 +154,7 @@ describe('a mistyped token is refused', () => {
     expect(claimed({ username: 'x'.repeat(65) })).toBe('claims')
     expect(claimed({ username: '😀'.repeat(64) })).toBe('accepted')
   })
-  it('without cm, amr or a sound auth_time', () => {
+  it('without cm, amr or a valid auth_time', () => {
     expect(claimed({ cm: 'cooky' })).toBe('claims')
     expect(claimed({ amr: 'pwd' })).toBe('claims')
     expect(claimed({ auth_time: SECONDS + 1 })).toBe('claims')
@@ -169,7 +169,7 @@ describe('a mistimed token is refused', () => {
     expect(at(-1)).toBe('accepted')
     expect(at(0)).toBe('expired')
   })
-  it('with another lifetime, none, or times that are no integers', () => {
+  it('with another lifetime, none, or times that are not integers', () => {
     expect(claimed({ exp: SECONDS + 901 })).toBe('lifetime')
     expect(claimed({ exp: SECONDS + 899 })).toBe('lifetime')
     expect(claimed({ exp: undefined })).toBe('lifetime')

@@ -32,7 +32,7 @@ const cert_file = file('server.pem', server.cert)
 const key_file = file('server.key', server.key)
 
 describe('the link with NATS', () => {
-  it('shows an NKEY, and believes its own authority alone', async () => {
+  it('proves itself with an NKEY, and trusts only its own authority', async () => {
     const user = nkeys.createUser()
     const port = await createPorts().take('nats', 0)
     const config = writeNatsConfig(join(dir, 'nats'), port, [], 'links', { cert_file, key_file })
@@ -70,7 +70,7 @@ describe('the link with NATS', () => {
 })
 
 describe('the link with Temporal', () => {
-  it('shows the API key by TLS, and refuses to send one in plain text', async () => {
+  it('sends the API key by TLS, and refuses to send one in plain text', async () => {
     const heard: IncomingHttpHeaders[] = []
     const frontend = createSecureServer({ cert: server.cert, key: server.key })
     frontend.on('stream', (stream, headers) => {
@@ -92,21 +92,21 @@ describe('the link with Temporal', () => {
     expect(() => temporalOptions(`127.0.0.1:${port}`, links)).toThrow('tls://host:port')
   })
 
-  it('shows no certificate beside an API key', () => {
+  it('sends no certificate beside an API key', () => {
     const env = { SIGNALBOX__TLS__CERT_FILE: cert_file, SIGNALBOX__TLS__KEY_FILE: key_file }
     expect(temporalOptions('tls://t:1', loadLinks(env))).toHaveProperty('tls.clientCertPair')
     const keyed = loadLinks({ ...env, SIGNALBOX__TEMPORAL__API_KEY_FILE: file('api.key', 'k') })
     expect(temporalOptions('tls://t:1', keyed)).not.toHaveProperty('tls.clientCertPair')
   })
 
-  it('names a certificate without its key, and a file that cannot be read', () => {
+  it('names a certificate without its key, and an unreadable file', () => {
     expect(() => loadLinks({ SIGNALBOX__TLS__CERT_FILE: cert_file })).toThrow('belong together')
     expect(() => loadLinks({ SIGNALBOX__TLS__CA_FILE: join(dir, 'none') })).toThrow('SIGNALBOX__TLS__CA_FILE names')
   })
 })
 
 describe('the link with Redis', () => {
-  it('leads to whichever server the Sentinels call the primary, also after it died', async () => {
+  it('follows the server that the Sentinels call the primary, even after it died', async () => {
     const [first, second] = [await startOwnRedis(), await startOwnRedis()]
     await second.follow(first.url)
     const sentinels = await sentinelsOf(first, 1, dir)

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-it('says which build runs, and counts requests that were not answered in time', async () => {
+it('reports the running build, and counts requests that were not answered in time', async () => {
   const telemetry = createTelemetry('test', { level: 'silent' })
   const app = createHttpApp({ telemetry, codes: AUTH_CODES, deadline_ms: 40 })
   app.get('/slow', async () => delay(400, {}))
@@ -27,7 +27,7 @@ it('says which build runs, and counts requests that were not answered in time', 
   await app.close()
 })
 
-it('shows the connections of a pool and how long was waited for one, by statements and by transactions', async () => {
+it('reports the connections of a pool and the wait for one, by statements and by transactions', async () => {
   const telemetry = createTelemetry('test', { level: 'silent' })
   const { db, pool, close } = createDb(database.url, { app: 'test', max: 1 })
   measurePool(telemetry, pool)

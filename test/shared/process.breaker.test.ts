@@ -12,7 +12,7 @@ const start = () => {
 }
 
 describe('a breaker', () => {
-  it('stays closed below 20 calls and below half of them failing', () => {
+  it('stays closed below 20 calls, and while fewer than half of them fail', () => {
     const few = start()
     few.report(19, false)
     expect(few.breaker.allows()).toBe(true)
@@ -35,7 +35,7 @@ describe('a breaker', () => {
     expect([breaker.isOpen(), changes]).toEqual([true, [true]])
   })
 
-  it('lets one probe through in 5 s while it is open, and whoever insists', () => {
+  it('lets one probe through every 5 s while it is open, and urgent calls', () => {
     const { breaker, report, wait } = start()
     report(20, false)
     expect([breaker.allows(), breaker.allows(true)]).toEqual([false, true])
@@ -48,7 +48,7 @@ describe('a breaker', () => {
     expect(breaker.allows()).toBe(true)
   })
 
-  it('closes by one success and then counts anew', () => {
+  it('closes after one success, and then counts afresh', () => {
     const { breaker, report, changes } = start()
     report(20, false)
     breaker.report(true)

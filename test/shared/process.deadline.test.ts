@@ -86,7 +86,7 @@ const post = (path: string, init: RequestInit = {}) => fetch(`${url}${path}`, { 
 
 describe('the deadline of a request', () => {
   it.each(['long-statement', 'many-statements', 'thinking', 'blocking'])(
-    'ends its transaction wherever it is, and nothing of it is kept: %s',
+    'ends its transaction wherever it is, and no part of it is stored: %s',
     async (name) => {
       const started = performance.now()
       const reply = await post(`/${name}`)
@@ -111,7 +111,7 @@ describe('the deadline of a request', () => {
     expect(await notes()).toEqual(['in-time'])
   })
 
-  it('ends a read whose caller went away, and lets a write run to its end', async () => {
+  it('ends a read whose caller left, and lets a write finish', async () => {
     const gone = AbortSignal.timeout(50)
     await expect(fetch(`${url}/read`, { signal: gone })).rejects.toThrow()
     await until(async () => (await busy()).length === 0, { what: 'the server to let go', timeout_ms: 1500 })
@@ -132,7 +132,7 @@ describe('the deadline of a request', () => {
     expect(await notes()).toEqual(['write-and-go'])
   })
 
-  it('never touches work that a request begins for others', async () => {
+  it('never affects work that a request starts for others', async () => {
     expect((await post('/apart')).status).toBe(503)
     await Promise.all(stays)
     expect(await notes()).toEqual(['apart'])

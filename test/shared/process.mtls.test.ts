@@ -66,13 +66,13 @@ const open = (path: string, connect: object = {}) =>
   request(`${url}${path}`, { dispatcher: new Agent({ connect: { ca: authority.ca, ...connect } }) })
 
 describe('an internal listener with mutual TLS', () => {
-  it('serves a caller with a certificate of the authority and a name that may call', async () => {
+  it('serves a caller with a certificate of the authority and a permitted name', async () => {
     expect(url).toMatch(/^https:/)
     expect(await callAs(as(authority.issue('session')))).toBe('ok')
     expect(calls).toBe(1)
   })
 
-  it('lets nobody else near a method, whatever service token they hold', async () => {
+  it('refuses everyone else on every method, whatever service token they hold', async () => {
     const strangers = [
       { cert: undefined, key: undefined },
       foreign.issue('session'),
@@ -103,7 +103,7 @@ describe('an internal listener with mutual TLS', () => {
     await expect(fetch(`${url.replace('https', 'http')}/health/live`)).rejects.toThrow()
   })
 
-  it('tells a probe without a certificate whether it lives, and a known caller its metrics', async () => {
+  it('tells a probe without a certificate whether it is alive, and a known caller its metrics', async () => {
     for (const path of ['/health/live', '/health/startup', '/health/ready']) {
       expect((await open(path)).statusCode).toBe(200)
     }
@@ -111,7 +111,7 @@ describe('an internal listener with mutual TLS', () => {
     expect((await open('/metrics', { cert, key })).statusCode).toBe(200)
   })
 
-  it('refuses in a category of its own API', async () => {
+  it('refuses with a category of its own API', async () => {
     const mtls = as(authority.issue('operations'))
     const operations = createHttpApp({ telemetry, codes: OPERATIONS_CODES, internal: true, mtls })
     operations.get('/internal/v1/x', async () => ({}))
@@ -123,19 +123,19 @@ describe('an internal listener with mutual TLS', () => {
 })
 
 describe('a caller with mutual TLS', () => {
-  it('believes no server of another authority or another name', async () => {
+  it('trusts no server of another authority or another name', async () => {
     const papers = authority.issue('session')
     expect(await callAs(as({ ...papers, ca: foreign.ca }))).toBe(Code.Unavailable)
     expect(await callAs(as(papers), url.replace('127.0.0.1', 'localhost'))).toBe(Code.Unavailable)
     expect(calls).toBe(0)
   })
 
-  it('takes no internal URL that is not https', () => {
+  it('accepts only https for internal URLs', () => {
     const options = { url: 'http://127.0.0.1:1', signer: services.signer('session'), audience: 'identity-internal' }
     expect(() => createRpcClient(Identity, { ...options, mtls: as(authority.issue('session')) })).toThrow('not https')
   })
 
-  it('shows its certificate with fetch too', async () => {
+  it('sends its certificate with fetch too', async () => {
     const before = getGlobalDispatcher()
     const agent = fetchWithMtls(as(authority.issue('session')))
     try {
@@ -148,7 +148,7 @@ describe('a caller with mutual TLS', () => {
 })
 
 describe('the settings of mutual TLS', () => {
-  it('are off unless set, all or none, and production does not start without', () => {
+  it('are off unless set, all or none, and required in production', () => {
     const folder = mkdtempSync(join(tmpdir(), 'signalbox-tls-'))
     const papers = authority.issue('session')
     const env: Record<string, string> = { AUTH__TLS__ALLOWED_SANS: '["DNS:gateway"]' }

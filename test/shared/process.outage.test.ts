@@ -21,7 +21,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-describe('a database that is gone without a word', () => {
+describe('a database that disappears silently', () => {
   it('costs a statement its own time and a second, within a transaction too, and is an outage', async () => {
     await db.pool.query('select 1')
     link.freeze()
@@ -41,8 +41,8 @@ describe('a database that is gone without a word', () => {
   }, 60_000)
 })
 
-describe('a transaction that its process left alone for too long', () => {
-  it('is ended by the server: its caller is told to try again', async () => {
+describe('a transaction left idle by its process for too long', () => {
+  it('is ended by the server, and its caller is told to try again', async () => {
     const failure = await db.db
       .transaction(async (tx) => {
         await tx.execute('set local idle_in_transaction_session_timeout = 50')
@@ -79,7 +79,7 @@ describe('an error', () => {
       expect(isOutage(error)).toBe(true)
     for (const status of [401, 403, 429, 500, 502, 503]) expect(isOutage(refusalOf('it', status, 'that'))).toBe(true)
   })
-  it('of what was asked is none', () => {
+  it('of the request is not', () => {
     const none = [
       new Error('wrong shape'),
       new TypeError('x is not a function'),

@@ -20,7 +20,7 @@ const requestOf = (priority: Priority, refusal = 'too late') =>
 const asked = (pg: ReturnType<typeof open>, priority: Priority, seconds: number) =>
   withinDeadline(requestOf(priority), async () => await pg.db.execute(sql`select pg_sleep(${seconds})`))
 
-it('a flood of reads leaves connections for all that goes before it, and is served by its own', async () => {
+it('a flood of reads leaves connections for all higher classes, and is served by its own', async () => {
   const pg = open()
   try {
     let ended = 0
@@ -37,7 +37,7 @@ it('a flood of reads leaves connections for all that goes before it, and is serv
   }
 })
 
-it('a class may use what those below it leave, and none of those above', async () => {
+it('a class may use what lower classes leave, and none of the higher ones', async () => {
   const pg = open()
   try {
     const decisions = Array.from({ length: 20 }, () => asked(pg, 'decide', 0.5))
@@ -50,7 +50,7 @@ it('a class may use what those below it leave, and none of those above', async (
   }
 })
 
-it('a request within a transaction gets another connection, though its class has none left', async () => {
+it('a request within a transaction gets another connection, even if its class has none left', async () => {
   const pg = open()
   try {
     const both = () =>
@@ -67,7 +67,7 @@ it('a request within a transaction gets another connection, though its class has
 })
 
 it.each(['exempt', 'read'] as const)(
-  'who waited goes on in its own request, not in the one that made room: %s',
+  'a waiting request continues in its own context, not in that of the one that made room: %s',
   async (priority) => {
     const pg = open(1)
     try {
@@ -89,7 +89,7 @@ it.each(['exempt', 'read'] as const)(
   },
 )
 
-it('who stops or decides waits until the deadline for a slow statement; a read hears of a busy database', async () => {
+it('a stop or decision waits until the deadline for a slow statement; a read learns of a busy database', async () => {
   const pg = createDb(database.url, { app: 'shares', statement_timeout_ms: 300 })
   const slow = (priority: Priority, time_ms: number, seconds: number) =>
     withinDeadline(new Deadline(performance.now() + time_ms, () => new Error('too late'), priority), () =>

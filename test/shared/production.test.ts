@@ -86,14 +86,14 @@ describe('the production profile', () => {
     expect(loadSessionConfig({ ...production(), NODE_ENV: 'test' }).SESSION__IDLE__LIMIT_S).toBe(0)
   })
 
-  it('sends mail by TLS alone', () => {
+  it('sends mail only by TLS', () => {
     const mail = { ...production(), NOTIFY__SMTP__HOST: 'mail.example.org', NOTIFY__SMTP__TLS: 'none' }
     expect(() => loadOperationsConfig(mail)).toThrow('NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone.')
     expect(() => loadOperationsConfig({ ...mail, NOTIFY__SMTP__TLS: 'implicit' })).not.toThrow()
     expect(() => loadOperationsConfig({ ...mail, NODE_ENV: 'test' })).not.toThrow()
   })
 
-  it('has no default for what it must know: it names the variable that is missing', () => {
+  it('has no default for required settings: it names the missing variable', () => {
     const believing = ['AUTH__TOKENS__ISSUER', 'AUTH__JWKS__URL', 'AUTH__SERVICES__FILE', 'AUTH__RPC__IDENTITY_URL']
     const needed: [keyof typeof LOADERS, string[]][] = [
       [
@@ -172,7 +172,7 @@ describe('the production profile', () => {
     expect(() => loadRelayConfig(env)).toThrow('RELAY__DATABASE__URL leads to a pooler')
   })
 
-  it('takes a key of NATS instead of a password', () => {
+  it('accepts a key of NATS instead of a password', () => {
     const env = { ...production(), RELAY__NATS__URL: 'tls://nats', SIGNALBOX__NATS__NKEY_FILE: '/run/secrets/nats.nk' }
     expect(() => loadRelayConfig(env)).not.toThrow()
   })

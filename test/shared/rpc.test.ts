@@ -91,7 +91,7 @@ const codeOf = (call: Promise<unknown>) =>
   )
 
 describe('a call', () => {
-  it('carries who calls and the id of the request it is for', async () => {
+  it('carries the caller and the id of its request', async () => {
     await clientOf().getUser({ id: 'u1' }, withRequestId('request-0001'))
     expect(seen).toEqual([{ service: 'session', request_id: 'request-0001', user_id: 'u1' }])
   })
@@ -111,7 +111,7 @@ describe('a call', () => {
     expect(seen).toEqual([])
     expect((await post({ authorization })).status).toBe(200)
   })
-  it('tells nothing of an unexpected failure', async () => {
+  it('reveals nothing of an unexpected failure', async () => {
     behave = () => {
       throw new Error('secret detail')
     }
@@ -138,7 +138,7 @@ describe('a call', () => {
 })
 
 describe('the trace of a request', () => {
-  it('goes on with every call that is made for it, and with no other', async () => {
+  it('continues in every call made for it, and in no other', async () => {
     const front = createHttpApp({ telemetry: createTelemetry('test', { level: 'silent' }), codes: AUTH_CODES })
     const client = clientOf()
     front.post('/ask', async (req) => client.getUser(req.body as { id: string }).then(() => ({})))
@@ -185,7 +185,7 @@ describe('the deadline of a call', () => {
       body: '{}',
     })
 
-  it('is 2 s, or what the client was made with, and travels with the call', async () => {
+  it("is 2 s, or the client's own, and travels with the call", async () => {
     const left: number[] = []
     behave = ({ timeoutMs }) => left.push(timeoutMs() ?? 0)
     const options = { url, signer: services.signer('session'), audience: 'identity-internal' }
@@ -196,7 +196,7 @@ describe('the deadline of a call', () => {
     expect(left[1]).toBeGreaterThan(4500)
     expect(left[1]).toBeLessThanOrEqual(5000)
   })
-  it('ends the call at the server too, and tells the handler', async () => {
+  it('also ends the call at the server, and informs the handler', async () => {
     let aborted: boolean | undefined
     behave = ({ signal }) =>
       new Promise((resolve) => {
@@ -211,7 +211,7 @@ describe('the deadline of a call', () => {
     expect(performance.now() - begun).toBeLessThan(1500)
     expect(aborted).toBe(true)
   })
-  it('is at most 8 s whatever the caller says', async () => {
+  it('is at most 8 s, whatever the caller asks', async () => {
     let left = 0
     behave = ({ timeoutMs }) => {
       left = timeoutMs() ?? Number.POSITIVE_INFINITY
@@ -242,7 +242,7 @@ describe('an outage', () => {
   })
   const brokenUrl = () => `http://127.0.0.1:${(broken.address() as AddressInfo).port}`
 
-  it('of a moment is bridged by one more try of a read', async () => {
+  it('of a moment is bridged by one retry of a read', async () => {
     listener = (req, res) => {
       if (calls === 1) req.socket.destroy()
       else res.writeHead(200, { 'content-type': 'application/proto' }).end()
@@ -250,13 +250,13 @@ describe('an outage', () => {
     await expect(clientOf(brokenUrl()).getUser({ id: 'x' })).resolves.toBeDefined()
     expect(calls).toBe(2)
   })
-  it('that lasts costs at most one more try in ten calls', async () => {
+  it('that lasts costs at most one retry in ten calls', async () => {
     listener = (req) => void req.socket.destroy()
     const client = clientOf(brokenUrl())
     for (let i = 0; i < 20; i++) expect(await codeOf(client.getUser({ id: 'x' }))).not.toBe('ok')
     expect(calls).toBeLessThanOrEqual(23)
   })
-  it('is 503 dependency_down for our caller, a silent server within the deadline too', async () => {
+  it('is 503 dependency_down for the caller, also for a silent server within the deadline', async () => {
     listener = () => {}
     const started = performance.now()
     const error = await clientOf(brokenUrl(), 200)

@@ -60,7 +60,7 @@ describe('a service token', () => {
     now += 2_000
     expect(sign('token-internal')).not.toBe(first)
   })
-  it('is refused 401 at another audience, at an unregistered one, and from an unknown key', () => {
+  it('is refused with 401 at another audience, at an unregistered one, and from an unknown key', () => {
     const sign = createServiceSigner({ name: 'session', key_file: keyFile('session', session) })
     expect(() => verifyServiceToken(registry, 'identity-internal', sign('token-internal'))).toThrow(
       expect.objectContaining({ status: 401 }),
@@ -73,7 +73,7 @@ describe('a service token', () => {
       expect.objectContaining({ status: 401, code: 'invalid_token' }),
     )
   })
-  it('is refused 403 with a scope that is not registered for its caller', () => {
+  it('is refused with 403 with a scope that is not registered for its caller', () => {
     const sign = createServiceSigner({
       name: 'session',
       key_file: keyFile('session', session),
@@ -83,7 +83,7 @@ describe('a service token', () => {
       expect.objectContaining({ status: 403, code: 'permission_missing' }),
     )
   })
-  it('that was verified before is bound to its audience, its time and its key all the same', async () => {
+  it('that was verified before remains bound to its audience, its time and its key', async () => {
     const sign = createServiceSigner({ name: 'session', key_file: keyFile('session', session) })
     const token = sign('token-internal')
     const verify =
@@ -100,7 +100,7 @@ describe('a service token', () => {
     write(all())
     await registry.reload()
   })
-  it('of one app does not speak for another', () => {
+  it('of one app is not accepted from another', () => {
     const sign = createServiceSigner({ name: 'session', key_file: keyFile('relay', relay) })
     expect(() => verifyServiceToken(registry, 'token-internal', sign('token-internal'))).toThrow(
       expect.objectContaining({ status: 401 }),
@@ -109,7 +109,7 @@ describe('a service token', () => {
 })
 
 describe('the registry', () => {
-  it('takes a changed file over, and keeps what it had when the change is broken', async () => {
+  it('applies a changed file, and keeps its contents if the change is invalid', async () => {
     const fresh = createServiceKey()
     write({ ...all(), session: registryEntryOf('session', [session.public_jwk, fresh.public_jwk]) })
     await until(() => registry.key(fresh.public_jwk.kid))

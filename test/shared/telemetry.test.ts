@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 
-it('an error is written with its words and its cause, under the names err and error', () => {
+it('an error is logged with its message and its cause, under the names err and error', () => {
   const program = `
     import { createTelemetry } from ${JSON.stringify(new URL('../../apps/shared/telemetry.ts', import.meta.url).href)}
     const { log } = createTelemetry('test', { level: 'info' })

@@ -4,7 +4,7 @@ import { thirdsOf } from './memory.ts'
 const COUNT = 300
 const samples = (held: (n: number) => number) => Array.from({ length: COUNT }, (_, n) => ({ app: held(n) }))
 
-it('a process that holds a little more at every look grows; one whose heap comes and goes, or that filled a cache, does not', () => {
+it('a process that holds a little more at every sample grows; one with a fluctuating heap or a filled cache does not', () => {
   expect(
     thirdsOf(
       'app',
@@ -25,7 +25,7 @@ it('a process that holds a little more at every look grows; one whose heap comes
   expect(filled.thirds).toEqual([200, 250, 250])
 })
 
-it('a process that began late is judged by what it held since', () => {
+it('a process that started late is judged from its start', () => {
   expect(thirdsOf('app', [...samples(() => 0), ...samples(() => 120)]).thirds[2]).toBe(120)
   expect(
     thirdsOf(

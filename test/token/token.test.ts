@@ -105,7 +105,7 @@ it('a process that starts while another holds the lock of the keys comes up when
 })
 
 describe('the first start', () => {
-  it('makes one active and one next key, however many processes start at once', async () => {
+  it('creates one active and one next key, however many processes start at once', async () => {
     await Promise.all(Array.from({ length: 5 }, () => tendKeys(settings())))
     expect(Object.values(await statuses()).sort()).toEqual(['active', 'next'])
     expect((await jwks()).keys.length).toBe(2)
@@ -169,7 +169,7 @@ describe('GenerateTokens', () => {
     expect(repeat.refreshToken).toBe(first.refreshToken)
     expect(repeat.accessToken).not.toBe(first.accessToken)
   })
-  it('gives an access token alone when only that is asked for', async () => {
+  it('gives only an access token on request', async () => {
     expect(await client.generateTokens(request({ accessOnly: true }))).toMatchObject({
       refreshToken: '',
       refreshJti: '',
@@ -203,7 +203,7 @@ describe('ParseToken', () => {
 })
 
 describe('the internal listener', () => {
-  it('answers nobody without a service token for it that holds the scope', async () => {
+  it('answers no one without a service token for it that holds the scope', async () => {
     const as = (name: string, audience: string) =>
       createRpcClient(Token, { url: rpcUrl, signer: services.signer(name), audience })
     await expect(as('session', 'identity-internal').generateTokens(request())).rejects.toMatchObject({
@@ -219,7 +219,7 @@ describe('the internal listener', () => {
       code: Code.InvalidArgument,
     })
   })
-  it('says whether it is ready', async () => {
+  it('reports whether it is ready', async () => {
     expect((await app.internal.inject('/health/ready')).json()).toMatchObject({ status: 'ready' })
   })
 })
@@ -248,7 +248,7 @@ describe('rotation', () => {
     const [retired] = await db.select().from(keys).where(eq(keys.kid, active))
     expect(retired?.private_key).toBeNull()
   })
-  it('does not use a key that was published for less than the lead time', async () => {
+  it('does not use a key published for less than the lead time', async () => {
     const active = await kidOf('active')
     await db
       .update(keys)
@@ -276,7 +276,7 @@ describe('rotation', () => {
 })
 
 describe('kill-key', () => {
-  it('ends the key and all its tokens; the next one takes over; verifiers are told once', async () => {
+  it('ends the key and all its tokens; the next one takes over; verifiers are informed once', async () => {
     await deps.keyring.refresh()
     const victim = await kidOf('active')
     const heir = await kidOf('next')
@@ -295,10 +295,10 @@ describe('kill-key', () => {
     const events = await db.select().from(outbox)
     expect(events.map(({ type, payload }) => [type, payload.kid])).toEqual([['auth.key.revoked.v1', victim]])
   })
-  it('names the keys there are when it is given another', async () => {
+  it('names the existing keys if it gets another', async () => {
     expect(await killKey(settings(), 'ghost')).toMatchObject({ known: expect.arrayContaining([await kidOf('active')]) })
   })
-  it('leaves an audit row for every change of a key', async () => {
+  it('leaves an audit row for every key change', async () => {
     const rows = await db
       .select({ action: key_events.action, n: sql<number>`count(*)::int` })
       .from(key_events)

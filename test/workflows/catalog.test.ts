@@ -54,7 +54,7 @@ const conflict = (operation_id: string | null) => ({
   body: { code: 'version_mismatch', detail: 'moved', current_version: 5, last_changed_by: { operation_id } },
 })
 
-it('writes one command on the pinned version; a try after an outage repeats it exactly', async () => {
+it('writes one command on the pinned version; a retry after an outage repeats it exactly', async () => {
   commands.length = 0
   answer = (_, call) => (call === 1 ? { status: 503, body: {} } : { status: 200, body: { version: 5 } })
   const operation_id = await engine.start(spec())
@@ -75,7 +75,7 @@ it('writes one command on the pinned version; a try after an outage repeats it e
   expect(rows[0].pins).toEqual({ 'host-1': 5 })
 })
 
-it('a version that somebody else moved on is for a person to judge; one of its own is not', async () => {
+it('a version changed by someone else waits for a person; its own does not', async () => {
   commands.length = 0
   answer = ({ operation_id }, call) => (call === 1 ? conflict(operation_id) : { status: 200, body: { version: 6 } })
   expect((await engine.ends(await engine.start(spec()))).status).toBe('succeeded')
@@ -92,7 +92,7 @@ it('a version that somebody else moved on is for a person to judge; one of its o
   await engine.ends(operation_id)
 })
 
-it('begins nothing on a target that has moved on in the catalog, until that has been looked at', async () => {
+it('starts no node on a target that has changed in the catalog until a person has reviewed it', async () => {
   answer = () => ({ status: 200, body: { version: 6 } })
   version = 5
   const operation_id = await engine.start(spec())
@@ -109,7 +109,7 @@ it('begins nothing on a target that has moved on in the catalog, until that has 
   version = 4
 }, 90_000)
 
-it('begins nothing on a target while the catalog does not answer; a stop needs no catalog', async () => {
+it('starts no node on a target while the catalog does not answer; a stop needs no catalog', async () => {
   answer = () => ({ status: 200, body: { version: 5 } })
   version = undefined
   const operation_id = await engine.start(spec())
@@ -129,7 +129,7 @@ it('begins nothing on a target while the catalog does not answer; a stop needs n
   version = 4
 }, 90_000)
 
-it('asks about many targets of one moment in few round trips, and never gives an answer from before the question', async () => {
+it('asks about many targets at one moment in few round trips, and never uses an answer from before the question', async () => {
   version = 4
   asked = 0
   const { port } = server.address() as AddressInfo
@@ -144,7 +144,7 @@ it('asks about many targets of one moment in few round trips, and never gives an
   version = 4
 })
 
-it('an undo restores what others left alone; what they changed is for a person, whose word ends it', async () => {
+it('an undo restores what others left alone; what they changed waits for a person, whose decision ends it', async () => {
   const undone = async (found: Record<string, unknown>) => {
     const [deploy] = spec().nodes
     const compensate = { executor: 'noop', with: {}, catalog: { observed_state_patch: { release: '1.0' } } }

@@ -95,7 +95,7 @@ it.each([
   180_000,
 )
 
-it('stopped for longer than its heartbeat, the worker goes on as if it had never been away: each effect happens once', async () => {
+it('stopped for longer than its heartbeat, the worker continues as if it had never been away: each effect happens once', async () => {
   target.effects.length = 0
   target.calls.length = 0
   let released = false
@@ -134,7 +134,7 @@ it('stopped for longer than its heartbeat, the worker goes on as if it had never
   await once(worker, 'exit')
 }, 120_000)
 
-it('killed in the middle of a watch, the next worker goes on at the sample where it stood', async () => {
+it('killed during a watch, the next worker continues at the same sample', async () => {
   target.calls.length = 0
   const request = { method: 'GET', url: `${target.url}/watched` }
   const operation_id = await engine.start({

@@ -53,7 +53,7 @@ const pausedByMismatch = async (operation_id: string, why: string) => {
   expect(paused).toMatchObject([{ reason: expect.stringContaining(why), data: { pause_reason: 'engine_mismatch' } }])
 }
 
-it('a reducer that throws pauses its operation in the rows; with the right build and a resume it goes on', async () => {
+it('a reducer that throws pauses its operation in the rows; with the right build and a resume it continues', async () => {
   const wrong = build(
     'state/gates.ts',
     'export const setGate = (',
@@ -94,7 +94,7 @@ it('a reducer that throws pauses its operation in the rows; with the right build
   ])
 }, 180_000)
 
-it('a broken invariant is caught before anything of the step is carried out', async () => {
+it('a broken invariant is caught before any part of the step is carried out', async () => {
   // A build that forgets the pause when it dispatches.
   const wrong = build('state/schedule.ts', "  s.control === 'run' &&\n  s.wanted === null &&", '  s.wanted === null &&')
   await engine.deploy(wrong)

@@ -136,7 +136,7 @@ describe('nodes', () => {
     ).toMatchObject({ seq: 2 })
   })
 
-  it('try again after a back-off, then hold; a retry of the node runs its cone again', async () => {
+  it('retry after a back-off, then hold; a retry of the node reruns its cone', async () => {
     target.answer('/a', (count) => ({ status: count <= 3 ? 503 : 200 }))
     const retry = { max_attempts: 3, initial_s: 0.1, factor: 1, max_s: 1 }
     const operation_id = await engine.start({
@@ -226,13 +226,13 @@ describe('nodes', () => {
         .flatMap(({ lines }) => lines)
         .map(({ seq, text }) => [seq, text.replace(/ \(.*/, '').replace(target.url, '')]),
     ).toEqual([
-      [1, 'POST /drain answers 200'],
-      [2, 'GET /status answers 200'],
-      [3, 'GET /status answers 200'],
+      [1, 'POST /drain answered 200'],
+      [2, 'GET /status answered 200'],
+      [3, 'GET /status answered 200'],
     ])
   })
 
-  it('carry on by their failure policy', async () => {
+  it('continue by their failure policy', async () => {
     for (const path of ['/tolerated', '/skipping']) target.answer(path, () => ({ status: 404 }))
     const operation_id = await engine.start({
       nodes: [
@@ -286,7 +286,7 @@ describe('the calendar', () => {
     targets: { host: { windows: [], freezes: ['launch'] } },
   })
 
-  it('holds what is under a freeze and says until when; a cancel ends it all the same', async () => {
+  it('holds nodes under a freeze and says until when; a cancel still ends it all', async () => {
     const to = new Date(Date.now() + 3_600_000)
     const nodes = [call('free'), call('held', { target_id: 'host' }), call('last', { depends_on: ['held'] })]
     const operation_id = await engine.start({ nodes, calendar: frozen(to) })
@@ -300,7 +300,7 @@ describe('the calendar', () => {
     expect(target.paths()).toEqual(['/free'])
   })
 
-  it('lets what it held go on when a person overrides it, and that is an exception', async () => {
+  it('releases them when a person overrides the freeze, which is an exception', async () => {
     const nodes = [call('held', { target_id: 'host' })]
     const operation_id = await engine.start({ nodes, calendar: frozen(new Date(Date.now() + 3_600_000)) })
     await engine.statusIs(operation_id, 'blocked')
@@ -313,7 +313,7 @@ describe('the calendar', () => {
     expect(target.paths()).toEqual(['/held'])
   })
 
-  it('holds and lets go of what has yet to start when it changes meanwhile', async () => {
+  it('holds and releases nodes that have not started when it changes meanwhile', async () => {
     const operation_id = await engine.start({
       nodes: [call('first', { target_id: 'host' }), call('held', { target_id: 'host', depends_on: ['first'] })],
       gates: [gate('go', ['held'])],
@@ -332,7 +332,7 @@ describe('the calendar', () => {
     expect(target.paths()).toEqual(['/first', '/held'])
   })
 
-  it('lets what it held go on by itself when the freeze is over', async () => {
+  it('releases them by itself when the freeze is over', async () => {
     const to = new Date(Date.now() + 3000)
     const nodes = [call('held', { target_id: 'host' }), call('last', { depends_on: ['held'] })]
     const operation_id = await engine.start({ nodes, calendar: frozen(to) })
@@ -355,7 +355,7 @@ describe('leases', () => {
     ...more,
   })
 
-  it('are given back while a gate that releases them waits, and taken again before what it guards starts', async () => {
+  it('are given back while a gate that releases them waits, and taken again before its nodes start', async () => {
     const operation_id = await engine.start(stepped('one'))
     await until(async () => (await heldBy('one')).length === 0)
     expect(await engine.read.operation(operation_id)).toMatchObject({ blocked_on: [{ kind: 'gate', id: 'go' }] })
@@ -366,7 +366,7 @@ describe('leases', () => {
     expect(types.lastIndexOf('lease.granted')).toBeLessThan(types.lastIndexOf('node.succeeded'))
   })
 
-  it('that somebody else has meanwhile are waited for; what it is blocked on says so', async () => {
+  it('that someone else has taken meanwhile are waited for; the blocking reason says so', async () => {
     const operation_id = await engine.start(stepped('two'))
     await until(async () => (await heldBy('two')).length === 0)
     const other = await engine.start({ nodes: [call('c')], gates: [gate('go', ['c'])], leases: leases('two') })
@@ -381,7 +381,7 @@ describe('leases', () => {
     expect(target.paths()).toEqual(['/a', '/b'])
   })
 
-  it('are taken again only over targets as they were: what moved meanwhile pauses', async () => {
+  it('are taken again only if the targets are unchanged: a change meanwhile pauses', async () => {
     await engine.db.execute(sql`
       insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
       values ('three', 't', 1, 'three', 5, 'active', '{}', '{}', '{}')`)
@@ -400,7 +400,7 @@ describe('leases', () => {
     expect((await engine.ends(operation_id)).status).toBe('succeeded')
   })
 
-  it('that a claim finds gone are taken again; an undo needs them, too', async () => {
+  it('that a claim finds missing are taken again; an undo needs them too', async () => {
     const nodes = [call('a', { compensate: undo('a') }), call('b', { depends_on: ['a'] })]
     const spec = stepped('four', { nodes, gates: [gate('go', ['b'], { lease_policy: 'release' })] })
     const operation_id = await engine.start(spec)
@@ -421,7 +421,7 @@ describe('leases', () => {
 })
 
 describe('gates', () => {
-  it('open when their frontier is reached and let the node go on when approved', async () => {
+  it('open when their frontier is reached, and release the node when approved', async () => {
     const operation_id = await engine.start({
       nodes: [call('a'), call('b', { depends_on: ['a'] })],
       gates: [gate('go', ['b'])],
@@ -448,7 +448,7 @@ describe('gates', () => {
     expect((await engine.read.gate(operation_id, 'go')).consumed_at).not.toBeNull()
   })
 
-  it('that approved other values than there are after a drift ask again, also for what comes later', async () => {
+  it('that approved other values than a drift left ask again, also for later nodes', async () => {
     const operation_id = await engine.start({
       nodes: [call('a'), call('b', { depends_on: ['a'] })],
       gates: [gate('entry', ['a']), gate('go', ['b'])],
@@ -489,7 +489,7 @@ describe('gates', () => {
     expect(target.paths()).toEqual(['/a', '/b'])
   })
 
-  it('ask the next groups when nobody has decided in time, and go on waiting for their deadline', async () => {
+  it('ask the next groups if no one has decided in time, and keep waiting for their deadline', async () => {
     const escalation = [
       { after_s: 1, add_groups: ['leads'] },
       { after_s: 2, add_groups: ['directors'] },
@@ -517,7 +517,7 @@ describe('gates', () => {
     expect((await engine.ends(operation_id)).status).toBe('cancelled')
   })
 
-  it('go by what the policy says of silence: it approves only what is of low risk, or waits on', async () => {
+  it('follow their policy on silence: it approves only low risk, or keeps waiting', async () => {
     const start = (on_timeout: 'approve' | 'hold', risk_level: 'low' | 'high') =>
       engine.start({ nodes: [call('a')], gates: [gate('go', ['a'], { deadline_s: 1, on_timeout })], risk_level })
     const low = await start('approve', 'low')
@@ -562,7 +562,7 @@ describe('gates', () => {
 })
 
 describe('control', () => {
-  it('a pause holds from the moment it is accepted, before the engine has heard of it', async () => {
+  it('a pause holds from the moment it is accepted, before the engine has received it', async () => {
     const operation_id = await engine.start({
       nodes: [call('a'), call('b', { depends_on: ['a'] })],
       gates: [gate('go', ['b'])],
@@ -586,7 +586,7 @@ describe('control', () => {
     ])
   })
 
-  it('paused means that nothing is in flight and nothing starts until the resume', async () => {
+  it('paused means that no node is in flight and none starts until the resume', async () => {
     const operation_id = await engine.start({
       nodes: [node('slow', { with: { delay_ms: 800 } }), call('b', { depends_on: ['slow'] })],
     })
@@ -601,7 +601,7 @@ describe('control', () => {
     expect(target.paths()).toEqual(['/b'])
   })
 
-  it('a graceful cancel lets what runs end and starts nothing more', async () => {
+  it('a graceful cancel lets running nodes end and starts no more', async () => {
     const operation_id = await engine.start({
       nodes: [node('slow', { with: { delay_ms: 800 } }), call('b', { depends_on: ['slow'] })],
     })
@@ -634,7 +634,7 @@ describe('control', () => {
     expect(await engine.ends(operation_id)).toMatchObject({ status: 'timed_out', end_reason: 'deadline' })
   })
 
-  it('a start that comes after its time never happens', async () => {
+  it('a start after its deadline never happens', async () => {
     const input = await engine.prepare({ nodes: [call('a')] })
     input.start.not_after = new Date(Date.now() - 1000).toISOString()
     await engine.launch(input)
@@ -650,7 +650,7 @@ describe('control', () => {
     expect(target.calls).toEqual([])
   })
 
-  it('a command sent twice is carried out once, and no operation ends over one that is still to come', async () => {
+  it('a command sent twice is carried out once, and no operation ends before a pending one', async () => {
     const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])] })
     await engine.statusIs(operation_id, 'blocked')
     const unsent = await engine.command(operation_id, 'node_signal', { name: 'late' }, async () => {}, { send: false })

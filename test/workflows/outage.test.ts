@@ -20,7 +20,7 @@ afterAll(async () => {
   await engine.close()
 })
 
-it('while Postgres is away neither a claim nor a result ends as unknown: both wait, and each effect happens once', async () => {
+it('while Postgres is down, neither a claim nor a result ends as unknown: both wait, and each effect happens once', async () => {
   target.answer('/claim', (count) => ({ status: count === 1 ? 503 : 200 }))
   target.answer('/result', () => {
     engine.link?.cut()

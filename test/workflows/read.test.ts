@@ -38,14 +38,14 @@ const looking = (node_id: string, more: Partial<PlanNode> = {}): PlanNode =>
   })
 const done = () => target.calls.map(({ path }) => path)
 
-it('a target that is as planned is read once, with the secrets of its step, and then acted on', async () => {
+it('a target that matches the plan is read once, with the secrets of its step, and then changed', async () => {
   const operation_id = await engine.start({ nodes: [looking('a')] })
   expect((await engine.ends(operation_id)).status).toBe('succeeded')
   expect(done()).toEqual(['/status', '/a'])
   expect(target.calls[0]).toMatchObject({ key: `${operation_id}:a:1:read`, authorization: 'Bearer s3cret-token' })
 })
 
-describe('a target that is not as planned', () => {
+describe('a target that differs from the plan', () => {
   // Each would otherwise let the operation continue, end it, or try again.
   it.each([
     { on_failure: 'hold' },
@@ -56,12 +56,12 @@ describe('a target that is not as planned', () => {
       retry: { max_attempts: 3, initial_s: 0, factor: 1, max_s: 1, retry_on: ['target_drifted'] },
     },
   ] as Partial<PlanNode>[])(
-    'pauses the operation before any effect and says what differs: $on_failure',
+    'pauses the operation before any effect and names the difference: $on_failure',
     async (more) => {
       runs = '2.4.7'
       const operation_id = await engine.start({ nodes: [looking('a', more), looking('b', { depends_on: ['a'] })] })
       await engine.statusIs(operation_id, 'paused')
-      const differs = 'The target is not as it was planned: /body/release is "2.4.7", planned was "2.3.9".'
+      const differs = 'The target differs from the plan: /body/release is "2.4.7", but the plan expects "2.3.9".'
       expect(await engine.read.operation(operation_id)).toMatchObject({
         pause_reason: 'target_drift',
         blocked_on: [
@@ -78,7 +78,7 @@ describe('a target that is not as planned', () => {
     },
   )
 
-  it('is acted on once it is as planned, and the node is retried', async () => {
+  it('is changed once it matches the plan and the node is retried', async () => {
     runs = '2.4.7'
     const operation_id = await engine.start({ nodes: [looking('a')] })
     await engine.statusIs(operation_id, 'paused')
@@ -96,7 +96,7 @@ describe('a target that is not as planned', () => {
   })
 })
 
-it('a target that cannot be read is not acted on; the read is tried again as its node is', async () => {
+it('a target that cannot be read is not changed; the read is retried with its node', async () => {
   target.answer('/status', (call) =>
     call < 3 ? { status: 503 } : { status: 200, body: { release: runs, ports: [80, 443] } },
   )
@@ -109,7 +109,7 @@ it('a target that cannot be read is not acted on; the read is tried again as its
 it('after a repeat a difference may be its own effect: a person decides', () => {
   const look = { executor: 'http', with: {}, expect: { '/body/release': '2.3.9' } }
   const seen = { status: 'succeeded' as const, raw: { body: {} } }
-  const message = 'The target is not as it was planned: /body/release is missing, planned was "2.3.9".'
+  const message = 'The target differs from the plan: /body/release is missing, but the plan expects "2.3.9".'
   expect(refuseTarget(look, seen, false)).toMatchObject({ status: 'failed', class: 'target_drifted', message })
   expect(refuseTarget(look, seen, true)).toMatchObject({ status: 'unknown', message })
 })

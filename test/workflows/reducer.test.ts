@@ -505,7 +505,7 @@ describe('reducer', () => {
     fc.assert(property(true), { numRuns: runs, ...again })
   })
 
-  it('keeps signals that no node waits for yet, but not without end', () => {
+  it('keeps signals that no node waits for yet, up to a limit', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
     const world = new World([
@@ -518,7 +518,7 @@ describe('reducer', () => {
     expect(s.signals.at(-1)).toBe('s255')
   })
 
-  it('starts nothing before the rows of a refused command are put back', () => {
+  it('starts no node before the rows of a refused command are restored', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
     const world = new World([
@@ -551,7 +551,7 @@ describe('reducer', () => {
     expect(taken('run')).toMatchObject([{ effect: { generation: 2 } }])
   })
 
-  it('asks a claim again that was refused by a calendar of before, and waits for one of now', () => {
+  it('repeats a claim refused by an outdated calendar, and waits for one refused by the current calendar', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
     const world = new World([

@@ -29,7 +29,7 @@ const markersOf = ({ history }: Recorded): string[] =>
       : [],
   )
 
-it('has a history with each change that the workflow tells apart, and older ones without the newest', () => {
+it('has a history with each change that the workflow distinguishes, and older ones without the newest', () => {
   const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const source = files.map((name) => readFileSync(new URL(name, SOURCES), 'utf8')).join('\n')
   const known = [...source.matchAll(/patched\('([a-z-]+)'\)/g)].map(([, name]) => name)
@@ -39,7 +39,7 @@ it('has a history with each change that the workflow tells apart, and older ones
   expect(histories.some((markers) => markers.length === 0)).toBe(true)
 })
 
-it('carries on every recorded history: running operations survive a deploy of this code', async () => {
+it('continues every recorded history: running operations survive a deploy of this code', async () => {
   Runtime.install({
     logger: new DefaultLogger('ERROR'),
     telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },

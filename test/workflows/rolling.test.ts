@@ -20,7 +20,7 @@ afterAll(async () => {
   await engine.close()
 })
 
-it('gives the same end when it continues as new every 40 events, nothing is cached and all is encrypted', async () => {
+it('gives the same end if it continues as new every 40 events, nothing is cached and all is encrypted', async () => {
   const layers = 4
   const width = 5
   const nodes = Array.from({ length: layers * width }, (_, i) =>

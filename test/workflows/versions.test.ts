@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => engine.close())
 
-it('keeps an operation on the build that began it, also when it continues as new', async () => {
+it('keeps an operation on the build that started it, even when it continues as new', async () => {
   const { workflowService } = engine.client
   const deploymentName = `${prefix}signalbox`
   await until(

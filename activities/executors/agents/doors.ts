@@ -26,7 +26,7 @@ export const bringWork = async (
   if (door.mode === 'nats')
     return channel.publish(context.pool, work, context.fence).then(
       () => undefined,
-      (error: Error) => `The stream did not take it: ${error.message}`,
+      (error: Error) => `NATS did not accept the message: ${error.message}`,
     )
   // The log belongs to the agent, which numbers its lines from one.
   return post(policy, context.pool, { ...context, log: () => {} }, door.endpoint, work, true)
@@ -75,7 +75,7 @@ const post = async (
   try {
     const answer = await send(sender, {}, { method: 'POST', url, body }, agent, { effect })
     if (isFailure(answer)) return answer.message
-    return answer.status >= 300 ? `It answers ${answer.status}.` : undefined
+    return answer.status >= 300 ? `It answered ${answer.status}.` : undefined
   } finally {
     // Does not wait for an agent that does not answer.
     await agent.destroy()

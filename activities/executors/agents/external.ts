@@ -88,7 +88,7 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   }
   const refused = await bringWork(policy, deps.agents, context, body)
   if (refused !== undefined && (await closeExecution(deps.pool, ref, 'not_started')))
-    return failed('not_picked_up', `No agent of pool "${pool}" took it: ${refused}`)
+    return failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)
   // An agent that begins at once and dies at once has then been silent for three heartbeats.
   return waiting(Math.min(start_s, left_s, 3 * heartbeat_s))
 }

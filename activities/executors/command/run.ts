@@ -63,16 +63,16 @@ const refuse = async (program: Program | undefined, values: With): Promise<strin
   if (wrong !== undefined) return `${values.program}: ${wrong}.`
   for (const [name, value] of Object.entries(values.env ?? {})) {
     if (!program.env?.includes(name)) return `The variable ${name} must not be set for ${values.program}.`
-    if (typeof value !== 'string' || value.includes('\0')) return `The variable ${name} is no text.`
+    if (typeof value !== 'string' || value.includes('\0')) return `The variable ${name} is not a string.`
   }
   for (const [name, text] of Object.entries(values.files ?? {}))
-    if (!FILE_NAME.test(name) || typeof text !== 'string') return `"${name.slice(0, 100)}" is no file of text.`
+    if (!FILE_NAME.test(name) || typeof text !== 'string') return `"${name.slice(0, 100)}" is not a text file.`
   if (process.getuid?.() === 0 && program.uid === undefined)
-    return `The policy must say as whom ${values.program} runs: this worker runs as root.`
+    return `The policy must give a uid for ${values.program}, because this worker runs as root.`
   try {
     await access(program.path, constants.X_OK)
   } catch {
-    return `${values.program} is not there, or cannot be run.`
+    return `${values.program} does not exist or is not executable.`
   }
   return undefined
 }
@@ -143,14 +143,14 @@ type End = Awaited<ReturnType<typeof runProcess>>
 /** Returns the verdict on the process's end; `undefined` if it ended well. */
 const verdictOf = (end: End, values: With, timeout_s: number): ExecutorResult | undefined => {
   const { ok = [0], retry = [] } = values.exit_codes ?? {}
-  if (end.how === 'not_begun') return failed('refused', `${values.program} could not be begun: ${end.message}`)
+  if (end.how === 'not_begun') return failed('refused', `${values.program} could not be started: ${end.message}`)
   if (end.code !== null && ok.includes(end.code)) return undefined
   if (end.how === 'timeout')
     return { status: 'unknown', class: 'timeout', message: `${values.program} was stopped after ${timeout_s} s.` }
   if (end.how === 'told') return { status: 'unknown', class: 'cancelled', message: 'It was told to stop.' }
   if (end.code === null)
-    return { status: 'unknown', class: 'exit_code', message: `${values.program} was ended by ${end.signal}.` }
-  return failed('exit_code', `${values.program} ended with ${end.code}.`, { retryable: retry.includes(end.code) })
+    return { status: 'unknown', class: 'exit_code', message: `${values.program} was killed by ${end.signal}.` }
+  return failed('exit_code', `${values.program} exited with code ${end.code}.`, { retryable: retry.includes(end.code) })
 }
 
 /** Collects the program's outputs, and its files as artifacts. */
@@ -160,7 +160,7 @@ const collect = async (
 ): Promise<ExecutorResult> => {
   const written = await readPlain(places.outputs, MAX_OUTPUTS)
   if (written === 'unfit')
-    return failed('outputs_invalid', `The outputs are no plain file of at most ${MAX_OUTPUTS} B.`)
+    return failed('outputs_invalid', `The outputs must be a regular file of at most ${MAX_OUTPUTS} bytes.`)
   const outputs = written === undefined ? {} : parse(written)
   if (!outputs) return failed('outputs_invalid', 'The outputs are not a JSON object.')
   const names = (await readdir(places.artifacts)).sort()
@@ -169,7 +169,9 @@ const collect = async (
     const content = FILE_NAME.test(name) ? await readPlain(join(places.artifacts, name), left) : 'unfit'
     if (content === undefined) continue
     if (content === 'unfit') {
-      context.log(`The file ${name.slice(0, 100)} is not kept: no plain file, or too large.`, { level: 'warn' })
+      context.log(`The file ${name.slice(0, 100)} was not stored: it is not a regular file, or it is too large.`, {
+        level: 'warn',
+      })
       continue
     }
     left -= content.length
@@ -177,7 +179,7 @@ const collect = async (
     context.artifact({ name, kind: 'file', media_type, content })
   }
   if (names.length > MAX_ARTIFACTS)
-    context.log(`${names.length - MAX_ARTIFACTS} more files are not kept.`, { level: 'warn' })
+    context.log(`Only the first ${MAX_ARTIFACTS} of ${names.length} files were stored.`, { level: 'warn' })
   return { status: 'succeeded', raw: outputs }
 }
 

@@ -58,7 +58,7 @@ const call = async (context: ExecutorContext, values: With, agent: Agent): Promi
   const said = () => {
     const reason = reasonOf(answer, values.reason)
     if (reason) context.log(reason, { level: 'warn' })
-    return `${where(values.request)} answers ${answer.status}${reason ? `: ${reason}` : ''}`
+    return `${where(values.request)} answered ${answer.status}${reason ? `: ${reason}` : ''}`
   }
   const broken = answer.status === 429 || answer.status >= 500
   if (values.fail_if && holds(values.fail_if, answer, broken))
@@ -89,14 +89,14 @@ const poll = async (
     } else {
       const broken = answer.status >= 400
       if (fail_if && holds(fail_if, answer, broken))
-        return failed('condition_failed', `${where(request)} answers ${answer.status}, and fail_if holds: ${fail_if}`)
+        return failed('condition_failed', `${where(request)} answered ${answer.status}, and fail_if holds: ${fail_if}`)
       if (holds(until, answer, broken)) return succeed(context, values, raw)
       wait_s = Math.max(wait_s, retryAfter(answer).retry_after_s ?? 0)
     }
     if (context.signal.aborted) return { status: 'unknown', class: 'cancelled', message: 'It was told to stop.' }
     const next = Date.now() + wait_s * 1000
     if (next > Math.min(poll_until, context.deadline))
-      return failed('condition_timeout', `${where(request)}: "${until}" did not come true in ${timeout_s} s`)
+      return failed('condition_timeout', `${where(request)}: "${until}" did not become true within ${timeout_s} s`)
     const later: ExecutorResult = { status: 'pending', poll_after_s: wait_s, resume: { raw, poll_until } }
     if (next + MIN_SLICE_MS > context.slice_end) return later
     await delay(wait_s * 1000, undefined, { signal: awake }).catch(() => {})
@@ -108,7 +108,7 @@ const succeed = ({ artifact }: ExecutorContext, { artifacts = [] }: With, raw: R
   for (const { pointer, ...about } of artifacts) {
     const content = readPointer(raw, pointer)
     if (content === undefined)
-      return failed('unexpected_response', `The answer has no value at ${pointer} for the artifact ${about.name}`)
+      return failed('unexpected_response', `The response has no value at ${pointer} for the artifact ${about.name}`)
     artifact({ ...about, content: typeof content === 'string' ? content : JSON.stringify(content) })
   }
   return { status: 'succeeded', raw }

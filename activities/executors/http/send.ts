@@ -46,7 +46,7 @@ export const send = async (
   { effect }: { effect: boolean },
 ): Promise<Response | Failure> => {
   const url = urlOf(settings.base_url, request)
-  if (!url) return failed('refused', `"${request.url}" is no http address`)
+  if (!url) return failed('refused', `"${request.url}" is not an http or https URL`)
   const limit = Math.min(settings.max_response_bytes ?? DEFAULT_BYTES, MAX_BYTES)
   const timeout = AbortSignal.timeout(Math.max(Math.floor(timeLeft(context, request)), 1))
   const started = performance.now()
@@ -59,9 +59,9 @@ export const send = async (
     const response = await readAnswer(await follow(url, request, headers, agent, signal), limit)
     if (!response) {
       say('answers too much', 'warn')
-      return failed('unexpected_response', `${label} answers more than ${limit} bytes`)
+      return failed('unexpected_response', `${label}: the response is longer than ${limit} bytes`)
     }
-    say(`answers ${response.status}`, response.status >= 400 ? 'warn' : 'info')
+    say(`answered ${response.status}`, response.status >= 400 ? 'warn' : 'info')
     return response
   } catch (error) {
     const failure = classify(error as Error, label, timeout.aborted)

@@ -62,7 +62,7 @@ const watch = async (context: ExecutorContext, values: With, agent: Agent): Prom
   const state = (context.resume as Resume | null) ?? { rounds: 0, next: Date.now(), checks: {} }
   const left = (rounds - state.rounds - 1) * every_s * 1000
   if (Math.max(state.next, Date.now()) + left > context.deadline)
-    return failed('refused', `${for_s} s of watching do not fit before the end of the attempt: raise timeouts.run_s`)
+    return failed('refused', `The attempt ends before ${for_s} s of watching: raise timeouts.run_s`)
   const awake = AbortSignal.any([context.signal, context.leave])
   const needs_ms = Math.max(...checks.map(timeoutOf)) * 1000
   for (let taken = 0; ; taken++) {
@@ -92,7 +92,7 @@ const watch = async (context: ExecutorContext, values: With, agent: Agent): Prom
       if (tally.failed > tolerate)
         return failed(
           'condition_failed',
-          `${name}: ${tally.failed} of ${tally.samples} samples are bad, ${tolerate} tolerated; sample ${state.rounds} of ${rounds} ${said(reading)}`,
+          `${name}: ${tally.failed} of ${tally.samples} samples are bad, at most ${tolerate} may be; sample ${state.rounds} of ${rounds} ${said(reading)}`,
           { raw: found(state, false) },
         )
     }
@@ -184,7 +184,7 @@ const ask = async (context: ExecutorContext, check: Query, query: string, agent:
   if (answer.status !== 200 || body.status !== 'success' || !isObject(body.data))
     return {
       value: null,
-      bad: `Prometheus answers ${answer.status}: ${String(body.error ?? 'no result').slice(0, 200)}`,
+      bad: `Prometheus answered ${answer.status}: ${String(body.error ?? 'no result').slice(0, 200)}`,
     }
   const { resultType, result } = body.data
   const list: unknown[] = Array.isArray(result) ? result : []
@@ -196,5 +196,5 @@ const ask = async (context: ExecutorContext, check: Query, query: string, agent:
   const value = typeof text === 'string' && text !== '' ? Number(text) : Number.NaN
   return Number.isFinite(value)
     ? { value }
-    : { value: null, bad: `the query gives no number: ${String(text).slice(0, 40)}` }
+    : { value: null, bad: `the query did not return a number: ${String(text).slice(0, 40)}` }
 }

@@ -73,11 +73,7 @@ const patchOne = async (
 /** Edges and ends are facts: a caller states them, like a lifecycle state. */
 const needFacts = ({ query }: Write, op: BulkOp): void => {
   if (query.mode === 'record_only') return
-  const wrong: Violation = {
-    pointer: '/op',
-    code: 'read_only_field',
-    message: `${op} is taken with mode=record_only only`,
-  }
+  const wrong: Violation = { pointer: '/op', code: 'read_only_field', message: `${op} requires mode=record_only` }
   throw violated([wrong])
 }
 

@@ -85,12 +85,12 @@ const askedFor = (types: Types, from: ResourceRow, properties: Record<string, un
   const rivals = declared.filter((one) => one.capability_key === capability_key)
   if (requirement ? requirement.capability_key !== capability_key : rivals.length > 0) {
     const known = rivals.map((one) => one.requirement_key).join(', ')
-    const message = `${requirement_key} is no requirement of ${from.resource_id} for ${capability_key}${known ? `; it may be ${known}` : ''}`
+    const message = `${requirement_key} is not a requirement of ${from.resource_id} for ${capability_key}${known ? `; it can be ${known}` : ''}`
     throw invalid('unknown', `${at}/properties/requirement_key`, message)
   }
   const least = requirement?.amount ?? null
   if (given !== undefined && least !== null && given < least)
-    throw invalid('no_capacity', `${at}/properties/amount`, `is less than the ${least} that the requirement needs`)
+    throw invalid('no_capacity', `${at}/properties/amount`, `is less than ${least}, the amount of the requirement`)
   const amount = given ?? least ?? undefined
   const provider_id = typeof properties.provider_id === 'string' ? properties.provider_id : undefined
   const wish = requirement ?? { version_range: '*', where: {}, scope: 'any' as const, amount: null }
@@ -147,7 +147,7 @@ const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, a
   }
   const [why] = rejected
   const code = (why && CODES[why.rule]) ?? 'unknown'
-  const message = `finds no ${capability_key} at ${owner.resource_id} that fits: ${why?.rule} is ${JSON.stringify(why?.offered)}, wanted is ${JSON.stringify(why?.wanted)}`
+  const message = `finds no matching ${capability_key} at ${owner.resource_id}: ${why?.rule} is ${JSON.stringify(why?.offered)}, but ${JSON.stringify(why?.wanted)} is required`
   throw invalid(code, at, message, { why_not: rejected, rejected_count })
 }
 

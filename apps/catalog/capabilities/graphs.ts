@@ -166,10 +166,7 @@ export const readCapabilityGraph = async (
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
   const rows = await listNeeding(deps, where, MAX_COUNTED + 1)
   if (rows.length > MAX_COUNTED) {
-    throw tooExpensive(
-      `More than ${MAX_COUNTED} resources come into question.`,
-      'Narrow by capability_key or region_id.',
-    )
+    throw tooExpensive(`More than ${MAX_COUNTED} resources match.`, 'Narrow by capability_key or region_id.')
   }
   const scopeOf = await scopesOf(deps.db, types, rows)
   const { needs } = await assessNeeds(deps, rows, scopeOf, query, reader)

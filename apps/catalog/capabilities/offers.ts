@@ -40,10 +40,7 @@ export const readOffers = async (deps: Reading, where: readonly SQL[], at?: stri
   const found = await listOffers(deps.db, usesCapability(types), where, MAX_CANDIDATES + 1, at)
   const rows = at === undefined ? found : (await placedThen(deps.db, types, found, at)).map(asThen(types))
   if (rows.length > MAX_CANDIDATES) {
-    throw tooExpensive(
-      `More than ${MAX_CANDIDATES} providers come into question.`,
-      'Narrow by capability_key and region_id.',
-    )
+    throw tooExpensive(`More than ${MAX_CANDIDATES} providers match.`, 'Narrow by capability_key and region_id.')
   }
   return rankable(deps, rows, at === undefined ? deps.clock.now() : new Date(at))
 }

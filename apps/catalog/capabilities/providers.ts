@@ -32,7 +32,7 @@ const OPEN: readonly ProviderStatus[] = ['available', 'degraded', 'stale']
 const statusesOf = (given: readonly string[] | undefined): readonly ProviderStatus[] | undefined => {
   const statuses = valuesOf(given)
   const unknown = statuses?.find((status) => !(PROVIDER_STATUSES as readonly string[]).includes(status))
-  if (unknown) throw invalid('status', `does not know ${unknown}; it may be ${PROVIDER_STATUSES.join(', ')}`)
+  if (unknown) throw invalid('status', `does not know ${unknown}; it can be ${PROVIDER_STATUSES.join(', ')}`)
   return statuses as ProviderStatus[] | undefined
 }
 
@@ -50,7 +50,7 @@ export const readCapabilities = async (
   await awaitChange(deps, query, reader)
   const at = await pastTime(deps, query.at, deps.config.history_d)
   if (at !== undefined && (query.min_change ?? query.max_lag_ms) !== undefined)
-    throw invalid('at', 'does not go with min_change and max_lag_ms: the past does not change')
+    throw invalid('at', 'cannot be combined with min_change and max_lag_ms: the past does not change')
   const { row, scope } = await findAt(deps, resource_id, at, reader)
   const own = await readOffers(deps, [offers.of(row.rid), ...openOnly(statuses, at)], at)
   const claims = await listClaims(deps.db, [row.rid], usesCapability(types), at)
@@ -175,7 +175,7 @@ const askedFor = async (deps: CatalogDeps, query: ProvidersQuery, reader: Reader
   const [resource_id = '', requirement_key = ''] = requirement_of.split('/')
   const { row, scope } = await findVisible(deps, resource_id, reader)
   const requirement = requirementsOf(types, row).find((one) => one.requirement_key === requirement_key)
-  if (!requirement) throw invalid('requirement_of', `names no requirement of ${resource_id}`)
+  if (!requirement) throw invalid('requirement_of', `does not name a requirement of ${resource_id}`)
   const wanted = wishOf(requirement, statuses ?? (query.allow_degraded ? FIT_DEGRADED : FIT))
   return { wanted, asker: { resource_id, scope }, capability_key: requirement.capability_key }
 }
@@ -191,7 +191,7 @@ const attributeTest = (name: string, text: string): AttributeTest => {
   const attribute = name.slice('attr.'.length)
   const [, rule, number] = /^(gte|lte):(.*)$/.exec(text) ?? []
   if (rule === undefined) return { attribute, match_rule: 'eq', wanted: text }
-  if (!/^-?\d{1,15}(\.\d{1,15})?$/.test(number ?? '')) throw invalid(name, `compares with a number after ${rule}:`)
+  if (!/^-?\d{1,15}(\.\d{1,15})?$/.test(number ?? '')) throw invalid(name, `needs a number after ${rule}:`)
   return { attribute, match_rule: rule as 'gte' | 'lte', wanted: Number(number) }
 }
 

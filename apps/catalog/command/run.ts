@@ -126,7 +126,7 @@ const CLASHES: Record<string, Clash> = {
 
 /** 409: the id, the name below the parent or the natural identity is taken. */
 export const alreadyExists = (clash: Clash, existing_resource_id?: string): AppError =>
-  new AppError('version_conflict', 'already_exists', `A resource with this ${clash} exists already.`, {
+  new AppError('version_conflict', 'already_exists', `A resource with this ${clash} already exists.`, {
     extra: { clash, ...(existing_resource_id !== undefined && { existing_resource_id }) },
     hint: 'Change the existing resource, or choose another id and name.',
   })

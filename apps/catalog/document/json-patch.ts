@@ -55,7 +55,7 @@ export const jsonPatch = (document: Json, operations: readonly PatchOperation[])
 }
 
 const testFailed = (index: number, path: string) =>
-  new AppError('version_conflict', 'test_failed', `The test in operation ${index} of the patch does not hold.`, {
+  new AppError('version_conflict', 'test_failed', `The test in operation ${index} of the patch failed.`, {
     extra: { index, path },
     hint: 'Read the resource again and recreate the patch.',
   })
@@ -73,7 +73,7 @@ const isIndex = (token: string): boolean => /^(0|[1-9]\d{0,6})$/.test(token)
 const arrayIndex = (list: readonly Json[], token: string, index: number, append: boolean): number => {
   if (append && token === '-') return list.length
   const at = isIndex(token) ? Number(token) : -1
-  if (at < 0 || at > list.length - (append ? 0 : 1)) throw refuse(index, `there is no place "${token}" in the array.`)
+  if (at < 0 || at > list.length - (append ? 0 : 1)) throw refuse(index, `the array has no index "${token}".`)
   return at
 }
 
@@ -88,7 +88,7 @@ const find = (root: Json, path: readonly string[]): Json | undefined => {
 
 const get = (root: Json, path: readonly string[], index: number): Json => {
   const value = find(root, path)
-  if (value === undefined) throw refuse(index, `there is nothing at "/${path.join('/')}".`)
+  if (value === undefined) throw refuse(index, `there is no value at "/${path.join('/')}".`)
   return value
 }
 
@@ -105,12 +105,12 @@ const change = (value: Json, path: readonly string[], index: number, act: (at: C
     }
     return list
   }
-  if (!isObject(value)) throw refuse(index, `"${token}" has no place in a plain value.`)
+  if (!isObject(value)) throw refuse(index, `"${token}" does not exist, because its parent is not an object or array.`)
   const members = new Map(Object.entries(value))
   if (rest.length === 0) act(members, token)
   else {
     const inner = members.get(token)
-    if (inner === undefined) throw refuse(index, `there is nothing at "${token}".`)
+    if (inner === undefined) throw refuse(index, `there is no value at "${token}".`)
     members.set(token, change(inner, rest, index, act))
   }
   return Object.fromEntries(members)

@@ -63,7 +63,8 @@ export const refuseTransition = (
     code: 'lifecycle_transition',
     detail: `lifecycle_status ${to} ${message}.`,
     extra: { allowed, current: from },
-    hint: allowed.length > 0 ? `Possible now: ${allowed.join(', ')}.` : `${from} is the end of this lifecycle.`,
+    hint:
+      allowed.length > 0 ? `Possible now: ${allowed.join(', ')}.` : `${from} is a terminal state of this lifecycle.`,
   })
 }
 
@@ -76,8 +77,9 @@ export const lifecycleFaults = ({ states, initial, terminal, transitions }: Life
   if (terminal.includes(initial)) faults.push('starts in a terminal state')
   for (const state of terminal) if (!known.has(state)) faults.push(`ends in "${state}", which is not one of its states`)
   for (const { from, to } of transitions) {
-    for (const state of [from, to]) if (!known.has(state)) faults.push(`has a transition over unknown "${state}"`)
-    if (terminal.includes(from)) faults.push(`has a way out of terminal "${from}"`)
+    for (const state of [from, to])
+      if (!known.has(state)) faults.push(`has a transition with the unknown state "${state}"`)
+    if (terminal.includes(from)) faults.push(`has a transition out of the terminal state "${from}"`)
   }
   const reached = new Set([initial])
   for (const state of reached) for (const way of transitions) if (way.from === state) reached.add(way.to)

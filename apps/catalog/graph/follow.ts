@@ -157,7 +157,7 @@ const compareIn = async (growth: Growth, swap: boolean, within_ms: number): Prom
   const { promise, resolve, reject } = Promise.withResolvers<Proven>()
   const one: Trial = { swap, done: resolve, failed: reject }
   growth.trial = one
-  const late = () => reject(new Error(`the comparison did not end within ${within_ms} ms`))
+  const late = () => reject(new Error(`the comparison took longer than ${within_ms} ms`))
   const timer = setTimeout(late, within_ms)
   try {
     return await promise

@@ -201,10 +201,15 @@ const shownOf = (document: ReturnType<typeof documentOf>) =>
   )
 
 const typeChanged = (row: ResourceRow, is: string, wanted: string) =>
-  new AppError('version_conflict', 'type_changed', `${row.resource_id} is a ${is}, the source calls it a ${wanted}.`, {
-    extra: { existing_resource_id: row.resource_id },
-    hint: 'A resource keeps its type: retire it, or map the kind to its current type.',
-  })
+  new AppError(
+    'version_conflict',
+    'type_changed',
+    `${row.resource_id} is a ${is}, but the source gives it the type ${wanted}.`,
+    {
+      extra: { existing_resource_id: row.resource_id },
+      hint: 'A resource keeps its type: retire it, or map the kind to its current type.',
+    },
+  )
 
 /** The containment change if the source names another container. */
 const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined): Promise<RelationshipChange[]> => {

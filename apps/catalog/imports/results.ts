@@ -25,7 +25,7 @@ export const refuseTwins = (items: readonly ImportItem[]): void => {
     const before = first.get(item.external_id)
     if (before === undefined) first.set(item.external_id, index)
     if (before === undefined || equalJson(items[before], item)) return []
-    const message = `is the id of item ${before} too, which says something else`
+    const message = `is also the id of item ${before}, which has other content`
     return [{ pointer: `/items/${index}/external_id`, code: 'schema_violation', message }]
   })
   const [twin] = violations

@@ -41,7 +41,7 @@ const checkRequires = (packs: readonly PackFile[], pack: PackFile, n: number, re
     if (semver.validRange(range) === null)
       report(['requires', name], 'range', `"${range}" is not a version range`, 'Write it as npm does, such as ^1.0.0.')
     else if (!other)
-      report(['requires', name], 'requires', `pack ${name} is not there`, 'Add its folder to CATALOG__PACKS__DIRS.')
+      report(['requires', name], 'requires', `pack ${name} does not exist`, 'Add its folder to CATALOG__PACKS__DIRS.')
     else if (!semver.satisfies(other.version, range))
       report(
         ['requires', name],
@@ -51,14 +51,14 @@ const checkRequires = (packs: readonly PackFile[], pack: PackFile, n: number, re
       )
   }
   if (packs.findIndex((candidate) => candidate.pack === pack.pack) !== n)
-    report(['pack'], 'unique', `pack ${pack.pack} is there twice`, 'Rename one of them.')
+    report(['pack'], 'unique', `pack ${pack.pack} is defined twice`, 'Rename one of them.')
 }
 
 const checkUnique = (packs: readonly PackFile[], reportIn: (pack: number) => Report) => {
   const seen = new Map<string, string>()
   const once = (n: number, path: Fault['path'], name: string) => {
     const other = seen.get(name)
-    if (other) reportIn(n)(path, 'unique', `${name} is defined in ${other} already`, 'Give it another key.')
+    if (other) reportIn(n)(path, 'unique', `${name} is already defined in ${other}`, 'Give it another key.')
     else seen.set(name, packs[n]?.pack ?? '')
   }
   for (const [n, pack] of packs.entries()) {
@@ -89,7 +89,7 @@ const flattenAll = (packs: readonly PackFile[], model: TypeModel, reportIn: (pac
       report(
         ['types', i],
         'derived_from',
-        `${key} derives from nothing`,
+        `${key} has no base type`,
         'Derive it from core.resource or one of its types.',
       )
       return undefined
@@ -118,7 +118,7 @@ const flattenAll = (packs: readonly PackFile[], model: TypeModel, reportIn: (pac
       report(
         ['types', i, 'desired_state_schema'],
         'derived_from',
-        `${key} and its base say different things of ${error.message}`,
+        `${key} and its base disagree on ${error.message}`,
         'Make both identical, or leave it out here.',
       )
       return undefined

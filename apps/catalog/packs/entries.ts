@@ -151,7 +151,12 @@ const checkInherited = (entry: TypeEntry, type: ResourceType, report: Report) =>
     if (entry.actions?.some((own) => own.action_key === action_key)) continue
     const unknown = allowed_in.find((state) => !type.lifecycle.states.includes(state))
     if (unknown)
-      report(['lifecycle'], 'action', `it has no ${unknown}, in which ${action_key} is allowed`, 'Keep that state.')
+      report(
+        ['lifecycle'],
+        'action',
+        `it lacks the state ${unknown}, in which ${action_key} is allowed`,
+        'Keep that state.',
+      )
   }
 }
 
@@ -198,7 +203,7 @@ const checkSource = (value: unknown, type: ResourceType, report: ReportHere) => 
   if (!part || !pointer)
     return report(
       'pointer',
-      `${String(value.$from)} is not a place in the resource`,
+      `${String(value.$from)} is not a pointer into the resource`,
       'Write target/desired_state/… or target/observed_state/….',
     )
   const schema = part === 'desired_state' ? type.desired_state_schema : type.observed_state_schema
@@ -228,7 +233,7 @@ const checkUses = (entry: TypeEntry, model: TypeModel, report: Report) => {
         report(
           [list, k, 'version_range'],
           'range',
-          `no version of ${use.capability_key} is in ${use.version_range}`,
+          `no version of ${use.capability_key} is in the range ${use.version_range}`,
           'Correct the range.',
         )
     }
@@ -254,7 +259,7 @@ const checkPointers = (entry: TypeEntry, type: ResourceType, report: Report) => 
       report(
         ['indexed_paths', k],
         'pointer',
-        `${pointer} names neither desired_state nor observed_state`,
+        `${pointer} is in neither desired_state nor observed_state`,
         'Start with /desired_state/ or /observed_state/.',
       )
     else check(['indexed_paths', k], match[2], match[1] === 'desired_state' ? desired : observed)

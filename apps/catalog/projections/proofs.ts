@@ -19,7 +19,7 @@ export const createProofs = ({ clock, telemetry }: { clock: Clock; telemetry: Te
     /** Starts a proof without waiting for it. 409 while another proof of that read model runs. */
     start: (name: Name, kind: Kind, work: () => Promise<Found>): void => {
       if (running.has(name)) {
-        throw new AppError('version_conflict', 'in_progress', `${name} is being proven right now.`, {
+        throw new AppError('version_conflict', 'in_progress', `${name} is already being verified.`, {
           retryable: true,
           retry_after_ms: 1000,
         })

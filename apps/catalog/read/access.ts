@@ -109,9 +109,9 @@ export type MayWrite = (type_id: number, scope: Scope) => Permission | undefined
 
 /** The refusal of a caller who may not write the resource called `name`. */
 export const outOfScope = (name: string, permission: Permission): AppError =>
-  new AppError('policy_denied', 'out_of_scope', `Your grants of ${permission} do not reach ${name}.`, {
+  new AppError('policy_denied', 'out_of_scope', `Your grants of ${permission} do not cover ${name}.`, {
     extra: { permission },
-    hint: `Ask an administrator for ${permission} at this place and type.`,
+    hint: `Ask an administrator for ${permission} for this place and type.`,
   })
 
 /** The row numbers of those resources that an access may read. */

@@ -98,10 +98,10 @@ const conditionsOf = (row: ResourceRow): ResourceView['conditions'] => {
       reason: row.drift_status,
       message:
         row.drift_status === 'drifted'
-          ? `Seen otherwise than wanted: ${row.drift_paths.join(', ')}.`
+          ? `Observed values differ from the desired ones: ${row.drift_paths.join(', ')}.`
           : row.drift_status === 'unknown'
             ? 'No compared value has been observed yet.'
-            : `What was seen for generation ${observed_generation} of ${generation} is what is wanted.`,
+            : `The state observed for generation ${observed_generation} of ${generation} matches the desired state.`,
       ...since(row.drift_at),
     },
     {

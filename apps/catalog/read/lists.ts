@@ -71,7 +71,7 @@ export type Included = ReadonlySet<(typeof INCLUDABLE)[number]>
 export const includedOf = (given: readonly string[] | undefined): Included => {
   const names = valuesOf(given) ?? []
   const unknown = names.find((name) => !(INCLUDABLE as readonly string[]).includes(name))
-  if (unknown) throw invalid('include', `does not know ${unknown}; it may be ${INCLUDABLE.join(', ')}`)
+  if (unknown) throw invalid('include', `does not know ${unknown}; it can be ${INCLUDABLE.join(', ')}`)
   return new Set(names as (typeof INCLUDABLE)[number][])
 }
 

@@ -21,7 +21,7 @@ export const pastTime = async (
   if (at === undefined) return at
   const time = new Date(at).getTime()
   const asked = clock.now().getTime()
-  if (kept_d !== undefined && time < asked - kept_d * DAY_MS) throw pruned(`What was at ${at}`)
+  if (kept_d !== undefined && time < asked - kept_d * DAY_MS) throw pruned(`The state at ${at}`)
   if (time > asked) throw inFuture()
   const until = performance.now() + config.stale_wait_ms
   for (;;) {
@@ -59,7 +59,7 @@ const noVersion = (resource_id: string, version: string) =>
     hint: 'GET /v1/resources/{resource_id}/versions lists them.',
   })
 
-const pruned = (what: string) => new AppError('not_found', 'history_pruned', `${what} is no longer kept.`)
+const pruned = (what: string) => new AppError('not_found', 'history_pruned', `${what} is past its retention period.`)
 
 /** 404 for a time before the resource existed. */
 export const refuseBefore = ({ resource_id, created_at }: ResourceRow, at: string | undefined): void => {
@@ -72,7 +72,7 @@ export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string):
   const version = await versionAt(deps.db, row.rid, at)
   if (version !== undefined) return readVersion(deps, row, version, at)
   refuseBefore(row, at)
-  throw pruned(`What ${row.resource_id} was at ${at}`)
+  throw pruned(`The state of ${row.resource_id} at ${at}`)
 }
 
 /** One resource at a version: the nearest snapshot and the patches after it, in its place at that time. */

@@ -96,7 +96,7 @@ export const checkPeers = async (
       const [from, to] = change.direction === 'in' ? [peer_type, type] : [type, peer_type]
       if (!from || !to || !isAllowed(types, relation, from, to)) {
         const ends = `${from?.type_key} ${relation.type_key} ${to?.type_key}`
-        refuse('target_type_not_allowed', target_at, `no such relationship is allowed: ${ends}`)
+        refuse('target_type_not_allowed', target_at, `this relationship is not allowed: ${ends}`)
       }
       violations.push(...propertyViolations(relation, (change.properties ?? {}) as JsonObject, `${at}/properties`))
     }
@@ -213,7 +213,7 @@ const checkCycles = (tx: Tx, row: ResourceRow, plan: EdgePlan): void => {
     if (!relation?.acyclic || !peer || change.op === 'remove') continue
     const key = keyOf(row.rid, relation, peer, change)
     if (heldOf(tx).edges.reaches(relation.id, key.dst, key.src)) {
-      const message = `${row.resource_id} and ${peer.resource_id} would each be ${relation.type_key} the other`
+      const message = `${row.resource_id} and ${peer.resource_id} would form a cycle of ${relation.type_key}`
       throw violated([{ pointer: target_at, code: 'cycle', message }])
     }
   }

@@ -190,7 +190,7 @@ const checkFields = (deps: CatalogDeps, newest: StoredType, body: Wanted, write:
   const record_only = write.query.mode === 'record_only'
   for (const name of ['lifecycle_status', 'observed_state'] as const) {
     if (!record_only && body[name] !== undefined)
-      throw violated([{ pointer: `/${name}`, code: 'read_only_field', message: 'is taken with mode=record_only only' }])
+      throw violated([{ pointer: `/${name}`, code: 'read_only_field', message: 'requires mode=record_only' }])
   }
   checkNotes(body)
   const lifecycle_status = initialState(newest, body.lifecycle_status)

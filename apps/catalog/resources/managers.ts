@@ -48,7 +48,7 @@ export const namingManagers = async <T>(deps: Reading, resource_id: string, chan
     const conflicts = await managedFields(deps, resource_id, extra.conflicts as Owned[])
     const named = conflicts.slice(0, 3).map(({ path, name, since }) => `${path} (${name}${sinceText(since)})`)
     const more = Number(extra.conflict_count) - named.length
-    const detail = `Others set other values: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}.`
+    const detail = `Other managers set different values: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}.`
     throw new AppError(error.category, error.code, detail, { ...error.options, extra: { ...extra, conflicts } })
   }
 }

@@ -81,11 +81,12 @@ export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { a
 const refusePresent = async (deps: CatalogDeps, query: ResourceListQuery & { at: string }): Promise<void> => {
   await pastTime(deps, query.at, deps.config.history_d)
   for (const name of PRESENT)
-    if (query[name] !== undefined && query[name] !== 'none') throw invalid(name, 'does not go with at')
+    if (query[name] !== undefined && query[name] !== 'none') throw invalid(name, 'cannot be combined with at')
   const foreign = [...includedOf(query.include)].find((name) => name !== 'state')
-  if (foreign !== undefined) throw invalid('include', `${foreign} does not go with at`)
+  if (foreign !== undefined) throw invalid('include', `${foreign} cannot be combined with at`)
   const unsortable = parseSort(query.sort).find(({ key }) => !SORTABLE.includes(key))
-  if (unsortable) throw invalid('sort', `${unsortable.key} does not go with at; it may be ${SORTABLE.join(', ')}`)
+  if (unsortable)
+    throw invalid('sort', `${unsortable.key} cannot be combined with at; it can be ${SORTABLE.join(', ')}`)
   if (query.filter !== undefined) refuseFields(parseFilter(query.filter))
 }
 
@@ -93,7 +94,7 @@ const refuseFields = (filter: Filter): void => {
   if (filter.kind === 'not') refuseFields(filter.item)
   else if (filter.kind !== 'test') for (const item of filter.items) refuseFields(item)
   else if (PRESENT_FIELDS.has(filter.field[0] ?? ''))
-    throw filterInvalid(filter.offset, `${filter.field[0]} is not kept over time`)
+    throw filterInvalid(filter.offset, `${filter.field[0]} has no history`)
 }
 
 /** The candidates that existed then and matched the parameters, in order. */

@@ -41,7 +41,7 @@ export const readResource = async (
 
 const twoTimes = () =>
   new AppError('validation_error', 'malformed', 'at and at_version name two different times.', {
-    violations: [{ pointer: '/querystring/at', code: 'malformed', message: 'does not go with at_version' }],
+    violations: [{ pointer: '/querystring/at', code: 'malformed', message: 'cannot be combined with at_version' }],
     hint: 'Send one of them.',
   })
 

@@ -22,7 +22,11 @@ const MAX_CLOSED = 50_000
 export const planRetirement = (tx: Tx, types: Types, rid: string, locks: Map<string, LockMode>): string[] => {
   const gone = heldOf(tx).edges.cascade(rid, cascading(types), MAX_CASCADE + 1)
   if (gone.length > MAX_CASCADE) {
-    throw new AppError('validation_error', 'cascade_too_large', `More than ${MAX_CASCADE} resources would end with it.`)
+    throw new AppError(
+      'validation_error',
+      'cascade_too_large',
+      `More than ${MAX_CASCADE} resources would be retired with this one.`,
+    )
   }
   for (const member of gone) wishLock(locks, member, 'update')
   lockClaimed(tx, types, gone, locks)
@@ -69,7 +73,7 @@ const tooManyToClose = ({ resource_id }: ResourceRow) =>
   new AppError(
     'validation_error',
     'too_many_relationships',
-    `More than ${MAX_CLOSED} relationships would close with ${resource_id}.`,
+    `More than ${MAX_CLOSED} relationships would end with ${resource_id}.`,
     { hint: 'Remove some of its relationships first, up to 100 per command.' },
   )
 
@@ -85,7 +89,7 @@ const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[],
   return new AppError(
     'validation_error',
     'blocked_by_dependents',
-    `${edges.length > MAX_COUNTED ? 'At least ' : ''}${visible.length} resources still need ${row.resource_id}.`,
+    `Other resources still need ${row.resource_id} (visible to you: ${edges.length > MAX_COUNTED ? 'at least ' : ''}${visible.length}).`,
     { extra: { blockers: visible.slice(0, MAX_BLOCKERS), blockers_count: visible.length } },
   )
 }

@@ -47,9 +47,9 @@ export const typeForCreate = (types: Types, type_key: string): StoredType => {
   const refuse = (code: CodeOf<'unsupported_resource_type'>, detail: string) =>
     new AppError('unsupported_resource_type', code, detail, { hint: 'GET /v1/resource-types lists what is supported.' })
   if (!type) throw refuse('unknown', `There is no resource type ${type_key}.`)
-  if (type.abstract) throw refuse('abstract', `${type_key} is only a base for other types.`)
+  if (type.abstract) throw refuse('abstract', `${type_key} is only a base type; no resource can have it.`)
   if (type.retired || type.status === 'deprecated')
-    throw refuse('deprecated_for_create', `${type_key} takes no new resources.`)
+    throw refuse('deprecated_for_create', `${type_key} does not accept new resources.`)
   return type
 }
 
@@ -68,7 +68,11 @@ export const initialState = (type: StoredType, wanted: string | undefined): stri
 /** Refuses changes to a resource whose lifecycle has ended, except to its notes. */
 export const refuseTerminal = (type: StoredType, lifecycle_status: string, touches: boolean): AppError | undefined =>
   touches && isTerminal(type.lifecycle, lifecycle_status)
-    ? new AppError('validation_error', 'resource_terminal', `The resource is ${lifecycle_status} and stays as it is.`)
+    ? new AppError(
+        'validation_error',
+        'resource_terminal',
+        `The resource is ${lifecycle_status} and cannot change any further.`,
+      )
     : undefined
 
 /** Refuses an invalid transition of an existing resource; the rules depend on who makes it. */

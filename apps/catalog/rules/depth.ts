@@ -10,4 +10,4 @@ export const depthOf = (path: string): number => path.split('.').length
 export const depthViolations = (depth: number, was: number, most: number, pointer: string): Violation[] =>
   depth <= most || depth <= was
     ? []
-    : [{ pointer, code: 'too_deep', message: `would make ${depth} levels of containment, ${most} are allowed` }]
+    : [{ pointer, code: 'too_deep', message: `would make ${depth} levels of containment; at most ${most} are allowed` }]

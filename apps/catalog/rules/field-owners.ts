@@ -54,13 +54,18 @@ export const refuseOwned = (
   if (conflicts.length === 0) return
   const named = conflicts.slice(0, 3).map(({ path, owner }) => `${path} (${owner})`)
   const more = conflicts.length > named.length ? ` and ${conflicts.length - named.length} more` : ''
-  throw new AppError('version_conflict', 'field_owned', `Others set other values: ${named.join(', ')}${more}.`, {
-    extra: {
-      existing_resource_id: row.resource_id,
-      conflicts: conflicts.slice(0, MAX_CONFLICTS),
-      conflict_count: conflicts.length,
+  throw new AppError(
+    'version_conflict',
+    'field_owned',
+    `Other managers set different values: ${named.join(', ')}${more}.`,
+    {
+      extra: {
+        existing_resource_id: row.resource_id,
+        conflicts: conflicts.slice(0, MAX_CONFLICTS),
+        conflict_count: conflicts.length,
+      },
     },
-  })
+  )
 }
 
 /** A merge patch that removes values that this manager stated before and no longer states. */

@@ -50,9 +50,9 @@ export const traverse = async (
 const wantsHealth = ({ include, at }: GraphQuery): boolean => {
   const names = valuesOf(include) ?? []
   const unknown = names.find((name) => name !== 'health')
-  if (unknown !== undefined) throw refused('include', `does not know ${unknown}; it may be health`)
+  if (unknown !== undefined) throw refused('include', `does not know ${unknown}; it can be health`)
   if (names.length > 0 && at !== undefined)
-    throw refused('include', 'does not go with at: health is not kept over time')
+    throw refused('include', 'cannot be combined with at: health has no history')
   return names.length > 0
 }
 
@@ -72,9 +72,9 @@ const drawn = async (deps: CatalogDeps, request: GraphRequest, reader: Reader, b
   await requireFresh(deps, query, reader, store !== undefined)
   const roots = await rootIds(deps, request, reader, bounds.max_nodes)
   if (store) return fromMemory(deps, store, request, reader, { roots, bounds, reach })
-  if (query.page_token !== undefined) throw warming(deps, 'Continuing a graph needs the graph in memory')
+  if (query.page_token !== undefined) throw warming(deps, 'The continuation of a graph')
   if (past === undefined && by !== 'sql' && bounds.depth > MAX_SQL_DEPTH) {
-    throw warming(deps, `Deeper than ${MAX_SQL_DEPTH} a graph is read from memory`)
+    throw warming(deps, `A graph deeper than ${MAX_SQL_DEPTH} levels`)
   }
   return fromSql(deps, { roots, bounds, reach })
 }
@@ -83,7 +83,7 @@ const warming = (deps: CatalogDeps, what: string): AppError =>
   graphMissing(
     deps,
     what,
-    `Ask for depth ${MAX_SQL_DEPTH} at most, of the present, and continue from a node of the frontier.`,
+    `Request the present graph with a depth of at most ${MAX_SQL_DEPTH}, and continue from a node of its frontier.`,
   )
 
 const boundsOf = (query: GraphQuery, max_nodes: number): Bounds => ({
@@ -105,7 +105,7 @@ const pastOf = async (deps: CatalogDeps, { at, page_token, min_change, max_lag_m
   if (at === undefined) return undefined
   const beside = { page_token, min_change, max_lag_ms }
   for (const [name, value] of Object.entries(beside))
-    if (value !== undefined) throw refused(name, 'does not go with at: the past does not change')
+    if (value !== undefined) throw refused(name, 'cannot be combined with at: the past does not change')
   await pastTime(deps, at, deps.config.history_d)
   const ended = deps.registry.types.all.flatMap(({ id, lifecycle }) =>
     lifecycle.terminal.map((state) => `${id} ${state}`),
@@ -116,7 +116,7 @@ const pastOf = async (deps: CatalogDeps, { at, page_token, min_change, max_lag_m
 const reachOf = (types: Types, { query, relationship_types: fixed }: GraphRequest, reader: Reader): Reach => {
   const asked = valuesOf(query.relationship_types)
   const stray = fixed && asked?.find((key) => !fixed.includes(key))
-  if (stray) throw refused('relationship_types', `does not know ${stray} here; it may be ${fixed.join(', ')}`)
+  if (stray) throw refused('relationship_types', `does not know ${stray} here; it can be ${fixed.join(', ')}`)
   const node_types = valuesOf(query.node_types)
   const unknown = node_types?.find((key) => types.newest(key) === undefined)
   if (unknown) throw refused('node_types', `does not know ${unknown}`)
@@ -134,7 +134,7 @@ const reachOf = (types: Types, { query, relationship_types: fixed }: GraphReques
 }
 
 const tooManyRoots = (most: number) =>
-  new AppError('validation_error', 'too_many_roots', `A graph starts from at most ${most} resources here.`)
+  new AppError('validation_error', 'too_many_roots', `This graph starts from at most ${most} resources.`)
 
 const rootIds = async (
   deps: CatalogDeps,
@@ -144,7 +144,7 @@ const rootIds = async (
 ): Promise<string[]> => {
   const ids = [...new Set(valuesOf(query.root_id) ?? [])]
   if (ids.length > 0 && query.filter !== undefined)
-    throw refused('filter', 'does not go with root_id: send one of them')
+    throw refused('filter', 'cannot be combined with root_id: send one of them')
   if (ids.length > Math.min(MAX_ROOTS, max_nodes)) throw tooManyRoots(Math.min(MAX_ROOTS, max_nodes))
   if (ids.length > 0) return ids
   const { types } = deps.registry

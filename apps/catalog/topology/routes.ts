@@ -42,7 +42,7 @@ export const topologyRoutes: Routes<CatalogDeps, { side: Side }> = async (app, {
       schema: {
         operationId,
         summary: `List ${noun}`,
-        description: `Resources of type ${LEVELS[level]} with counts of what is below each and may be seen. Example: ?label=env=prod`,
+        description: `Resources of type ${LEVELS[level]}, each with counts of the visible resources below it. Example: ?label=env=prod`,
         tags: side.tags,
         querystring: TopologyQuery,
         response: { 200: TopologyList, ...errorReplies },

@@ -63,8 +63,8 @@ export const removeLeft = ({ uid }: AgentFile): void => {
 export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
   const { report, keep, fetch } = createReporter(work)
   const first = await report('started')
-  if (first.status !== 200) return say(`${work.node_id}: not begun, ${first.code ?? first.status}`)
-  say(`${work.node_id}: ${work.job} begun, attempt ${work.attempt}`)
+  if (first.status !== 200) return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
+  say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
   const stop = new AbortController()
   if (first.cancel_requested) stop.abort()
   const lines: {
@@ -114,7 +114,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const signal = AbortSignal.any([stop.signal, told])
   const tool = TOOLS[work.job]
   const act = async (): Promise<Verdict> => {
-    if (!tool) return refusedBy(`This agent knows no job "${work.job}".`)
+    if (!tool) return refusedBy(`This agent does not know the job "${work.job}".`)
     if (typeof env === 'string') return refusedBy(env)
     if (Object.keys(work.secrets ?? {}).length > 0)
       return refusedBy('This agent resolves no references to secrets; name a credential of its file.')
@@ -137,7 +137,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     }
     const { status, ...rest } = verdict
     const said = await report(status, { ...closing(rest, mask), lines })
-    say(`${work.node_id}: ${status}${said.status === 200 ? '' : `, refused as ${said.code ?? said.status}`}`)
+    say(
+      `${work.node_id}: ${status}${said.status === 200 ? '' : `, but the report was refused: ${said.code ?? said.status}`}`,
+    )
   } finally {
     clearInterval(timer)
     rmSync(folder, { recursive: true, force: true })

@@ -54,16 +54,16 @@ export const createReporter = (work: Work) => {
       const headers = { 'content-type': 'application/octet-stream' }
       const init = { method: 'PUT', headers, body: new Uint8Array(bytes) }
       const taken = said.status === 200 ? await send(`${artifacts_url}/${sha256}`, init) : undefined
-      if (taken?.status !== 200) throw new Error(`${about.name} was not taken: ${taken?.status ?? said.status}.`)
+      if (taken?.status !== 200) throw new Error(`${about.name} was not accepted: ${taken?.status ?? said.status}.`)
       return { sha256 }
     },
     /** Fetches exactly the bytes with this digest. */
     fetch: async (sha256: string): Promise<Buffer> => {
       const answer = await send(`${artifacts_url}/${sha256}`, { method: 'GET' })
       if (answer?.status !== 200)
-        throw new Error(`The artifact ${sha256} is not there: ${answer?.status ?? 'no answer'}. ${UNTOUCHED}`)
+        throw new Error(`The artifact ${sha256} cannot be fetched: ${answer?.status ?? 'no answer'}. ${UNTOUCHED}`)
       const bytes = Buffer.from(await answer.arrayBuffer())
-      if (sha256Hex(bytes) !== sha256) throw new Error(`The artifact ${sha256} holds other bytes. ${UNTOUCHED}`)
+      if (sha256Hex(bytes) !== sha256) throw new Error(`The artifact ${sha256} has different content. ${UNTOUCHED}`)
       return bytes
     },
   }

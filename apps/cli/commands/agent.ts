@@ -32,7 +32,7 @@ const proveIt: Command['run'] = async ({ out }, _, values): Promise<ExitCode> =>
     },
   })
   const broken = proofs.filter((proof) => proof.broken.length > 0).length
-  out.note(`${proofs.length - broken} hold, ${broken} broken.`)
+  out.note(`Rules kept: ${proofs.length - broken}, broken: ${broken}.`)
   return broken === 0 && proofs.length > 0 ? EXIT.done : EXIT.failed
 }
 

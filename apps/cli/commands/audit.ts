@@ -81,7 +81,7 @@ const sourceOf = (values: Values) => {
     text(values, name),
   )
   if (path.includes('/admin/')) {
-    if (object !== undefined) throw usageError(`--object is no filter of ${source}.`)
+    if (object !== undefined) throw usageError(`${source} cannot be filtered by --object.`)
     return { path, query: { user_id: actor?.replace(/^user:/, ''), type: action, from, to } }
   }
   return { path, query: { actor, action, object, from, to } }

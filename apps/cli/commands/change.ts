@@ -19,8 +19,8 @@ export const waiting = ({ out }: Context, made: Pending): void =>
     made,
     ({ change }) => change.id,
     ({ change }) => [
-      `Waits for another administrator until ${change.expires_at}: ${change.id}`,
-      `They run: signalbox user confirm ${change.id}`,
+      `Waiting for another administrator until ${change.expires_at}: ${change.id}`,
+      `To confirm, they run: signalbox user confirm ${change.id}`,
     ],
   )
 
@@ -38,7 +38,7 @@ const sentence = ({ kind, subject, request }: Change): string => {
     'user.create': `new account ${subject.name} with ${roles}`,
     'user.enable': `enable ${subject.name}, who has ${roles}`,
     'user.reset': `new enrolment link for ${subject.name}, who has ${roles}`,
-    'user.recover': `recovery of ${subject.name}, who has ${roles}: every way in ends`,
+    'user.recover': `recovery of ${subject.name}, who has ${roles}: ends all sessions and credentials`,
     'grant.create': `${roles} for ${subject.name}${scope && ` in ${scope}`}${subject.members.length > 0 ? ` and its ${subject.members.length} members` : ''}`,
     'machine.credential': `new credential (${request.kind}) for ${subject.name}, which has ${roles}`,
     'member.add': `${subject.name} into ${request.group_key}, which gives ${roles}`,

@@ -41,7 +41,7 @@ type Importer = { kind: string; about: string; read: Read; mapped?: boolean; exa
 const importer = ({ kind, about, read, mapped = false, examples }: Importer): Command => ({
   name: `import ${kind}`,
   takes: 'FILE',
-  about: `${about} A repeated import changes nothing, and an interrupted one continues in the catalog. --dry-run shows the differences; --report FILE names every field that no type has.`,
+  about: `${about} A repeated import changes nothing, and an interrupted one continues in the catalog. --dry-run shows the differences; --report FILE lists every field that no type has.`,
   options: mapped ? { ...MAPPING, ...OPTIONS } : OPTIONS,
   examples,
   repeats: 0,
@@ -187,7 +187,7 @@ const checked = (values: Values) => {
   if (!Number.isInteger(size) || size < 1 || size > 1000) throw usageError('--batch takes a number from 1 to 1000.')
   for (const option of ['mark-missing', 'prune'])
     if (values[option] === true && !isWhole(values))
-      throw usageError(`--${option} looks at the whole file: it does not go with --only and --leave-out.`)
+      throw usageError(`--${option} needs the whole file: it cannot be combined with --only or --leave-out.`)
   return { name, size }
 }
 

@@ -59,7 +59,7 @@ export const machineCommands: Command[] = [
     },
     run: async (context, [action = '', name = '', key = ''], values) => {
       const act = ACTIONS[action]
-      if (!act) throw usageError(`A key is added, rotated or revoked, not ${JSON.stringify(action)}.`)
+      if (!act) throw usageError(`The action must be add, rotate or revoke, not ${JSON.stringify(action)}.`)
       return act(context, await machineNamed(context, name), key, values)
     },
   },
@@ -116,7 +116,7 @@ const show = async (context: Context, username: string, made: (Made | Pending) &
   context.out.one(
     made,
     () => made.key ?? '',
-    ({ credential }) => [line, `Until ${credential.expires_at}.`],
+    ({ credential }) => [line, `Valid until ${credential.expires_at}.`],
   )
   return tellControl(context)
 }

@@ -154,7 +154,7 @@ const tell = ({ out }: Context, written: Written): void => {
   out.one({ resource_id, ...written }, 'resource_id', () => {
     if ('operation_ref' in written)
       return [
-        `The change of ${resource_id} is intent ${written.operation_ref.intent_id}; it waits for its plan.`,
+        `The change of ${resource_id} is intent ${written.operation_ref.intent_id}; it is waiting for its plan.`,
         `Next: signalbox plan preview ${short(written.operation_ref.intent_id)}`,
       ]
     if (!('would_create_intent' in written)) return [`${resource_id}   version ${version}`]

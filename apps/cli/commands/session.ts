@@ -30,13 +30,13 @@ const invitation = ({ user_code, verification_uri, verification_uri_complete, ex
   [
     `Open ${verification_uri} in a browser on any machine and enter the code ${user_code}`,
     `or open ${verification_uri_complete}`,
-    `Give the code to no one. It ends in ${Math.round(expires_in / 60)} min. Waiting …`,
+    `Give the code to no one. It expires in ${Math.round(expires_in / 60)} min. Waiting …`,
   ].join('\n')
 
 const keyIn = (file: string): string => {
   const key = readText(file).trim()
   if (isApiKey(key)) return key
-  throw usageError(`${file} holds no API key: it begins with sbk_.`)
+  throw usageError(`${file} does not contain an API key, which starts with sbk_.`)
 }
 
 const askCode: AskCode = (again) =>
@@ -122,7 +122,7 @@ export const sessionCommands: Command[] = [
       if (!path.startsWith('/'))
         throw usageError('PATH begins with /, such as /v1/operations.', 'See: signalbox api --help')
       if (file !== undefined && /^(get|head)$/i.test(method))
-        throw usageError(`A ${method.toUpperCase()} takes no --data.`, 'See: signalbox api --help')
+        throw usageError(`${method.toUpperCase()} requests take no --data.`, 'See: signalbox api --help')
       const if_match = text(values, 'if-match')
       const { body } = await api.send(
         method.toUpperCase(),

@@ -66,7 +66,7 @@ export const userCommands: Command[] = [
       const body = { subject_type: 'user', subject_id: id, role }
       const made = await context.api.post<object | Pending>('/api/v1/admin/grants', body)
       if (isPending(made)) return waiting(context, made)
-      context.out.note(`${username} is ${role}.`)
+      context.out.note(`${username} now has the role ${role}.`)
       return tellControl(context)
     },
   },
@@ -86,7 +86,7 @@ export const userCommands: Command[] = [
     run: async (context, [given = '']) => {
       const { id, username } = await find(context, given)
       await context.api.send('POST', `/api/v1/admin/users/${id}/unlock`)
-      context.out.note(`${username} may try again.`)
+      context.out.note(`${username} may sign in again.`)
     },
   },
   ...changeCommands,
@@ -100,7 +100,7 @@ function linking(verb: 'reset' | 'recover', path: string, about: string): Comman
     examples: [`user ${verb} eva`],
     run: async (context, [given = '']) => {
       const { id, username } = await find(context, given)
-      if (verb === 'recover' && !context.yes) await confirm(`End every way in of ${username}?`)
+      if (verb === 'recover' && !context.yes) await confirm(`End all sessions and credentials of ${username}?`)
       const made = await context.api.post<Link | Pending>(`/api/v1/admin/users/${id}/${path}`, undefined)
       if (isPending(made)) return waiting(context, made)
       context.out.one(

@@ -17,7 +17,7 @@ export const choose = (found: Found, { only, leave_out }: Choice): Found => {
   const has = (item: ImportItem, names: readonly string[]) =>
     names.includes(item.type_key) || names.includes(origins.get(item.external_id)?.kind ?? '')
   for (const name of [...only, ...leave_out])
-    if (!items.some((item) => has(item, [name]))) throw new SourceError(`no item of it is of the kind ${name}`)
+    if (!items.some((item) => has(item, [name]))) throw new SourceError(`it has no item of the type or kind ${name}`)
 
   const kept = new Set<string>()
   for (const item of items) {

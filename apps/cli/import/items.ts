@@ -93,7 +93,7 @@ export const collect = () => {
     },
     /** Throws if the id already exists, because the file does not say which item is meant. */
     add: (item: ImportItem): void => {
-      if (items.has(item.external_id)) throw new SourceError(`${item.external_id} is in it twice`)
+      if (items.has(item.external_id)) throw new SourceError(`it contains ${item.external_id} twice`)
       if (item.external_id.length > 512) throw new SourceError(`an id is too long: ${item.external_id.slice(0, 80)}…`)
       items.set(item.external_id, item)
       if (origin) origins.set(item.external_id, origin)

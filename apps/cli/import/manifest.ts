@@ -19,7 +19,7 @@ export const manifestsOf = (documents: readonly unknown[]): Manifest[] =>
 const unfold = (document: unknown, depth: number, place: string): Manifest[] => {
   const kind = isFields(document) ? textOf(document.kind) : undefined
   if (!isFields(document) || kind === undefined)
-    throw new SourceError(`${place} has no kind: it is no Kubernetes manifest`)
+    throw new SourceError(`${place} has no kind: it is not a Kubernetes manifest`)
   if (depth < 3 && kind.endsWith('List') && Array.isArray(document.items))
     return document.items.flatMap((item, index) => unfold(item, depth + 1, `${place}, item ${index + 1}`))
   const { name, generateName, namespace } = fieldsOf(document.metadata)

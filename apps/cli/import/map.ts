@@ -33,13 +33,13 @@ const ruleOf = (kind: string, rule: unknown): Rule => {
   if (!isObject(rule)) throw new SourceError(`${kind} needs type_key and fields`)
   const { type_key, fields = {}, ...others } = rule
   const [unknown] = Object.keys(others)
-  if (unknown !== undefined) throw new SourceError(`${kind} has ${unknown}, which has no meaning here`)
+  if (unknown !== undefined) throw new SourceError(`${kind} has the unknown member ${unknown}`)
   if (typeof type_key !== 'string' || !TYPE_KEY.test(type_key)) throw new SourceError(`${kind} has no valid type_key`)
-  if (!isObject(fields)) throw new SourceError(`${kind} has fields that are no object`)
+  if (!isObject(fields)) throw new SourceError(`the fields of ${kind} must be an object`)
   for (const [field, to] of Object.entries(fields))
     if (typeof to !== 'string' || !TARGET.test(to))
       throw new SourceError(
-        `${kind} sends ${field} to ${JSON.stringify(to)}: it takes /name, /display_name, /owner, /lifecycle_status, or a place in labels, annotations, desired_state or observed_state`,
+        `${kind} maps ${field} to ${JSON.stringify(to)}: the target must be /name, /display_name, /owner, /lifecycle_status, or a pointer into labels, annotations, desired_state or observed_state`,
       )
   return { type_key, fields: new Map(Object.entries(fields as Record<string, string>)) }
 }
@@ -60,7 +60,7 @@ export const applyOverrides = (found: Found, overrides: Overrides): Found => {
     return made.type_key === item.type_key ? made : keeping(item, made, rule, found, origin.kind)
   })
   const idle = [...overrides.keys()].filter((kind) => !seen.has(kind))
-  const notes = idle.map((kind) => `--map knows ${kind}, of which nothing is imported`)
+  const notes = idle.map((kind) => `--map names ${kind}, but the import has no items of it`)
   return { ...found, items, generic, notes: [...found.notes, ...notes] }
 }
 

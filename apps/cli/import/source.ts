@@ -97,7 +97,7 @@ const read = <T>(act: () => T): T => {
   } catch (error) {
     if (error instanceof RangeError) throw new SourceError(`it is nested deeper than ${BOUNDS.depth}`)
     if (error instanceof ReferenceError && /alias/i.test(error.message))
-      throw new SourceError(`its anchors unfold to more than a file may hold (${BOUNDS.aliases} uses)`)
+      throw new SourceError(`its anchors are used more often than allowed (${BOUNDS.aliases} times)`)
     throw new SourceError(`it cannot be read as YAML: ${(error as Error).message.split('\n')[0]}`)
   }
 }

@@ -97,7 +97,7 @@ export const evidenceCommands: Command[] = [
         ],
       )
       if (values.complete === true && verified.ended === null)
-        throw new CliError(EXIT.failed, `${file} is not complete: the operation had not ended when it was exported.`)
+        throw new CliError(EXIT.failed, `${file} is incomplete: the operation had not ended when it was exported.`)
     },
   },
 ]
@@ -121,7 +121,7 @@ const shownOf = ({ shown, approved }: Held): string[] =>
 const countOf = ({ counted, decisions, starts, oldest_ms, signed }: Held): string[] =>
   counted
     ? [
-        `SIGNED   ${signed} votes by passkeys; that a key is its voter's rests on the server's word`,
+        `SIGNED   ${signed} votes with passkeys; only the server vouches that a key is its voter's`,
         `COUNTED  ${decisions} decisions by their votes, ${starts} starts behind gates; voters proved at most ${(oldest_ms / 1000).toFixed(1)} s before`,
       ]
     : ['FORM ONLY  An older build made this chain: it does not record whose votes passed its gates.']

@@ -160,7 +160,7 @@ const operationOf = async ({ api }: Context, gate_id: string): Promise<string> =
   const found = waiting.filter((gate) => gate.gate_id === gate_id)
   if (found.length === 1 && found[0]) return found[0].operation_id
   throw usageError(
-    `${found.length === 0 ? 'No' : found.length} waiting gates are called ${gate_id}: name the operation with --op.`,
+    `${found.length === 0 ? 'No waiting gate is' : `${found.length} waiting gates are`} named ${gate_id}: name the operation with --op.`,
   )
 }
 
@@ -242,7 +242,7 @@ const gateLines = (gate: Gate): string[] => {
     `${word(gate.status)}   gate ${gate.gate_id}, round ${gate.round}   "${gate.operation_title}"`,
     `  ${gate.question}`,
     ...(asked ? [`  ${askedLine(asked)}`] : []),
-    `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} resource${changes.length === 1 ? '' : 's'} change`,
+    `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} changed resource${changes.length === 1 ? '' : 's'}`,
     ...fields.slice(0, MAX_SHOWN),
     ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
     ...bound_outputs.flatMap(({ pointer, value }) =>

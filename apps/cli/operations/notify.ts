@@ -47,7 +47,7 @@ const linesOf = ({ effect, name, kind, address, status, status_reason, destinati
         `${name}   ${word(status)}   ${kind} ${address}   destination ${destination_id}`,
         ...(status_reason ? [status_reason] : []),
         ...(status === 'unconfirmed'
-          ? [`A code is on its way there: signalbox notify confirm ${short(destination_id)} CODE`]
+          ? [`A code was sent to it: signalbox notify confirm ${short(destination_id)} CODE`]
           : []),
       ]
 

@@ -40,7 +40,7 @@ export const packCommands: Command[] = [
       const files = tools.initPack(dir, kind)
       for (const file of files) out.print(`${dir.replace(/\/$/, '')}/${file}`)
       out.note(
-        `Next: signalbox pack check ${dir}, then signalbox pack test ${dir}. ${dir}/README.md says how to go on.`,
+        `Next: signalbox pack check ${dir}, then signalbox pack test ${dir}. ${dir}/README.md describes the next steps.`,
       )
     },
   },
@@ -137,7 +137,7 @@ export const packCommands: Command[] = [
       const known = Object.keys(FORMS)
       if (name === undefined) return known.forEach((one) => void out.print(one))
       const form = known.find((one) => one === name) as keyof typeof FORMS | undefined
-      if (!form) throw usageError(`There is no schema "${name}".`, `There are ${known.join(', ')}.`)
+      if (!form) throw usageError(`There is no schema "${name}".`, `The schemas are ${known.join(', ')}.`)
       out.print(schemaText(form))
     },
   },

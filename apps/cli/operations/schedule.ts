@@ -114,7 +114,7 @@ export const scheduleCommands: Command[] = [
               `address  ${url}`,
               `secret   ${secret}`,
               'It is not shown again.',
-              ...(previous_until ? [`The secret before it counts until ${minute(previous_until)}.`] : []),
+              ...(previous_until ? [`The previous secret is valid until ${minute(previous_until)}.`] : []),
             ],
       )
     },

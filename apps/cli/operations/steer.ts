@@ -132,14 +132,16 @@ export const steerCommands: Command[] = [
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/interventions`
       const body = interventionOf(node_id, values)
       const { effect } = await api.post<{ effect: { from?: string } }>(path, { ...body, dry_run: true })
-      out.note(`${body.type} of ${node_id}, which is ${effect.from ?? 'unknown'}: at best it ends with exceptions.`)
+      out.note(
+        `${body.type} on ${node_id}, which is ${effect.from ?? 'unknown'}. At best, the operation then ends with exceptions.`,
+      )
       if (dry_run) return
       if (!yes) await confirm('Intervene?')
       out.one(
         await api.post<InterventionReply>(path, body),
         ({ intervention: { intervention_id } }) => intervention_id,
         ({ intervention: { status, gate_id } }) => [
-          `${word(status)}   ${body.type} of ${node_id}`,
+          `${word(status)}   ${body.type} on ${node_id}`,
           ...(gate_id ? [`Next, by another person: signalbox gate show ${gate_id} --op ${needed(values, 'op')}`] : []),
         ],
       )

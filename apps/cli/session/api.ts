@@ -246,7 +246,10 @@ const told = async <T>(
     if (error instanceof ProblemError) {
       const { problem } = error
       if (!problem.code.startsWith('status_')) throw refused(problem, remedyOf(problem))
-      throw passing(`${url} answered ${problem.status} without an explanation. Is it a Signalbox?`, OTHER_ADDRESS)
+      throw passing(
+        `${url} answered ${problem.status} without an explanation. It may not be a Signalbox server.`,
+        OTHER_ADDRESS,
+      )
     }
     const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
     const fault = error instanceof SyntaxError ? 'gave an unreadable answer' : 'did not answer'

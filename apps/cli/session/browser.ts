@@ -51,7 +51,11 @@ export const codeByBrowser = async (
     const answer = await answered
     const code = answer.get('code')
     if (code !== null) return { code, code_verifier, redirect_uri }
-    throw failure(EXIT.sign_in, `The sign-in was refused (${answer.get('error')}).`, `Its meaning: ${url}/docs/errors`)
+    throw failure(
+      EXIT.sign_in,
+      `The sign-in was refused (${answer.get('error')}).`,
+      `For the meaning of the code, see ${url}/docs/errors`,
+    )
   } finally {
     clearTimeout(timer)
     server.close()

@@ -22,7 +22,7 @@ const known = ({ contexts }: Contexts, name: string): { url: string } => {
   const names = Object.keys(contexts)
   throw usageError(
     names.length === 0
-      ? `There is no context "${name}", and no other. Add one: signalbox context set ${name} --url URL`
+      ? `There is no context "${name}", because none has been added. Add one: signalbox context set ${name} --url URL`
       : `There is no context "${name}". Known: ${names.join(', ')}.`,
   )
 }
@@ -77,7 +77,7 @@ export const contextCommands: Command[] = [
       const url = checkedUrl(text(values, 'url') ?? '')
       const { current, contexts } = readContexts(env)
       save(env, { current: current ?? name, contexts: { ...contexts, [name]: { url } } })
-      out.note(`The context ${name} is ${url}.`)
+      out.note(`The context ${name} points to ${url}.`)
     },
   },
   {
@@ -89,7 +89,7 @@ export const contextCommands: Command[] = [
       const all = readContexts(env)
       const { url } = known(all, name)
       save(env, { ...all, current: name })
-      out.note(`Commands go to ${url} now.`)
+      out.note(`Commands now go to ${url}.`)
     },
   },
   {
@@ -102,7 +102,7 @@ export const contextCommands: Command[] = [
       known(all, name)
       const { [name]: _, ...contexts } = all.contexts
       save(env, { current: all.current === name ? null : all.current, contexts })
-      out.note(`The context ${name} is gone.`)
+      out.note(`The context ${name} was removed.`)
     },
   },
 ]

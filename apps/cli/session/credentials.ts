@@ -47,7 +47,7 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
       return true
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw new CliError(EXIT.error, `${lock} cannot be made: ${(error as Error).message}.`)
+        throw new CliError(EXIT.error, `${lock} cannot be created: ${(error as Error).message}.`)
       if (ageOf(lock) > LOCK_STALE_MS) rmSync(lock, { force: true })
       return false
     }

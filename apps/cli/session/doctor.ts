@@ -50,8 +50,8 @@ const reachable = async (url: string): Promise<Reached> => {
     await reply.body?.cancel()
     const remedy = 'It is not ready yet, or not a Signalbox. On its machine, npm run doctor names the fault'
     const finding = reply.ok
-      ? good('server', `${url} answers after ${took_ms} ms`)
-      : bad('server', `${url} answers ${reply.status}`, remedy)
+      ? good('server', `${url} answered in ${took_ms} ms`)
+      : bad('server', `${url} answered ${reply.status}`, remedy)
     return { finding, date: reply.headers.get('date') ?? '', took_ms }
   } catch (error) {
     const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
@@ -86,7 +86,7 @@ const version = ({ api }: Context): Promise<Finding> =>
     const ours = versionOfClient()
     const { version: theirs, degraded } = await api.get<{ version: string; degraded: string[] }>('/api/v1/me')
     if (degraded.length > 0)
-      return bad('version', `${theirs}, but not all of it is ready: ${degraded.join(', ')}`, 'Commands may wait')
+      return bad('version', `${theirs}, but these parts are not ready: ${degraded.join(', ')}`, 'Commands may wait')
     return theirs === ours
       ? good('version', `${theirs} on both sides`)
       : bad('version', `the server is ${theirs}, this client ${ours}`, 'Use the client of the same release')
@@ -108,7 +108,8 @@ const stream = async ({ api }: Context): Promise<Finding> => {
   const began = performance.now()
   try {
     const reply = await api.stream('/api/v1/events?topics=me', end.signal)
-    if (!reply.ok) return bad('stream', `is answered ${reply.status}`, 'Live updates need the right to read operations')
+    if (!reply.ok)
+      return bad('stream', `the server answered ${reply.status}`, 'Live updates need the right to read operations')
     const { value } = (await reply.body?.getReader().read()) ?? {}
     return value
       ? good('stream', `the first event came after ${Math.round(performance.now() - began)} ms`)

@@ -20,7 +20,7 @@ export const readPrivate = <T extends object>(file: string, remedy: string): T |
     throw failure(EXIT.error, `${file} cannot be read: ${(error as Error).message}.`)
   }
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
-    throw failure(EXIT.sign_in, `Others may read ${file}.`, `Run: chmod 600 ${file}`)
+    throw failure(EXIT.sign_in, `Other users can read ${file}.`, `Run: chmod 600 ${file}`)
   try {
     return JSON.parse(text) as T
   } catch {

@@ -6,7 +6,7 @@ const asking = () => process.stdin.isTTY === true && process.stderr.isTTY === tr
 
 /** Asks a person. Throws without a terminal; `instead` names the option to pass. */
 export const ask = async (question: string, instead: string): Promise<string> => {
-  if (!asking()) throw usageError(`${question} There is no terminal to answer at.`, instead)
+  if (!asking()) throw usageError(`${question} A terminal is needed to answer.`, instead)
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   try {
     return (await lines.question(`${question} `)).trim()

@@ -13,6 +13,6 @@ export const selectionOf = async (expression: string | undefined): Promise<Selec
     return (body) => compiled.evaluate(body)
   } catch (error) {
     const { message, position } = error as Error & { position?: number }
-    throw usageError(`--select is no JSONata expression: ${message}${position ? ` (at character ${position})` : ''}`)
+    throw usageError(`--select is not a JSONata expression: ${message}${position ? ` (at character ${position})` : ''}`)
   }
 }

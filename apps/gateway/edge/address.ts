@@ -43,7 +43,7 @@ const addTo = (list: BlockList, cidr: string) => {
   const [address = '', bits] = cidr.split('/')
   const family = isIP(address)
   if (family === 0)
-    throw new ConfigError(`GATEWAY__HTTP__TRUSTED_PROXIES holds ${JSON.stringify(cidr)}, which is no CIDR.`)
+    throw new ConfigError(`GATEWAY__HTTP__TRUSTED_PROXIES holds ${JSON.stringify(cidr)}, which is not a CIDR range.`)
   list.addSubnet(address, Number(bits ?? (family === 4 ? 32 : 128)), family === 4 ? 'ipv4' : 'ipv6')
 }
 

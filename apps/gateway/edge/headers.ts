@@ -19,7 +19,7 @@ export const checkHeaders = (req: IncomingMessage, token_route: boolean): void =
     if (name.includes('_'))
       throw refused('forbidden_header', `The header ${name.slice(0, 64)} has an underscore in its name.`)
     const once = ONCE.has(name) || (token_route && name === 'cookie')
-    if (once && seen.has(name)) throw refused('duplicate_header', `The header ${name} is there twice.`)
+    if (once && seen.has(name)) throw refused('duplicate_header', `The header ${name} occurs twice.`)
     seen.add(name)
   }
   const { method = '' } = req

@@ -53,7 +53,7 @@ export const createGroup = (
       .values({ group_key, name, description: description ?? null })
       .onConflictDoNothing()
       .returning()
-    if (!group) throw new AppError('version_conflict', 'group_exists', `The group ${group_key} exists already.`)
+    if (!group) throw new AppError('version_conflict', 'group_exists', `The group ${group_key} already exists.`)
     const view = await groupView(tx, group)
     return { status: 201, body: view, action: 'group.created', object: `group:${group_key}`, after: view }
   })

@@ -33,7 +33,7 @@ export const createCredential = async (
   if ((kind === 'jwk') !== (jwk !== null) || (kind === 'trust') !== (trust !== null))
     throw invalid(
       'schema_violation',
-      `A credential of kind ${kind} does not go with this body.`,
+      `The body does not match a credential of kind ${kind}.`,
       'Send jwk for jwk, trust for trust, neither for key.',
     )
   if (jwk) throwIf(refuseJwk(jwk))
@@ -98,7 +98,11 @@ const refuseNetworks = (networks: readonly string[]) => {
   const wrong = networks.find((network) => !isNetwork(network))
   return wrong === undefined
     ? undefined
-    : invalid('schema_violation', `${wrong} is no network.`, 'Send networks such as 203.0.113.0/24 or 2001:db8::/32.')
+    : invalid(
+        'schema_violation',
+        `${wrong} is not a network.`,
+        'Send networks such as 203.0.113.0/24 or 2001:db8::/32.',
+      )
 }
 
 const PRIVATE = { OKP: 'ed25519', EC: 'ec', RSA: 'rsa' } as const

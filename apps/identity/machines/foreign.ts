@@ -149,7 +149,7 @@ export const createIssuers = (issuers: readonly string[]) => {
     const answer = await fetchSmall(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
     const found = (await answer.json()) as { issuer?: unknown; jwks_uri?: unknown }
     if (found.issuer !== issuer || typeof found.jwks_uri !== 'string' || !isSafeUrl(found.jwks_uri))
-      throw new Error(`the discovery document of ${issuer} is not its own`)
+      throw new Error(`the discovery document of ${issuer} names another issuer or no safe jwks_uri`)
     return createRemoteJWKSet(new URL(found.jwks_uri), {
       timeoutDuration: FETCH_MS,
       cooldownDuration: COOLDOWN_MS,
@@ -163,7 +163,7 @@ export const createIssuers = (issuers: readonly string[]) => {
       if (found) return found
       const started = discover(issuer).catch((error: unknown) => {
         known.delete(issuer)
-        throw unavailable(`The issuer ${issuer} cannot be read now.`, error, 'unavailable')
+        throw unavailable(`The issuer ${issuer} is not available.`, error, 'unavailable')
       })
       known.set(issuer, started)
       return started

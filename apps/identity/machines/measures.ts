@@ -45,10 +45,18 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
   if (replaces && (!old || old.revoked_at !== null)) throw notFound('credential', replaces.credential_id, 'not_found')
   const works = await liveOf(tx, machine.id, row.kind)
   if (works.length >= MOST[row.kind])
-    throw new AppError('version_conflict', 'too_many_credentials', `A machine has ${MOST[row.kind]} of these at most.`)
+    throw new AppError(
+      'version_conflict',
+      'too_many_credentials',
+      `A machine can have at most ${MOST[row.kind]} credentials of this kind.`,
+    )
   // An assertion names its key only by the kid, so a duplicate would leave the choice to the order of rows.
   if (row.jwk && works.some(({ jwk }) => jwk?.kid === row.jwk?.kid))
-    throw new AppError('version_conflict', 'kid_taken', `A key of this machine has the kid ${row.jwk.kid}.`)
+    throw new AppError(
+      'version_conflict',
+      'kid_taken',
+      `Another key of this machine already has the kid ${row.jwk.kid}.`,
+    )
   return {
     sensitive: true,
     accounts: [machine.id],

@@ -32,7 +32,7 @@ const attributesOf = (value: unknown): Attributes => {
 const MOST_TEXT = 255
 const textOf = (name: string, value: unknown): string => {
   if (typeof value === 'string' && value.length > 0 && value.length <= MOST_TEXT) return value
-  throw invalid(`${name} needs 1 to ${MOST_TEXT} characters.`)
+  throw invalid(`${name} must have 1 to ${MOST_TEXT} characters.`)
 }
 const textOrNull = (name: string, value: unknown) => (value == null || value === '' ? null : textOf(name, value))
 
@@ -82,7 +82,7 @@ const MOST_OPERATIONS = 1000
 const operationsOf = (body: unknown) => {
   const list = attributesOf(body).get('operations')
   if (!Array.isArray(list) || list.length === 0 || list.length > MOST_OPERATIONS)
-    throw scimError(400, 'invalidSyntax', `A patch has 1 to ${MOST_OPERATIONS} Operations.`)
+    throw scimError(400, 'invalidSyntax', `A patch must have 1 to ${MOST_OPERATIONS} Operations.`)
   return list.map((one) => {
     const given = attributesOf(one)
     const op = String(given.get('op')).toLowerCase() as Op
@@ -140,7 +140,11 @@ const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
     const [, path = '', quoted = ''] = TERM.exec(String(filter)) ?? []
     const name = nameOf(path)
     if (!Object.hasOwn(FILTERS[type], name) || terms.length > 3)
-      throw scimError(400, 'invalidFilter', `Send ${Object.keys(FILTERS[type]).join(', ')} eq "value", joined by and.`)
+      throw scimError(
+        400,
+        'invalidFilter',
+        `Send ${Object.keys(FILTERS[type]).join(', ')} with eq "value", at most three joined by and.`,
+      )
     terms.push([name, quoted.slice(1, -1).replaceAll(/\\(.)/g, '$1')])
   }
   return terms
@@ -152,7 +156,7 @@ export const readPage = (type: ScimType, query: Record<string, unknown>) => {
   const whole = (name: string, otherwise: number) => {
     const value = query[name] ?? otherwise
     if (/^-?\d{1,9}$/.test(String(value))) return Number(value)
-    throw invalid(`${name} needs a whole number.`)
+    throw invalid(`${name} must be a whole number.`)
   }
   const limit = Math.min(MOST_ITEMS, Math.max(0, whole('count', 100)))
   return { terms: termsOf(type, query.filter), offset: Math.max(1, whole('startIndex', 1)) - 1, limit }

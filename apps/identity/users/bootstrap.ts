@@ -69,10 +69,10 @@ export const enrolHere = async (
   roles: readonly string[] | undefined,
 ): Promise<Enrolled> => {
   const there = await getUserByFolded(deps.db, foldUsername(username))
-  if (there && roles) throw new Refused(`the account ${there.username} exists already: give no --roles`)
+  if (there && roles) throw new Refused(`the account ${there.username} already exists: leave out --roles`)
   if (there && there.status !== 'ACTIVE') throw new Refused(`${there.username} is ${there.status}`)
   if (there) return handOut(deps, there, 'user.enrolment_created')
-  if (!roles) throw new Refused(`there is no account with the name "${username}"; --roles makes one`)
+  if (!roles) throw new Refused(`there is no account with the name "${username}"; --roles creates one`)
   const link = randomUUID()
   const user = await deps.db.transaction(async (tx) => {
     await lockAdmins(tx)

@@ -79,7 +79,7 @@ export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }
       const done = await handOut(cause, id, by, { recovering: true })
       // On this event the relay ends the sessions.
       await announce(cause.tx, cause.req, 'auth.user.recovery_started.v1', { user_id: id })
-      return { ...done, action: 'user.recovery_started', reason: `${lost.length} passkeys ended`, before: lost }
+      return { ...done, action: 'user.recovery_started', reason: `passkeys ended: ${lost.length}`, before: lost }
     },
   }
 }

@@ -20,7 +20,8 @@ export const savedView = (row: SavedViewRow): SavedView => ({
   created_at: new Date(row.created_at).toISOString(),
 })
 
-const known = (name: string) => new AppError('version_conflict', 'view_exists', `You have a view named "${name}".`)
+const known = (name: string) =>
+  new AppError('version_conflict', 'view_exists', `You already have a view named "${name}".`)
 
 /** Saves a list's search under a name. The lock on the person makes the limit exact. */
 export const createView = (deps: ChangeDeps, req: FastifyRequest, { list, name, filters }: Static<typeof NewView>) =>
@@ -28,7 +29,9 @@ export const createView = (deps: ChangeDeps, req: FastifyRequest, { list, name, 
     const { user_id } = req.caller
     await lockUser(tx, user_id)
     if ((await countViews(tx, user_id)) >= MOST)
-      throw new AppError('validation_error', 'too_many_views', `You have ${MOST} views.`, { status: 422 })
+      throw new AppError('validation_error', 'too_many_views', `You already have ${MOST} views, the most allowed.`, {
+        status: 422,
+      })
     const row = await insertView(tx, { id: uuidv7(), user_id, list, name, filters })
     if (!row) throw known(name)
     const view = savedView(row)

@@ -30,7 +30,7 @@ export const bringerOf = async (deps: Uses<'db' | 'trust'>, authorization: strin
   }
   const service = serviceOf(deps, bearer)
   if (!service.scopes.has(SCOPE))
-    throw new AppError('policy_denied', 'permission_missing', `This takes the scope ${SCOPE}.`, {
+    throw new AppError('policy_denied', 'permission_missing', `This needs the scope ${SCOPE}.`, {
       extra: { scope: SCOPE },
     })
   return { actor: { kind: 'service', id: `svc:${service.name}`, name: service.name }, token_sha256: undefined }
@@ -99,7 +99,7 @@ const storedEvent = (
   data: { artifact_id, name, attempt, sha256 },
   evidence: {
     kind: 'artifact',
-    statement: `The artifact ${name} of node ${node_id} (attempt ${attempt}) is kept`,
+    statement: `The artifact ${name} of node ${node_id} (attempt ${attempt}) is stored`,
     subject: { type: 'artifact', id: artifact_id },
     subject_digest: `sha256:${sha256}`,
   },

@@ -116,12 +116,16 @@ const take = async (
   const lines = bounded(handed, message.lines ?? [])
   const conflict = keeps ? await appendLines(tx, handed, handed.generation, lines) : undefined
   if (conflict !== undefined)
-    return { refusal: rejected('log_conflict', `Line ${conflict} is there with another text.`, 422) }
+    return { refusal: rejected('log_conflict', `Line ${conflict} already exists with different text.`, 422) }
   const other =
     keeps && handed.started ? await announceArtifacts(tx, handed, message.artifacts ?? [], stored) : undefined
   if (other !== undefined)
     return {
-      refusal: rejected('artifact_digest_mismatch', `The artifact "${other}" was announced with other bytes.`, 422),
+      refusal: rejected(
+        'artifact_digest_mismatch',
+        `The artifact "${other}" was already announced with different content.`,
+        422,
+      ),
     }
   if (late || handed.closed)
     return { refusal: rejected('attempt_closed', `The attempt is ${late && handed.phase ? handed.phase : 'closed'}.`) }

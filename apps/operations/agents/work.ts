@@ -25,7 +25,7 @@ export const takeWork = async (
 ): Promise<Work | undefined> => {
   // One answer for all: a caller who may not take from a pool does not learn whether it exists.
   if (caller.kind !== 'machine' || !deps.agentsOf(pool).has(caller.username))
-    throw new AppError('policy_denied', 'not_an_agent', `${caller.username} is no agent of the pool "${pool}".`)
+    throw new AppError('policy_denied', 'not_an_agent', `${caller.username} is not an agent of the pool "${pool}".`)
   const nc = deps.nats.get()
   if (!nc) throw new AppError('internal_error', 'unavailable', 'The work stream is unavailable.')
   const consumer = await consumerOf(nc, `${deps.config.SIGNALBOX__NATS__PREFIX}${EXECUTION_STREAM}`, pool)

@@ -27,8 +27,8 @@ export const calendarSteps = (
     if (!changed) return { payload: null, events: [], effect }
     await updateRows(tx, { operation_id: subject.operation_id }, operation_control, { calendar: next })
     const words = [
-      ...held.map((id) => `the freeze ${id} holds it`),
-      ...lifted.map((id) => `the freeze ${id} does not hold it any more`),
+      ...held.map((id) => `the freeze ${id} now holds it`),
+      ...lifted.map((id) => `the freeze ${id} no longer holds it`),
     ]
     const statement = `The calendar of the operation changed: ${words.join(', ') || 'other windows'}`
     return {

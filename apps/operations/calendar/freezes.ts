@@ -144,7 +144,7 @@ export const audited = (
 })
 
 const unusable = (pointer: string, code: 'parameters_invalid' | 'expression_error', message: string) =>
-  wrongAt(pointer, message, { code, status: 422, detail: `The freeze cannot be put: ${pointer} ${message}.` })
+  wrongAt(pointer, message, { code, status: 422, detail: `The freeze is not valid: ${pointer} ${message}.` })
 
 export const refuseOfFile = ({ library }: Uses<'library'>, freeze_id: string): void => {
   if (library.freezes.some((freeze) => freeze.freeze_id === freeze_id))

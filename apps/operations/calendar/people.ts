@@ -42,7 +42,7 @@ export const createFreeze = async (
     const covered = await coveredBy(tx, mutation, entry.applies)
     if (!mutation.dry_run) await lockCalendar(tx, 'to write')
     if (await getFreeze(tx, freeze_id))
-      throw new AppError('version_conflict', 'already_exists', `There is a freeze "${freeze_id}" already.`)
+      throw new AppError('version_conflict', 'already_exists', `The freeze "${freeze_id}" already exists.`)
     const keep = async () => {
       const { freeze } = await putFreeze(tx, freeze_id, entry, makerOf(mutation.actor))
       await appendAudit(tx, deps.keys.audit, audited(mutation, 'freeze.put', freeze_id, null, entry))
@@ -102,7 +102,8 @@ const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers
   if (!caller.permissions.has('gate:decide'))
     return refuse('permission_missing', missingWords(['gate:decide']), { permission: 'gate:decide' })
   if (freeze === undefined) return refuse('freeze_elsewhere', 'The freeze is in a calendar file of this deployment.')
-  if (!isByPerson(freeze)) return refuse('freeze_elsewhere', `${freeze.put_by} made the freeze, and withdraws it.`)
+  if (!isByPerson(freeze))
+    return refuse('freeze_elsewhere', `Only ${freeze.put_by}, which created the freeze, can end it.`)
   if (freeze.approvers.some((group) => caller.groups.includes(group))) return undefined
   return refuse('not_eligible', `Only members of ${freeze.approvers.join(', ')} may end it.`)
 }
@@ -125,7 +126,7 @@ const coveredBy = async (db: Queryable, { caller, dry_run }: Mutation, applies: 
     'policy_denied',
     'out_of_scope',
     outside
-      ? `It covers ${outside.length} resources on which you may not control operations, such as ${outside[0]?.name}.`
+      ? `The freeze covers resources on which you may not control operations (${outside.length}), such as ${outside[0]?.name}.`
       : 'There are too many resources to check your roles against. Someone whose role applies everywhere can create the freeze.',
     { hint: 'Narrow the condition to the places of your role.' },
   )

@@ -19,7 +19,9 @@ export type SnapshotPage = { items: SnapshotItem[]; next: string | null; waterma
 /** The catalog did not answer, or not as agreed. */
 export class CatalogUnavailable extends Away {
   constructor(path: string, cause: unknown) {
-    super(`the catalog did not answer ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`the catalog gave no valid answer for ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    })
     this.name = 'CatalogUnavailable'
   }
 }

@@ -85,7 +85,7 @@ const applyOrPark = async (deps: ApplyDeps, event: CatalogEvent): Promise<void> 
     const result = await tryToApply(deps, event)
     if (typeof result === 'string') return
     // The log continues after this event: if it were skipped, no one would know that the resource is shown wrongly.
-    throw result.cause ?? new Error(`it needs version ${result.gap.need} of ${result.gap.resource_id}`)
+    throw result.cause ?? new Error(`it requires version ${result.gap.need} of ${result.gap.resource_id}`)
   } catch (error) {
     if (isOutage(error)) throw error
     await park(deps, event, error as Error, 1)
@@ -104,7 +104,7 @@ const followOne = async (deps: ApplyDeps, agg_type: string, agg_id: string): Pro
   for (const event of items) {
     try {
       const result = await apply(deps, event)
-      if (typeof result !== 'string') throw new Error(`it needs version ${result.need} of ${result.resource_id}`)
+      if (typeof result !== 'string') throw new Error(`it requires version ${result.need} of ${result.resource_id}`)
     } catch (error) {
       if (isOutage(error)) throw error
       await park(deps, event, error as Error, 1)

@@ -38,7 +38,7 @@ const refuseUnknown = (events: CatalogEvent[]): void => {
   const violations = events.flatMap((event, i) => {
     const { type } = event
     if (!KNOWN_EVENTS.has(type))
-      return [{ pointer: `/events/${i}/type`, code: 'enum', message: `"${type}" is no event of the catalog` }]
+      return [{ pointer: `/events/${i}/type`, code: 'enum', message: `"${type}" is not an event type of the catalog` }]
     const wrong = payloadFault(event)
     return wrong ? [{ pointer: `/events/${i}${wrong.pointer}`, code: 'invalid', message: wrong.message }] : []
   })

@@ -144,7 +144,7 @@ export const checkIfMatch = (if_match: string | undefined, revision: number): vo
   if (given === undefined)
     throw new AppError('validation_error', 'schema_violation', 'If-Match must be an ETag of this object.')
   if (Number(given) !== revision)
-    throw new AppError('version_conflict', 'revision_moved', `The operation is at revision ${revision} now.`, {
+    throw new AppError('version_conflict', 'revision_moved', `The operation is now at revision ${revision}.`, {
       extra: { current_version: revision },
     })
 }

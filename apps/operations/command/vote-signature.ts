@@ -99,7 +99,7 @@ export const signatureOf = async (
       hint: 'Ask for a new ballot and sign it.',
     })
   const other = (Object.keys(vote) as (keyof Voted)[]).find((name) => ballot[name] !== vote[name])
-  if (other) throw invalid(`The passkey signed another ${other} than you vote on.`)
+  if (other) throw invalid(`The passkey signed a different ${other} than your vote names.`)
   if (proof?.challenge !== challenge) throw new Unproved(challenge)
   const { credential_id, jwk } = proof.by
   const { clientDataJSON: client_data, authenticatorData: authenticator_data, signature } = response

@@ -149,7 +149,7 @@ export const bypass = async (
         data: { round, digest: gate.digest },
         evidence: {
           kind: 'exception' as const,
-          statement: `${command.actor.name} broke the glass of gate ${gate_id}`,
+          statement: `${command.actor.name} bypassed gate ${gate_id} by break-glass`,
           subject: { type: 'gate', id: gate_id, round, status: 'bypassed', digest: gate.digest },
           subject_digest: digest(exception),
         },

@@ -23,7 +23,7 @@ export const checkResultSteps = (deps: PolicyDeps, command: Command, result: Che
       throw new AppError('policy_denied', 'not_eligible', 'This gate is decided by people.')
     const { check } = row.gate.policy
     if (check && check.service !== command.actor.name)
-      throw new AppError('policy_denied', 'not_eligible', `This gate is answered by ${check.service}.`)
+      throw new AppError('policy_denied', 'not_eligible', `Only ${check.service} can answer this gate.`)
     throwIfRefused(refuseGateApprove(subject.facts, gateFacts(row), { round, user_id: '' }))
     const said = { actor: command.actor, gate_id, command_id, reason: command.reason }
     const data = { round, verdict, summary, details_url, digest: row.gate.digest }

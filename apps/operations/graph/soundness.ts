@@ -59,7 +59,8 @@ const fault = (at: string, code: string, message: string): Violation => ({
 function* checkLinks(node: PlanNode, { byId, cyclic }: Walk): Generator<Violation> {
   const at = node.node_id
   for (const [i, id] of node.depends_on.entries())
-    if (!byId.has(id)) yield fault(`${at}/depends_on/${i}`, 'unreachable_node', `waits for "${id}", which is not there`)
+    if (!byId.has(id))
+      yield fault(`${at}/depends_on/${i}`, 'unreachable_node', `depends on "${id}", which does not exist`)
   if (cyclic.has(at)) yield fault(`${at}/depends_on`, 'cycle', 'is part of a dependency cycle')
   if (node.join === 'any' && node.depends_on.length === 0)
     yield fault(`${at}/join`, 'unsatisfiable_join', 'join any needs at least one dependency')
@@ -90,7 +91,11 @@ function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generato
   yield* checkExecutor(node.node_id, node.executor, node.with, programs)
   const longest = EXECUTORS.get(node.executor)?.max_run_s
   if (longest !== undefined && node.timeouts.run_s > longest)
-    yield fault(`${node.node_id}/timeouts/run_s`, 'inputs_invalid', `"${node.executor}" runs at most ${longest} s`)
+    yield fault(
+      `${node.node_id}/timeouts/run_s`,
+      'inputs_invalid',
+      `"${node.executor}" may run for at most ${longest} s`,
+    )
   const watched = node.executor === 'watch' && isObject(node.with) ? node.with.for_s : undefined
   if (typeof watched === 'number' && watched > node.timeouts.run_s)
     yield fault(
@@ -194,7 +199,7 @@ function* checkCondition(
     const place = `${node.node_id}${at}`
     if (id === undefined) yield fault(place, 'unknown_reference', 'must name each node, as nodes["<node_id>"].outputs')
     else if (!(own && id === node.node_id) && !(source_node && isAncestor(id, node, walk)))
-      yield fault(place, 'unknown_reference', `"${id}" is no node that comes before "${node.node_id}"`)
+      yield fault(place, 'unknown_reference', `"${id}" is not a node that comes before "${node.node_id}"`)
     else if (
       word === 'outputs' &&
       name !== undefined &&
@@ -210,7 +215,7 @@ const refuseReference = (node: PlanNode, { root, pointer, text }: Reference, own
   if (root !== 'nodes' || word !== 'outputs') return `"${text}" is not nodes/<node_id>/outputs/…`
   const source = walk.byId.get(id)
   const earlier = own && id === node.node_id ? true : source !== undefined && isAncestor(id, node, walk)
-  if (!earlier) return `"${id}" is no node that comes before "${node.node_id}"`
+  if (!earlier) return `"${id}" is not a node that comes before "${node.node_id}"`
   if (name !== '' && !Object.hasOwn(source?.outputs ?? {}, name)) return `"${id}" declares no output "${name}"`
   return undefined
 }

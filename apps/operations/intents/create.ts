@@ -189,7 +189,7 @@ export const refusePreview = ({
     return refusal('plan_locked', 'already_started', 'A plan of this intent has been started.', {
       extra: { operation_id },
     })
-  const detail = `The intent is ${status}; make a new one, with retry_of if it repeats another.`
+  const detail = `The intent is ${status}. Create a new one; to repeat an operation, name it in retry_of.`
   return CLOSED.has(status) ? refusal('invalid_state_transition', 'intent_closed', detail) : undefined
 }
 

@@ -13,7 +13,7 @@ export const createRequestedIntent = async (
   request_id: string | null,
 ): Promise<void> => {
   const [resource] = await loadResources(tx, [asked.resource_id])
-  if (!resource) throw new Error(`the resource ${asked.resource_id} of an intent is not there`)
+  if (!resource) throw new Error(`the resource ${asked.resource_id} of an intent does not exist`)
   const { environment } = resource.labels
   await saveIntent(
     tx,

@@ -73,7 +73,7 @@ export const interveneOnNode = async (
     },
     undo,
     exception: exception !== undefined,
-    statement: `${type} of node ${node_id}, which was ${node.state}`,
+    statement: `${type} on node ${node_id}, which was ${node.state}`,
     effect: { node_id, from: node.state, ...(made.gates && { rearmed_gates: Object.keys(made.gates.gates) }) },
     before: { state: node.state, generation: node.generation },
   }

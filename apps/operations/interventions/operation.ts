@@ -43,7 +43,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     payload: message('set_limits', { payload: { max_parallel } }),
     set: { max_parallel },
     undo: { max_parallel: subject.max_parallel },
-    statement: `set_limits: at most ${max_parallel} at once, before ${subject.max_parallel}`,
+    statement: `set_limits: at most ${max_parallel} nodes at a time instead of ${subject.max_parallel}`,
     data: { max_parallel },
     effect: { max_parallel, before: subject.max_parallel },
     before: { max_parallel: subject.max_parallel },
@@ -60,7 +60,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     return {
       payload: null,
       events: [{ type: 'lease.released', data: { resources: released } }],
-      statement: `release_leases of ${released.length} resource(s)`,
+      statement: `release_leases; resources: ${released.length}`,
       data: { resources: released },
       effect: { resources: released },
       before: { resources: released },
@@ -80,7 +80,7 @@ const ACTS: Record<OperationIntervention, Act> = {
       throw new AppError(
         'policy_denied',
         'not_eligible',
-        `This freeze is overridden by members of ${approvers.join(', ')}.`,
+        `Only members of ${approvers.join(', ')} can override this freeze.`,
       )
     await tx
       .update(operation_control)
@@ -135,7 +135,7 @@ const unknown = (pointer: string, words: string) =>
   wrongAt(pointer, words, {
     code: 'parameters_invalid',
     as: 'invalid',
-    detail: `The intervention cannot be made: ${pointer} ${words}.`,
+    detail: `The intervention is not valid: ${pointer} ${words}.`,
   })
 
 const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
@@ -166,7 +166,7 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
         and(equals(gates, { operation_id, gate_id: id, status: 'waiting' }), sql`${gates.deadline_at} is not null`),
       )
       .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })
-    if (!moved) throw notApplicable(`Gate "${id}" waits without a deadline.`)
+    if (!moved) throw notApplicable(`Gate "${id}" has no deadline.`)
     return {
       payload: message('extend_deadline', { gates: { [id]: { status: 'waiting', ...moved } } }),
       gate_id: id,
@@ -187,7 +187,7 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
         attempt: executions.attempt,
         deadline_at: sql<string>`operations.iso(${executions.deadline_at})`,
       })
-    if (!moved) throw notApplicable(`No agent outside is at work on "${id}".`)
+    if (!moved) throw notApplicable(`No external agent is working on "${id}".`)
     await updateRows(tx, { operation_id, node_id: id, role: moved.role, attempt: moved.attempt }, node_attempts, {
       deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never,
     })

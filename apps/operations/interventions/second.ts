@@ -80,7 +80,7 @@ export const askSecondPerson = async (
       operation_id,
       gate_id,
       kind: 'intervention',
-      question: `${command.actor.name} asks to ${type}${node_id === undefined ? '' : ` ${node_id}`}: shall it be done?`,
+      question: `${command.actor.name} asks to ${type}${node_id === undefined ? '' : ` ${node_id}`}. Allow it?`,
       policy: POLICY,
       guards: [],
       status: 'waiting',
@@ -102,7 +102,7 @@ export const askSecondPerson = async (
         data: { round: 1, digest: now, type, node_id: node_id ?? null },
         evidence: {
           kind: 'command',
-          statement: `${command.actor.name} asked for an intervention that a second person has to see: ${type}`,
+          statement: `${command.actor.name} requested an intervention that a second person must approve: ${type}`,
           subject: {
             type: 'gate',
             id: gate_id,

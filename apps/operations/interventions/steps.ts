@@ -84,7 +84,9 @@ const checkMembers = ({ type, node_id, payload }: InterventionBody): void => {
     ...(!isOnNode(type) && node_id !== undefined ? [fault('/node_id', 'unknown')] : []),
   ]
   if (violations.length > 0)
-    throw new AppError('validation_error', 'schema_violation', `This is not what ${type} takes.`, { violations })
+    throw new AppError('validation_error', 'schema_violation', `The request does not match the intervention ${type}.`, {
+      violations,
+    })
 }
 
 const fault = (pointer: string, code: 'required' | 'unknown') => ({

@@ -32,7 +32,7 @@ export const overrideInputs = async (
   throwIfRefused(refuseBound(subject, outlook))
   const planned = outlook.rows.nodes.find((row) => row.node_id === node_id)?.spec
   const node = outlook.patched.nodes.find((candidate) => candidate.node_id === node_id)
-  if (!planned || !node) throw new Error(`node ${node_id} is not in its graph`)
+  if (!planned || !node) throw new Error(`node ${node_id} is not in the graph of its operation`)
   const overrides = isObject(planned.with) && isObject(node.with) ? mergeDiff(planned.with, node.with) : {}
   await updateRows(tx, { operation_id: subject.operation_id, node_id }, nodes, {
     input_overrides: Object.keys(overrides).length > 0 ? overrides : null,

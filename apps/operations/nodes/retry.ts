@@ -150,13 +150,13 @@ export const generationsOf = (nodes: readonly { node_id: string; generation: num
   Object.fromEntries(nodes.map(({ node_id, generation }) => [node_id, generation]))
 
 export const generationMoved = (generation: number) =>
-  new AppError('version_conflict', 'generation_moved', `The node is in generation ${generation} now.`, {
+  new AppError('version_conflict', 'generation_moved', `The node is now in generation ${generation}.`, {
     extra: { generation },
   })
 
 const evidenceOf = (command: NodeCommand, command_id: string, payload: CommandBodies['retry_node']) => ({
   kind: 'command' as const,
-  statement: `${command.actor.name} had ${Object.keys(payload.generations).length} node(s) run again from ${command.node_id}`,
+  statement: `${command.actor.name} retried ${command.node_id}; nodes that run again: ${Object.keys(payload.generations).length}`,
   subject: { type: 'node', id: command.node_id },
   subject_digest: digest({ command_id, reason: command.reason, ...payload }),
 })

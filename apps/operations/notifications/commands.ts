@@ -56,7 +56,7 @@ const addressOf = (channels: Channels | undefined, { kind, address }: Destinatio
   const url = URL.parse(address)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) throw invalid('/address', 'is not a URL')
   if (!channels.mayCall(url))
-    throw new AppError('validation_error', 'address_refused', `${url.origin} may not be called.`)
+    throw new AppError('validation_error', 'address_refused', `This deployment does not allow calls to ${url.origin}.`)
   return { address: url.href, shown: url.origin }
 }
 
@@ -65,7 +65,7 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
   mutate(deps, mutation, async (tx) => {
     const { address, shown } = addressOf(deps.channels, body)
     if ((await listDestinations(tx, owner)).length >= MOST_DESTINATIONS)
-      throw tooMany(`There are ${MOST_DESTINATIONS} destinations.`)
+      throw tooMany(`There are already ${MOST_DESTINATIONS} destinations, the most allowed.`)
     const mail = body.kind === 'email'
     if (mail) await refuseFlood(tx, owner)
     const destination_id = uuidv7()
@@ -91,7 +91,7 @@ const notActive = (status: string) =>
 
 const refuseFlood = async (tx: Tx, owner: string): Promise<void> => {
   if ((await countAsked(tx, owner)) >= MOST_ASKED)
-    throw tooMany(`${MOST_ASKED} codes and tests were sent within a day.`)
+    throw tooMany(`${MOST_ASKED} codes and tests were sent in the last 24 hours, the most allowed.`)
 }
 
 const lockOwn = async (tx: Tx, { owner }: Owned, destination_id: string): Promise<Destination> => {

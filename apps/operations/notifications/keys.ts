@@ -26,7 +26,7 @@ export const createNotifyKeys = (secrets: readonly Uint8Array[]) => {
           return unseal(key.seal, destination_id, sealed).toString('utf8')
         } catch {}
       }
-      throw new Error(`destination ${destination_id} is sealed under a key that is gone`)
+      throw new Error(`destination ${destination_id} is sealed with a key that no longer exists`)
     },
     /** A schedule's webhook secrets under each key, newest first: derived again each time and stored nowhere. */
     hookSecrets: (schedule_id: string, number: number): string[] =>

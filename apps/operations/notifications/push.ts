@@ -38,7 +38,7 @@ const checked = ({ channels }: Deps, { endpoint, keys }: PushBody): URL => {
     throw new AppError(
       'validation_error',
       'address_refused',
-      `${url.origin} is no push service of NOTIFY__PUSH__HOSTS.`,
+      `${url.origin} is not a push service in NOTIFY__PUSH__HOSTS.`,
     )
   if (!areKeys(keys)) throw invalid('/keys', 'are not those of a subscription')
   return url
@@ -54,7 +54,8 @@ export const subscribe = (deps: Deps, mutation: Mutation, body: PushBody) =>
     const others = (await listDestinations(tx, owner)).filter(
       (one) => one.destination_id !== destination_id && one.session_id !== session_id,
     )
-    if (others.length >= MOST_DESTINATIONS) throw tooMany(`There are ${MOST_DESTINATIONS} destinations.`)
+    if (others.length >= MOST_DESTINATIONS)
+      throw tooMany(`There are already ${MOST_DESTINATIONS} destinations, the most allowed.`)
     const keep = async () => {
       const { p256dh, auth } = body.keys
       const address = JSON.stringify({ endpoint: href, p256dh, auth } satisfies Subscription)

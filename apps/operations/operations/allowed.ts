@@ -44,6 +44,6 @@ const NEEDS: Record<OperationIntervention, (offered: Offered, caller: Caller) =>
     const own = freezes.some(({ approvers }) => approvers.length === 0 || approvers.some((key) => groups.includes(key)))
     if (own) return undefined
     const all = [...new Set(freezes.flatMap(({ approvers }) => approvers))].join(', ')
-    return refusal('policy_denied', 'not_eligible', `The freeze is overridden by members of ${all}.`)
+    return refusal('policy_denied', 'not_eligible', `Only members of ${all} can override the freeze.`)
   },
 }

@@ -103,7 +103,7 @@ export const refuseDrifted = async (
   throw new AppError(
     'stale_catalog_projection',
     'drift_unacknowledged',
-    `"${first.resource_id}" has changed since the plan: "${first.node_id}" would do something else.`,
+    `"${first.resource_id}" has changed since the plan was made: the effect of "${first.node_id}" would differ.`,
     {
       hint: 'Pause the operation, retry the node, and resume with acknowledge_drift: true to take the new values.',
       extra: { drifted: moved.map(({ node_id }) => node_id) },
@@ -148,9 +148,13 @@ export const cancelSteps = (
         pause_reason: null,
         ...(first && { cancelled_at: sql`clock_timestamp()` as never }),
       })
-      const cancelled = said(command, command_id, 'operation.cancelling', `${command.actor.name} cancelled (${mode})`, {
-        mode,
-      })
+      const cancelled = said(
+        command,
+        command_id,
+        'operation.cancelling',
+        `${command.actor.name} canceled the operation (${mode})`,
+        { mode },
+      )
       const effect = { running, not_started, compensations }
       const unsent = await lockUnsentStarts(tx, operation_id)
       const undone: TimelineEvent[] = []
@@ -192,7 +196,7 @@ export const driftSteps = (
     if (ignored) await repin(tx, operation_id, pins, drift.pins)
     if (ignored || facts.control !== 'run') return { payload: null, events: [], effect: { drifted: node_ids } }
     await setControl(tx, operation_id, { control: 'pause', pause_reason: 'catalog_drift' })
-    const statement = `${node_ids.length} node(s) would meet other versions of their targets than were planned`
+    const statement = `Nodes whose targets no longer have the planned version: ${node_ids.length}`
     return {
       payload: { node_ids },
       events: [said(command, command_id, 'operation.drifted', statement, { node_ids, resource_ids })],

@@ -131,7 +131,7 @@ const currentPins = async (deps: PlanningDeps, tx: Tx, { plan, intent }: StartSu
   throw new AppError(
     'stale_catalog_projection',
     'resource_version_moved',
-    `"${first?.resource_id}" has moved from version ${first?.planned} to ${first?.current ?? 'nothing'}, and a plan made now would differ.`,
+    `"${first?.resource_id}" ${first?.current ? `has changed from version ${first.planned} to ${first.current}` : 'no longer exists'}, so this plan is no longer valid.`,
     { hint: 'Preview the intent again and review what changed.', extra: { pins_moved: moved } },
   )
 }

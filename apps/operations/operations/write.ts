@@ -189,7 +189,7 @@ const rehearsedEvent = (plan_id: string, rehearsal: Rehearsal) => ({
   data: { seed: rehearsal.seed, ends: rehearsal.ends, duration_s: rehearsal.duration_s, digest: digest(rehearsal) },
   evidence: {
     kind: 'rehearsal' as const,
-    statement: `The plan was rehearsed with seed ${rehearsal.seed}: ${rehearsal.ends}`,
+    statement: `The rehearsal of the plan with seed ${rehearsal.seed} ended as ${rehearsal.ends}`,
     subject: { type: 'plan', id: plan_id },
     subject_digest: digest(rehearsal),
   },

@@ -67,9 +67,9 @@ function* checkNeeds({ steps }: Procedure): Check {
   for (const [i, step] of steps.entries()) {
     const at = pointerOf('steps', i)
     if (seen.has(step.id))
-      yield { rule: 'unique', pointer: `${at}/id`, message: `the step "${step.id}" is there twice` }
+      yield { rule: 'unique', pointer: `${at}/id`, message: `the step "${step.id}" is defined twice` }
     if (ID_RESERVED.has(step.id))
-      yield { pointer: `${at}/id`, message: `"${step.id}" is the name of what closes a batch` }
+      yield { pointer: `${at}/id`, message: `"${step.id}" is reserved for the node that closes a batch` }
     seen.add(step.id)
   }
   for (const [i, step] of steps.entries())
@@ -77,7 +77,10 @@ function* checkNeeds({ steps }: Procedure): Check {
       if (!seen.has(need)) yield { pointer: pointerOf('steps', i, 'needs', n), message: `there is no step "${need}"` }
   for (const [i, step] of steps.entries())
     if (needsOf(steps, step.id).has(step.id))
-      yield { pointer: pointerOf('steps', i, 'needs'), message: `the step "${step.id}" needs itself in a cycle` }
+      yield {
+        pointer: pointerOf('steps', i, 'needs'),
+        message: `the step "${step.id}" depends on itself through a cycle`,
+      }
 }
 
 /** Returns all steps that come before a step. */
@@ -164,7 +167,7 @@ function* checkExecutor(at: string, name: string, values: unknown): Check {
       message:
         name === ''
           ? 'the step names no executor'
-          : `there is no executor "${name}"; there are ${[...EXECUTORS.keys()].join(', ')}`,
+          : `there is no executor "${name}"; the executors are ${[...EXECUTORS.keys()].join(', ')}`,
     }
   else
     for (const fault of executor.check(isObject(values) ? values : {}))
@@ -178,7 +181,10 @@ function* checkTimes(at: string, step: Step): Check {
   // One that does not exist is said elsewhere.
   const longest = EXECUTORS.get(step.executor)?.max_run_s ?? Number.POSITIVE_INFINITY
   if (step.timeouts.run_s > longest)
-    yield { pointer: `${at}/timeouts/run_s`, message: `the executor "${step.executor}" runs at most ${longest} s` }
+    yield {
+      pointer: `${at}/timeouts/run_s`,
+      message: `the executor "${step.executor}" may run for at most ${longest} s`,
+    }
   for (const pointer of LASTING[step.executor] ?? []) {
     const seconds = readPointer(step.with, pointer)
     if (typeof seconds === 'number' && seconds > step.timeouts.run_s)
@@ -224,11 +230,11 @@ const refuseReference = (procedure: Procedure, before: ReadonlySet<string>, { ro
   const [first = '', ...rest] = tokensOf(pointer)
   if (root === 'nodes') return refuseOutput(procedure, before, first, rest)
   if (!(PLAN_ROOTS as readonly string[]).includes(root))
-    return `"${text}" has an unknown root; there are ${[...PLAN_ROOTS, 'nodes'].join(', ')}`
+    return `"${text}" has an unknown root; the roots are ${[...PLAN_ROOTS, 'nodes'].join(', ')}`
   if ((root === 'target' || root === 'after' || root === 'batch') && procedure.scope === 'plan')
     return `"${text}" needs a target, but this procedure runs once per plan`
   if (root === 'after' && procedure.kind !== 'change')
-    return `"${text}" needs a change, but this procedure is an ${procedure.kind}`
+    return `"${text}" needs a change, but this procedure is of kind ${procedure.kind}`
   if (root === 'target' && first !== '' && !TARGET_MEMBERS.has(first)) return `a target has no member "${first}"`
   if (root === 'params' && first !== '' && !isParameter(procedure, first)) return `there is no parameter "${first}"`
   return undefined

@@ -37,7 +37,7 @@ export const loadLibrary = ({ packs_dirs = [], policy_dir, shipped = SHIPPED }: 
     if (!source) continue
     const policy = policyIn(source)
     const { key } = policy.policy
-    if (policies.has(key)) source.report('/key', 'unique', `the policy "${key}" is there twice`)
+    if (policies.has(key)) source.report('/key', 'unique', `the policy "${key}" is defined twice`)
     policies.set(key, policy)
   }
   const calendars = policyDirs
@@ -128,7 +128,8 @@ const packIn = (source: Source<PackFile>, policies: ReadonlyMap<string, unknown>
   const keys = new Set<string>()
   const procedures = given.procedures.map((procedure, i) => {
     const at = pointerOf('procedures', i)
-    if (keys.has(procedure.key)) source.report(`${at}/key`, 'unique', `the procedure "${procedure.key}" is there twice`)
+    if (keys.has(procedure.key))
+      source.report(`${at}/key`, 'unique', `the procedure "${procedure.key}" is defined twice`)
     keys.add(procedure.key)
     return procedureIn(source, at, procedure, policies)
   })
@@ -187,7 +188,7 @@ const schemaOf = (source: Source, pointer: string, schema: unknown, defaults: bo
     if (wrong !== undefined) throw new Error(wrong)
     return compileSchema(schema, { defaults })
   } catch (error) {
-    const reason = `is not a JSON Schema 2020-12 that can be used: ${(error as Error).message}`
+    const reason = `is not a usable JSON Schema 2020-12: ${(error as Error).message}`
     source.report(pointer, 'schema', reason)
     return () => []
   }

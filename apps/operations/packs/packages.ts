@@ -76,7 +76,7 @@ const read = async (place: string, digest: string, credentials_file: string | un
     )
   if (place.startsWith('/')) return limited([readFileSync(place)])
   const answer = await fetch(place, { signal: AbortSignal.timeout(FETCH_MS) })
-  if (!answer.ok || !answer.body) throw new Error(`${place} answers ${answer.status}`)
+  if (!answer.ok || !answer.body) throw new Error(`${place} answered ${answer.status}`)
   return limited(answer.body)
 }
 
@@ -104,7 +104,7 @@ const entriesOf = (archive: Buffer): Promise<Entry[]> =>
       const parts = path.split('/')
       if (count > MAX_ENTRIES) reject(new Error(`it has more than ${MAX_ENTRIES} entries`))
       else if (path.startsWith('/') || parts.includes('..') || /[\\\0]/.test(path))
-        reject(new Error(`the path ${JSON.stringify(path)} leads out of it`))
+        reject(new Error(`the path ${JSON.stringify(path)} leads out of the package`))
       else if (!FILES.has(type) && type !== 'Directory') reject(new Error(`${JSON.stringify(path)} is a ${type}`))
       const chunks: Buffer[] = []
       entry.on('data', (chunk: Buffer) => void chunks.push(chunk))

@@ -39,7 +39,7 @@ export const pullLayer = async (
       authorization = `Bearer ${await tokenOf(challenge, basic)}`
       answer = await ask()
     }
-    if (!answer.ok || !answer.body) throw new Error(`${host} answers ${answer.status} for ${name}${path}`)
+    if (!answer.ok || !answer.body) throw new Error(`${host} answered ${answer.status} for ${name}${path}`)
     return read(answer, most)
   }
   const manifest = await get(`/manifests/sha256:${digest}`, MANIFEST, MAX_MANIFEST)
@@ -48,7 +48,7 @@ export const pullLayer = async (
   const [layer, ...more] = layers ?? []
   const of_layer = /^sha256:([0-9a-f]{64})$/.exec(layer?.digest ?? '')?.[1]
   if (!layer || more.length > 0 || of_layer === undefined)
-    throw new Error(`the artifact has ${layers?.length ?? 'no'} layers, not one: the archive of npm pack`)
+    throw new Error(`the artifact has ${layers?.length ?? 'no'} layers instead of one, the archive of npm pack`)
   const bytes = await get(`/blobs/${layer.digest}`, layer.mediaType ?? '*/*', Number(layer.size ?? 0))
   return proved(bytes, of_layer, 'the layer')
 }
@@ -66,10 +66,10 @@ const tokenOf = async (challenge: string, basic: string | undefined): Promise<st
   for (const key of ['service', 'scope']) if (parts[key]) url.searchParams.set(key, parts[key])
   const headers = basic === undefined ? {} : { authorization: basic }
   const answer = await fetch(url, { headers, signal: AbortSignal.timeout(FETCH_MS) })
-  if (!answer.ok) throw new Error(`${url.host} gives no token: ${answer.status}`)
+  if (!answer.ok) throw new Error(`${url.host} issued no token: ${answer.status}`)
   const { token, access_token } = (await answer.json()) as { token?: string; access_token?: string }
   const found = token ?? access_token
-  if (!found) throw new Error(`${url.host} gives no token`)
+  if (!found) throw new Error(`${url.host} issued no token`)
   return found
 }
 

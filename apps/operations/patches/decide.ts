@@ -29,9 +29,11 @@ const SHOWN_VIOLATIONS = 100
 export const refuseBase = (base_revision: number, plan_revision: number): RefusalCode | undefined =>
   base_revision === plan_revision
     ? undefined
-    : notApplicable('base_revision_moved', `You read revision ${base_revision}; the graph is at ${plan_revision}.`, {
-        plan_revision,
-      })
+    : notApplicable(
+        'base_revision_moved',
+        `You reviewed revision ${base_revision}, but the graph is at revision ${plan_revision}.`,
+        { plan_revision },
+      )
 
 export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
   const [first] = violations
@@ -39,7 +41,7 @@ export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
   throw new AppError(
     'patch_not_applicable',
     'unsound',
-    `The graph could not run: ${first.pointer} ${first.message}${violations.length > 1 ? `, and ${violations.length - 1} more` : ''}.`,
+    `The resulting graph is not valid: ${first.pointer} ${first.message}${violations.length > 1 ? `, and ${violations.length - 1} more` : ''}.`,
     { violations: violations.slice(0, SHOWN_VIOLATIONS) },
   )
 }

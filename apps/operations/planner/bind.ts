@@ -78,7 +78,7 @@ const unique = (texts: string[]): string[] => [...new Set(texts)].sort(byText)
 export const refuseCeiling = (constraints: Record<string, unknown>, risk: Risk): RefusalCode | undefined => {
   const ceiling = constraints.risk_ceiling as 'low' | 'medium' | 'high' | undefined
   if (ceiling === undefined || !exceeds(risk.level, ceiling)) return undefined
-  const detail = `The risk of this plan is ${risk.level} (${risk.score} points), above the ceiling ${ceiling}.`
+  const detail = `The risk of this plan is ${risk.level} (score ${risk.score}), above the ceiling of ${ceiling}.`
   return refusal('policy_denied', 'risk_ceiling', detail)
 }
 

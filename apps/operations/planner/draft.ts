@@ -40,7 +40,7 @@ export const graphDraft = (
 ): Draft => {
   const given = intent.graph?.nodes ?? []
   if (given.length > limits.graph_nodes)
-    throw new PlanRefusal('too_large', `${given.length} nodes; at most ${limits.graph_nodes} in one graph.`)
+    throw new PlanRefusal('too_large', `${given.length} nodes; at most ${limits.graph_nodes} are allowed in one graph.`)
   const ids = new Set(given.map((node) => node.node_id))
   const byId = new Map(targets.map((target) => [target.resource_id, target]))
   const plan = planRoot(intent, targets)

@@ -102,7 +102,7 @@ export const freezeGates = (
     .filter((freeze) => targets.some((target) => covers(freeze, target)))
     .map((freeze) => ({
       kind: 'freeze',
-      question: `${freeze.title}: go on in spite of this freeze?`,
+      question: `${freeze.title}: continue despite this freeze?`,
       policy: policyOf(freeze.freeze_id, {
         approvals: { quorum: 1, groups: freeze.approvers.map((group) => ({ group, min: 0 })) },
       }),
@@ -115,7 +115,7 @@ export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): W
     .filter(({ level, result }) => level === 'soft' && result === 'forbids' && entry.length > 0)
     .map(({ policy_id, detail, approvers }) => ({
       kind: 'policy_override',
-      question: `${detail} Go on in spite of this policy?`,
+      question: `${detail} Continue despite this policy?`,
       policy: policyOf(policy_id, { approvals: { quorum: 1, groups: approvers.map((group) => ({ group, min: 0 })) } }),
       guards: entry.toSorted(byText),
     }))

@@ -72,7 +72,10 @@ const matchRunbook = (
       { pointer: at, code: 'unknown_procedure', message: procedure },
     ])
   if (procedure.scope === 'target' && targets.length === 0)
-    throw new PlanRefusal('no_targets', `The runbook ${laneName(procedure)} runs once per target, and there is none.`)
+    throw new PlanRefusal(
+      'no_targets',
+      `The runbook ${laneName(procedure)} runs once per target, and the intent has no targets.`,
+    )
   const changes = new Map(
     targets.map((target) => [target.resource_id, diffTarget(target, types.get(target.type_key), intent)]),
   )
@@ -104,7 +107,7 @@ export const findRunbook = (
     .filter(({ key }) => key === procedure)
   const name = `${pack}${version === undefined ? '' : `@${version}`}/${procedure}`
   if (named.length === 0) return `There is no procedure ${name}.`
-  return named.find(({ kind }) => kind === 'runbook') ?? `The procedure ${name} is no runbook.`
+  return named.find(({ kind }) => kind === 'runbook') ?? `The procedure ${name} is not a runbook.`
 }
 
 /** An intent may split its targets differently, but must not drop the author's canary. */
@@ -158,9 +161,9 @@ const fits = ({ kind, match }: Procedure, intent: PlannedIntent, { diff }: Targe
 const whenRefuses = ({ when }: Procedure, target: Target): string | undefined => {
   if (!when) return undefined
   try {
-    return when.test({ target }) ? undefined : `wants ${when.source}`
+    return when.test({ target }) ? undefined : `requires ${when.source}`
   } catch (error) {
-    if (error instanceof CelError) return `cannot tell whether ${when.source}: ${error.message}`
+    if (error instanceof CelError) return `cannot evaluate ${when.source}: ${error.message}`
     throw error
   }
 }
@@ -179,7 +182,7 @@ const paramsOf = (intent: PlannedIntent, procedure: Procedure): Record<string, u
     const at = `/${intent.kind}/parameters`
     throw new PlanRefusal(
       'parameters_invalid',
-      `The parameters do not fit ${laneName(procedure)}: ${first?.pointer} ${first?.message}.`,
+      `The parameters are not valid for ${laneName(procedure)}: ${first?.pointer} ${first?.message}.`,
       violations.map((violation) => ({ ...violation, pointer: at + violation.pointer })),
     )
   }

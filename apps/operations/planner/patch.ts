@@ -151,9 +151,9 @@ const weakened = (running: Running, nodes: readonly PlanNode[], reached: readonl
     const freed = beyond ? [...before].filter((id) => left.has(id) && !after.has(id) && !running.begun.has(id)) : []
     const around = served ? beside.filter((id) => !freed.includes(id)) : []
     const message = [
-      ...(freed.length > 0 ? [`takes ${listed(freed)} from behind a gate that nobody can waive`] : []),
+      ...(freed.length > 0 ? [`moves ${listed(freed)} out from behind a gate that no one can waive`] : []),
       ...(around.length > 0
-        ? [`brings ${listed(around)} beside a gate of a service; let it depend on what that guards`]
+        ? [`places ${listed(around)} beside a gate of a service; make it depend on a node that the gate guards`]
         : []),
     ].join(', and ')
     return message ? [{ pointer: `/gates/${gate.gate_id}`, code: 'gate_weakened', message }] : []

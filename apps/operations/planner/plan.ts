@@ -162,7 +162,7 @@ const refuseUnsound = (found: Violation[]): void => {
   if (!first) return
   throw new PlanRefusal(
     CODES.find((code) => code === first.code) ?? 'schema_violation',
-    `The graph cannot be run: ${first.pointer} ${first.message}${violations.length > 1 ? `, and ${violations.length - 1} more` : ''}.`,
+    `The graph is not valid: ${first.pointer} ${first.message}${violations.length > 1 ? `, and ${violations.length - 1} more` : ''}.`,
     violations.slice(0, SHOWN_VIOLATIONS),
   )
 }

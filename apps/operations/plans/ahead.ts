@@ -149,11 +149,11 @@ export const refuseTouched = ({ rows, patched }: Outlook, own?: string): Refusal
   if (begun.length > 0)
     return notApplicable(
       'node_already_dispatched',
-      `"${begun[0]?.node_id}" has begun or ended; only what has not can change.`,
+      `"${begun[0]?.node_id}" has started or ended; only nodes that have not started can change.`,
       { nodes: begun.slice(0, 100).map(({ node_id, state }) => ({ node_id, state })) },
     )
   if (held.length > 0)
-    return notApplicable('patch_overlap', `"${held[0]?.node_id}" is touched by another open patch.`, {
+    return notApplicable('patch_overlap', `"${held[0]?.node_id}" is held by another open patch.`, {
       patch_ids: [...new Set(held.map(({ hold_patch_id }) => hold_patch_id))],
     })
   return undefined

@@ -50,7 +50,7 @@ export const listConflicts = async (
       kind: 'dependent',
       id: operation_id,
       resource_id,
-      message: `"${title}" is at work on ${resource_id}, which depends on a target.`,
+      message: `"${title}" is changing ${resource_id}, which depends on a target.`,
     })),
     ...closedWindows(library, document, now),
     ...freezesOf(current, frozen),
@@ -58,7 +58,7 @@ export const listConflicts = async (
       kind: 'plan',
       id: plan_id,
       resource_id: null,
-      message: `The plan of "${title}" is ready for some of the same resources.`,
+      message: `The plan of "${title}" is ready and changes some of the same resources.`,
     })),
   ]
 }

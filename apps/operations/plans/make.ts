@@ -193,7 +193,7 @@ export class PlanOutdated extends AppError {
     super(
       'invalid_state_transition',
       'plan_not_ready',
-      `The policy ${policies[0]} asks for a gate now that this plan does not have.`,
+      `The policy ${policies[0]} now requires a gate that this plan does not have.`,
       { hint: 'Preview the intent again and review the plan with its gates.', extra: { policies } },
     )
   }

@@ -22,7 +22,7 @@ export const refuseLost = async (db: Queryable, nodes: readonly PlanNode[], at: 
   throw new AppError(
     'stale_catalog_projection',
     'reservation_lost',
-    `The reservation of "${lost.from_id}" at "${lost.to_id}" has ended, so its room is free for others.`,
+    `The reservation of "${lost.from_id}" at "${lost.to_id}" has ended, so others can use its capacity.`,
     { hint: 'Reserve the room again in the catalog, then send the same request.', extra: lost },
   )
 }

@@ -134,7 +134,7 @@ export const faultOf = (checked: ReturnType<typeof validate>): string | undefine
   const faults: { error: DetailedError; policyId?: string }[] =
     checked.type === 'failure' ? checked.errors.map((error) => ({ error })) : checked.validationErrors
   const [fault] = faults
-  return fault && `The Cedar policy ${fault.policyId ?? ''} does not fit the schema: ${fault.error.message}`
+  return fault && `The Cedar policy ${fault.policyId ?? ''} does not match the schema: ${fault.error.message}`
 }
 
 export const contextOf = ({
@@ -195,7 +195,7 @@ const codeOf = (name: string): Policy['code'] =>
 export const readPolicies = (file: string): Policy[] => {
   const parts = policySetTextToParts(readFileSync(file, 'utf8'))
   if (parts.type === 'failure') throw new ConfigError(`${file}: ${parts.errors[0]?.message}`)
-  if (parts.policy_templates.length > 0) throw new ConfigError(`${file}: templates are not used here.`)
+  if (parts.policy_templates.length > 0) throw new ConfigError(`${file}: templates are not supported.`)
   return parts.policies.map((text) => {
     const parsed = policyToJson(text)
     if (parsed.type === 'failure') throw new ConfigError(`${file}: ${parsed.errors[0]?.message}`)

@@ -121,7 +121,7 @@ const readLevel = (file: string, level: PolicyLevel): Rule[] => {
     if (action?.op !== '==' || action.entity?.id !== 'plan.execute')
       throw wrong('is not of the one action plan.execute.')
     const [, seen] = /principal\s*\.\s*(groups|kind)/.exec(text) ?? []
-    if (seen !== undefined) throw wrong(`looks at ${seen} of the principal; a plan is judged by its effects.`)
+    if (seen !== undefined) throw wrong(`uses ${seen} of the principal; a plan is judged by its effects.`)
     const groups = json.annotations?.approvers?.split(',').map((group) => group.trim()) ?? []
     if (groups.some((group) => !/^[a-z][a-z0-9-]{1,62}$/.test(group)))
       throw wrong('names approvers that are no groups; write @approvers("group, group").')

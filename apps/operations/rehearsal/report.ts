@@ -91,7 +91,8 @@ const warningsOf = ({ state, gates, waits, assumed, now }: Rehearsed): Rehearsal
     if (status === 'expired' || status === 'waiting')
       warnings.push({
         code: status === 'expired' ? 'gate_expires' : 'gate_waits',
-        message: status === 'expired' ? `Nobody approves ${gate_id} in time.` : `The gate ${gate_id} waits for ever.`,
+        message:
+          status === 'expired' ? `The gate ${gate_id} expires without approval.` : `The gate ${gate_id} waits forever.`,
       })
   const closed = [...waits].filter(([, until]) => until > now)
   if (waits.size > 0) {
@@ -104,7 +105,7 @@ const warningsOf = ({ state, gates, waits, assumed, now }: Rehearsed): Rehearsal
   if (assumed.length > 0)
     warnings.push({
       code: 'condition_assumed',
-      message: `Only outputs can tell whether these run, so they are assumed to: ${assumed.slice(0, SHOWN).join(', ')}.`,
+      message: `Whether these nodes run depends on outputs, so the rehearsal assumes that they do: ${assumed.slice(0, SHOWN).join(', ')}.`,
     })
   if (state.end === null)
     for (const { message } of (state.reported?.blocked_on ?? []).slice(0, SHOWN))

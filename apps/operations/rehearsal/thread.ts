@@ -20,7 +20,7 @@ export const rehearseApart = async (input: RehearsalInput): Promise<Rehearsal> =
   try {
     const answer = await inThread(input)
     if ('rehearsal' in answer) return answer.rehearsal
-    throw new AppError('validation_error', 'too_large', `The rehearsal would take ${answer.too_long}.`, {
+    throw new AppError('validation_error', 'too_large', `The rehearsal is too large: ${answer.too_long}.`, {
       status: 422,
       hint: 'Preview without a rehearsal, or rehearse a smaller plan.',
     })

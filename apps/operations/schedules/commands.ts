@@ -94,7 +94,11 @@ const refuseParts = ({ intent, when }: ScheduleBody): void => {
 
 const refuseTooMany = async (tx: Tx, user_id: string): Promise<void> => {
   if ((await countOwned(tx, user_id)) < MOST) return
-  throw new AppError('validation_error', 'too_many_schedules', `You own ${MOST} schedules that have not ended.`)
+  throw new AppError(
+    'validation_error',
+    'too_many_schedules',
+    `You already own ${MOST} schedules that have not ended, the most allowed.`,
+  )
 }
 
 export type ScheduleAct = 'pause' | 'resume' | 'run' | 'end'

@@ -64,11 +64,16 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
     const running = await findRunning(deps.db, run.schedule_id)
     if (running && 'webhook' in schedule.when) {
       // Deliveries that arrive in the meantime become one run, afterwards.
-      await endRun(deps.db, run, 'begun', { detail: `${running.title} still runs.` })
+      await endRun(deps.db, run, 'begun', { detail: `${running.title} is still running.` })
       return false
     }
     const state = running ? 'skipped' : await proceed(deps, schedule, run, made)
-    await endRun(deps.db, run, state, running ? { detail: `${running.title} still runs.` } : { detail: null, ...made })
+    await endRun(
+      deps.db,
+      run,
+      state,
+      running ? { detail: `${running.title} is still running.` } : { detail: null, ...made },
+    )
     return true
   } catch (error) {
     const refused = error instanceof AppError && error.status < 500
@@ -109,7 +114,7 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
     operation_id,
     actor,
     caller,
-    reason: `By the schedule "${schedule.intent.title}".`,
+    reason: `Started by the schedule "${schedule.intent.title}".`,
     request_id,
     trace: null,
     dry_run: false,

@@ -117,9 +117,11 @@ const whyUnmet = ({ when }: Schedule, bytes: Buffer): string | undefined => {
   if (!('webhook' in when) || when.webhook.if === undefined) return undefined
   try {
     const body: unknown = JSON.parse(bytes.toString('utf8'))
-    return compileCel(when.webhook.if, ['body']).test({ body }) ? undefined : `It does not meet ${when.webhook.if}.`
+    return compileCel(when.webhook.if, ['body']).test({ body })
+      ? undefined
+      : `The body does not meet ${when.webhook.if}.`
   } catch (error) {
-    if (error instanceof CelError || error instanceof SyntaxError) return `It cannot be read: ${error.message}`
+    if (error instanceof CelError || error instanceof SyntaxError) return `The body cannot be read: ${error.message}`
     throw error
   }
 }

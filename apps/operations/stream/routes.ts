@@ -31,12 +31,10 @@ export const eventsRoutes: Routes<Uses<'clock' | 'db'>, { tail: Tail }> = async 
     handler: async (req, reply) => {
       const { caller } = req
       if (tail.countOf(caller.session_id) >= PER_SESSION)
-        throw new AppError(
-          'internal_error',
-          'overloaded',
-          `More than ${PER_SESSION} streams of one session are open.`,
-          { retryable: true, retry_after_ms: 2000 },
-        )
+        throw new AppError('internal_error', 'overloaded', `This session already has ${PER_SESSION} open streams.`, {
+          retryable: true,
+          retry_after_ms: 2000,
+        })
       const { topics, accepted, refused } = await openTopics(deps, caller, req.query.topics)
       const here = await tail.here()
       const sent = req.headers['last-event-id']

@@ -26,7 +26,7 @@ const MAX_TOPICS = 50
 export const openTopics = async (deps: Uses<'db'>, caller: Caller, text: string): Promise<Opened> => {
   const wanted = [...new Set(text.split(',').filter((topic) => topic !== ''))]
   if (wanted.length === 0 || wanted.length > MAX_TOPICS)
-    throw invalid(`Between 1 and ${MAX_TOPICS} topics can be followed by one stream.`)
+    throw invalid(`A stream follows between 1 and ${MAX_TOPICS} topics.`)
   const accepted: string[] = []
   const refused: { topic: string; reason: string }[] = []
   const found = {

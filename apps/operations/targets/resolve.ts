@@ -54,7 +54,7 @@ export const resolveTargets = async (db: Queryable, request: TargetRequest, most
     found.set(resource.resource_id, resource)
   const missing = named.filter(({ resource_id }) => !found.has(resource_id))
   if (missing.length > 0) throw new TargetsMissing(missing)
-  if (found.size > most) throw refuse('too_many_targets', `${found.size} targets; at most ${most}.`)
+  if (found.size > most) throw refuse('too_many_targets', `${found.size} targets; at most ${most} are allowed.`)
   return withPlaces(
     db,
     [...found.values()].sort((a, b) => byText(a.resource_id, b.resource_id)),

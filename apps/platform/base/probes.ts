@@ -26,9 +26,7 @@ export const answers = (port: number, ask: string, expect: RegExp, ca_file?: str
     const begin = () => void socket.write(ask)
     const socket = ca_file ? connectTls({ ...at, ca: readFileSync(ca_file) }, begin) : connect(at, begin)
     let text = ''
-    socket.setTimeout(TRY_MS, () =>
-      socket.destroy(new Error(`not the expected answer on port ${port}: ${lineOf(text)}`)),
-    )
+    socket.setTimeout(TRY_MS, () => socket.destroy(new Error(`unexpected answer on port ${port}: ${lineOf(text)}`)))
     socket.on('data', (chunk) => {
       text += chunk.toString()
       if (!expect.test(text)) return
@@ -47,9 +45,9 @@ export const healthy = async (url: string, pid?: number): Promise<void> => {
   const text = await reply.text()
   const instance = reply.headers.get(INSTANCE_HEADER)
   if (pid !== undefined && !instance?.endsWith(`-${pid}`))
-    throw new Error(`${url} is served by ${instance ?? 'another'}`)
+    throw new Error(`${url} is served by ${instance ?? 'another process'}`)
   if (reply.ok) return
-  throw new Error(`${url} answers ${reply.status}${problemsOf(text)}`)
+  throw new Error(`${url} answered ${reply.status}${problemsOf(text)}`)
 }
 
 const problemsOf = (text: string): string => {

@@ -245,7 +245,7 @@ const start = async (one: Supervised, timeout_ms: number): Promise<void> => {
   if (failure === undefined) return
   if (one.run === mine) await stop(one)
   const said = ownWords(one.unit.name, one.log)
-  throw new Error(said ?? `${one.unit.name} did not start: ${failure}. ${lastWords(one.log)}\n  Its log: ${one.log}`)
+  throw new Error(said ?? `${one.unit.name} did not start: ${failure}. ${lastWords(one.log)}\n  Log file: ${one.log}`)
 }
 
 const kill = (one: Supervised, signal: NodeJS.Signals): void => {

@@ -52,7 +52,7 @@ export class FolderTaken extends Error {
   constructor(dir: string, pid: number) {
     const run = readRun<{ gateway: string }>(dir)
     super(
-      `Signalbox already runs on ${dir} (process ${pid}${run ? `, ${run.gateway}` : ''}). Stop it there with Ctrl-C, or set SIGNALBOX_DIR to another folder.`,
+      `Signalbox is already running on ${dir} (process ${pid}${run ? `, ${run.gateway}` : ''}). Stop it there with Ctrl-C, or set SIGNALBOX_DIR to another folder.`,
     )
   }
 }

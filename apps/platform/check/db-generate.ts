@@ -11,7 +11,7 @@ const { values, positionals } = parseArgs({
 })
 const unknown = positionals.find((area) => !(AREAS as readonly string[]).includes(area))
 if (unknown) {
-  console.error(`"${unknown}" is no area. Areas: ${AREAS.join(', ')}`)
+  console.error(`"${unknown}" is not an area. Areas: ${AREAS.join(', ')}`)
   process.exit(2)
 }
 const more = [...(values.name ? ['--name', values.name] : []), ...(values.custom ? ['--custom'] : [])]

@@ -88,15 +88,17 @@ const KNOWN_SCRIPTS: Record<string, string> = {
 /** The problems of the lock file: an unknown install script, a package without a checksum, or a missing package. */
 export const lockProblems = (): string[] => {
   const lock = read()
-  const problems = missing(lock).map(({ at, version }) => `${at} ${version} is left out: run npm run lock`)
+  const problems = missing(lock).map(
+    ({ at, version }) => `${at} ${version} is missing from package-lock.json: run npm run lock`,
+  )
   for (const [path, entry] of Object.entries(lock.packages)) {
     if (path === '' || entry.link) continue
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
     if (entry.hasInstallScript && !KNOWN_SCRIPTS[name])
-      problems.push(`${name} brings an install script that nobody has looked at (apps/platform/check/lock-file.ts)`)
+      problems.push(`${name} has an install script that no one has reviewed (apps/platform/check/lock-file.ts)`)
     // Packages that only another platform needs may be unknown here; npm adds the checksum when it meets them there.
     if (!entry.integrity && !entry.optional) problems.push(`${name} has no checksum in package-lock.json`)
-    if (entry.resolved && !entry.resolved.startsWith('https://')) problems.push(`${name} is not fetched by https`)
+    if (entry.resolved && !entry.resolved.startsWith('https://')) problems.push(`${name} is not fetched over https`)
   }
   return problems
 }

@@ -13,7 +13,8 @@ try {
   const { packs } = loadLibrary(site)
   loadPolicies(site.policy_dir)
   loadPlanPolicies(site.policy_dir)
-  if (faults.length === 0) console.log(`The type packs, ${packs.length} operations packs and the policies are fine.`)
+  if (faults.length === 0)
+    console.log(`The type packs, ${packs.length} operations packs and the policies have no faults.`)
 } catch (error) {
   if (!(error instanceof ConfigError)) throw error
   console.error(error.message)

@@ -27,11 +27,11 @@ export const roomProblems = (files: readonly string[], { ROOMS, MOST_FILES }: Ro
   )
   return [
     ...unlisted.map((folder) => `${folder}: a room that test/rooms.cjs does not list`),
-    ...listed.filter((room) => !sizes.has(room)).map((room) => `${room}: test/rooms.cjs lists it, and it has no files`),
+    ...listed.filter((room) => !sizes.has(room)).map((room) => `${room}: test/rooms.cjs lists it, but it has no files`),
     ...[...sizes]
       .filter(([, size]) => size > MOST_FILES)
       .map(([folder, size]) => `${folder}: ${size} files, more than ${MOST_FILES}: it has several subjects`),
-    ...folders.filter((folder) => folder.split('/').length > DEEPEST).map((folder) => `${folder}: too deep`),
+    ...folders.filter((folder) => folder.split('/').length > DEEPEST).map((folder) => `${folder}: nested too deeply`),
   ]
 }
 

@@ -81,7 +81,9 @@ const ensureAdmin = async (door: Door, dir: string, account: Account): Promise<P
   )
   const token = typeof said === 'string' ? /#(\S+)\s*$/.exec(said)?.[1] : undefined // the link of the last line ends in the token
   if (!token)
-    throw new Error(`the first administrator could not be made: ${said instanceof Error ? said.message : said.trim()}`)
+    throw new Error(
+      `the first administrator could not be created: ${said instanceof Error ? said.message : said.trim()}`,
+    )
   await enrol(door, token, account.password)
   return signIn(door.gateway_url, account, door.patience)
 }
@@ -120,7 +122,7 @@ const personAt = async (door: Door, ada: Person, account: Account, group_key: st
 const findUser = async (ada: Person, username: string): Promise<User> => {
   const { items } = await ada.get<{ items: User[] }>(`/v1/admin/users?q=${encodeURIComponent(username)}`)
   const found = items.find((user) => user.username === username)
-  if (!found) throw new Error(`the account ${username} is neither there nor can it be made`)
+  if (!found) throw new Error(`the account ${username} does not exist and could not be created`)
   return found
 }
 

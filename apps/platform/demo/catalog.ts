@@ -75,7 +75,7 @@ export const seedCatalog = async (
       }),
     )
     await offerRoom(admin, region, hostNames(region, hosts))
-    progress(`${count} resources, the hosts of ${region} listen`)
+    progress(`${count} resources, the hosts of ${region} are listening`)
   }
   return count
 }

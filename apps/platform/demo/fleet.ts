@@ -6,7 +6,7 @@ export const createFleetClient = (fleet_url: string) => {
       ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(10_000),
     })
-    if (!reply.ok) throw new Error(`the fleet answers ${reply.status} to ${method} ${path}: ${await reply.text()}`)
+    if (!reply.ok) throw new Error(`the fleet answered ${reply.status} to ${method} ${path}: ${await reply.text()}`)
     return (reply.status === 204 ? undefined : await reply.json()) as T
   }
   return {

@@ -31,7 +31,7 @@ export const rollOut = async (rollout: Rollout): Promise<string> => {
   print(bold(`Preview and start "${title}" as ${operator.username}`))
   const { operation_id, plan } = await startOperation(operator, name, releaseIntent(title, hosts, release))
   const { update, nodes, gates } = plan.counts
-  const size = `${update} hosts change, ${nodes} nodes, ${gates} gate, risk ${plan.risk.level}`
+  const size = `hosts to change: ${update}, nodes: ${nodes}, gates: ${gates}, risk: ${plan.risk.level}`
   print(`  ${size}; the plan is ${dim(plan.plan_hash.slice(0, 19))}`)
   const graph = await operator.get<OperationGraph>(`/v1/plans/${plan.plan_id}/graph`)
   print(`  order: ${orderOf(graph).join(dim(' > '))}`)

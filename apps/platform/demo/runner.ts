@@ -31,7 +31,7 @@ const placesOf = (dir: string) => {
 /** Each tool's scenario; `lacks`: why it cannot be shown on this machine. */
 export const demoTools = (dir: string): { name: DemoTool; shows: string; lacks: string | undefined }[] =>
   (Object.keys(TOOLS) as DemoTool[]).map((name) => {
-    const lacks = programOf(name) ? undefined : `put ${TOOLS[name].programs.join(' or ')} on PATH, and start again`
+    const lacks = programOf(name) ? undefined : `put ${TOOLS[name].programs.join(' or ')} on PATH and start again`
     const here = existsSync(placesOf(dir).key)
     return { name, shows: TOOLS[name].shows, lacks: lacks ?? (here ? undefined : 'comes with npm start and its demo') }
   })

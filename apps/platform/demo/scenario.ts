@@ -66,7 +66,7 @@ export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, pro
     ensureOperation(olga, 'release eu1', release('eu1', eu1)),
     ensureOperation(olga, 'rotate us1', rotateIntent('rotate certificates us1', us1)),
   ])
-  progress(`"${waiting.title}" runs its canary, "${rotating.title}" asks at its gate`)
+  progress(`"${waiting.title}" is changing its canary, "${rotating.title}" is waiting at its gate`)
   at(`"${rotating.title}"`)
   await passGate(eva, rotating.operation_id, 'Fine, they end soon.')
   const rotated = await waitForEnd(eva, rotating.operation_id, ENDLESS.ms)
@@ -81,8 +81,8 @@ export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, pro
   if (us1.length > 1) await passGate(eva, failing.operation_id, 'The canary looks good.')
   if (await waitForFailure(olga, failing.operation_id, `verify.${broken}`))
     await proposeReinstall(olga, failing.operation_id, broken)
-  progress(`"${failing.title}" goes on; ${broken} fails its health check, and a patch would mend it`)
+  progress(`"${failing.title}" continues; ${broken} fails its health check, and a patch that repairs it is proposed`)
   at(`"${waiting.title}"`)
   const gate = await askingGate(eva, waiting.operation_id)
-  progress(gate ? `"${waiting.title}" waits for a person` : `"${waiting.title}" needs nobody any more`)
+  progress(gate ? `"${waiting.title}" is waiting for a person` : `"${waiting.title}" is no longer waiting`)
 }

@@ -19,7 +19,7 @@ export class SeedStopped extends Error {
   constructor(step: string, cause: unknown) {
     const error = cause as Error
     const why = error instanceof ApiError ? `${error.status} ${error.body.code ?? error.body.category}` : error.message
-    super(`stopped at ${step} (${why}). All else runs. Go on: npm run demo -- --seed`, { cause })
+    super(`stopped at ${step} (${why}). Everything else is running. Resume: npm run demo -- --seed`, { cause })
   }
 }
 

@@ -110,9 +110,10 @@ export const runManifestStory = async (story: Story, file: string): Promise<stri
       relationships,
     })
   }
-  print(`  ${manifest.workloads.length} fleet hosts listen`)
+  print(`  fleet hosts listening: ${manifest.workloads.length}`)
   const others = manifest.workloads.length - targets.length
-  if (others > 0) print(`  ${dim(`${others} of another release stay as they are; the others may depend on them`)}`)
+  if (others > 0)
+    print(`  ${dim(`hosts of another release, left unchanged: ${others}; the others may depend on them`)}`)
   const hosts = targets.map((workload) => hostOf(workload.name))
   return rollOut({
     operator,

@@ -24,7 +24,7 @@ if (!existsSync(join(config, 'keys/secrets.json')) || !URL.canParse(admin_url)) 
 try {
   const roles = await prepareDatabase({ admin_url, database, password: passwordsIn(config) })
   if (!roles) throw new Error('the owner may not create roles: use an account with CREATEROLE')
-  console.log(`The database "${database}" is up to date, and each app's role has the rights on its own schema.`)
+  console.log(`The database "${database}" is up to date, and each app's role has rights on its own schema.`)
 } catch (error) {
   console.error(`migrate: ${(error as Error).message}`)
   process.exitCode = 1

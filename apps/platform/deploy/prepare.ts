@@ -19,4 +19,4 @@ const servers = await startServers({ dir, installation, programs, secrets: keys.
 const { admin_url, password } = servers.postgres
 const roles = await prepareDatabase({ admin_url, database: 'signalbox', password })
 writeAppEnv(APPS, containerContext(dir, keys, servers, roles))
-console.log(`The environment of ${APPS.length} apps stands in ${dir}/keys/env.`)
+console.log(`The environments of ${APPS.length} apps are in ${dir}/keys/env.`)

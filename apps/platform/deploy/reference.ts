@@ -51,7 +51,7 @@ const COMPUTED: Record<string, string> = {
 const defaultOf = (name: string, setting: Setting): string => {
   const { default: value, production } = setting as Setting & SettingOptions
   const text = value === undefined ? 'none' : (COMPUTED[name] ?? `\`${JSON.stringify(value).replace(`${ROOT}/`, '')}\``)
-  if (production === 'tls') return `${text}; production refuses a plain one`
+  if (production === 'tls') return `${text}; production refuses an unencrypted URL`
   return production ? `${text}; production must set it` : text
 }
 

@@ -40,13 +40,13 @@ export const billOf = (what: string, shipped: Shipped[], ...others: Component[])
   const said = new Map(shipped.map(({ name, version, license }) => [`${name}@${version}`, license]))
   const components = refs.map((ref) => {
     const found = known.get(ref)
-    if (!found) throw new Error(`${ref} is shipped and not in package-lock.json`)
+    if (!found) throw new Error(`${ref} is shipped but not in package-lock.json`)
     const id = said.get(ref) ?? IN_A_FILE[found.name]
     return (found.licenses?.length ?? 0) === 0 && id ? { ...found, licenses: [{ license: { id } }] } : found
   })
   for (const one of [...components, ...others])
     if (!isFree(wordsOf(one)))
-      throw new Error(`${one['bom-ref']} is under "${wordsOf(one)}": look at it, then add it to sbom.ts`)
+      throw new Error(`${one['bom-ref']} is under "${wordsOf(one)}": review it, then add it to sbom.ts`)
   const kept = new Set([bill.metadata.component['bom-ref'], ...components.map((one) => one['bom-ref'])])
   bill.components = [...components, ...others]
   bill.dependencies = bill.dependencies

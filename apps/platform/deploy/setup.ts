@@ -62,15 +62,16 @@ if (positionals.join(' ') !== 'production') refuse('The target of the set-up is 
 if (!out) refuse('--out is missing: the folder to write.')
 if (!/^https:\/\/[^/]+$/.test(origin))
   refuse('--origin must be an https origin, such as https://signalbox.example.com.')
-if (!kubernetes && format !== 'files') refuse(`--format is files or kubernetes, not ${format}.`)
-if (kubernetes && at !== undefined && at !== MOUNTED) refuse(`--at is ${MOUNTED} with --format kubernetes.`)
+if (!kubernetes && format !== 'files') refuse(`--format must be files or kubernetes, not ${format}.`)
+if (kubernetes && at !== undefined && at !== MOUNTED) refuse(`--at must be ${MOUNTED} with --format kubernetes.`)
 for (const name of ['postgres', 'redis', 'nats'] as const)
-  if (!URL.canParse(rest[name])) refuse(`--${name} is no URL: ${rest[name]}`)
+  if (!URL.canParse(rest[name])) refuse(`--${name} is not a URL: ${rest[name]}`)
 if (!rest.temporal.includes('://')) rest.temporal = `tls://${rest.temporal}`
 const [cert_file = '', key_file = ''] = ca?.split(',') ?? []
 if (ca !== undefined && ![cert_file, key_file].every((file) => existsSync(file)))
   refuse('--ca names two files, CERT,KEY: one is missing.')
-if (api_key_file !== undefined && !existsSync(api_key_file)) refuse(`--temporal-api-key names no file: ${api_key_file}`)
+if (api_key_file !== undefined && !existsSync(api_key_file))
+  refuse(`--temporal-api-key names a file that does not exist: ${api_key_file}`)
 const folder = resolve(out as string)
 const asked: Production = {
   ...rest,
@@ -83,10 +84,10 @@ const asked: Production = {
   authority: ca === undefined ? undefined : { cert_file, key_file },
 }
 const kept = await writeProduction(asked)
-console.log(`${folder} holds the configuration. The steps that are left: ${folder}/NEXT.md`)
+console.log(`${folder} holds the configuration. For the remaining steps, see ${folder}/NEXT.md`)
 const open = (['postgres', 'redis', 'nats', 'temporal'] as const).filter((name) => asked[name].includes(TO_FILL))
-if (kept.length > 0) console.log(`These settings stay as they were written before:\n  ${kept.join('\n  ')}`)
+if (kept.length > 0) console.log(`These settings keep the values of the previous run:\n  ${kept.join('\n  ')}`)
 if (open.length > 0)
   console.log(
-    `${TO_FILL} marks the address of ${open.join(', ')}. Say ${open.map((name) => `--${name}`).join(' ')} and run it again, or edit ${folder}/env.`,
+    `${TO_FILL} stands for the address of ${open.join(', ')}. Pass ${open.map((name) => `--${name}`).join(' ')} and run it again, or edit ${folder}/env.`,
   )

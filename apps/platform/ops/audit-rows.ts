@@ -34,8 +34,7 @@ export const faultOf = (log: string, row: Row, keys: readonly Buffer[]): string 
   for (const [name, stored] of Object.entries(row)) {
     if (UNSIGNED.has(name) || (name === 'at' && body.at === undefined)) continue
     const said = name === 'at' ? micros(String(body.at)) : body[name]
-    if (canonicalJson(stored ?? null) !== canonicalJson(said ?? null))
-      return `its column ${name} is not what its body says`
+    if (canonicalJson(stored ?? null) !== canonicalJson(said ?? null)) return `its column ${name} differs from its body`
   }
   return body.at === undefined ? misdated(row.at, body.audit_id) : undefined
 }
@@ -50,12 +49,12 @@ const misdated = (at: string, audit_id: unknown): string | undefined => {
   const apart = Math.abs(Date.parse(at) - made)
   if (apart <= APART_MS) return undefined
   const much = apart < DAY_MS ? `${Math.round(apart / 60_000)} minutes` : `${Math.round(apart / DAY_MS)} days`
-  return `its column at is ${much} from when its id was made`
+  return `its column at differs by ${much} from the time in its id`
 }
 
 /** Checks a sealed row against the previous one. `with_id`: the chain has reached links that include a row's number. */
 export const breakOf = (row: Sealed, expected: bigint, prev: string, with_id: boolean): string | undefined => {
-  if (BigInt(row.seal_seq) !== expected) return `before it the sealed row number ${expected} is missing`
+  if (BigInt(row.seal_seq) !== expected) return `the sealed row number ${expected} before it is missing`
   if (row.prev_hash !== prev) return 'it does not follow the row before it'
   if (row.seal_hash === sealHash(prev, expected, row.mac, row.id)) return undefined
   if (!with_id && row.seal_hash === sealHash(prev, expected, row.mac)) return undefined

@@ -102,7 +102,7 @@ const release = (app: string, event_id: string, drop?: { reason: string }): Retu
   withDb(app, async (db) => {
     const { tables, audit, follow } = CONSUMERS[app] as Consumer
     const letter = (await listDeadLetters(db, tables)).find((one) => one.event_id === event_id)
-    if (!letter) throw new OpsError(`The event ${event_id} has been decided on meanwhile.`)
+    if (!letter) throw new OpsError(`Someone else has already decided on the event ${event_id}.`)
     await db.transaction(async (tx) => {
       await releaseLetter(tx, tables, letter, drop !== undefined)
       await appendAuditTo(tx, audit, auditKeyOf(app), {
@@ -123,7 +123,7 @@ const settleMessage = (delivery_id: string, state: 'queued' | 'obsolete', reason
   withDb('operations', (db) =>
     db.transaction(async (tx) => {
       const message = await reviveDelivery(tx, delivery_id, state)
-      if (!message) throw new OpsError(`The message ${delivery_id} has been decided on meanwhile.`)
+      if (!message) throw new OpsError(`Someone else has already decided on the message ${delivery_id}.`)
       await appendAuditTo(tx, operationsAudit, auditKeyOf('operations'), {
         actor: operator(),
         action: state === 'queued' ? 'notify.delivery.redeliver' : 'notify.delivery.drop',
@@ -149,7 +149,7 @@ const requeue = async (event_id: string | undefined): Promise<number> => {
   const outcome = await release(app, String(event_id))
   console.log(
     outcome === 'followed'
-      ? `${event_id}: applied, with the events after it.`
+      ? `${event_id}: applied, with the events behind it.`
       : `${event_id}: it failed again and is set aside as before; "dead-letters list" shows why.`,
   )
   return outcome === 'followed' ? 0 : 3
@@ -167,12 +167,12 @@ const drop = async (event_id: string | undefined, reason: string | undefined): P
             where event_id = ${event_id} and published_at is null`,
       ),
     )
-    console.log(`${event_id}: it will not be published; consumers fetch it from ${app} when they miss it.`)
+    console.log(`${event_id}: it will not be published; consumers that miss it fetch it from ${app}.`)
     return 0
   }
   const outcome = await release(app, String(event_id), { reason })
   console.log(
-    `${event_id}: dropped${outcome === 'followed' ? ', and the events after it are applied.' : '; an event after it is set aside now.'}`,
+    `${event_id}: dropped${outcome === 'followed' ? ', and the events behind it are applied.' : '; an event behind it is now set aside.'}`,
   )
   return outcome === 'followed' ? 0 : 3
 }
@@ -185,5 +185,5 @@ export const deadLetters = async (
   if (action === 'list') return list()
   if (action === 'requeue') return requeue(event_id)
   if (action === 'drop') return drop(event_id, reason)
-  throw new OpsError(`dead-letters ${action}? It can list, requeue and drop.`)
+  throw new OpsError(`dead-letters cannot ${action}: it can list, requeue and drop.`)
 }

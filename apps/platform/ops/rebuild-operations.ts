@@ -32,7 +32,7 @@ export const rebuildOperations = (apply: boolean): Promise<number> => {
     const rows = found.slice(0, SHOWN).map(({ operation_id, model, what }) => [operation_id, model, what])
     printTable(['OPERATION', 'READ MODEL', 'DIFFERENCE'], rows)
     if (found.length > SHOWN) console.log(`… and ${found.length - SHOWN} more`)
-    if (found.length === 0) console.log(`The read models of ${count} operations are what their events say.`)
+    if (found.length === 0) console.log(`The read models of ${count} operations match their events.`)
     else if (!apply)
       console.log('With --apply the timeline is rewritten from the outbox; other differences need a person.')
     return found.length === 0 ? 0 : 3

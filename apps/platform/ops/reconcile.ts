@@ -39,7 +39,7 @@ export const reconcile = async (apply: boolean): Promise<number> => {
       const { open, found } = await compare(db, engine, inspection)
       const lines = found.map(({ operation_id, title, status, found }) => [operation_id, title, status, found])
       printTable(['OPERATION', 'TITLE', 'STATUS', 'ENGINE'], lines)
-      console.log(`${open} operations are open; ${found.length} of them and of the workflows do not agree.`)
+      console.log(`Open operations: ${open}. Disagreements between operations and workflows: ${found.length}.`)
       if (found.length === 0) return 0
       if (!apply) console.log('With --apply rows are paused as engine_lost; workflows are saved and terminated.')
       else for (const one of found) await settle(db, inspection, one)
@@ -101,7 +101,7 @@ const standing = async (db: Db, inspection: Inspection, operation_id: string): P
     const row = (await openOperations(db, operation_id)).get(operation_id)
     if (!row) return undefined
     if (!state) {
-      console.log(`${operation_id}: no worker answers for its workflow; how far it is stays open.`)
+      console.log(`${operation_id}: no worker answers for its workflow, so its progress is unknown.`)
       return undefined
     }
     const ahead = state.record_seq > row.record_seq || state.last_seq > row.last_seq

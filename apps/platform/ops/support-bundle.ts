@@ -34,7 +34,7 @@ const MOST_LOG = 5_000_000
  */
 export const supportBundle = async (options: BundleOptions): Promise<number> => {
   const hours = Number(options.hours)
-  if (!(hours > 0)) throw new OpsError(`--hours is a number of hours, not ${options.hours}.`)
+  if (!(hours > 0)) throw new OpsError(`--hours must be a number of hours, not ${options.hours}.`)
   const envs = APPS.flatMap(({ name }): [string, Env][] => {
     const env = options.env ? productionEnv(options.env, name) : readAppEnv(signalboxDir(), name)
     return env ? [[name, env]] : []

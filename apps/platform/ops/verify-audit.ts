@@ -125,13 +125,13 @@ export const verifyAudit = async (): Promise<number> => {
     console.log(
       place.forged
         ? `${place.forged}: this anchor was not signed by the key of the relay`
-        : `${place.anchors.length} anchors in ${place.place}, the last of ${place.anchors.at(-1)?.at ?? 'never'}`,
+        : `anchors in ${place.place}: ${place.anchors.length}, the last at ${place.anchors.at(-1)?.at ?? 'no time'}`,
     )
-  if (stream instanceof Error) console.log(`stream AUDIT could not be read: ${stream.message}`)
+  if (stream instanceof Error) console.log(`the stream AUDIT could not be read: ${stream.message}`)
   for (const { at, restored } of anchors)
     if (restored)
       console.log(
-        `restore accepted at ${at} (epoch ${restored.epoch}): ${restored.lost.length} anchored rows are gone with it`,
+        `restore accepted at ${at} (epoch ${restored.epoch}): anchored rows lost with it: ${restored.lost.length}`,
       )
   if (places.some(({ forged }) => forged) || verdicts.some(({ fault }) => fault)) return 3
   return stream instanceof Error ? 1 : 0

@@ -9,8 +9,8 @@ const NAME = /^[a-z][a-z0-9-]{0,30}$/
 export const refuseFolder = (given: string): string | undefined => {
   const dir = resolve(given)
   if (!NAME.test(basename(dir)))
-    return `The pack gets the name of its folder, and "${basename(dir)}" is not one: small letters, digits and -, at most 31.`
-  if (existsSync(dir) && readdirSync(dir).length > 0) return `${given} is not empty: name a new folder.`
+    return `The pack is named after its folder, and "${basename(dir)}" is not a valid name: use at most 31 lower-case letters, digits and -.`
+  if (existsSync(dir) && readdirSync(dir).length > 0) return `${given} is not empty: choose a new folder.`
   return undefined
 }
 

@@ -18,7 +18,7 @@ export const rehearseTests = (folder: PackFolder, assumed: Assumptions, only?: s
       if ('refused' in planned) return { name: test.name, fault: planned.refused.message }
       try {
         const answer = rehearse(rehearsalOf(planned.input, planned.made.document, assumed))
-        if ('too_long' in answer) return { name: test.name, fault: `The rehearsal would take ${answer.too_long}.` }
+        if ('too_long' in answer) return { name: test.name, fault: `The rehearsal is too large: ${answer.too_long}.` }
         return { name: test.name, rehearsal: answer.rehearsal }
       } catch (error) {
         if (!(error instanceof PlanRefusal)) throw error

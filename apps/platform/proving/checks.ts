@@ -22,7 +22,7 @@ const succeeded = (attempt: Attempt) => {
 }
 const onceOnly = (attempt: Attempt, how: string) => {
   const { length } = effectsOf(attempt)
-  if (length !== 1) throw new Broken(`${how} had ${length} effects instead of 1`)
+  if (length !== 1) throw new Broken(`${how} had ${length} effects instead of one`)
 }
 /** Loses the first answer to each message except heartbeats, and answers its repeat as usual. */
 const loses: Attempt['answer'] = ({ message, repeat }) =>
@@ -99,7 +99,7 @@ export const CHECKS: readonly Check[] = [
     prove: async (lab, note) => {
       const attempt = note(await lab.hand('unknown', { job: `no-such-job-${randomUUID().slice(0, 8)}`, inputs: {} }))
       const end = await lab.ended(attempt)
-      if (end.phase !== 'failed' || !end.error) throw new Broken(`ended a job that it cannot know as ${end.phase}`)
+      if (end.phase !== 'failed' || !end.error) throw new Broken(`ended an unknown job as ${end.phase}`)
     },
   },
   {
@@ -112,7 +112,7 @@ export const CHECKS: readonly Check[] = [
       const times = [...attempt.heard.map(({ at }) => at), Date.now()]
       const longest = Math.max(...times.slice(1).map((at, i) => at - (times[i] ?? at)))
       if (endOf(attempt)) throw new Broken('ended the job "ticks" by itself; it is to run until it is stopped')
-      if (longest > 6000) throw new Broken(`was silent for ${Math.round(longest / 1000)} s at a heartbeat of 2 s`)
+      if (longest > 6000) throw new Broken(`was silent for ${Math.round(longest / 1000)} s with a heartbeat of 2 s`)
       attempt.answer = () => 'cancel'
       await lab.ended(attempt)
     },
@@ -126,8 +126,8 @@ export const CHECKS: readonly Check[] = [
       succeeded(attempt)
       const last = Math.max(0, ...attempt.lines.keys())
       if (attempt.lines.size !== last)
-        throw new Broken(`brought ${attempt.lines.size} lines of the log, the last one with number ${last}`)
-      if (last < 3000) throw new Broken(`brought ${last} lines of a log of 3,000`)
+        throw new Broken(`sent ${attempt.lines.size} log lines, but numbered the last one ${last}`)
+      if (last < 3000) throw new Broken(`sent ${last} of 3,000 log lines`)
     },
   },
   {
@@ -202,7 +202,7 @@ export const CHECKS: readonly Check[] = [
       succeeded(attempt)
       onceOnly(attempt, 'work that was in flight at SIGTERM')
       if (startedOf(later)) throw new Broken('began work after SIGTERM')
-      if (code !== 0) throw new Broken(`exited with ${code} after SIGTERM`)
+      if (code !== 0) throw new Broken(`exited with code ${code} after SIGTERM`)
     },
   },
   {

@@ -36,7 +36,7 @@ export const pushDoor = (endpoint: string): Door => {
     const headers = { 'content-type': 'application/json' }
     const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(PUSH_MS) })
     await answer.arrayBuffer()
-    if (answer.status >= 300) throw new Error(`${url} answers ${answer.status}`)
+    if (answer.status >= 300) throw new Error(`${url} answered ${answer.status}`)
   }
   return {
     via: 'push',

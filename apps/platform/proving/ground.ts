@@ -47,7 +47,7 @@ export const openGround = async (pool: string) => {
     const asked = req.url?.split('/').at(-2)
     if (req.headers.authorization !== `Bearer ${token}`) return say(res, 401, { code: 'invalid_token' })
     if (state.refuses || asked !== pool) {
-      const detail = `This machine is no agent of the pool "${asked}".`
+      const detail = `This machine is not an agent of the pool "${asked}".`
       return say(res, 403, { category: 'policy_denied', code: 'not_an_agent', status: 403, detail })
     }
     const work = await next(Number((body as { wait_s?: number })?.wait_s ?? 5))

@@ -49,14 +49,14 @@ export const openLab = (ground: Ground, door: Door, jobs: Jobs, command: string)
     for (const end = Date.now() + ms; ; await delay(25)) {
       const value = probe()
       if (value) return value
-      if (hasExited()) throw new Broken(`ended with ${child?.exitCode ?? child?.signalCode}: ${lastLine()}`)
+      if (hasExited()) throw new Broken(`exited with ${child?.exitCode ?? child?.signalCode}: ${lastLine()}`)
       if (Date.now() > end) throw new Broken(otherwise)
     }
   }
 
   const give = (work: Attempt['work']) =>
     door.give(work).catch((error: Error) => {
-      throw new Broken(`did not take the work: ${error.message}`)
+      throw new Broken(`did not accept the work: ${error.message}`)
     })
 
   return {
@@ -73,14 +73,18 @@ export const openLab = (ground: Ground, door: Door, jobs: Jobs, command: string)
       return attempt
     },
     begun: (attempt: Attempt) =>
-      until(() => startedOf(attempt), TAKEN_MS, `did not say "started" within ${TAKEN_MS / 1000} s of the work`),
+      until(
+        () => startedOf(attempt),
+        TAKEN_MS,
+        `did not report "started" within ${TAKEN_MS / 1000} s of receiving the work`,
+      ),
     ticking: (attempt: Attempt, more = 0) =>
       until(
         () => effectsOf(attempt).length > more,
         TAKEN_MS,
         'did not begin the job "ticks": its file has no line $FILE',
       ),
-    ended: (attempt: Attempt, ms = ENDED_MS, otherwise = `did not say how it ended within ${ms / 1000} s`) =>
+    ended: (attempt: Attempt, ms = ENDED_MS, otherwise = `did not report an end within ${ms / 1000} s`) =>
       until(() => endOf(attempt), ms, otherwise),
     /** Waits until the work of an attempt is at rest: its file does not grow for longer than one tick. */
     rests: async (attempt: Attempt, ms: number, otherwise: string) => {

@@ -46,12 +46,12 @@ const refusal = (code: string, detail: string, status = 409): Reply => ({
 export const takeMessage = (attempt: Attempt, body: unknown, size: number, cancel: boolean): Reply => {
   const { work, heard, faults, lines } = attempt
   if (size > MAX_BODY) {
-    faults.add(`sent a message of ${size} bytes; ${MAX_BODY} are taken`)
+    faults.add(`sent a message of ${size} bytes; at most ${MAX_BODY} are accepted`)
     return refusal('too_large', 'The message is too large.', 413)
   }
   if (!Value.Check(ExecutionResult, body)) {
     const [first] = Value.Errors(ExecutionResult, body)
-    faults.add(`sent a message that is refused: ${first?.instancePath || '/'} ${first?.message}`)
+    faults.add(`sent a message that is not valid: ${first?.instancePath || '/'} ${first?.message}`)
     return refusal('invalid', 'The message does not fit.', 400)
   }
   const message = body
@@ -64,23 +64,23 @@ export const takeMessage = (attempt: Attempt, body: unknown, size: number, cance
   if (known) return accepted(cancel, true)
   for (const name of ['operation_id', 'node_id', 'attempt', 'generation', 'fence'] as const)
     if (message[name] !== work[name]) {
-      faults.add(`sent ${name} ${message[name]}; that of its work is ${work[name]}`)
+      faults.add(`sent ${name} ${message[name]}; its work has ${work[name]}`)
       return refusal('stale_attempt', 'It is not of this work.')
     }
   for (const { seq, text } of message.lines ?? []) {
-    if ((lines.get(seq) ?? text) !== text) faults.add(`sent line ${seq} of the log twice, with another text`)
+    if ((lines.get(seq) ?? text) !== text) faults.add(`sent log line ${seq} twice with different text`)
     lines.set(seq, text)
   }
   const earlier = heard.slice(0, -1).map((one) => one.message)
   if (attempt.closed) return refusal('attempt_closed', 'The attempt is closed.')
   if (earlier.some(({ phase }) => TERMINAL.has(phase))) {
-    faults.add(`said "${message.phase}" after its last word`)
+    faults.add(`reported "${message.phase}" after the end`)
     return refusal('attempt_closed', 'The attempt has ended.')
   }
   const begun = earlier.some(({ phase }) => phase === 'started')
   if (message.phase === 'started' && begun) return refusal('not_dispatched', 'Another agent has begun it.')
   if (message.phase !== 'started' && !begun) {
-    faults.add(`said "${message.phase}" before "started"`)
+    faults.add(`reported "${message.phase}" before "started"`)
     return refusal('not_dispatched', 'Report "started" first, and continue once it is accepted.')
   }
   if (earlier.some(({ sequence }) => sequence === message.sequence))

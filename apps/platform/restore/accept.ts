@@ -49,9 +49,9 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
         1 +
         Math.max(await epochOf(db), ...lost.map((one) => one.epoch), ...anchors.map((one) => one.restored?.epoch ?? 0))
       const heads = await lostHeads(db, anchors)
-      console.log(`${heads.length} anchored rows of the audit logs are lost with it.`)
+      console.log(`Anchored rows of the audit logs that are lost with it: ${heads.length}.`)
       if (dry_run) {
-        console.log(`No change was made. Without --dry-run this state is accepted as epoch ${epoch}.`)
+        console.log(`No change was made. Without --dry-run, this command accepts the state as epoch ${epoch}.`)
         return 3
       }
       const file = keep(epoch, lost)
@@ -66,7 +66,7 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
       await audit(epoch, lost.length, keep_access)
       await raiseEpoch(place, epoch, lost)
       console.log(
-        `Accepted as epoch ${epoch}: the events of the database go out again. The lost ones stand in ${file}.`,
+        `Accepted as epoch ${epoch}: the events of the database are published again. The lost ones are in ${file}.`,
       )
       console.log('Now settle what the engine still runs: npm run ops -- reconcile --apply')
       return 0
@@ -77,7 +77,7 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
 }
 
 const print = (lost: readonly LostEvent[]) => {
-  console.log(`NATS knows ${lost.length} events that the database does not:`)
+  console.log(`Events that NATS has but the database does not: ${lost.length}`)
   const rows = lost.slice(0, SHOWN).map((event) => [event.schema, aboutOf(event), whatOf(event), event.occurred_at])
   printTable(['WHERE', 'ABOUT', 'WHAT', 'AT'], rows)
   if (lost.length > SHOWN) console.log(`… and ${lost.length - SHOWN} more`)
@@ -145,7 +145,7 @@ const audit = (epoch: number, lost: number, keep_access: boolean) =>
         action: 'restore.accept',
         object: `restore:${epoch}`,
         outcome: 'done',
-        reason: `${lost} events are lost${keep_access ? '; access was kept as restored' : ''}`,
+        reason: `events lost: ${lost}${keep_access ? '; access was kept as restored' : ''}`,
       }),
     ),
   )

@@ -28,7 +28,7 @@ export const closeAccessAgain = async (lost: readonly LostEvent[]): Promise<void
     type === 'auth.user.roles_changed.v1' && Array.isArray(user_ids) ? user_ids : [],
   )
   for (const user_id of new Set(changed))
-    console.log(`user ${user_id}: rights were changed in the lost future; look at them`)
+    console.log(`user ${user_id}: rights were changed in the lost future; review them`)
   const kids = lost.flatMap(({ type, kid }) => (type === 'auth.key.revoked.v1' ? [String(kid)] : []))
   if (kids.length === 0) return
   settingOf('token', 'DATABASE__URL')

@@ -53,7 +53,7 @@ export const restoreDrill = async (into: string | undefined): Promise<number> =>
     await world?.close()
     if (!into) rmSync(join(dir, '..'), { recursive: true, force: true })
   }
-  console.log(failed === 0 ? 'The drill held.' : `The drill failed in ${failed} of its steps.`)
+  console.log(failed === 0 ? 'The drill held.' : `The drill failed. Failed steps: ${failed}.`)
   return failed === 0 ? 0 : 3
 }
 
@@ -82,7 +82,7 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
   const failed_at = Date.now()
   await step('the saved database is put back, all else stays', world.restore)
   console.log(
-    `      data of ${Math.round((failed_at - saved_at) / 1000)} s is lost; all apps are up after ${Math.round((Date.now() - failed_at) / 1000)} s`,
+    `      the data of ${Math.round((failed_at - saved_at) / 1000)} s is lost; all apps are up after ${Math.round((Date.now() - failed_at) / 1000)} s`,
   )
 
   const told: Told = { world, people, paused, ended, lost, step, check }
@@ -275,7 +275,7 @@ const believes = async (world: World, before: Belief) => {
   const wrong = [...new Set([...before.keys(), ...now.keys()])]
     .filter((id) => before.get(id) !== now.get(id))
     .map((id) => `${id} at version ${now.get(id) ?? 'none'} instead of ${before.get(id) ?? 'none'}`)
-  expect(wrong.length === 0, `operations believes ${wrong.join(', ')}`)
+  expect(wrong.length === 0, `operations has ${wrong.join(', ')}`)
 }
 
 const metricsOf = async (world: World, app: string): Promise<string> =>

@@ -16,5 +16,5 @@ export const refillProjections = async (relay: Db): Promise<void> => {
   const { rows } = await relay.$client.query<Truth>(AHEAD)
   const resources = await withDb('operations', (db) => projectionOf(db).refill(rows))
   const operations = await withDb('catalog', (db) => refillIndex(indexDeps(db)))
-  console.log(`Filled again: ${resources} resources in operations, ${operations} operations in the catalog.`)
+  console.log(`Refilled: ${resources} resources in operations, ${operations} operations in the catalog.`)
 }

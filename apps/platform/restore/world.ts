@@ -30,7 +30,7 @@ const GIVEN = ['DATABASE_URL', 'REDIS_URL', 'NATS_URL', 'TEMPORAL_ADDRESS']
 /** A whole platform in a separate folder, whose database can be saved and restored. */
 export const openWorld = async (dir: string) => {
   if (existsSync(dir) && readdirSync(dir).length > 0)
-    throw new OpsError(`${dir} is not empty: a drill begins with an empty folder.`)
+    throw new OpsError(`${dir} is not empty: a drill needs an empty folder.`)
   mkdirSync(dir, { recursive: true, mode: 0o755 })
   for (const name of GIVEN) delete process.env[name]
   const destinations = [{ scheme: 'http', host: '*', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }]
@@ -55,7 +55,7 @@ export const openWorld = async (dir: string) => {
   const saved = join(dir, 'backup')
   const app = (name: string) => {
     const found = apps.get(name) ?? servers.managed.find((server) => server.name === name)
-    if (!found) throw new Error(`${name} does not run`)
+    if (!found) throw new Error(`${name} is not running`)
     return found
   }
 

@@ -45,7 +45,7 @@ export const buildExecutable = async (
   }
   if (target !== own) return output
   const version = await run(output, ['--version'], { timeout_ms: START_MS, env: { NODE_OPTIONS: '' } })
-  return `${output}, which says ${version.trim()}`
+  return `${output}, version ${version.trim()}`
 }
 
 /** The Node of a target, fetched once from npm into the cache. */

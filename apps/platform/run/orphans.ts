@@ -10,7 +10,8 @@ const GRACE_MS = 8000
 export const endOrphans = async (dir: string, screen: Screen): Promise<void> => {
   const recorded = [...recordedChildren(dir), ...postmaster(dir)].filter(lives)
   const orphans = [...new Map(recorded.map((process) => [process.pid, process])).values()]
-  if (orphans.length > 0) screen.line('platform', `ending ${orphans.length} processes that an earlier run left behind`)
+  if (orphans.length > 0)
+    screen.line('platform', `ending processes that an earlier run left behind (${orphans.length})`)
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const left = orphans.filter(lives)
     // Fast shutdown for Postgres, because SIGTERM would wait for its clients.

@@ -11,7 +11,7 @@ import { APPS } from './apps.ts'
 const WAIT_MS = 4000
 const [named = readFileSync('/proc/1/cmdline', 'utf8')] = process.argv.slice(2)
 const app = APPS.find(({ name }) => new RegExp(`(^|[/\0])${name}([/\0]|$)`).test(named))
-if (!app) throw new Error(`No app of ours runs here: ${named.replaceAll('\0', ' ')}`)
+if (!app) throw new Error(`No Signalbox app is running here: ${named.replaceAll('\0', ' ')}`)
 loadAppEnv(process.env.SIGNALBOX_DIR ?? '/data', app.name)
 const [variable, usual] = app.internal
 const options = { host: '127.0.0.1', port: process.env[variable] ?? usual, path: '/health/live', timeout: WAIT_MS }

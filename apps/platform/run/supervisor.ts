@@ -156,14 +156,14 @@ export const eventsFor =
   (dir: string, screen: Screen, restarted: () => void = () => {}): Events =>
   (name) => ({
     spawned: (pid) => recordChild(dir, name, pid),
-    died: (how, retry_ms) => screen.line(name, `died (${how}); starting it again in ${elapsed(retry_ms)}`, 'red'),
+    died: (how, retry_ms) => screen.line(name, `died (${how}); restarting it in ${elapsed(retry_ms)}`, 'red'),
     back: (after_ms) => {
       screen.line(name, `is back after ${elapsed(after_ms)}`, 'green')
       restarted()
     },
     silent: (for_ms, why, killed) => {
-      const then = killed ? 'killing it' : `starting it again has not helped: see ${join(dir, 'logs', `${name}.log`)}`
-      screen.line(name, `runs without an answer for ${elapsed(for_ms)} (${why}); ${then}`, 'red')
+      const then = killed ? 'killing it' : `restarting it has not helped: see ${join(dir, 'logs', `${name}.log`)}`
+      screen.line(name, `has been running without an answer for ${elapsed(for_ms)} (${why}); ${then}`, 'red')
     },
   })
 
@@ -247,7 +247,7 @@ const stopAll = async ({ servers, apps }: { servers: Servers; apps: Map<string, 
   let phase: readonly Managed[] = [...apps.values()]
   const sayWaiting = setInterval(() => {
     const names = phase.filter(({ running }) => running).map(({ name }) => name)
-    screen.line('platform', `still waits for ${names.join(', ')} (${elapsed(performance.now() - started)})`)
+    screen.line('platform', `still waiting for ${names.join(', ')} (${elapsed(performance.now() - started)})`)
   }, SAY_WAITING_MS)
   await apps.get('gateway')?.stop()
   await Promise.all([...apps.values()].map((app) => app.stop()))

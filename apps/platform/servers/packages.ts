@@ -26,7 +26,7 @@ export const aptInstall = (name: string, say: (text: string) => void): Promise<v
 }
 
 const install = async (name: string, say: (text: string) => void): Promise<void> => {
-  if (!which('apt-get')) throw new Error('apt-get is not there')
+  if (!which('apt-get')) throw new Error('apt-get is not installed')
   if (process.getuid?.() !== 0) throw new Error('installing a system package needs root')
   say(`apt-get install ${name}`)
   const started = performance.now()
@@ -54,7 +54,7 @@ export const systemPackage = (names: { apt?: string; brew?: string }, programs: 
     } else if (names.apt) await aptInstall(names.apt, say)
     else throw new Error('there is no package manager for it here')
     const found = programs.map(which).find(Boolean)
-    if (!found) throw new Error(`the package brought no ${programs.join(' or ')}`)
+    if (!found) throw new Error(`the package did not install ${programs.join(' or ')}`)
     return found
   },
 })

@@ -10,7 +10,7 @@ export type Source = { what: string; run: (say: (text: string) => void) => Promi
 export class MissingProgram extends Error {
   constructor(name: string, tries: { what: string; why: string }[], manual: string) {
     const list = tries.map(({ what, why }) => `\n    ${what}: ${why}`).join('')
-    super(`${name} could not be had. Tried:${list}\n  By hand: ${manual}`)
+    super(`${name} could not be found or installed. Tried:${list}\n  By hand: ${manual}`)
   }
 }
 
@@ -82,7 +82,7 @@ export const run = (
       running.delete(child)
       clearTimeout(timer)
       if (code === 0) return resolve(text)
-      const why = signal ? `no end within ${timeout_ms / 1000} s` : `exit code ${code}`
+      const why = signal ? `not done within ${timeout_ms / 1000} s` : `exit code ${code}`
       reject(
         new Error(
           `${why}${
@@ -113,7 +113,7 @@ export const atLeast = (version: string, wanted: string): boolean => {
 export const versionOf = async (program: string, args = ['--version']): Promise<string> => {
   const text = await run(program, args, { timeout_ms: 15_000 })
   const found = /\d+\.\d+\.\d+/.exec(text)?.[0]
-  if (!found) throw new Error(`${program} tells no version`)
+  if (!found) throw new Error(`${program} reports no version`)
   return found
 }
 

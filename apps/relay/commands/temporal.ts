@@ -105,7 +105,7 @@ export type Engine = ReturnType<typeof createEngine>
 /** The details that an engineer needs to continue on the engine's own pages. */
 const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>
   [
-    `Operation \`${operation_id}\` of kind ${kind}, asked for by \`${requester}\`.`,
+    `Operation \`${operation_id}\` of kind ${kind}, requested by \`${requester}\`.`,
     `It carries out plan \`${plan_id}\`, reviewed as \`${plan_hash}\`.`,
   ].join('\n\n')
 

@@ -72,7 +72,7 @@ const refuseEmail = (provider: Provider, claims: Claims): void => {
     throw refused('email_unverified', `${provider.title} has not verified your e-mail address.`)
   const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
   if (allowed_domains.length > 0 && !allowed_domains.includes(domain))
-    throw refused('domain_not_allowed', `Addresses of ${domain.slice(0, 64)} may not sign in here.`)
+    throw refused('domain_not_allowed', `Accounts with an address at ${domain.slice(0, 64)} may not sign in here.`)
 }
 
 /** If the provider is responsible for the second factor, its claims must confirm it. */

@@ -79,7 +79,7 @@ const discover = async (provider: Provider): Promise<Connection> => {
     },
   )
   const { jwks_uri, issuer, authorization_endpoint } = found.serverMetadata()
-  if (issuer !== provider.issuer) throw new Error(`the provider names itself ${issuer}`)
+  if (issuer !== provider.issuer) throw new Error(`the provider gives its issuer as ${issuer}`)
   if (!jwks_uri) throw new Error('the provider names no keys')
   if (!/^https?:$/.test(URL.parse(String(authorization_endpoint))?.protocol ?? ''))
     throw new Error('the provider names no page to sign in')

@@ -128,7 +128,7 @@ export const createStore = (
   /** Waits until this many replicas have the change, if the deployment requires it. */
   const replicated = async <T>(answer: T): Promise<T> => {
     if (wait_replicas > 0 && (await redis.wait(wait_replicas, 300)) < wait_replicas) {
-      throw new Error(`fewer than ${wait_replicas} replicas of Redis have the change`)
+      throw new Error(`fewer than ${wait_replicas} Redis replicas have the change`)
     }
     return answer
   }

@@ -186,7 +186,7 @@ export const retryKeyOf = (req: FastifyRequest): string | undefined => {
   if (key.length >= RETRY_KEY_MIN && key.length <= 255) return key
   throw invalid(
     'retry_key_too_short',
-    `An Idempotency-Key on refresh has ${RETRY_KEY_MIN} to 255 characters.`,
+    `An Idempotency-Key on refresh must have ${RETRY_KEY_MIN} to 255 characters.`,
     'Make a new random key for each refresh, such as a UUID.',
   )
 }

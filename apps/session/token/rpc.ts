@@ -107,7 +107,7 @@ const refreshTokens = async (
 ) => {
   deps.revocations.assertApplied()
   if (retryKey !== undefined && retryKey.length < RETRY_KEY_MIN)
-    throw new ConnectError(`retry_key has at least ${RETRY_KEY_MIN} characters`, Code.InvalidArgument)
+    throw new ConnectError(`retry_key must have at least ${RETRY_KEY_MIN} characters`, Code.InvalidArgument)
   const pair = await refresh(deps, {
     refresh_token: refreshToken,
     mode: 'json',

@@ -125,7 +125,7 @@ export const createPrincipals = (options: {
 export type Principals = ReturnType<typeof createPrincipals>
 
 const outageOf = (error: unknown, outage: 'unavailable' | 'internal_error') =>
-  error instanceof AppError ? error : unavailable(`Roles cannot be read now (${codeName(error)}).`, error, outage)
+  error instanceof AppError ? error : unavailable(`Roles cannot currently be read (${codeName(error)}).`, error, outage)
 
 const codeName = (error: unknown) => (error instanceof ConnectError ? Code[error.code] : 'no answer')
 

@@ -101,11 +101,11 @@ export const loadProviders = (file: string, production: boolean): Provider[] => 
     if (refusal) throw fail(`providers.${at}.${refusal}`)
     for (const name of ['id', 'issuer'] as const) {
       const same = providers.findIndex((other) => other[name] === provider[name])
-      if (same !== at) throw fail(`providers.${at}.${name}: stands twice; each provider has its own.`)
+      if (same !== at) throw fail(`providers.${at}.${name}: occurs twice; each provider needs its own.`)
     }
     const { scim } = provider
     if (scim && providers.findIndex((other) => other.scim?.machine === scim.machine) !== at)
-      throw fail(`providers.${at}.scim.machine: stands twice; each provider has its own.`)
+      throw fail(`providers.${at}.scim.machine: occurs twice; each provider needs its own.`)
   }
   return providers.map((provider) => ({
     ...provider,

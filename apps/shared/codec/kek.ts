@@ -12,7 +12,7 @@ export const keksOf = (text: string, variable: string): [Kek, ...Kek[]] => {
     kek_id: createHash('sha256').update(key).digest('hex').slice(0, 16),
     key,
   }))
-  if (!first || more.length > 1) throw new ConfigError(`${variable} takes one key or two.`)
+  if (!first || more.length > 1) throw new ConfigError(`${variable} must hold one or two keys.`)
   return [first, ...more]
 }
 
@@ -20,13 +20,13 @@ const parseList = (text: string, variable: string): string[] => {
   try {
     return (JSON.parse(text) as unknown[]).map(String)
   } catch {
-    throw new ConfigError(`${variable} is neither base64 nor a JSON array of base64 texts.`)
+    throw new ConfigError(`${variable} is neither base64 nor a JSON array of base64 strings.`)
   }
 }
 
 /** Opens bytes that were sealed for `about`. Throws if none of the keys sealed them, or if the bytes were changed. */
 export const unsealBy = (keks: readonly Kek[], kek_id: string | null, about: string, sealed: Buffer): Buffer => {
   const kek = keks.find((one) => one.kek_id === kek_id)
-  if (!kek) throw new Error(`${about} is sealed under ${kek_id}, and no setting holds that key`)
+  if (!kek) throw new Error(`${about} is sealed with the key ${kek_id}, which no setting holds`)
   return unseal(kek.key, about, sealed)
 }

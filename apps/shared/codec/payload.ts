@@ -49,7 +49,10 @@ export class EncryptingCodec implements PayloadCodec {
 
   #key(id: string): Buffer {
     const key = this.#keys.get(id)
-    if (!key) throw new Error(`No key ${id} for payloads: it must stay in the file as long as what it wrote is kept.`)
+    if (!key)
+      throw new Error(
+        `The key file has no payload key ${id}: it must stay there while payloads that it encrypted exist.`,
+      )
     return key
   }
 

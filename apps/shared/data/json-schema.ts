@@ -74,7 +74,7 @@ export const schemaFault = (schema: unknown): string | undefined => {
         foreign = `uses ${key}: only a $ref such as #/$defs/name can be followed`
       else if (typeof member === 'string' && key === '$ref') {
         const target = /^#(\/[^%]*)?$/.test(member) ? readPointer(schema, member.slice(1)) : undefined
-        if (target === undefined) foreign = `refers to ${JSON.stringify(member)}, which is no place in it`
+        if (target === undefined) foreign = `refers to ${JSON.stringify(member)}, which is not in the schema`
         sum += parts(target ?? null)
       } else sum += parts(member)
     }
@@ -84,7 +84,7 @@ export const schemaFault = (schema: unknown): string | undefined => {
   const total = parts(schema)
   if (foreign !== undefined) return foreign
   if (total === Number.POSITIVE_INFINITY) return 'refers to itself'
-  if (total > MAX_PARTS) return `has ${total} parts, counted with its references; at most ${MAX_PARTS}`
+  if (total > MAX_PARTS) return `has ${total} parts, including its references; at most ${MAX_PARTS} are allowed`
   try {
     compileSchema(schema)
     return undefined

@@ -36,7 +36,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
         expectKey = false
         keys += 1
         const name = spelledOnce(text.slice(start, at + 1))
-        if (open.has(name)) throw refuse('schema_violation', `The member ${name} stands twice.`)
+        if (open.has(name)) throw refuse('schema_violation', `The member ${name} occurs twice.`)
         open.add(name)
       }
     } else if (char === 0x7b || char === 0x5b) {
@@ -64,10 +64,10 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
 /** Returns an error that names the text that is too long, as far as the document can be read. */
 const tooLong = (text: string, most: number): AppError => {
   const pointer = longestIn(text) ?? ''
-  const message = `is longer than ${most} characters, as it is spelled in JSON`
-  return new AppError('validation_error', 'schema_violation', `${pointer || 'A text'} ${message}.`, {
+  const message = `is longer than ${most} characters in its JSON form`
+  return new AppError('validation_error', 'schema_violation', `${pointer || 'A string'} ${message}.`, {
     violations: [{ pointer, code: 'maxLength', message }],
-    hint: `One text has at most ${most} characters, whatever the size of the whole. Keep longer ones elsewhere and refer to them.`,
+    hint: `A string can have at most ${most} characters, regardless of the size of the document. Store longer ones elsewhere and refer to them.`,
   })
 }
 

@@ -49,7 +49,7 @@ const refuseArgs = (
   if (fault) return `argument ${fault.pointer.slice(1) || 'list'} ${fault.message}`
   // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these are refused
   const broken = args.findIndex((arg) => /[\u0000\n\r]/.test(arg))
-  if (broken >= 0) return `argument ${broken} has a line break or a NUL in it`
+  if (broken >= 0) return `argument ${broken} contains a line break or a NUL`
   const option = end_of_options ? -1 : args.findIndex((arg) => arg.startsWith('-'))
-  return option >= 0 ? `argument ${option} begins with a dash` : undefined
+  return option >= 0 ? `argument ${option} starts with a dash` : undefined
 }

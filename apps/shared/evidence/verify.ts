@@ -80,7 +80,8 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
     const { hash, ...rest } = record
     if (record.type === 'head') return bad('the head comes before the end')
     if (record.v !== 1) return bad('it is not a record of version 1')
-    if (record.seq !== index + 1) return bad(`its number is ${JSON.stringify(record.seq)}: one is missing or moved`)
+    if (record.seq !== index + 1)
+      return bad(`its number is ${JSON.stringify(record.seq)}: a record is missing or was moved`)
     if (record.operation_id !== operation_id) return bad('it belongs to another operation')
     if (digest(rest) !== hash) return bad('its content does not match its hash')
     if (index > 0 && record.prev_hash !== prev) return bad('it does not follow the record before it')
@@ -135,7 +136,7 @@ const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly J
   if (chain.first && chain.first.prev_hash !== head.plan_hash)
     return fault(1, 'record', 'it does not begin at the plan that the head names')
   if (head.seq !== lines.length - 1)
-    return bad(`it names ${JSON.stringify(head.seq)} records and ${lines.length - 1} stand before it`)
+    return bad(`it names ${JSON.stringify(head.seq)} records, but ${lines.length - 1} come before it`)
   if (chain.first && head.operation_id !== chain.operation_id) return bad('it belongs to another operation')
   if (head.hash !== (chain.first ? chain.prev : head.plan_hash)) return bad('it names another last record')
   return { records: lines.length - 1, head: head as ExportHead, ...chain.recounted }
@@ -147,7 +148,7 @@ const signatureFault = (head: Fields, signature: unknown, keys: readonly JsonWeb
   if (parts.length !== 3 || payload !== '' || !isExact(header) || !isExact(value)) return 'it is not signed'
   if (header !== base64url(canonicalJson({ alg: 'EdDSA', kid: head.kid }))) return 'its signature is of another kind'
   const jwk = keys.find(({ kid }) => kid === head.kid)
-  if (!jwk) return `no key ${JSON.stringify(head.kid)} is given`
+  if (!jwk) return `the key ${JSON.stringify(head.kid)} was not given`
   const bytes = Buffer.from(`${header}.${base64url(canonicalJson(head))}`)
   return verify(null, bytes, createPublicKey({ key: jwk, format: 'jwk' }), Buffer.from(value, 'base64url'))
     ? undefined

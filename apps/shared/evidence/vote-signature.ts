@@ -27,7 +27,7 @@ export const voteFault = (operation_id: unknown, subject: Fields): string | unde
     user_id: subject.voter,
   }
   const other = Object.entries(stated).find(([name, value]) => (ballot as Fields)[name] !== value)
-  if (other) return `its ballot names another ${other[0]}`
+  if (other) return `its ballot names a different ${other[0]}`
   const client = JSON.parse(bytesOf(client_data).toString('utf8')) as Fields
   if (client.type !== 'webauthn.get' || client.challenge !== challengeOf(ballot)) return 'it belongs to another ballot'
   if (!`.${new URL(String(client.origin)).hostname}`.endsWith(`.${ballot.rp_id}`)) return 'it was made on another site'

@@ -82,7 +82,7 @@ const programOf = (source: string, parsed: ParseResult, power: number): CelProgr
       if (power === 0) return run()
       const most = Math.floor(CEL_LIMITS.steps ** (1 / power))
       const size = sizeOf(context, most)
-      if (size > most) throw new CelError(`The loops of the expression are given more than ${most} values.`)
+      if (size > most) throw new CelError(`The loops of the expression iterate over more than ${most} values.`)
       return size <= SMALL ? run() : inTime(run)
     } catch (error) {
       throw error instanceof CelError ? error : new CelError(lineOf(error), { cause: error })
@@ -90,7 +90,8 @@ const programOf = (source: string, parsed: ParseResult, power: number): CelProgr
   }
   const test = (context: Record<string, unknown>): boolean => {
     const value = evaluate(context)
-    if (typeof value !== 'boolean') throw new CelError(`"${source}" gives ${typeof value}, not true or false.`)
+    if (typeof value !== 'boolean')
+      throw new CelError(`"${source}" returns a value of type ${typeof value}, not true or false.`)
     return value
   }
   return { source, ast: parsed.ast, evaluate, test }

@@ -14,7 +14,7 @@ export const takeOutputs = (
   if (!spec.outputs_schema) return { outputs, error: null }
   const [fault] = compileSchema(spec.outputs_schema)(outputs ?? {})
   if (!fault) return { outputs, error: null }
-  const message = `The outputs do not fit what the node promises: ${fault.pointer || '/'} ${fault.message}`
+  const message = `The outputs do not match the node's schema: ${fault.pointer || '/'} ${fault.message}`
   return { outputs, error: { class: 'outputs_invalid', message, retryable: false } }
 }
 

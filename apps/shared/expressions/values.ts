@@ -64,7 +64,7 @@ const visit = (value: unknown, at: string, found: Found): void => {
   if (name === '$from') found.references.push(parseReference(body, at + pointerOf(name)))
   else if (name === '$join') for (const part of partsOf(body, at)) visit(part, at + pointerOf(name), found)
   else if (name !== '$$') {
-    if (typeof body !== 'string') throw new ValueError('malformed', at, `"${name}" needs a text.`)
+    if (typeof body !== 'string') throw new ValueError('malformed', at, `"${name}" needs a string.`)
     found[name === '$cel' ? 'expressions' : 'secrets'].push({ text: body, at: at + pointerOf(name) })
   }
 }
@@ -222,4 +222,4 @@ const mapMembers = (members: Record<string, unknown>, map: (item: unknown, key: 
   Object.fromEntries(Object.entries(members).map(([key, item]) => [key, map(item, key)]))
 
 const missing = (reference: Reference) =>
-  new ValueError('unknown_reference', reference.at, `"${reference.text}" names nothing that is known here.`)
+  new ValueError('unknown_reference', reference.at, `"${reference.text}" refers to an unknown value.`)

@@ -83,7 +83,7 @@ const faultOf = (text: string): string => {
     const { message } = error as Error
     const at = /at position (\d+)/.exec(message)?.[1]
     const early = /Unexpected end/.test(message) ? ': it ends too early' : ''
-    return `The body is not valid JSON${at === undefined ? early : `, from character ${Number(at) + 1} on`}.`
+    return `The body is not valid JSON${at === undefined ? early : ` at character ${Number(at) + 1}`}.`
   }
 }
 
@@ -118,7 +118,7 @@ export const pointerToUnstorable = (value: unknown, pointer = ''): string | unde
 }
 
 export const unstorable = ({ text: { code, status } }: Pick<Codes, 'text'>, pointer: string) =>
-  new AppError('validation_error', code, `${pointer} holds what cannot be stored.`, {
+  new AppError('validation_error', code, `${pointer} contains a value that cannot be stored.`, {
     status,
     hint: 'Leave out the NUL character, halves of surrogate pairs, and numbers beyond double precision.',
     violations: [{ pointer, code, message: 'holds U+0000, half a surrogate pair, or a number without end' }],

@@ -138,7 +138,7 @@ export const completeDocument = (document: Document, about: Documented, problem:
     delete operation['x-errors']
     delete operation['x-text-types']
   }
-  if (missing.length > 0) throw new Error(`${about.title} is not described wholly:\n${missing.join('\n')}`)
+  if (missing.length > 0) throw new Error(`${about.title} is not fully described:\n${missing.join('\n')}`)
   return {
     ...document,
     servers: [{ url: '/' }],

@@ -95,7 +95,7 @@ export const isAdmitted = (socket: TLSSocket, admitted: ReadonlySet<string>): bo
 export const clientTls = (mtls: Mtls | undefined, url: string) => {
   if (!mtls) return {}
   if (!url.startsWith('https:'))
-    throw new ConfigError(`${url} is not https: with AUTH__TLS__CERT_FILE set every internal URL is.`)
+    throw new ConfigError(`${url} is not https: if AUTH__TLS__CERT_FILE is set, every internal URL must be.`)
   return { cert: mtls.cert, key: mtls.key, ca: mtls.ca, minVersion: 'TLSv1.3' as const }
 }
 

@@ -125,7 +125,7 @@ export const fromRpc = (
   const { code } = ConnectError.from(error)
   if (code === Code.ResourceExhausted) return loginBusy(waitOf(error) ?? 2000, error)
   const away = [Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted]
-  return away.includes(code) ? unavailable(`The ${name} service does not answer.`, error, outage) : error
+  return away.includes(code) ? unavailable(`The ${name} service is not answering.`, error, outage) : error
 }
 
 /** Returns how long a refused caller should wait, as `toConnectError` sent it. */

@@ -28,7 +28,7 @@ export const createAgent = (caller: string, rulesFor: (url: URL) => readonly Rul
       resolve(host, (error, address) => {
         if (error) return callback(new Unreachable(error.message, { cause: error }), null)
         if (!isAllowed(rules, address))
-          return callback(new Denied(`${caller} may not call ${authority}: it leads to ${address}`), null)
+          return callback(new Denied(`${caller} may not call ${authority}: it resolves to ${address}`), null)
         connect({ ...options, hostname: address, servername: isIP(host) ? '' : host }, (...made) => {
           const [failure, socket] = made
           if (failure) callback(new Unreachable(failure.message, { cause: failure }), null)

@@ -77,7 +77,7 @@ const testSql = (test: FilterTest, types: FilterTypes): SQL => {
   if (first === 'labels' && rest.length === 1) return labelSql(rest[0] as string, test)
   if (first === 'desired_state' && rest.length > 0) return stateSql(sql`r.desired_state`, rest, test)
   if (first === 'observed_state' && rest.length > 0) return stateSql(sql`s.observed_state`, rest, test)
-  throw new FilterMismatch(test, `${test.field.join('.')} is not a field that can be filtered by`)
+  throw new FilterMismatch(test, `${test.field.join('.')} cannot be used in a filter`)
 }
 
 const isNumber = (text: string) => /^-?\d{1,15}(\.\d{1,15})?$/.test(text)
@@ -88,7 +88,7 @@ const like = (text: string) => `%${text.replaceAll(/[\\%_]/g, (char) => `\\${cha
 
 const only = (test: FilterTest, ...allowed: Comparison[]) => {
   if (!allowed.includes(test.comparison))
-    throw new FilterMismatch(test, `${test.field.join('.')} can be compared with ${allowed.join(' ')} only`)
+    throw new FilterMismatch(test, `${test.field.join('.')} can only be compared with ${allowed.join(' ')}`)
 }
 
 const textSql = (column: SQL, test: FilterTest): SQL => {
@@ -103,7 +103,7 @@ const textSql = (column: SQL, test: FilterTest): SQL => {
 const orderedSql = (column: SQL, test: FilterTest, kind: SQL, fits: boolean, wanted: string): SQL => {
   if (isPresence(test)) return sql`${column} is not null`
   only(test, '=', '!=', '<', '<=', '>', '>=')
-  if (!fits) throw new FilterMismatch(test, `${test.field.join('.')} is compared with ${wanted}`)
+  if (!fits) throw new FilterMismatch(test, `${test.field.join('.')} must be compared with ${wanted}`)
   const value = sql`${test.value}::${kind}`
   if (test.comparison === '=') return sql`${column} = ${value}`
   if (test.comparison === '!=') return sql`${column} is distinct from ${value}`

@@ -88,7 +88,7 @@ export const expireIntervention = async (tx: Tx, operation_id: string, gate_id: 
       data: expired,
       evidence: {
         kind: 'gate_decision',
-        statement: `Gate ${gate_id} expired: nobody saw the intervention in time`,
+        statement: `Gate ${gate_id} expired: no one reviewed the intervention in time`,
         subject: { type: 'gate', id: gate_id },
         subject_digest: expired.digest,
       },

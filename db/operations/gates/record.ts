@@ -132,7 +132,7 @@ const eventsOf = (
     data,
     evidence: {
       kind: 'gate_decision',
-      statement: `Gate ${gate_id} ${status} in round ${round}${change.t === 'gate_expire' ? ': its time was over' : ''}`,
+      statement: `Gate ${gate_id} ${status} in round ${round}${change.t === 'gate_expire' ? ': its deadline passed' : ''}`,
       subject: { type: 'gate', id: gate_id, round, status, digest: subject },
       subject_digest: digest({ gate_id, round, status, digest: subject }),
     },

@@ -162,7 +162,7 @@ export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): 
       data: { node_ids },
       evidence: {
         kind: 'command',
-        statement: `${node_ids.length} node(s) would meet other versions of their targets than were planned`,
+        statement: `Nodes whose targets no longer have the planned version: ${node_ids.length}`,
         subject: { type: 'operation', id: operation_id },
         subject_digest: digest({ command_id, kind: 'catalog_drift', node_ids }),
       },

@@ -253,7 +253,7 @@ const claimOf = (row: Row | undefined, away = ''): Claim => {
     }
     case 'unlocked':
     case 'calendar':
-      throw new Error(`a claim asked again for what it was given: ${row.verdict}`)
+      throw new Error(`a repeated claim was answered with: ${row.verdict}`)
     case 'restored': {
       // Closed like a freeze that a person lifts; the node asks again without a notification.
       const closure: Closure = { kind: 'freeze', id: 'restored', until: Number(row.now) + RESTORED_AGAIN_MS }

@@ -76,7 +76,7 @@ const positionsOf = (ids: readonly string[]) => new Map(ids.map((id, index) => [
 const places = (positions: Map<string, number>, ids: readonly string[]): number[] =>
   ids.map((id) => {
     const place = positions.get(id)
-    if (place === undefined) throw new Error(`the graph names "${id}", which it does not hold`)
+    if (place === undefined) throw new Error(`the graph refers to "${id}", which it does not contain`)
     return place
   })
 

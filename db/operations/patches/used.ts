@@ -92,7 +92,7 @@ export const usedFacts = (
       data: { ...data, patch_id },
       evidence: {
         kind: 'gate_decision',
-        statement: `Gate ${gate_id} stands in round ${round} for what patch ${patch_id} changes behind it, by the votes for that patch`,
+        statement: `The votes for patch ${patch_id} approve gate ${gate_id} in round ${round} for the changes behind it`,
         subject: {
           type: 'gate',
           id: gate_id,

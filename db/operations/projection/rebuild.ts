@@ -39,7 +39,8 @@ export const findDifferences = async (db: Queryable, operation_id: string): Prom
     if (status !== folded.patches.get(patch_id)) differs('patches', `${patch_id} is ${status}`)
   if ((folded.ended !== null) !== row.ended) differs('summary', row.ended ? 'its end is not told' : 'it has not ended')
   if (folded.ended === null) return found
-  if (row.engine_status !== folded.ended) differs('summary', `it is ${row.engine_status}, not ${folded.ended}`)
+  if (row.engine_status !== folded.ended)
+    differs('summary', `the operation is ${row.engine_status}, not ${folded.ended}`)
   for (const { node_id, state } of row.nodes) {
     const said = folded.nodes.get(node_id) ?? 'pending'
     if (state !== said) differs('nodes', `${node_id} is ${state}, not ${said}`)

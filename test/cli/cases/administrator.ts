@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { login, signalbox } from '../client.ts'
 
 describe('an administrator', () => {
-  it('makes an account with its link, disables and enables it, and reads who did what from each log', async () => {
+  it('creates an account with its link, disables and enables it, and reads who did what from each log', async () => {
     await Promise.all([login('ada'), login('olga')])
     const made = await signalbox('ada', ['user', 'create', 'nadia', '--role', 'viewer'])
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/Link, works once: https?:.*\/enrol#/) })

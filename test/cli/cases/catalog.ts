@@ -6,7 +6,7 @@ describe('the catalog', () => {
   type Row = Record<string, unknown>
   const read = async (...args: string[]) => json<Row[]>(await signalbox('ada', [...args, '-o', 'json']))
 
-  it('lists and shows types, capabilities and places; relations of a resource with both directions', async () => {
+  it('lists and shows types, capabilities and places, and relations of a resource in both directions', async () => {
     const types = await signalbox('ada', ['type', 'list', '--all'])
     expect(types.out).toMatch(/fleet\.host +Fleet host .* fleet@\d+\.\d+\.\d+ +operation/)
     expect((await signalbox('ada', ['type', 'show', 'fleet.host'])).out).toMatch(/^type_key: fleet\.host\n/)
@@ -42,7 +42,7 @@ describe('the catalog', () => {
     expect(relations.out).toMatch(/-> contained_in +imp-a +topology\.datacenter/)
     expect(relations.out).toMatch(/<- /)
   })
-  it('changes a resource, tries a change without making it, and names the intent that a change became', async () => {
+  it('changes a resource, dry-runs a change, and names the intent that a change became', async () => {
     await login('olga')
     const host = { resource_id: 'cli-host', type_key: 'fleet.host', name: 'cli-host', parent_id: 'imp-a' }
     const wanted = { ...host, desired_state: { hostname: 'cli-host', os: 'linux', release: '1.0.0', traffic: 'in' } }
@@ -54,7 +54,7 @@ describe('the catalog', () => {
     })
     expect(await signalbox('olga', ['resource', 'show', 'cli-host'])).toMatchObject({ code: 1 })
     expect((await signalbox('olga', create, JSON.stringify(wanted))).out).toMatch(
-      /^The change of cli-host is intent \S+; it waits for its plan\.\nNext: signalbox plan preview \S+\n$/,
+      /^The change of cli-host is intent \S+; it is waiting for its plan\.\nNext: signalbox plan preview \S+\n$/,
     )
     const label = JSON.stringify({ labels: { team: 'web' } })
     expect((await signalbox('olga', [...update, '--dry-run'], label)).out).toBe('Would be: cli-host   /labels/team\n')

@@ -27,7 +27,7 @@ describe('a change from intent to end', () => {
     },
   }
 
-  it('is created, planned, started, waits for a person, is approved on the digest that was shown, and ends', async () => {
+  it('is created, planned, started, waits for a person, is approved on the shown digest, and ends', async () => {
     await Promise.all([login('olga'), login('eva')])
     writeFileSync(join(home, 'intent.json'), JSON.stringify(intent))
     const ahead = await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '--dry-run'])
@@ -77,7 +77,7 @@ describe('a change from intent to end', () => {
     ended = id
   })
 
-  it('its evidence is a file that anybody checks without a server, and a forged line is named', async () => {
+  it('its evidence is a file that anyone can verify offline, and a forged line is named', async () => {
     const id = ended
     writeFileSync(join(home, 'keys.json'), (await signalbox('olga', ['evidence', 'keys'])).out)
     const { out: exported } = await signalbox('olga', ['evidence', 'export', id.slice(-8)])
@@ -109,7 +109,7 @@ describe('a change from intent to end', () => {
     })
   })
 
-  it('its graph is changed by a patch: checked, proposed, approved on its digest by somebody else, and then runs', async () => {
+  it('its graph is changed by a patch: checked, proposed, approved on its digest by someone else, then run', async () => {
     const created = await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '-o', 'id'])
     const plan = json<{ plan_id: string; plan_hash: string }>(
       await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
@@ -121,7 +121,7 @@ describe('a change from intent to end', () => {
     const verify = (...more: string[]) =>
       signalbox('olga', ['evidence', 'verify', 'half.jsonl', '--keys', 'keys.json', ...more])
     expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining('NOT ENDED') })
-    expect(await verify('--complete')).toMatchObject({ code: 5, err: expect.stringContaining('is not complete') })
+    expect(await verify('--complete')).toMatchObject({ code: 5, err: expect.stringContaining('is incomplete') })
     const propose = (changes: unknown, ...more: string[]) =>
       signalbox(
         'olga',
@@ -190,7 +190,7 @@ describe('a change from intent to end', () => {
     expect(ended).toMatchObject({ code: 5, err: expect.stringContaining('with exceptions') })
   })
 
-  it('a gate of an outer check is answered by the machine that it names, with its key', async () => {
+  it('a gate of an external check is answered by the machine that it names, with its key', async () => {
     await Promise.all([login('ada'), login('olga')])
     for (const words of [
       ['machine', 'create', 'checker', '--owner', 'olga'],
@@ -233,7 +233,7 @@ describe('a change from intent to end', () => {
     expect(verified).toMatchObject({ code: 0, out: expect.stringMatching(/COUNTED/) })
   })
 
-  it('a cancelled one ends with a code of its own', async () => {
+  it('a canceled one ends with its own exit code', async () => {
     const created = await signalbox('olga', ['intent', 'create', '-f', '-', '-o', 'id'], JSON.stringify(intent))
     const plan = json<{ plan_id: string; plan_hash: string }>(
       await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),

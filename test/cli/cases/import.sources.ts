@@ -41,7 +41,7 @@ describe('an export of NetBox', () => {
     write('nb.json', NETBOX)
   })
 
-  it('goes in whole, comes out equal, and changes nothing the second time', async () => {
+  it('is imported completely, exported equal, and unchanged the second time', async () => {
     const first = await run('netbox', 'nb.json', 'nb', '--strict')
     expect(first).toMatchObject({ code: 0, err: expect.stringMatching(/loss {5}none/) })
     expect(reportOf('nb')).toMatchObject({ outcomes: { created: made.length }, lost: [] })
@@ -73,7 +73,7 @@ describe('an export of NetBox', () => {
     expect((await stored('lossy')).size).toBe(1)
   })
 
-  it('retires what the source no longer has after a review, and only what the source made', async () => {
+  it('after a review, retires only resources that the source created and no longer has', async () => {
     const gone = (model: string, fields: Record<string, unknown>, pk?: number) =>
       (model === 'virtualization.virtualmachine' && pk === 1) || fields.virtual_machine === 1
     type Row = { model: string; pk?: number; fields: Record<string, unknown> }
@@ -157,7 +157,7 @@ lines",y
 map1,r1,app,S3,1024,T,,S1;S2,,
 `
 
-  it('of CSV: typed, related, kept besides, and told where the mapping forgets a column', async () => {
+  it('of CSV: typed, related, with unmapped columns kept and reported', async () => {
     write('hosts.map.yaml', MAPPING)
     write('hosts.csv', CSV.replace('host-less', ''))
     const ran = await run('csv', 'hosts.csv', 'cmdb', '--mapping', 'hosts.map.yaml', '--strict')
@@ -205,12 +205,12 @@ map1,r1,app,S3,1024,T,,S1;S2,,
     })
   })
 
-  it('refuses a mapping or a row that cannot be meant', async () => {
+  it('refuses a mapping or a row that is ambiguous', async () => {
     const faults: [mapping: string, csv: string, says: RegExp][] = [
       [MAPPING.replace('{team}', '{crew}'), CSV, /names the column crew, which no row has/],
       [MAPPING.replace('owner:', 'ownr:'), CSV, /mapping .* is not valid at \/items\/2/],
-      [MAPPING, CSV.replace('2048', 'much'), /line 2, column ram: "much" is no integer/],
-      [MAPPING, CSV.replace('S2,4096', 'S1,4096'), /line 4 says other things of host\/S1/],
+      [MAPPING, CSV.replace('2048', 'much'), /line 2, column ram: "much" cannot be read as integer/],
+      [MAPPING, CSV.replace('S2,4096', 'S1,4096'), /line 4 contradicts an earlier row about host\/S1/],
       [MAPPING, CSV.replace('db,S2', 'db,'), /has no value for id: host\/\{serial\}/],
       [MAPPING, 'a,b\n1,2,3\n', /it is not valid CSV/],
     ]
@@ -223,7 +223,7 @@ map1,r1,app,S3,1024,T,,S1;S2,,
   })
 })
 
-it('a state of OpenTofu goes in with all attributes and without secrets, twice the same', async () => {
+it('a state of OpenTofu is imported with all attributes and without secrets, twice the same', async () => {
   const instance = (type: string, name: string, attributes: object, more: object = {}) => ({
     mode: 'managed',
     type,
@@ -274,7 +274,7 @@ items:
   const all = () =>
     signalbox('ada', ['resource', 'list', '--type', 'infra.service', '--filter', 'name:many-', '--all', '-o', 'json'])
 
-  it('is resumed where Ctrl-C left it: nothing twice, nothing lost', async () => {
+  it('resumes where Ctrl-C stopped it: nothing twice, nothing lost', async () => {
     write('many.yaml', MAPPING)
     write('many.csv', csv(80))
     const first = atTerminal('ada', [
@@ -301,7 +301,7 @@ items:
     expect(await run('csv', ...args())).toMatchObject({ code: 0, err: expect.stringContaining('changes  0') })
   })
 
-  it('leaves what a person changed, names them, and takes it by force', async () => {
+  it('leaves what a person changed, names them, and overwrites it by force', async () => {
     const [one] = json<{ resource_id: string; name: string }[]>(await all())
     const change = { resource_id: one?.resource_id, expected_version: 1, patch: { desired_state: { port: 8080 } } }
     const body = JSON.stringify({ items: [{ op: 'update', change }] })
@@ -310,13 +310,15 @@ items:
     const refused = await run('csv', ...args())
     expect(refused).toMatchObject({
       code: 7,
-      err: expect.stringMatching(/field_owned .*: 1 of them, as many-\d+: Others set other values: .*port \(user:/),
+      err: expect.stringMatching(
+        /field_owned .*: 1 in all, such as many-\d+: Other managers set different values: .*port \(user:/,
+      ),
     })
     expect(reportOf('many')).toMatchObject({ outcomes: { unchanged: COUNT - 1, conflict: 1 } })
     expect(await run('csv', ...args('--force'))).toMatchObject({ code: 0, err: expect.stringContaining('changes  1') })
   })
 
-  it('retires hundreds after a review, but not one that changed since or that has what depends on it', async () => {
+  it('retires hundreds after a review, except changed ones and those with dependents', async () => {
     write('many.csv', csv(80, 100))
     const [hub, user] = ['many-200', 'many-50'].map((name) => name)
     const found = json<{ resource_id: string; name: string; version: number }[]>(await all())

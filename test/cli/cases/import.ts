@@ -59,10 +59,10 @@ describe('importing a file', () => {
     writeFileSync(join(home, 'next.yaml'), manifest('1.1.0', 'web'))
   })
 
-  it('tells first what then happens, makes it, and changes nothing the second time', async () => {
+  it('predicts the result, imports, and changes nothing the second time', async () => {
     const before = await run('shop.yaml', '--into', 'imp-a', '--dry-run')
     expect(before).toMatchObject({ code: 8, out: expect.stringContaining('+ add      shop/Deployment/default/web') })
-    expect(before.err).toContain('kept as infra.generic: Odd (1)')
+    expect(before.err).toContain('imported as infra.generic: Odd (1)')
     expect((await signalbox('ada', ['resource', 'list', '--type', 'infra.cluster', '-o', 'id'])).out).toBe('')
     const dry = ends(await run('shop.yaml', '--into', 'imp-a', '--dry-run', '-o', 'json'))
     expect(dry).toEqual([8, all('created', ...IDS, CONFIG)])
@@ -97,7 +97,7 @@ describe('importing a file', () => {
     for (const kind of ['member_of', 'depends_on', 'contained_in']) expect(edges.out).toContain(`"${kind}"`)
   })
 
-  it('shows the difference of a newer file, labels what it no longer names, and takes the label back', async () => {
+  it('shows the difference of a newer file, labels missing resources, and removes the label later', async () => {
     const dry = await run('next.yaml', '--into', 'imp-a', '--dry-run', '--mark-missing', '-o', 'json')
     expect(dry.code).toBe(8)
     expect(json<Body>(dry).results.find(({ external_id }) => external_id === IDS[3])).toMatchObject({
@@ -113,7 +113,7 @@ describe('importing a file', () => {
     expect(await label()).toBe(false)
   })
 
-  it('refuses as told: a container that does not exist or does not fit, a name, a wrong file', async () => {
+  it('refuses an unknown or unsuitable container, a wrong name and a wrong file', async () => {
     expect(await run('shop.yaml', '--into', 'nowhere')).toMatchObject({ code: 1 })
     const homeless = await signalbox('ada', ['import', 'kubernetes', 'shop.yaml', '--source-name', 'other'])
     expect(homeless).toMatchObject({ code: 7, err: expect.stringMatching(/cardinality.*infra\.cluster: 1 of them/) })

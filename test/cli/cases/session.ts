@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { atTerminal, credentials, decideDevice, login, passwords, signalbox, stack } from '../client.ts'
 
 describe('signing in', () => {
-  it('keeps a session that only its owner can read, and ends it', async () => {
+  it('keeps a session file that only its owner can read, and ends the session', async () => {
     expect(await login('ada')).toMatchObject({ code: 0 })
     expect(statSync(credentials('ada')).mode & 0o777).toBe(0o600)
     expect(readFileSync(credentials('ada'), 'utf8')).not.toContain(passwords.get('ada'))
@@ -18,7 +18,7 @@ describe('signing in', () => {
     })
   })
 
-  it('says what is wrong: a password, a command, an option, an address in the clear, nobody there', async () => {
+  it('names the fault: a wrong password, command or option, an unencrypted address, an absent server', async () => {
     const wrong = await signalbox('nobody', ['login', 'olga', '--password-stdin'], 'not the password\n')
     expect(wrong).toMatchObject({ code: 9, err: expect.stringContaining('invalid_credentials') })
     expect(await signalbox('nobody', ['gates'])).toMatchObject({ code: 2, err: expect.stringContaining('gates') })
@@ -29,7 +29,7 @@ describe('signing in', () => {
     for (const { err } of [wrong, away]) expect(err).not.toMatch(/\n\s+at /)
   })
 
-  it('by the code of a device that its person refuses, ends and says what to do', async () => {
+  it('with a device code that its person refuses ends with the next step', async () => {
     const terminal = atTerminal('refused', ['login', '--device'])
     await terminal.shows('Waiting')
     expect(terminal.screen()).toContain(`${stack.gateway_url}/device?code=`)
@@ -39,7 +39,7 @@ describe('signing in', () => {
     expect((await signalbox('refused', ['whoami'])).code).toBe(9)
   })
 
-  it('a token or a sign-in that has ended is named with its remedy, and the sign-in is removed', async () => {
+  it('names an ended token or sign-in with its remedy, and removes the sign-in', async () => {
     const token = await signalbox('nobody', ['whoami'], '', { SIGNALBOX_TOKEN: 'ended' })
     expect(token).toMatchObject({ code: 9, err: expect.stringContaining('hint     Set SIGNALBOX_TOKEN to a valid') })
     await login('ada')
@@ -53,7 +53,7 @@ describe('signing in', () => {
     expect(JSON.parse(readFileSync(credentials('ada'), 'utf8'))).toEqual({})
   })
 
-  it('ten commands at once with an ended access token refresh once and all get through', async () => {
+  it('ten parallel commands with an expired access token refresh once, and all succeed', async () => {
     await login('eva')
     const kept = JSON.parse(readFileSync(credentials('eva'), 'utf8'))
     const before = kept[stack.gateway_url]

@@ -14,7 +14,7 @@ describe('at a terminal', () => {
   const start = async ({ plan_id, plan_hash }: { plan_id: string; plan_hash: string }) =>
     (await signalbox('olga', ['plan', 'start', plan_id, '--yes', '--digest', plan_hash, '-o', 'id'])).out.trim()
 
-  it('a password is asked for and not shown, states have colours, NO_COLOR takes them away', async () => {
+  it('asks for a password without showing it and colors states; NO_COLOR turns colors off', async () => {
     const at = atTerminal('olga', ['login', 'olga'])
     await at.shows('password:')
     at.type(passwords.get('olga') ?? '')
@@ -28,7 +28,7 @@ describe('at a terminal', () => {
     expect(plain.screen()).not.toContain('\u001b[')
   })
 
-  it('a plan is shown, asked about and started; a no sends nothing', async () => {
+  it('shows a plan, asks and starts it; a no sends nothing', async () => {
     const shown = await plan()
     const no = atTerminal('olga', ['plan', 'start', shown.plan_id])
     await no.shows('Start this? [y/N]')
@@ -46,7 +46,7 @@ describe('at a terminal', () => {
     expect(late.screen()).toMatch(/refused .*\w+\/\w+: .*\r?\n(.*\r?\n)*hint /)
   })
 
-  it('a gate that was decided while it was being read is refused, and approved when it still waits', async () => {
+  it('a gate decided during the review is refused, and approved if it is still waiting', async () => {
     const id = await start(await plan())
     await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
     const gone = await start(await plan())
@@ -70,7 +70,7 @@ describe('at a terminal', () => {
     expect(yes.screen()).toContain('APPROVED')
   })
 
-  it('a watched operation is one table that is drawn over until it ends; Ctrl-C leaves the terminal as it was', async () => {
+  it('a watched operation is one table redrawn until it ends; Ctrl-C restores the terminal', async () => {
     const id = await start(await plan())
     await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
     const at = atTerminal('olga', ['op', 'watch', id])
@@ -95,7 +95,7 @@ describe('at a terminal', () => {
     expect(last).toMatch(/SUCCEEDED.* {3}two steps and a gate/)
   })
 
-  it('follows on from the last thing that was heard when the connection was cut', async () => {
+  it('resumes from the last received event after the connection was cut', async () => {
     const id = await start(await plan())
     await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
     const line = await cutLine(stack.gateway_url)

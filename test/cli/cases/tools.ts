@@ -31,7 +31,7 @@ const fails = {
 const after = { node_id: 'after', kind: 'task', executor: 'noop', depends_on: ['fails'], idempotent: true }
 
 describe('looking closer', () => {
-  it('shows intent, plan and graph; a failed node that is held is a person to wait for', async () => {
+  it('shows intent, plan and graph, and reports a held failed node as waiting for a person', async () => {
     await login('olga')
     const { intent_id, plan_id, id } = await start([fails, after])
     const wait = (...more: string[]) => signalbox('olga', ['op', 'wait', id.slice(-8), '--timeout', '60s', ...more])
@@ -54,7 +54,7 @@ describe('looking closer', () => {
     expect(await signalbox('olga', ['op', 'cancel', id, '--reason', 'seen', '--yes'])).toMatchObject({ code: 0 })
   })
 
-  it('shows times in the zone that is asked for, and says which', async () => {
+  it('shows times in the requested zone, and names it', async () => {
     const { out } = await signalbox('olga', ['op', 'list', '--zone', 'Asia/Kolkata'])
     const [operation] = json<{ created_at: string }[]>(await signalbox('olga', ['op', 'list', '-o', 'json']))
     const there = new Date(Date.parse(operation?.created_at ?? '') + 330 * 60_000).toISOString()
@@ -88,7 +88,7 @@ describe('completion', () => {
   const words = async (who: string, ...typed: string[]) =>
     (await signalbox(who, ['completion', 'words', '--', ...typed])).out.trim().split('\n')
 
-  it('knows nouns, verbs, options, formats and recent ids; without a server only what needs none', async () => {
+  it('knows nouns, verbs, options, formats and recent ids; without a server only static ones', async () => {
     expect(await words('olga', 'pa')).toEqual(['patch', 'pack'])
     expect(await words('olga', 'patch', '')).toEqual(['list', 'show', 'propose', 'approve', 'reject'])
     expect(await words('olga', 'op', 'wait', '--f')).toEqual(['--for'])
@@ -103,7 +103,7 @@ describe('completion', () => {
       expect((await signalbox('nobody', ['completion', shell])).out).toContain('signalbox completion words --')
   })
 
-  it('works in a real bash as it is printed', () => {
+  it('works in a real bash as printed', () => {
     const script = [
       `signalbox() { "${process.execPath}" "${join(ROOT, 'apps/cli/main.ts')}" "$@"; }`,
       'eval "$(signalbox completion bash)"',
@@ -158,7 +158,7 @@ describe('doctor', () => {
     proxy.close()
   })
 
-  it('finds nothing wrong where nothing is, a line for each thing it looked at', async () => {
+  it('finds no fault in a healthy installation, with one line for each check', async () => {
     const { code, out } = await signalbox('olga', ['doctor'])
     expect(
       out
@@ -169,7 +169,7 @@ describe('doctor', () => {
     expect(code).toBe(0)
   })
 
-  it('names each thing that is wrong with its remedy: address, sign-in, file, clock, a proxy that holds the stream', async () => {
+  it('names each fault with its remedy: address, sign-in, file, clock, a proxy that blocks the stream', async () => {
     const away = await examine('olga', { SIGNALBOX_URL: 'http://127.0.0.1:1' })
     expect(away).toMatchObject({ code: 1, wrong: [{ check: 'server', remedy: expect.stringContaining('--url') }] })
     const nobody = await examine('nobody')

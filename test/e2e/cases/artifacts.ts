@@ -7,7 +7,7 @@ import { jobs, PATIENCE_MS, people, press, stack, tabOf } from '../desk.ts'
 
 describe('artifacts', () => {
   it(
-    'of an agent appear while one looks, are saved as they are, and hostile ones stay text',
+    'of an agent appear while the page is open, are saved unchanged, and hostile ones stay text',
     async () => {
       const report = Buffer.from('all twelve hosts answered\n')
       const page_html = Buffer.from('<script>window.pwned = true</script><img src=x onerror="window.pwned = true">')

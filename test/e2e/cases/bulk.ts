@@ -48,7 +48,7 @@ const votesOf = (page: Page) => {
 
 describe('gates decided together', () => {
   it(
-    'are those that make the same change; others are apart or left out with the reason',
+    'are those with the same change; others are separate or excluded with the reason',
     async () => {
       const [one, two, other] = await waiting(
         ['bulk one'],
@@ -105,7 +105,7 @@ describe('gates decided together', () => {
   )
 
   it(
-    'show the answer of each: one was decided by another person meanwhile, one got no answer and is asked again',
+    'show the answer of each: another person decided one meanwhile, and one without an answer is asked again',
     async () => {
       const [, taken, lost] = await waiting(['group first'], ['group taken'], ['group lost'])
       const page = await tabOf('eva')
@@ -175,7 +175,7 @@ const patched = async (title: string, max_parallel: number) => {
 
 describe('patches decided together', () => {
   it(
-    'are those that make the same changes; each gets its own command, and its evidence names the batch',
+    'are those with the same changes; each gets its own command, and its evidence names the batch',
     async () => {
       const all = [await patched('slow one', 2), await patched('slow two', 2), await patched('slow three', 3)]
       const [one, two, three] = all

@@ -20,7 +20,7 @@ const atTerminal = () => {
 
 describe('a device without a browser', () => {
   it(
-    'is signed in by a press on a page that names it, and never by its link alone',
+    'is signed in by a button on a page that names it, and never by its link alone',
     async () => {
       const { context, page } = await sitDown('eva')
       const terminal = atTerminal()
@@ -47,7 +47,7 @@ describe('a device without a browser', () => {
   )
 
   it(
-    'is refused by a press; a typed code is found in any case, a wrong one is told',
+    'is refused by a button; a typed code is found in any case, and a wrong one is reported',
     async () => {
       const { context, page } = await sitDown('eva')
       const terminal = atTerminal()

@@ -7,7 +7,7 @@ import { accounts, nodesOf, PATIENCE_MS, people, sitDown, stack, start, takePict
 
 describe('the display settings', () => {
   it(
-    'belong to the person: another device shows the same from its first page on',
+    'belong to the person: another device shows them from its first page on',
     async () => {
       const nora = { username: 'nora', password: 'mV6qd-uR2xs-bK9yh-eW3fj', roles: ['viewer'] }
       await ensurePerson(stack.gateway_url, people.ada, nora, 'netops')

@@ -32,7 +32,7 @@ const breakReads = async (page: Page, path: string): Promise<() => Promise<void>
 
 describe('a read that fails', () => {
   it(
-    'is said where its answer would be, states no other fact, and leaves the rest of the page usable',
+    'is reported in place of its answer, claims no other fact, and leaves the rest of the page usable',
     async () => {
       const { operation_id, url } = await start('faulty')
       const { context, page } = await sitDown('olga')
@@ -76,7 +76,7 @@ describe('a read that fails', () => {
   )
 
   it(
-    'is not repeated for ever where a page reads the whole of a list',
+    'is not repeated endlessly if a page reads a whole list',
     async () => {
       const { operation_id, url } = await start('torn')
       const { context, page } = await sitDown('olga')
@@ -103,9 +103,9 @@ describe('a read that fails', () => {
   )
 })
 
-describe('the read of what one may and what waits', () => {
+describe('the failed read of rights and waiting items', () => {
   it(
-    'is missed in words, with a way to read it again',
+    'is reported in words, with a button to read it again',
     async () => {
       const { context, page } = await sitDown('olga')
       const mend = await breakReads(page, '/v1/me')
@@ -122,9 +122,9 @@ describe('the read of what one may and what waits', () => {
   )
 })
 
-describe('a thing that does not exist', () => {
+describe('an object that does not exist', () => {
   it(
-    'is said to be missing, whatever its id looks like, with the list of such things as the next step',
+    'is reported as missing, whatever its id looks like, with the list of such objects as the next step',
     async () => {
       const { context, page } = await sitDown('ada')
       const nobody = '00000000-0000-7000-8000-000000000000'
@@ -155,7 +155,7 @@ describe('a thing that does not exist', () => {
   )
 
   it(
-    'includes the form of a change, for those who may start none',
+    'includes the form of a change, for people who may not start one',
     async () => {
       const vera = { username: 'vera', password: 'hT7wq-zN3pk-sB9vx-dL5ry', roles: ['viewer'] }
       await ensurePerson(stack.gateway_url, people.ada, vera, 'netops')
@@ -192,7 +192,7 @@ const counted = async () => (await people.eva.get<{ counts: { gates_mine: number
 
 describe('an inbox that is longer than a page', () => {
   it(
-    'reaches every gate, and draws no more than were asked for',
+    'reaches every gate, and draws only the requested ones',
     async () => {
       await manyGates('long', 60)
       const { context, page } = await sitDown('eva')
@@ -223,7 +223,7 @@ describe('an inbox that is longer than a page', () => {
   )
 
   it(
-    'draws few of more than a hundred cards, and the next ones where it is scrolled to',
+    'draws few of more than a hundred cards, and the next ones when scrolled to',
     async () => {
       // As many gates as before, once more: their operations are still open.
       await manyGates('longer', 60)

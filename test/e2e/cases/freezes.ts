@@ -7,7 +7,7 @@ const freezes = async () => (await people.eva.get<Calendar>('/v1/calendar')).fre
 
 describe('a freeze', () => {
   it(
-    'is found by the palette, made after its reach was said, and ended by its approvers alone',
+    'is found by the palette, created after its reach was shown, and ended only by its approvers',
     async () => {
       const page = await tabOf('olga')
       await page.goto(`${stack.gateway_url}/inbox`)
@@ -25,7 +25,7 @@ describe('a freeze', () => {
       await dialog.getByLabel(/^Until/).fill('2099-01-01T00:00')
       await dialog.getByLabel('Expression (CEL)').fill('target.')
       // The server's own words.
-      await dialog.getByText(/cannot be put/).waitFor()
+      await dialog.getByText(/is not valid/).waitFor()
       await dialog.getByLabel('Expression (CEL)').fill("target.name == 'no-such-host'")
       await dialog.getByText('It covers no resource now.').waitFor()
       expect(await freezes()).toEqual([])

@@ -21,7 +21,7 @@ import {
 
 describe('a gate in the graph', () => {
   it(
-    'stands before what it guards, is walked to by keys and listed in words, and shows the decision as it is made',
+    'stands before the nodes that it guards, is reached by keys and listed in words, and shows the decision live',
     async () => {
       const page = await tabOf('eva')
       const { operation_id, url } = await start('drawn')
@@ -62,7 +62,7 @@ describe('a gate in the graph', () => {
 
 describe('deciding a gate', () => {
   it(
-    'takes few words: who asks and why, what the vote is bound to, what may have changed since, by one request',
+    'is described briefly by one request: requester, reason, binding of the vote, and recent changes',
     async () => {
       const page = await tabOf('eva')
       const { operation_id, gate } = await start('brief', { reason: 'because\u202e of a bidi mark' })
@@ -95,7 +95,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'shows reason and ticket as the text that they are, however hostile and long',
+    'shows reason and ticket as plain text, however hostile and long',
     async () => {
       const page = await tabOf('eva')
       const ticket = '[CHG-1](https://elsewhere.example/) javascript:alert(1) <a href=//x.example>\u202e'
@@ -120,7 +120,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'begins its dialog with what got worse since the page was opened, and gives it the focus',
+    'starts its dialog with what got worse since the page was opened, and gives it the focus',
     async () => {
       const page = await tabOf('eva')
       const { operation_id, gate } = await start('worse')
@@ -155,7 +155,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'is past every vote for who may break the glass, with a reason',
+    'can be bypassed with a reason by those who may',
     async () => {
       const { context, page } = await sitDown('otto')
       const { gate } = await start('emergency')
@@ -199,7 +199,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'rejects with a comment, and tells the one who was reading too who was first',
+    'rejects with a comment, and tells another reader who decided first',
     async () => {
       const [eva, otto] = await Promise.all([tabOf('eva'), tabOf('otto')])
       const { operation_id, gate } = await start('race')
@@ -235,7 +235,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'is done by keyboard alone: from the sign-in over the inbox to a rejected gate and on to the inbox',
+    'works by keyboard alone: from the sign-in over the inbox to a rejected gate and on to the inbox',
     async () => {
       const context = await browser.newContext({ reducedMotion: 'reduce' })
       const page = await openTab(context)
@@ -295,7 +295,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'shows that nobody decided in time, without a reload',
+    'shows an expiry without a decision, without a reload',
     async () => {
       const page = await tabOf('eva')
       await page.goto((await start('late', { deadline_s: 4 })).gate)
@@ -311,7 +311,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'lets nothing be decided when what is shown is not what the server asks about',
+    "is impossible if the shown subject differs from the server's",
     async () => {
       const page = await tabOf('eva')
       const { operation_id, gate } = await start('tampered')
@@ -340,7 +340,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'asks the password again where the server wants it, then sends the same decision',
+    'asks for the password again if the server requires it, then sends the same decision',
     async () => {
       const page = await tabOf('eva')
       const { operation_id, gate } = await start('step up')

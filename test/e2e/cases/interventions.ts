@@ -3,7 +3,7 @@ import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, stack, tabOf } from '../desk.ts'
 
-describe('an intervention where the risk is high', () => {
+describe('an intervention at high risk', () => {
   /** A node that fails and is held, in a plan of this risk, with another node behind it. */
   const held = (title: string) =>
     startOperation(people.olga, title, {
@@ -35,7 +35,7 @@ describe('an intervention where the risk is high', () => {
     })
 
   it(
-    'is asked for by one, shown to another as what it is, done with their approval, and on record with both',
+    'is requested by one person, shown to another, carried out with their approval, and recorded with both',
     async () => {
       const [olga, eva] = await Promise.all([tabOf('olga'), tabOf('eva')])
       const { operation_id } = await held('too risky alone')
@@ -55,7 +55,7 @@ describe('an intervention where the risk is high', () => {
 
       await eva.goto(`${stack.gateway_url}/inbox`)
       await eva.getByText('too risky alone').waitFor()
-      await eva.getByRole('link', { name: 'olga asks to skip breaks: shall it be done?' }).click()
+      await eva.getByRole('link', { name: 'olga asks to skip breaks. Allow it?' }).click()
       await eva.getByText('“the target is gone for good”').waitFor()
       await eva.getByText('OPS-8').waitFor()
       await eva.getByText('Digest checked').waitFor()

@@ -6,7 +6,7 @@ import { PATIENCE_MS, sitDown, start } from '../desk.ts'
 const RELOADS = 5
 
 it(
-  'the inbox shows its first row after at most 12 requests, and the menu of the person works after that',
+  'the inbox shows its first row after at most 12 requests, and the user menu works afterwards',
   async () => {
     await start('a first row')
     const { context, page } = await sitDown('eva')

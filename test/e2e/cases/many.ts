@@ -100,7 +100,7 @@ describe('an operation of 2,000 nodes', () => {
   )
 
   it(
-    'is whole on paper: records that are not read yet, and events that are not drawn yet',
+    'is complete on paper: with records that are not read yet, and events that are not drawn yet',
     async () => {
       const page = await tabOf('eva')
       await page.addInitScript('window.print = () => { window.printed = (window.printed ?? 0) + 1 }')

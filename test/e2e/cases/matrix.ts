@@ -50,7 +50,7 @@ const LABELS = `(() => {
 
 describe('the graph of many hosts', () => {
   it(
-    'shows hosts by steps, finds a node by keyboard, and says what it waits for',
+    'shows hosts by steps, finds a node by keyboard, and names what it waits for',
     async () => {
       const operation_id = await startOnHosts()
       const drained = async () => (await nodesOf(operation_id))['drain.rack-6'] === 'succeeded'

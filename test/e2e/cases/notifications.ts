@@ -5,7 +5,7 @@ import { mail, PATIENCE_MS, press, sitDown, stack, start } from '../desk.ts'
 
 describe('a person', () => {
   it(
-    'confirms a mail address, is told of a new device and of a gate, opens it by a link that decides nothing, and sends what was given up again',
+    'confirms a mail address, is notified of a new device and of a gate, opens it by a link without effect, and resends what was given up',
     async () => {
       const { page } = await sitDown('eva')
       await page.goto(`${stack.gateway_url}/settings/notifications`)
@@ -18,14 +18,14 @@ describe('a person', () => {
           what: `a mail that says: ${text}`,
           timeout_ms: 30_000,
         })
-      const [code = ''] = /^[0-9]{8}$/m.exec(await mailed('confirm it with this code')) ?? []
+      const [code = ''] = /^[0-9]{8}$/m.exec(await mailed('confirm the address with this code')) ?? []
       expect(await accessibilityOf(page)).toEqual([])
       await page.getByLabel('Code sent to eva@example.org').fill(code)
       await press(page, 'Confirm')
       await page.getByText('Address confirmed.').waitFor()
 
       await press(page, 'Send a test to eva@example.org')
-      await mailed('Signalbox reaches you here.')
+      await mailed('Signalbox can reach you at this address.')
 
       const { context } = await sitDown('eva')
       expect(await mailed('A new device signed in to your account.')).toContain(
@@ -44,7 +44,8 @@ describe('a person', () => {
       await press(page, 'Send a test to eva@example.org')
       await page.getByRole('cell', { name: 'Given up' }).first().waitFor()
       mail.state.refuse = undefined
-      const tests = () => mail.mails.filter(({ body }) => body.includes('Signalbox reaches you here.')).length
+      const tests = () =>
+        mail.mails.filter(({ body }) => body.includes('Signalbox can reach you at this address.')).length
       expect(tests()).toBe(1)
       await press(page, 'Send again: Test')
       await page.getByText('The message is sent again.').waitFor()

@@ -39,7 +39,7 @@ const placed = async () => {
 
 describe('the overview', () => {
   it(
-    'shows what ended, is open and is planned, and each number leads to the list that makes it up',
+    'shows ended, open and planned operations, and each number leads to its list',
     async () => {
       // Due before the gates of other cases: a day shows its first six.
       const [done, open] = await Promise.all([start('sums done'), start('sums open', { deadline_s: 900 })])

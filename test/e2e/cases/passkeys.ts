@@ -5,7 +5,7 @@ import { dialogOf, nodesOf, PATIENCE_MS, people, press, sitDown, stack, start } 
 
 describe('a passkey', () => {
   it(
-    'is added, signs in after a sign-out, signs an approval, and goes',
+    'is added, signs in after a sign-out, signs an approval, and is removed',
     async () => {
       const { context, page } = await sitDown('eva')
       await addAuthenticator(context, page)

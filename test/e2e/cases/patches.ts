@@ -12,7 +12,7 @@ describe('changing a running graph', () => {
   let url = ''
 
   it(
-    'checks a patch while it is put together, and names what is wrong at the change that is wrong',
+    'checks a patch during editing, and names each fault at its change',
     async () => {
       const page = await tabOf('olga')
       const started = await start('patched')
@@ -74,7 +74,7 @@ describe('changing a running graph', () => {
   )
 
   it(
-    'is approved by somebody else on the digest of what is shown; another patch is told that its base has moved',
+    'is approved by someone else on the digest of the shown changes; another patch reports that its base has changed',
     async () => {
       const [eva, olga] = await Promise.all([tabOf('eva'), tabOf('olga')])
       const { body: other } = await people.olga.post<Proposed>(`/v1/operations/${operation_id}/patches`, {
@@ -118,7 +118,7 @@ describe('changing a running graph', () => {
   )
 
   it(
-    'lets a person state the end of a node, with ticket and reason, and the operation ends with exceptions',
+    'lets a person set the end of a node, with ticket and reason, and the operation ends with exceptions',
     async () => {
       const page = await tabOf('olga')
       await page.goto(`${url}/nodes/second`)
@@ -141,7 +141,7 @@ describe('changing a running graph', () => {
   )
 
   it(
-    'proves what happened: verified in the browser as by the signed file, and a changed record is named',
+    'verifies the record in the browser as in the signed file, and names a changed record',
     async () => {
       const page = await tabOf('olga')
       await page.goto(`${url}/evidence`)

@@ -72,7 +72,7 @@ describe('the administration', () => {
   )
 
   it(
-    'makes a service account, and shows its key once',
+    'creates a service account, and shows its key once',
     async () => {
       const page = await tabOf('ada')
       await page.goto(`${stack.gateway_url}/admin/service-accounts`)
@@ -114,7 +114,7 @@ describe('the administration', () => {
   )
 
   it(
-    'shows each person the pages that they may read, and no other behind its address',
+    'shows each person only the pages that they may read, also by address',
     async () => {
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/admin/users`)

@@ -136,7 +136,7 @@ describe('a phone', () => {
   )
 
   it(
-    'is notified of a gate and decides it in four taps',
+    'is notified of a gate and decides it with four taps',
     async () => {
       await addPasskey()
       await settings()
@@ -200,7 +200,7 @@ describe('a phone', () => {
   )
 
   it(
-    'is notified no more after a sign-out, here and at the server',
+    'is not notified after a sign-out, on the device or at the server',
     async () => {
       const devices = async () => {
         const { items } = await people.eva.get<{ items: { kind: string }[] }>('/v1/notifications/destinations')

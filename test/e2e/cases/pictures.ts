@@ -41,7 +41,7 @@ const build = async (): Promise<void> => {
 
 describe('relations and impact of a resource', () => {
   it(
-    'are pictures that are walked by click and by keyboard, with the same content as tables',
+    'are pictures that can be walked by click and by keyboard, with the same content as tables',
     async () => {
       await build()
       const counted = async () =>

@@ -5,7 +5,7 @@ import { PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.
 
 describe('the list of resources', () => {
   it(
-    'filters and orders by facts of the catalog, says how many match, and draws few rows of many',
+    'filters and orders by facts of the catalog, gives the number of matches, and draws few rows of many',
     async () => {
       const items = Array.from({ length: 130 }, (_, at) => ({
         op: 'create',
@@ -57,7 +57,7 @@ describe('the list of resources', () => {
 
 describe('the page of a resource', () => {
   it(
-    'says who manages its fields, and since when',
+    'names who manages its fields, and since when',
     async () => {
       const made = await people.ada.post('/v1/resources?mode=record_only&manager=netbox', {
         ...{ resource_id: 'managed', type_key: 'infra.generic', name: 'managed' },
@@ -90,7 +90,7 @@ describe('the page of a resource', () => {
   )
 
   it(
-    'lists its versions by who and when, shows one as it was, and compares any two by link',
+    'lists its versions by author and time, shows a past one, and compares any two by link',
     async () => {
       const of = '/v1/resources/aged'
       await people.ada.post('/v1/resources?mode=record_only', {

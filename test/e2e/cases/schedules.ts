@@ -70,7 +70,7 @@ describe('a schedule', () => {
   )
 
   it(
-    'is made where everything new begins: an action by its conditions, when resources begin to meet them',
+    'is created on the form for new changes: an action by its conditions, when resources start to meet them',
     async () => {
       const page = await tabOf('olga')
       await page.goto(`${stack.gateway_url}/schedules`)

@@ -5,7 +5,7 @@ import { PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.
 
 describe('the go-to field', () => {
   it(
-    'leads to every page that a person may open and every action on the page, and to no other; it sends no command',
+    'leads to every page that a person may open and every action on the page, and sends no command',
     async () => {
       const { operation_id, url } = await start('steered from the field')
       const page = await tabOf('olga')
@@ -85,7 +85,7 @@ describe('searching for resources', () => {
   })
 
   it(
-    'ranks what holds the words and says where, in the box of every page and in the list; a filter stays a filter',
+    'ranks matching resources and says where they match, in the search box and in the list; a filter stays a filter',
     async () => {
       const add = (body: object) => people.ada.post('/v1/resources?mode=record_only', body)
       await add({ resource_id: 'ledger', type_key: 'org.team', name: 'Ledger crew', desired_state: {} })

@@ -6,9 +6,9 @@ import { accessibilityOf, signInAs } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { accounts, browser, dialogOf, openTab, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
 
-describe('a network that goes away', () => {
+describe('a lost network', () => {
   it(
-    'leaves the console standing: a page whose code is not there yet says so, and comes by itself with the network',
+    'leaves the console running: a page whose code is not loaded says so, and appears when the network is back',
     async () => {
       const { context, page } = await sitDown('eva')
       await context.setOffline(true)
@@ -27,7 +27,7 @@ describe('a network that goes away', () => {
   )
 
   it(
-    'and a server that does not answer at the start of a tab: nobody is signed out, and the page goes on by itself',
+    'and a silent server at the start of a tab: no one is signed out, and the page continues by itself',
     async () => {
       const { context, page } = await sitDown('eva')
       await context.route('**/v1/token**', (route) => route.fulfill({ status: 429, headers: { 'retry-after': '3' } }))
@@ -45,7 +45,7 @@ describe('a network that goes away', () => {
 
 describe('a session in the browser', () => {
   it(
-    'begins with a link that works once: the rules as one types, the words of the server, then the first sign-in',
+    "starts with a link that works once: live password rules, the server's messages, then the first sign-in",
     async () => {
       type Made = { user: { id: string }; enrolment: { token: string; url: string } }
       const grants = [{ role: 'viewer', scope: {} }]
@@ -209,7 +209,7 @@ describe('a session in the browser', () => {
   )
 
   it(
-    'has an identity at a provider linked and unlinked by its person, who signs in by either',
+    'has a provider identity linked and unlinked by its person, who signs in by either',
     async () => {
       const lena = { username: 'lena', password: 'nK3wd-vC8ty-hR5pb-zM6qq', roles: ['viewer'] }
       await ensurePerson(stack.gateway_url, people.ada, lena, 'netops')
@@ -241,7 +241,7 @@ describe('a session in the browser', () => {
   )
 
   it(
-    'that ends in another tab leaves nothing on the page; the comment is there after the next sign-in of the same person',
+    'that ends in another tab leaves no data on the page; the comment is restored after the same person signs in',
     async () => {
       const { gate } = await start('half said')
       const { context, page } = await sitDown('eva')
@@ -281,7 +281,7 @@ describe('a session in the browser', () => {
   )
 
   it(
-    'takes another token silently: before its end by itself, and when a call is refused',
+    'renews its token silently: before its end, and when a call is refused',
     async () => {
       const context = await browser.newContext()
       const page = await openTab(context)
@@ -327,7 +327,7 @@ describe('a session in the browser', () => {
   )
 
   it(
-    'is live again as soon as a poll is answered, long before the stream would be tried by itself',
+    'is live again as soon as a poll is answered, before the next attempt of the stream',
     async () => {
       const { context, page } = await sitDown('eva')
       await page.goto((await start('back soon')).url)
@@ -343,7 +343,7 @@ describe('a session in the browser', () => {
   )
 
   it(
-    'says Polling on a page whose topic found no room in the stream, and Live when there is room again',
+    'shows Polling on a page whose topic does not fit into the stream, and Live when it does',
     async () => {
       const { context, page } = await sitDown('eva')
       await page.goto((await start('left out')).url)

@@ -4,7 +4,7 @@ import { confirm, dialogOf, isHeld, letGo, nodesOf, PATIENCE_MS, press, start, t
 
 describe('steering a running operation', () => {
   it(
-    'pauses as the dialog said, live in both tabs, and holds; the later of two resumes learns what is possible',
+    'pauses as the dialog said, live in both tabs, and holds; the second of two resumes learns what is possible',
     async () => {
       const [page, other] = [await tabOf('olga'), await tabOf('olga')]
       const { operation_id, url } = await start('pause me', { held: true })
@@ -43,7 +43,7 @@ describe('steering a running operation', () => {
   )
 
   it(
-    'cancels gracefully: what runs finishes, the rest is cancelled, and the page says who and why',
+    'cancels gracefully: running nodes finish, the rest is canceled, and the page says who and why',
     async () => {
       const page = await tabOf('olga')
       const { operation_id, url } = await start('cancel me', { held: true })

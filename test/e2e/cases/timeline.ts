@@ -68,7 +68,7 @@ const zoom = async (page: Page) => {
 
 describe('the timeline of an uneven operation', () => {
   it(
-    'shows every attempt and wait as bars, and says on what the time of the critical path was spent',
+    'shows every attempt and wait as bars, and how the time of the critical path was spent',
     async () => {
       const operation_id = await startUneven()
       const path = `/v1/operations/${operation_id}`
@@ -111,8 +111,8 @@ describe('the timeline of an uneven operation', () => {
       const drawn = await bar(/^task flaky: attempt /).all()
       const labels = await Promise.all(drawn.map((one) => one.getAttribute('aria-label')))
       expect(labels.map((label) => label?.replace(/, [^,]*$/, ''))).toEqual([
-        'task flaky: attempt 1 Failed (GET URL answers 503)'.replace('URL', target.url),
-        'task flaky: attempt 2 Failed (GET URL answers 503)'.replace('URL', target.url),
+        'task flaky: attempt 1 Failed (GET URL answered 503)'.replace('URL', target.url),
+        'task flaky: attempt 2 Failed (GET URL answered 503)'.replace('URL', target.url),
         'task flaky: attempt 3 Succeeded',
       ])
       expect(await bar(/^task flaky: back-off, next attempt \d\d:\d\d:\d\d, /).count()).toBe(1)

@@ -9,7 +9,7 @@ const soon = (secret: string, steps: number) => codeAt(secret, new Date(), steps
 
 describe('an authenticator app', () => {
   it(
-    'is set up by its first code, asked for at the sign-in, and goes',
+    'is set up by its first code, required at the sign-in, and removed',
     async () => {
       const { context, page } = await sitDown('otto')
       await page.goto(`${stack.gateway_url}/settings/passkeys`)
@@ -53,7 +53,7 @@ describe('an authenticator app', () => {
   )
 
   it(
-    'is all that a person may do whose role needs a second factor, until it is set up',
+    'is the only thing open to a person whose role needs a second factor, until it is set up',
     async () => {
       const ines = { username: 'ines', password: 'Winter-Otter-88-Lantern', roles: ['auditor'] }
       await ensurePerson(stack.gateway_url, people.ada, ines, 'netops')

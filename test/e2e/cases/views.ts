@@ -48,7 +48,7 @@ describe('a saved view', () => {
   )
 
   it(
-    'that another tab has renamed is not deleted unseen, and is gone from both in the end',
+    'that another tab has renamed is not deleted unseen, and is finally gone from both',
     async () => {
       const [left, right] = [await tabOf('eva'), await tabOf('eva')]
       for (const page of [left, right]) await page.goto(`${stack.gateway_url}/inbox?for=all`)

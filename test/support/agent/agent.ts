@@ -110,7 +110,7 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
     await report('progress', { artifacts: [{ ...about, size: bytes.length, sha256 }] })
     const url = `${work.artifacts_url}/${sha256}`
     const { status } = await send(work, url, 'application/octet-stream', { method: 'PUT', body: new Uint8Array(bytes) })
-    if (status !== 200) throw new Error(`${about.name} was not taken: ${status}.`)
+    if (status !== 200) throw new Error(`${about.name} was not accepted: ${status}.`)
   }
   let heard = Date.now()
   let beating = Promise.resolve()
@@ -138,7 +138,7 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
     return report(phase, { ...more, lines: lines.splice(0) })
   }
   try {
-    if (!job) throw new Error(`This agent knows no job "${work.job}".`)
+    if (!job) throw new Error(`This agent does not know the job "${work.job}".`)
     const outputs = await job(work, { signal: stop.signal, log, keep })
     await end('succeeded', outputs ? { outputs } : {})
   } catch (error) {

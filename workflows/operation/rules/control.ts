@@ -5,7 +5,7 @@ export const refusePause = ({ status, cancel_mode }: OperationFacts): RefusalCod
   if (hasEnded(status)) return terminal(status)
   if (status === 'cancelling') return cancelling(cancel_mode)
   if (status === 'pausing' || status === 'paused')
-    return wrongState('already_paused', `The operation is ${status} already.`)
+    return wrongState('already_paused', `The operation is already ${status}.`)
   return undefined
 }
 
@@ -20,7 +20,7 @@ export const refuseResume = (facts: OperationFacts, { acknowledge_drift }: { ack
   if (unknown_nodes > 0)
     return wrongState(
       'outcome_unknown_open',
-      `The outcome of ${unknown_nodes} node(s) is unknown. Resolve each first (retry, skip or mark).`,
+      `Nodes with an unknown outcome: ${unknown_nodes}. Resolve each one first (retry, skip or mark).`,
     )
   if (pause_reason === 'catalog_drift' && !acknowledge_drift)
     return refusal(

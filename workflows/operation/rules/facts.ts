@@ -61,7 +61,10 @@ export const wrongState = (code: CodeOf<'invalid_state_transition'>, detail: str
   refusal('invalid_state_transition', code, detail, more)
 
 export const terminal = (status: OperationStatus) =>
-  wrongState('operation_terminal', `The operation has ended (${status}); redo it by a new intent with retry_of.`)
+  wrongState(
+    'operation_terminal',
+    `The operation has ended (${status}); to repeat it, create a new intent with retry_of.`,
+  )
 export const cancelling = (mode: CancelMode | null) =>
   wrongState('already_cancelling', `The operation is being cancelled (${mode ?? 'graceful'}).`)
 

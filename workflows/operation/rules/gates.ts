@@ -15,7 +15,7 @@ const refuseRound = (gate: GateFacts, round: number): RefusalCode | undefined =>
     })
   if (gate.status === 'expired') return notWaiting('expired', 'The time to decide has passed.')
   if (gate.consumed) return notWaiting('already_consumed', 'The gate is decided and its nodes have started.')
-  if (gate.status !== 'waiting') return notWaiting('already_decided', `The gate is ${gate.status} already.`)
+  if (gate.status !== 'waiting') return notWaiting('already_decided', `The gate is already ${gate.status}.`)
   return undefined
 }
 

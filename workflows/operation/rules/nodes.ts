@@ -48,7 +48,7 @@ export const refuseRetry = (facts: OperationFacts, node: NodeFacts, { cone, reco
     return wrongState('node_not_retryable', `The node is ${node.state}; only an ended node can run again.`)
   const busy = cone.filter(({ state }) => isInFlight(state))
   if (busy.length > 0)
-    return wrongState('cone_in_flight', `${busy.length} node(s) that would be reset are running.`, {
+    return wrongState('cone_in_flight', `Nodes that would be reset are still running: ${busy.length}.`, {
       extra: { in_flight: busy.slice(0, 100).map(({ node_id }) => node_id) },
     })
   if (node.state === 'outcome_unknown' && !reconciliation)
@@ -121,7 +121,7 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   if (type !== 'trigger_compensation') return undefined
   if (!node.has_compensation) return notApplicable('The plan has no compensation for this node.')
   if (node.state === 'succeeded' && status !== 'paused' && status !== 'blocked')
-    return notApplicable(`The operation is ${status}: pause it before something is undone.`)
+    return notApplicable(`The operation is ${status}: pause it before you undo a node.`)
   const busy = later.filter(({ state }) => isInFlight(state))
   return busy.length > 0 ? notApplicable(`The downstream node "${busy[0]?.node_id}" is running.`) : undefined
 }
@@ -141,7 +141,7 @@ export const refuseGuardedSkip = (
     const loose = next.find((other) => !guards.includes(other.node_id))
     if (loose)
       return notApplicable(
-        `Gate "${gate_id}" has not passed, and node "${loose.node_id}" would begin without it: decide the gate, or remove this node by a patch.`,
+        `Gate "${gate_id}" has not passed, and node "${loose.node_id}" would start without it: decide the gate, or remove this node with a patch.`,
       )
   }
   return undefined
@@ -161,6 +161,6 @@ export const refuseOperationIntervention = (
   // A cancel may have to wait for an attempt: only that time can be extended.
   if (status === 'cancelling' && type !== 'extend_deadline') return cancelling(cancel_mode)
   if (type === 'release_leases' && status !== 'paused')
-    return notApplicable(`The operation is ${status}: only one that is paused gives its leases back.`)
+    return notApplicable(`The operation is ${status}: only a paused operation can release its leases.`)
   return undefined
 }

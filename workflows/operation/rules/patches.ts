@@ -22,7 +22,7 @@ export const refusePatchDecision = (
     return refusal('patch_not_applicable', moved, 'The graph has changed since this patch was proposed.', {
       extra: { rebase },
     })
-  if (status !== 'awaiting_approval') return wrongState('patch_closed', `The patch is ${status} already.`)
+  if (status !== 'awaiting_approval') return wrongState('patch_closed', `The patch is already ${status}.`)
   return refusePatch(facts)
 }
 const PATCH_CODES = ['base_revision_moved', 'node_already_dispatched', 'unsound'] as const

@@ -147,7 +147,7 @@ const hostsFailed = ({ hosts, faults }: Told, allowed = 0): string | undefined =
   const bad = Object.entries(hosts).filter(([, counts]) => counts.failed + counts.unreachable > 0)
   if (bad.length <= allowed) return undefined
   const named = bad.slice(0, MAX_NAMED).map(([name]) => `${name} ${(faults.get(name) ?? 'failed').slice(0, 200)}`)
-  return `${bad.length} of ${Object.keys(hosts).length} hosts failed. ${named.join('; ')}.`
+  return `Failed hosts: ${bad.length} of ${Object.keys(hosts).length}. ${named.join('; ')}.`
 }
 
 /** `ansible.preview`: runs the playbook in check mode and returns the changes of each task on each host. */
@@ -185,16 +185,16 @@ export const runPlaybook: Tool = async (job) => {
   const { end, told } = await play(job, ready)
   const other = stopped(end, 'ansible-playbook')
   if (other) {
-    const open = [...told.running].slice(0, MAX_NAMED).map(([host, task]) => `"${task}" at ${host}`)
+    const open = [...told.running].slice(0, MAX_NAMED).map(([host, task]) => `"${task}" on ${host}`)
     if (open.length === 0 || !('message' in other)) return other
-    const message = `${other.message} These tasks were running, and may have acted: ${open.join(', ')}.`
+    const message = `${other.message} These tasks were running and may have taken effect: ${open.join(', ')}.`
     return { status: 'unknown', class: other.class, message }
   }
   const bad = hostsFailed(told, Number(max_failures))
   if (bad !== undefined) return failed('hosts_failed', bad, false)
   const over = Object.keys(told.hosts).length > 0
   if (!over && told.begun)
-    return { status: 'unknown', class: 'tool_failed', message: `ansible-playbook broke off: ${told.said}` }
+    return { status: 'unknown', class: 'tool_failed', message: `ansible-playbook ended early: ${told.said}` }
   if (!over)
     return failed('tool_failed', `ansible-playbook failed: ${told.said || 'no host matches'}. No change was made.`)
   return { status: 'succeeded', outputs: { hosts: told.hosts } }

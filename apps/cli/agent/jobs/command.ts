@@ -29,7 +29,7 @@ export const command: Tool = async (job) => {
   })
   const other = stopped(end, String(name))
   if (other) return other
-  if (end.how !== 'not_begun' && end.code !== 0) return failed('exit_code', `${name} ended with ${end.code}.`)
+  if (end.how !== 'not_begun' && end.code !== 0) return failed('exit_code', `${name} exited with code ${end.code}.`)
   return collect(outputs)
 }
 
@@ -38,5 +38,5 @@ const collect = (path: string) => {
   const found = lstatSync(path)
   const outputs = found.isFile() && found.size <= MAX_OUTPUTS ? objectIn(readFileSync(path, 'utf8')) : undefined
   if (outputs) return { status: 'succeeded' as const, outputs }
-  return failed('outputs_invalid', `The outputs are no JSON object of at most ${MAX_OUTPUTS} B.`)
+  return failed('outputs_invalid', `The outputs must be a JSON object of at most ${MAX_OUTPUTS} bytes.`)
 }

@@ -22,10 +22,11 @@ const askedOf = (job: Job): Asked => {
   const branch = branchOf(job, 'branch', 'push')
   if (typeof message !== 'string' || message.trim() === '') throw refusal('"message" must be a string.')
   if (!isObject(files) || Object.keys(files).length > MAX_FILES || Object.keys(files).length === 0)
-    throw refusal(`"files" is an object of 1 to ${MAX_FILES} files.`)
+    throw refusal(`"files" must be an object of 1 to ${MAX_FILES} files.`)
   for (const [path, text] of Object.entries(files)) {
-    if (!PATH.test(path)) throw refusal(`"${path}" is no path inside a repository.`)
-    if (typeof text !== 'string' && text !== null) throw refusal(`The file "${path}" is a text, or null to delete it.`)
+    if (!PATH.test(path)) throw refusal(`"${path}" is not a path inside a repository.`)
+    if (typeof text !== 'string' && text !== null)
+      throw refusal(`The file "${path}" must be a string, or null to delete it.`)
   }
   const asked = { base, branch, files: files as Asked['files'], message }
   return { ...asked, digest: digest({ repo, ...asked }) }
@@ -110,7 +111,7 @@ export const push: Tool = async (job) => {
   const repo = await openRepo(job)
   const heads = await repo.heads(asked.base, asked.branch)
   if (heads.get(asked.branch) === commit) return done
-  if (heads.get(asked.base) !== head) return stale(`The branch "${asked.base}" moved since this commit was made.`)
+  if (heads.get(asked.base) !== head) return stale(`The branch "${asked.base}" has changed since this commit was made.`)
   const here = await fetchHead(repo, asked.base, '--depth=1')
   if (here !== head || (await commitOn(job, repo, head, asked)) !== commit)
     return stale('These files produce a different commit than the preview.')
@@ -126,12 +127,12 @@ const bring = async (repo: Repo, branch: string, commit: string, was: string): P
   // The answer may be lost even though the branch moved.
   const now = await repo.heads(branch).catch(() => undefined)
   if (!now) {
-    const message = `The push of ${branch} gave no answer. Look at the branch: its commit would be ${commit}.`
+    const message = `The push of ${branch} got no answer. Check the branch: if it succeeded, its commit is ${commit}.`
     return { status: 'unknown', class: 'connection_lost', message }
   }
   if (now.get(branch) === commit) return undefined
   if (/stale info|fetch first|non-fast-forward|cannot lock ref/.test(`${out}${said}`))
-    return stale(`The branch "${branch}" moved.`)
+    return stale(`The branch "${branch}" has changed.`)
   const why = /^!.*\t\[[^\]]+\] \((.*)\)$/m.exec(out)?.[1] ?? said.trim().split('\n').at(-1)
   return failed('conflict', `The repository refused the branch "${branch}": ${why}. No change was made.`, false)
 }

@@ -49,8 +49,8 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
     const { address = name, port = 22, user, host_keys = [], vars = {} } = (given ?? {}) as Record<string, unknown>
     if (typeof address !== 'string' || !ADDRESS.test(address)) refuse(`The host "${name}" has no valid address.`)
     if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
-      refuse(`The port of "${name}" is no port.`)
-    if (user !== undefined && !USER.test(String(user))) refuse(`The user of "${name}" is no user.`)
+      refuse(`The port of "${name}" is not valid.`)
+    if (user !== undefined && !USER.test(String(user))) refuse(`The user of "${name}" is not valid.`)
     const pinned = hostKeysOf(host_keys) ?? refuse(`One of the host keys of "${name}" is not a public key.`)
     for (const key of pinned) keys.push(`${port === 22 ? address : `[${address}]:${port}`} ${key}`)
     const reached = { ansible_host: address, ansible_port: port, ...(user !== undefined && { ansible_user: user }) }
@@ -59,7 +59,7 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
   const children = Object.entries(groups).map(([name, members]) => {
     if (!NAME.test(name) || ['all', 'ungrouped'].includes(name)) refuse(`"${name}" is not a group name.`)
     const unknown = Array.isArray(members) ? members.find((one) => !(String(one) in hosts)) : name
-    if (unknown !== undefined) refuse(`The group "${name}" lists hosts of the inventory; "${unknown}" is none.`)
+    if (unknown !== undefined) refuse(`The group "${name}" must list hosts of the inventory; "${unknown}" is not one.`)
     return [name, { hosts: Object.fromEntries((members as string[]).map((one) => [one, null])) }] as const
   })
   const all = { hosts: Object.fromEntries(entries), children: Object.fromEntries(children) }

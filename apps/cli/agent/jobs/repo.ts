@@ -35,11 +35,11 @@ const repoOf = (job: Job) => {
 /** Returns the name of a branch that the agent's file allows; otherwise ends the job. */
 export const branchOf = (job: Job, name: string, allowed?: 'push' | 'merge'): string => {
   const branch = (job.work.inputs as Record<string, unknown>)[name]
-  if (typeof branch !== 'string' || !BRANCH.test(branch)) throw refusal(`"${name}" is the name of a branch.`)
+  if (typeof branch !== 'string' || !BRANCH.test(branch)) throw refusal(`"${name}" must be the name of a branch.`)
   const { repo } = repoOf(job)
   if (allowed && !repo[allowed]?.some((pattern) => fits(pattern, branch))) {
     const does = allowed === 'push' ? 'push' : 'merge into'
-    throw refusal(`The agent's file does not let jobs ${does} "${branch}".`)
+    throw refusal(`The agent's file does not allow jobs to ${does} "${branch}".`)
   }
   return branch
 }
@@ -49,7 +49,7 @@ export const openRepo = async (job: Job): Promise<Repo> => {
   const { url } = repo
   const keys = hostKeysOf(repo.host_keys ?? [])
   if (!keys || (url.startsWith('ssh:') && keys.length === 0))
-    throw new Ended(failed('host_key', `The agent's file pins no host key of the repository "${name}".`, false))
+    throw new Ended(failed('host_key', `The agent's file pins no host key for the repository "${name}".`, false))
   const dir = join(job.folder, 'repo.git')
   const client = [job.file.ssh?.program ?? 'ssh', ...sshOptions(job, keys)]
   const env = {

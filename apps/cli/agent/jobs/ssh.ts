@@ -60,16 +60,16 @@ export const ssh: Tool = async (job) => {
     args: [...options, `exec sh -c '${REMOTE}' sh ${nonce} ${encoded.join(' ')}`],
     ...(timeout_s !== undefined && { timeout_s }),
   })
-  if (end.how === 'not_begun') return failed('refused', `ssh could not be begun: ${end.message}`)
+  if (end.how === 'not_begun') return failed('refused', `ssh could not be started: ${end.message}`)
   if (!begun) return neverBegan(end.how, said, name)
   if (code === undefined)
     return {
       ...{ status: 'unknown', class: end.how === 'timeout' ? 'timeout' : 'connection_lost' },
-      message: `The connection was lost after ${name} began. Look at the host before you decide.`,
+      message: `The connection was lost after ${name} started. Check the host before you decide.`,
     }
-  if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended when asked to.`, false)
-  if (end.how === 'told') return failed('cancelled', `${name} ended when it was told to stop.`)
-  if (!codes.includes(code)) return failed('exit_code', `${name} ended with ${code}.`)
+  if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended on request.`, false)
+  if (end.how === 'told') return failed('cancelled', `${name} was canceled and ended.`)
+  if (!codes.includes(code)) return failed('exit_code', `${name} exited with code ${code}.`)
   return { status: 'succeeded', outputs: { exit_code: code, stdout: out } }
 }
 
@@ -84,7 +84,7 @@ const askedOf = (job: Job): Asked | Verdict => {
   if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
     return refusedBy('"host.port" must be a port.')
   const as = user ?? rules.users[0]
-  if (!rules.users.includes(String(as))) return refusedBy(`The agent's file names no user "${as}" of hosts.`)
+  if (!rules.users.includes(String(as))) return refusedBy(`The agent's file does not name the user "${as}" for hosts.`)
   const keys = hostKeysOf(host_keys ?? [])
   if (!keys)
     return failed(
@@ -95,7 +95,7 @@ const askedOf = (job: Job): Asked | Verdict => {
   if (keys.length === 0)
     return failed('host_key', `No host key of ${address} is pinned. Add it to "host.host_keys".`, false)
   const program = remote.get(String(called))
-  if (!program) return refusedBy(`The agent's file names no program "${called}" of hosts.`)
+  if (!program) return refusedBy(`The agent's file does not name the program "${called}" for hosts.`)
   if (!Array.isArray(args) || !Array.isArray(exit_codes)) return refusedBy('"args" and "exit_codes" are lists.')
   if (typeof stdin !== 'string') return refusedBy('"stdin" must be a string.')
   const texts = args.map(String)
@@ -103,7 +103,7 @@ const askedOf = (job: Job): Asked | Verdict => {
   if (wrong !== undefined) return refusedBy(`${called}: ${wrong}.`)
   const { path, options = [], end_of_options = true } = program
   const argv = [path, ...options, ...(end_of_options ? ['--'] : []), ...texts]
-  if (Buffer.byteLength(argv.join('')) > MAX_ARGS) return refusedBy(`The arguments are longer than ${MAX_ARGS} B.`)
+  if (Buffer.byteLength(argv.join('')) > MAX_ARGS) return refusedBy(`The arguments are longer than ${MAX_ARGS} bytes.`)
   return {
     ...{ name: `${called} at ${address}`, stdin, codes: exit_codes, argv },
     options: [...sshOptions(job, keys), '-p', String(port), '-l', String(as), '--', address],
@@ -113,9 +113,9 @@ const askedOf = (job: Job): Asked | Verdict => {
 
 const neverBegan = (how: 'ended' | 'timeout' | 'told', said: string, name: string): Verdict => {
   const fault = hostKeyFault(said, name.replace(/^.* at /, ''))
-  if (fault !== undefined) return failed('host_key', `${fault} The program was not begun.`, false)
-  if (how === 'told') return failed('cancelled', `${name} was not begun: the work was stopped.`)
-  if (how === 'timeout') return failed('timeout', `${name} was not begun: the time ended before the host answered.`)
+  if (fault !== undefined) return failed('host_key', `${fault} The program was not started.`, false)
+  if (how === 'told') return failed('cancelled', `${name} was not started: the work was canceled.`)
+  if (how === 'timeout') return failed('timeout', `${name} was not started: the host did not answer in time.`)
   const last = said.trim().split('\n').at(-1) || 'the connection ended'
-  return failed('unreachable', `${name} was not begun: ${last}`)
+  return failed('unreachable', `${name} was not started: ${last}`)
 }

@@ -28,7 +28,7 @@ export const applySet: Tool = (job) =>
     const checked = await eachOf(saved.objects, async (item) => ({ item, now: await recheck(run, item, rules) }))
     const gone = await eachOf(saved.prune, async (one) => ({ one, live: await liveAt(cluster, one.path) }))
     const other = gone.find(({ one, live }) => live && live.metadata.uid !== one.uid)
-    if (other) throw fault(run, 'preview_stale', `${other.one.id} is another object than the one to be deleted.`)
+    if (other) throw fault(run, 'preview_stale', `${other.one.id} is not the object that was to be deleted.`)
     const before = await readInventory(cluster, saved.namespace, saved.set)
     const basis = new Map(checked.map(({ item, now }) => [item, now]))
     const entries = await applyAll(run, basis, before, rules)
@@ -48,7 +48,7 @@ const recheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> => 
   const now = await check(run.cluster, item, rules)
   if ('words' in now) throw fault(run, 'preview_stale', now.words)
   const moved = movedFrom(item, now, rules.noise)
-  if (moved !== undefined) throw fault(run, 'preview_stale', `${item.id} moved since the preview: ${moved}.`)
+  if (moved !== undefined) throw fault(run, 'preview_stale', `${item.id} has changed since the preview: ${moved}.`)
   return now
 }
 
@@ -92,7 +92,7 @@ const firstCheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> 
     heed(run)
     const now = await check(run.cluster, item, rules)
     if ('words' in now) throw fault(run, 'refused', now.words)
-    if (now.action === 'update') throw fault(run, 'conflict', `${item.id} exists already, and differs.`)
+    if (now.action === 'update') throw fault(run, 'conflict', `${item.id} already exists and differs.`)
     if (now.action !== 'unseen') return now
     if (look === LOOKS) throw fault(run, 'refused', `The server still does not know the kind of ${item.id}.`)
     await delay(LOOK_MS)
@@ -102,7 +102,6 @@ const firstCheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> 
 const prune = async (run: Run, one: Saved['prune'][number]) => {
   const live = await liveAt(run.cluster, one.path)
   if (!live) return
-  if (live.metadata.uid !== one.uid)
-    throw fault(run, 'conflict', `${one.id} is another object than the one to be deleted.`)
+  if (live.metadata.uid !== one.uid) throw fault(run, 'conflict', `${one.id} is not the object that was to be deleted.`)
   await remove(run, one, live)
 }

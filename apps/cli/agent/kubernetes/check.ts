@@ -53,7 +53,7 @@ export const check = async (cluster: Cluster, placed: Placed, rules: Rules): Pro
     if (answer.code === 404 && !live && isBrought(placed, rules.brought)) return unseen(placed)
     if (answer.code === 409 && turn < TRIES) continue
     if (answer.code !== 200 && answer.code !== 201)
-      return { class: 'refused', words: `The server refuses ${placed.id}: ${wordsOf(answer)}` }
+      return { class: 'refused', words: `The server refused ${placed.id}: ${wordsOf(answer)}` }
     const after = answer.body as KubeObject
     const fields = fieldsOf(placed.object, live, after, rules.noise)
     return { action: live ? (fields.length > 0 ? 'update' : 'none') : 'create', fields, taken, live, after }
@@ -61,7 +61,7 @@ export const check = async (cluster: Cluster, placed: Placed, rules: Rules): Pro
 }
 
 export const ownedWords = (id: string, taken: readonly string[]): string =>
-  `${id} has fields that others manage: ${taken.slice(0, 10).join(', ')}. Leave them out of the set, or take them by "conflicts: take".`
+  `${id} has fields that others manage: ${taken.slice(0, 10).join(', ')}. Leave them out of the set, or take them over with "conflicts: take".`
 
 /** The unchanged manifest of an object that the server cannot check yet. */
 const unseen = ({ object }: Placed): Checked => {
@@ -98,10 +98,10 @@ export const movedFrom = (
   const ignored = noise.map(matcherOf)
   const heeded = ({ path, unknown }: Found) => !unknown && !ignored.some((fits) => fits(path))
   if (previewed.action === 'unseen') return undefined
-  if (now.action === 'unseen') return 'the server no longer can check it'
+  if (now.action === 'unseen') return 'the server can no longer check it'
   if (previewed.action !== 'create' && now.action === 'create') return 'it is gone'
   const other = now.taken.find((one) => !previewed.taken.includes(one))
-  if (other !== undefined) return `it takes ${other}`
+  if (other !== undefined) return `it would also take over ${other}`
   const shown = new Map(previewed.fields.map((field) => [field.path, field]))
   for (const field of now.fields.filter(heeded)) {
     const was = shown.get(field.path)

@@ -39,7 +39,7 @@ const MOST_CALLS = 8
 export class NoAnswer extends Error {}
 
 const unreachable = (name: string, why: string): Verdict =>
-  failed('unreachable', `The cluster "${name}" does not answer: ${why} No change was made.`, true)
+  failed('unreachable', `The cluster "${name}" is not answering: ${why} No change was made.`, true)
 
 /**
  * Opens the cluster that the step names. kubectl holds the connection and supports every way to sign in; it serves the
@@ -95,7 +95,7 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
   }
   try {
     while (!(await once('GET', '/version', {}).then(Boolean, () => false))) {
-      if (over) throw new Ended(unreachable(name, `kubectl ended: ${said}.`))
+      if (over) throw new Ended(unreachable(name, `kubectl proxy ended: ${said}.`))
       if (job.signal.aborted) throw new Ended(failed('cancelled', 'The work was stopped. No change was made.'))
       if (/^(?!Starting to serve).*\berror\b/i.test(said)) throw new Ended(unreachable(name, said))
       await delay(50)
@@ -113,10 +113,10 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
         namespace === undefined
           ? outside.some((fits) => fits(kind))
             ? undefined
-            : `The agent's file lets no step change a ${kind} of "${name}".`
+            : `The agent's file does not allow steps to change a ${kind} in "${name}".`
           : within.some((fits) => fits(namespace))
             ? undefined
-            : `The agent's file lets no step change the namespace "${namespace}" of "${name}".`,
+            : `The agent's file does not allow steps to change the namespace "${namespace}" in "${name}".`,
     }
   } catch (error) {
     await close()

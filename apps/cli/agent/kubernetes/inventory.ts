@@ -26,7 +26,9 @@ export const readInventory = async (cluster: Cluster, namespace: string, set: st
   try {
     return JSON.parse(String(found.data.objects)) as Entry[]
   } catch {
-    throw new Ended(failed('refused', `${placeOf(namespace, set).id}, the list of the set, is no list.`, false))
+    throw new Ended(
+      failed('refused', `${placeOf(namespace, set).id}, the inventory of the set, is not a valid list.`, false),
+    )
   }
 }
 

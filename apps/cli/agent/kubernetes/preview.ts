@@ -34,7 +34,7 @@ const MAX_PATTERNS = 100
 const textsOf = (job: Job, member: string): string[] => {
   const value = (job.work.inputs as Record<string, unknown>)[member] ?? []
   if (!Array.isArray(value) || value.length > MAX_PATTERNS || value.some((one) => typeof one !== 'string'))
-    throw refusal(`"${member}" is a list of texts.`)
+    throw refusal(`"${member}" must be a list of strings.`)
   return value as string[]
 }
 
@@ -128,6 +128,6 @@ const changeOf = (
   })
   // The folded fields come last, so that a size limit drops them first.
   const ordered = [...shown.filter(({ noise }) => !noise), ...shown.filter(({ noise }) => noise)]
-  const note = taken.length > 0 ? { note: `takes ${taken.join(', ')}` } : {}
+  const note = taken.length > 0 ? { note: `takes over ${taken.join(', ')}` } : {}
   return [{ id, action: action === 'create' || action === 'unseen' ? 'create' : 'update', ...note, fields: ordered }]
 }

@@ -36,7 +36,7 @@ const KINDS: Record<string, (object: KubeObject) => Readiness> = {
     if (slow) return ends(slow)
     return firstOpen(
       countOf(updatedReplicas, replicas, 'replicas are updated'),
-      all > (updatedReplicas ?? 0) ? waits(`${all - (updatedReplicas ?? 0)} old replicas are left`) : READY,
+      all > (updatedReplicas ?? 0) ? waits(`old replicas left: ${all - (updatedReplicas ?? 0)}`) : READY,
       countOf(availableReplicas, replicas, 'replicas are available'),
     )
   },
@@ -64,7 +64,7 @@ const KINDS: Record<string, (object: KubeObject) => Readiness> = {
     if (broken) return ends(broken)
     if (conditionsOf(object).some(({ type, status }) => type === 'Complete' && status === 'True')) return READY
     const { succeeded = 0, active = 0 } = statusOf(object)
-    return waits(`${succeeded} pods are complete, ${active} active`)
+    return waits(`pods complete: ${succeeded}, active: ${active}`)
   },
   CustomResourceDefinition: (object) => {
     const refused = conditionsOf(object).find(({ type, status }) => type === 'NamesAccepted' && status === 'False')

@@ -40,7 +40,7 @@ export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
     throw refusal('"preview" is not a preview of kubernetes: pass the output of its node.')
   const saved = JSON.parse((await fetchSealed(job, 'objects', given.plan)).toString()) as Saved
   if (saved.cluster_uid !== cluster.uid)
-    throw new Ended(stale(`The cluster "${cluster.name}" is another one than the preview was made with.`))
+    throw new Ended(stale(`The cluster "${cluster.name}" is not the one that the preview was made with.`))
   for (const { ref, id } of [...saved.objects, ...saved.prune]) {
     const refused = cluster.refuse(ref.kind, ref.namespace)
     if (refused !== undefined) throw refusal(`${refused} ${id} was not touched.`)
@@ -50,7 +50,7 @@ export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
 }
 
 const progressOf = ({ done, saved }: Run): string =>
-  `${done.length} of ${saved.objects.length + saved.prune.length} objects are done${done.length > 0 ? `: ${done.slice(0, MAX_NAMED).join(', ')}` : ''}.`
+  `Objects done: ${done.length} of ${saved.objects.length + saved.prune.length}${done.length > 0 ? `: ${done.slice(0, MAX_NAMED).join(', ')}` : ''}.`
 
 /** Ends the run with a fault; before the first write, it says that no change was made. */
 export const fault = (run: Run, kind: string, words: string): Ended =>
@@ -66,8 +66,8 @@ export const fault = (run: Run, kind: string, words: string): Ended =>
 export const heed = (run: Run): void => {
   const { signal, work } = run.job
   const late = Date.now() > Date.parse(work.deadline_at) - LAST_WORD_MS
-  if (signal.aborted) throw new Ended(failed('cancelled', `The work was stopped. ${progressOf(run)}`))
-  if (late) throw new Ended(failed('timeout', `The time is over. ${progressOf(run)}`, false))
+  if (signal.aborted) throw new Ended(failed('cancelled', `The work was canceled. ${progressOf(run)}`))
+  if (late) throw new Ended(failed('timeout', `The time ran out. ${progressOf(run)}`, false))
 }
 
 /** The version that a write is based on ("1" creates an object only if none exists), and whether it is forced. */
@@ -81,7 +81,7 @@ export const basisOf = (live: KubeObject | undefined, force = false): Basis => (
 export const remove = async (run: Run, { id, path }: { id: string; path: string }, live: KubeObject) => {
   run.begun = true
   const words = await deleteAt(run.cluster, path, live)
-  if (words !== undefined) throw fault(run, 'refused', `The server does not delete ${id}: ${words}`)
+  if (words !== undefined) throw fault(run, 'refused', `The server did not delete ${id}: ${words}`)
   run.done.push(`${id} deleted`)
   run.job.log(`${id}: deleted`)
 }
@@ -89,7 +89,7 @@ export const remove = async (run: Run, { id, path }: { id: string; path: string 
 /** Writes the list of the set's objects. */
 export const list = async (run: Run, entries: Entry[]) => {
   const words = await writeInventory(run.cluster, run.saved.namespace, run.saved.set, entries)
-  if (words !== undefined) throw fault(run, 'refused', `The server refuses the list of the set: ${words}`)
+  if (words !== undefined) throw fault(run, 'refused', `The server refused the inventory of the set: ${words}`)
 }
 
 /**
@@ -116,7 +116,7 @@ export const write = async (
       return made
     }
     const again = answer instanceof NoAnswer || answer.code === 409
-    if (!again) throw fault(run, 'refused', `The server refuses ${placed.id}: ${wordsOf(answer)}`)
+    if (!again) throw fault(run, 'refused', `The server refused ${placed.id}: ${wordsOf(answer)}`)
     if (turn === TRIES && answer instanceof NoAnswer) {
       const message = run.mask(`The cluster gave no answer to ${placed.id}: ${answer.message} ${progressOf(run)}`)
       throw new Ended({ status: 'unknown', class: 'connection_lost', message })
@@ -124,7 +124,7 @@ export const write = async (
     if (answer instanceof NoAnswer) await delay(PAUSE_MS)
     else if (turn === TRIES) {
       const owned = conflictsOf(answer)
-      const words = owned ? ownedWords(placed.id, owned) : `${placed.id} keeps moving: ${wordsOf(answer)}`
+      const words = owned ? ownedWords(placed.id, owned) : `${placed.id} keeps changing: ${wordsOf(answer)}`
       throw fault(run, 'conflict', words)
     }
     const renewed = await orNoAnswer(renew())

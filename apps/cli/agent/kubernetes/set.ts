@@ -41,12 +41,12 @@ export const placeAll = async (cluster: Cluster, objects: KubeObject[], namespac
     const { apiVersion, kind, metadata } = object
     const found = (await cluster.kindOf(apiVersion, kind)) ?? broughtBy(objects, object)
     if (!found)
-      throw new Ended(failed('refused', `The cluster has no kind ${kind} of ${apiVersion}. No change was made.`, false))
+      throw new Ended(failed('refused', `The cluster has no kind ${kind} in ${apiVersion}. No change was made.`, false))
     const where = found.namespaced ? (metadata.namespace ?? namespace) : undefined
     const ref = { apiVersion, kind, ...(where !== undefined && { namespace: where }), name: metadata.name }
     const refused = cluster.refuse(kind, where)
     if (refused !== undefined) throw refusal(`${refused} ${idOf(ref)} was not touched.`)
-    if (seen.has(keyOf(ref))) throw refusal(`The set has ${idOf(ref)} twice.`)
+    if (seen.has(keyOf(ref))) throw refusal(`The set contains ${idOf(ref)} twice.`)
     seen.add(keyOf(ref))
     const { namespace: _, ...own } = metadata
     const full = { ...object, metadata: { ...own, ...(where !== undefined && { namespace: where }) } } as KubeObject

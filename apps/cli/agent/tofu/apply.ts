@@ -19,7 +19,7 @@ export const apply: Tool = async (job) => {
   const { preview: given, lock_wait_s = 0 } = job.work.inputs as Record<string, unknown>
   if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is not a preview: pass the output of its node.')
   if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
-    return refusedBy(`"lock_wait_s" is a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
+    return refusedBy(`"lock_wait_s" must be a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
   const plan = await fetchSealed(job, 'plan', given.plan)
   const module = await openModule(job)
   if (module.source_digest !== given.source_digest) return stale('The source files changed since this plan was made.')
@@ -28,7 +28,7 @@ export const apply: Tool = async (job) => {
   if (lineage !== null && now.lineage !== lineage)
     return stale('The state differs from the one this plan was made for.')
   if (now.serial !== serial)
-    return stale(`The state moved since this plan was made (serial ${serial}, now ${now.serial}).`)
+    return stale(`The state has changed since this plan was made (serial ${serial}, now ${now.serial}).`)
   const path = join(job.folder, 'plan.bin')
   writeFileSync(path, plan, { mode: 0o600 })
   if (job.file.uid) chownSync(path, job.file.uid, job.file.uid)
@@ -71,7 +71,7 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   const unsaved = join(module.dir, 'errored.tfstate')
   if (existsSync(unsaved)) {
     await keepSealed(job, 'errored.tfstate', 'unsaved_state', readFileSync(unsaved))
-    const message = `The state could not be written. Push the kept state before anything else. ${progress}`
+    const message = `The state could not be written. Push the saved state before you do anything else. ${progress}`
     return { status: 'unknown', class: 'unsaved_state', message }
   }
   if (ended instanceof Ended)
@@ -85,7 +85,7 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   }
   const [first = 'apply failed: see the log.'] = said.errors
   if (said.begun.size > 0) return failed('partial', `${progress} ${first}`, false)
-  if (/saved plan is stale/i.test(first)) return stale('The state moved since this plan was made.')
+  if (/saved plan is stale/i.test(first)) return stale('The state has changed since this plan was made.')
   const lock = lockIn(first)
   if (lock) return failed('locked', `${lockWords(lock)} No change was made. ${LOCKED}`, true)
   return failed('tool_failed', `${first} No change was made.`, false)

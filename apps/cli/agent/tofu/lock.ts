@@ -69,10 +69,10 @@ export const unlock: Tool = async (job) => {
   if (!held) return { status: 'succeeded', outputs: { unlocked: false } }
   if (held.id !== lock_id) {
     const remedy = 'No lock was removed. Ask its holder, or plan again with that lock.'
-    return failed('conflict', `${lockWords(held)} The lock ${lock_id} is not the one that holds it. ${remedy}`, false)
+    return failed('conflict', `${lockWords(held)} The lock ${lock_id} is a different one. ${remedy}`, false)
   }
   if (preview !== undefined && !(isObject(preview) && preview.digest === drawn(held, job.mask).digest))
-    return stale(`${lockWords(held)} The gate showed another holder.`)
+    return stale(`${lockWords(held)} The gate showed a different holder.`)
   const words: string[] = []
   const { code } = await module.tofu(['force-unlock', '-force', '-no-color', lock_id], {
     log: (text, line) => {

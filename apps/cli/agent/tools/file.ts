@@ -115,7 +115,7 @@ export const readAgentFile = (path: string): AgentFile => {
   const file = document as Static<typeof AgentFile>
   if (!isAbsolute(file.state_dir)) throw usageError(`${path}/state_dir must be absolute.`)
   if (process.getuid?.() === 0 && file.uid === undefined)
-    throw usageError(`${path} names no uid, and this agent runs as root.`, 'Name the uid that jobs run as.')
+    throw usageError(`${path} must name a uid, because this agent runs as root.`, 'Name the uid that jobs run as.')
   try {
     return { ...file, known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
   } catch (error) {
@@ -135,7 +135,7 @@ export const environmentOf = (
 ): Record<string, string> | string => {
   if (name === undefined) return {}
   const found = credentials[String(name)]
-  if (!found?.jobs.includes(job)) return `The agent's file lets ${job} use no credential "${name}".`
+  if (!found?.jobs.includes(job)) return `The agent's file does not allow ${job} to use the credential "${name}".`
   try {
     return Object.fromEntries(
       Object.entries(found.env).map(([key, { file }]) => [key, readFileSync(file, 'utf8').replace(/\n$/, '')]),

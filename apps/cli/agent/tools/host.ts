@@ -63,5 +63,5 @@ export const sshOptions = (job: Job, lines: readonly string[], alias = true): st
 export const hostKeyFault = (said: string, name: string): string | undefined => {
   if (!/Host key verification failed|No \S+ host key is known/.test(said)) return undefined
   const [offered = 'another key'] = /SHA256:[A-Za-z0-9+/]+/.exec(said) ?? []
-  return `${name} does not have a pinned host key: it offers ${offered}. Compare it at the host, then correct its pinned keys.`
+  return `${name} does not have a pinned host key: it offers ${offered}. Compare it with the key on the host, then correct the pinned keys.`
 }

@@ -46,8 +46,8 @@ export const fetchSealed = async (job: Job, what: 'plan' | 'objects', kept: Kept
   const [does, them, has] = what === 'plan' ? ['does', 'it, or it was', 'has'] : ['do', 'them, or they were', 'have']
   const bytes = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(kept.sha256))
   if (!bytes)
-    throw refusal(`The saved ${what} ${does} not open: another key sealed ${them} changed. No change was made.`)
+    throw refusal(`The saved ${what} ${does} not open: a different key sealed ${them} changed. No change was made.`)
   if (sha256Hex(bytes) !== kept.content_sha256)
-    throw refusal(`The saved ${what} ${has} another digest than the one that was approved. No change was made.`)
+    throw refusal(`The saved ${what} ${has} a different digest than the approved one. No change was made.`)
   return bytes
 }

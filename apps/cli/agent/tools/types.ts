@@ -99,14 +99,14 @@ export const isDone = (end: ProcessEnd): boolean => end.how !== 'not_begun' && e
 /** The verdict if the program did not end on its own: someone stopped or killed it. `reads`: it changes no target. */
 export const stopped = (end: ProcessEnd, name: string, reads = false): Verdict | undefined => {
   const done = reads ? ' No change was made.' : ''
-  if (end.how === 'not_begun') return failed('refused', `${name} could not be begun: ${end.message}`)
+  if (end.how === 'not_begun') return failed('refused', `${name} could not be started: ${end.message}`)
   if (end.code === null) {
-    const message = `${name} was ended by ${end.signal}.${done}`
+    const message = `${name} was killed by ${end.signal}.${done}`
     const kind = { timeout: 'timeout', told: 'cancelled', ended: 'tool_failed' }[end.how]
     // Killed from outside, such as for lack of memory: a job that only reads may be tried again.
     return reads ? failed(kind, message, end.how !== 'told') : { status: 'unknown', class: kind, message }
   }
-  if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended when asked to.${done}`, false)
-  if (end.how === 'told') return failed('cancelled', `${name} ended when it was told to stop.${done}`)
+  if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended on request.${done}`, false)
+  if (end.how === 'told') return failed('cancelled', `${name} was canceled and ended.${done}`)
   return undefined
 }

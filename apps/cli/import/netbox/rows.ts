@@ -13,7 +13,7 @@ export const rowsOf = (document: unknown): Row[] => {
     const list = Array.isArray(value) ? value : fieldsOf(value).results
     if (!/^[a-z]+\/[a-z-]+$/.test(endpoint) || !Array.isArray(list))
       throw new SourceError(
-        `it is no NetBox export: ${JSON.stringify(endpoint).slice(0, 80)} is no endpoint with a list of rows`,
+        `it is not a NetBox export: ${JSON.stringify(endpoint).slice(0, 80)} is not an endpoint with a list of rows`,
       )
     return list.map((row, index) => served(endpoint, row, index))
   })
@@ -30,7 +30,7 @@ export const isOwn = ({ model }: Row): boolean =>
 const dumped = (row: unknown, index: number): Row => {
   const { model, pk, fields } = fieldsOf(row)
   if (typeof model !== 'string' || !isFields(fields))
-    throw new SourceError(`it is no NetBox export: row ${index + 1} has no model and fields`)
+    throw new SourceError(`it is not a NetBox export: row ${index + 1} has no model and fields`)
   const own = { model, pk: `row-${index}`, fields }
   if (pk === undefined && isOwn(own)) return own
   if (typeof pk !== 'number' && typeof pk !== 'string')
@@ -64,7 +64,7 @@ export const indexOf = (rows: readonly Row[]) => {
   const byId = new Map<string, Row>()
   for (const row of rows) {
     const id = idOf(row)
-    if (byId.has(id)) throw new SourceError(`${id} is in it twice`)
+    if (byId.has(id)) throw new SourceError(`it contains ${id} twice`)
     byId.set(id, row)
   }
   const kindOf = (value: unknown): string | undefined => {

@@ -122,13 +122,15 @@ const showNotes = (note: Note, { results, found, missing, pruned, kept }: Run, d
   note(`changes  ${changes}${dry_run ? ' (dry run)' : ''}`)
   for (const line of found.notes.slice(0, MAX_SHOWN)) note(`note     ${line}`)
   if (found.generic.size > 0)
-    note(`generic  kinds without a type of their own, kept as infra.generic: ${words([...found.generic])}`)
+    note(`generic  kinds without a type of their own, imported as infra.generic: ${words([...found.generic])}`)
   if (kept > 0)
-    note(`generic  ${kept} resources keep the type infra.generic of an earlier import; retire them to get the new type`)
+    note(
+      `generic  resources that keep the type infra.generic of an earlier import: ${kept}; retire them to get the new type`,
+    )
   const left_out = lossOf(found).left_out
   if (left_out.length > 0) note(`left out ${words(left_out.map(({ kind, count }) => [kind, count]))}`)
   if (missing.length > 0)
-    note(`missing  ${missing.length} that the source no longer names${dry_run ? '' : `, labelled ${MISSING}`}`)
+    note(`missing  ${missing.length} that the source no longer names${dry_run ? '' : `, labeled ${MISSING}`}`)
   if (pruned.retired.length > 0) note(`pruned   ${pruned.retired.length}${dry_run ? ' (dry run)' : ''}`)
   if (pruned.kept.length > 0) note(`kept     ${pruned.kept.length} that this source adopted or did not make`)
   for (const { resource_id, reason } of pruned.failed.slice(0, MAX_SHOWN)) note(`kept     ${resource_id}: ${reason}`)
@@ -162,7 +164,7 @@ const showProblems = (note: Note, problems: ImportResult[], types: ReadonlyMap<s
     ({ external_id, problem }) => `${problem?.category}/${problem?.code}  ${types.get(external_id)}`,
   )
   for (const [what, list] of [...alike].slice(0, MAX_SHOWN))
-    note(`${what}: ${list.length} of them, as ${list[0]?.external_id}: ${list[0]?.problem?.detail}`)
+    note(`${what}: ${list.length} in all, such as ${list[0]?.external_id}: ${list[0]?.problem?.detail}`)
   if (problems.some(({ problem }) => CONTAINER.test(problem?.detail ?? '')))
     note('hint     --into ID names the container of items without one: a segment fits most types, a layer fits subnets')
 }

@@ -33,7 +33,7 @@ export const jsonRows = (documents: readonly unknown[], { rows = '' }: Mapping):
   const [only] = lists
   const list = lists.length === 1 && Array.isArray(only) ? only : lists
   return list.map((row, index) => {
-    if (!isFields(row)) throw new SourceError(`row ${index + 1} is no object: set rows to the list of objects`)
+    if (!isFields(row)) throw new SourceError(`row ${index + 1} is not an object: set rows to the list of objects`)
     return { at: `row ${index + 1}`, fields: flat(row) }
   })
 }
@@ -75,7 +75,7 @@ export const readRows = (rows: readonly Row[], mapping: Mapping, { into }: Pick<
         found.from(item.type_key, row.fields)
         found.add(whole)
       } else if (!equalJson(known as never, whole as never))
-        throw new SourceError(`${row.at} says other things of ${item.external_id} than a row before it`)
+        throw new SourceError(`${row.at} contradicts an earlier row about ${item.external_id}`)
     }
   }
   return found.done()
@@ -174,7 +174,7 @@ const cellOf = (rule: FieldRule, row: Row, used: Set<string>): unknown => {
   if (known !== undefined) return known
   const value = asKind(given, as, separator)
   if (value === undefined)
-    throw new SourceError(`${row.at}, column ${column}: ${JSON.stringify(given).slice(0, 80)} is no ${as}`)
+    throw new SourceError(`${row.at}, column ${column}: ${JSON.stringify(given).slice(0, 80)} cannot be read as ${as}`)
   return value
 }
 

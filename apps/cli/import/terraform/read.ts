@@ -159,7 +159,7 @@ const instancesOf = (state: Fields, found: Collected): Instance[] => {
     throw new SourceError(
       state.version === undefined
         ? 'it is not a Terraform state: it has neither version nor values'
-        : `state version ${JSON.stringify(state.version)} is not taken, only 4: write it anew with Terraform 0.12 or later`,
+        : `state version ${JSON.stringify(state.version)} is not supported, only 4: write it again with Terraform 0.12 or later`,
     )
   if (!Array.isArray(state.resources))
     throw new SourceError('it is not a Terraform state: its resources are not a list')

@@ -43,8 +43,8 @@ export const createMail = (config: OperationsConfig) => {
       } catch (error) {
         const { responseCode, code } = error as MailError
         const words = responseCode
-          ? `The mail server answers ${responseCode}.`
-          : `No mail server: ${code ?? 'no answer'}.`
+          ? `The mail server answered ${responseCode}.`
+          : `The mail server cannot be reached: ${code ?? 'no answer'}.`
         // Only the account (EAUTH) is our fault; a refused address stays refused.
         return responseCode && responseCode >= 500 && code !== 'EAUTH'
           ? { error: words, final: true }

@@ -30,7 +30,7 @@ export const post = async (
     await answer.body.dump({ limit: 65_536 })
     const { statusCode: status } = answer
     if (status >= 200 && status < 300) return {}
-    const error = `It answers ${status}.`
+    const error = `It answered ${status}.`
     if (gone.includes(status)) return { error, final: true, gone: true }
     return { error, retry_after_ms: retryAfterMs([answer.headers['retry-after']].flat()[0]) }
   } catch (error) {

@@ -61,7 +61,7 @@ export const decisionsMessage = (told: readonly Told[], { console_url, content }
       link: linkOf(console_url, one),
     }
   })
-  const subject = told.length === 1 ? 'A decision waits for you.' : `${told.length} decisions wait for you.`
+  const subject = told.length === 1 ? 'A decision is waiting for you.' : `${told.length} decisions are waiting for you.`
   const shown = items.slice(0, SHOWN).map(wordsOf)
   const rest = items.length > SHOWN ? [`And ${items.length - SHOWN} more: ${console_url}/inbox?for=me`] : []
   return {
@@ -84,7 +84,7 @@ export const outcomeMessage = (decided: Decided, { console_url, content }: Style
   const verdict = VERDICTS[decided.status]
   const by = verdict && decided.decided_by?.kind === 'user' ? ` by ${line(decided.decided_by.name)}` : ''
   const outcome =
-    verdict && readable && content === 'titles' ? `${verdict}${by}.` : 'A decision no longer waits for you.'
+    verdict && readable && content === 'titles' ? `${verdict}${by}.` : 'A decision is no longer waiting for you.'
   return { type: undefined, subject: outcome, outcome, items, text: outcome, link }
 }
 
@@ -110,9 +110,9 @@ export const plain = (subject: string, text: string, link: string, type: Message
 export const codeMessage = (code: string, console_url: string): Message =>
   plain(
     'Confirm this address',
-    `Someone wants Signalbox to write to this address when decisions wait for them. If it was you, confirm it with this code:\n\n${code}\n\nElse ignore this mail: no other one follows.`,
+    `Someone asked Signalbox to notify this address when a decision is waiting for them. If it was you, confirm the address with this code:\n\n${code}\n\nIf not, ignore this message: no further one follows.`,
     console_url,
   )
 
 export const testMessage = (console_url: string): Message =>
-  plain('A test', `A test: Signalbox reaches you here.\n\n${console_url}`, console_url)
+  plain('A test', `This is a test: Signalbox can reach you at this address.\n\n${console_url}`, console_url)

@@ -65,13 +65,13 @@ export const publicDocument = (apps: Map<Upstream, Document>): Document => {
     const operation = left.get(key)
     if (!operation) {
       problems.push(
-        `${route.upstream} ${route.method} ${route.path} is in the gateway's table, and no app describes it`,
+        `${route.upstream} ${route.method} ${route.path} is in the gateway's table, but no app describes it`,
       )
       continue
     }
     left.delete(key)
     const id = operation.operationId ?? ''
-    if (ids.has(id)) problems.push(`two operations are called ${id}`)
+    if (ids.has(id)) problems.push(`two operations have the id ${id}`)
     ids.add(id)
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: withEdge(operation, route) }
   }

@@ -42,25 +42,29 @@ export const cardProblems = (card: string, { text, tables, apps, scripts, calls 
   const called = part('Calls').replace(/\([^)]*\)|\.\s[\s\S]*/g, '')
   const named = new Set(apps.filter((app) => new RegExp(`\\b${app}\\b`).test(called)))
   return [
-    ...(lines > MOST_LINES ? [`${lines} lines, at most ${MOST_LINES}`] : []),
+    ...(lines > MOST_LINES ? [`${lines} lines, at most ${MOST_LINES} are allowed`] : []),
     ...([...parts.keys()].join() === PARTS.join() ? [] : [`has the headings ${[...parts.keys()].join(', ')}`]),
-    ...(invariants.length > MOST_INVARIANTS ? [`${invariants.length} invariants, at most ${MOST_INVARIANTS}`] : []),
+    ...(invariants.length > MOST_INVARIANTS
+      ? [`${invariants.length} invariants, at most ${MOST_INVARIANTS} are allowed`]
+      : []),
     ...invariants.filter((one) => !/`test\/[^`]+`/.test(one)).map((one) => `names no test: ${one.trim()}`),
     ...quoted(part('Tables'))
       .filter((name) => /^[a-z_]+$/.test(name) && !tables.includes(`'${name}'`))
-      .map((name) => `no table ${name}`),
+      .map((name) => `there is no table ${name}`),
     ...quoted(part('Events'))
       .map((name) => name.replace(/\*$/, ''))
       .filter((name) => /^[a-z_]+[.:]/.test(name) && !text.includes(name))
-      .map((name) => `no event ${name}`),
+      .map((name) => `there is no event ${name}`),
     ...(part('Events').match(/\b(?!NATS\b)[A-Z]{4,}\b/g) ?? [])
       .filter((stream) => !new RegExp(`\\b${stream}: '`).test(text))
-      .map((stream) => `no stream ${stream}`),
+      .map((stream) => `there is no stream ${stream}`),
     ...[...(calls ?? [])].filter((app) => !named.has(app)).map((app) => `calls ${app}: add it`),
-    ...[...named].filter((app) => calls && !calls.has(app)).map((app) => `has no address of ${app}: it cannot call it`),
+    ...[...named]
+      .filter((app) => calls && !calls.has(app))
+      .map((app) => `names a call to ${app}, but has no address of it`),
     ...[...card.matchAll(/npm run\s+([\w:-]+)/g)]
       .filter(({ 1: script = '' }) => !scripts.includes(script))
-      .map(({ 0: script }) => `no script: ${script}`),
+      .map(({ 0: script }) => `there is no script ${script}`),
   ]
 }
 

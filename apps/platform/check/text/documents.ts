@@ -48,7 +48,7 @@ export const brokenReferences = (): string[] => {
   const problems: string[] = []
   for (const { file, text } of texts.filter(({ file }) => file.endsWith('.md') && !file.endsWith('README.md'))) {
     const twin = documents.get(basename(file))
-    if (twin) problems.push(`${file}: ${twin.file} has the same name: references could not tell them apart`)
+    if (twin) problems.push(`${file}: ${twin.file} has the same name, so references would be ambiguous`)
     documents.set(basename(file), { file, numbers: numbersOf(text) })
   }
   for (const { file, text } of texts) {
@@ -57,7 +57,7 @@ export const brokenReferences = (): string[] => {
       const document = documents.get(name)
       const missing = document ? (numbers.match(/\d+(?:\.\d+)*/g) ?? []).find((one) => !document.numbers.has(one)) : ''
       if (missing !== undefined)
-        problems.push(`${file}:${lineOf(text, index)}: ${whole.replace('`', '')} leads nowhere`)
+        problems.push(`${file}:${lineOf(text, index)}: ${whole.replace('`', '')} refers to no heading or list item`)
     }
     if (!file.endsWith('.md')) continue
     for (const { 1: path = '', index } of text.matchAll(PATH))

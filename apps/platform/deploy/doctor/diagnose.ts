@@ -32,7 +32,9 @@ export const diagnose = async (dir: string | undefined): Promise<number> => {
   for (const { app, about, what, remedy } of found)
     console.log(`${paint('red', 'wrong')}  ${app.padEnd(11)} ${about.padEnd(12)} ${what}. ${remedy}.`)
   const checked = `${PRODUCTION_APPS.length} apps with their settings, certificates, Postgres, Redis, NATS and Temporal`
-  console.log(found.length === 0 ? `${paint('green', 'ok')}     ${checked}` : `${found.length} findings in ${checked}`)
+  console.log(
+    found.length === 0 ? `${paint('green', 'ok')}     ${checked}` : `Findings: ${found.length}, in ${checked}`,
+  )
   return found.length === 0 ? 0 : FOUND
 }
 

@@ -86,8 +86,8 @@ const weakRole = async (client: pg.Client, app: string): Promise<Weakness[]> => 
       'it cannot see the lag of replicas',
       'Run "grant pg_read_all_stats to" its role as a superuser',
     ),
-    ...weak(lost.length > 0, `it cannot read its schema ${gone}`, 'Run "npm run migrate"'),
-    ...weak(foreign.length > 0, `it reads the schema of another app: ${rest}`, 'Revoke these rights from its role'),
+    ...weak(lost.length > 0, `it cannot read its own schema: ${gone}`, 'Run "npm run migrate"'),
+    ...weak(foreign.length > 0, `it can read the schema of another app: ${rest}`, 'Revoke these rights from its role'),
   ]
 }
 

@@ -10,7 +10,7 @@ export const canonicalJson = (value: unknown): string => {
   if (typeof value === 'string') return quoted(value)
   if (value === null || typeof value === 'boolean') return String(value)
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new TypeError('canonical JSON has no word for a number that is not finite')
+    if (!Number.isFinite(value)) throw new TypeError('canonical JSON cannot represent a number that is not finite')
     return JSON.stringify(value)
   }
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item === undefined ? null : item)).join(',')}]`
@@ -23,5 +23,5 @@ export const canonicalJson = (value: unknown): string => {
     }
     return `{${text}}`
   }
-  throw new TypeError(`canonical JSON has no word for ${typeof value}`)
+  throw new TypeError(`canonical JSON cannot represent ${typeof value}`)
 }

@@ -118,8 +118,7 @@ const carry = (chain: Chain, { subject }: Entry): string | undefined => {
     let known: Vote | undefined
     for (let round = Number(subject.round) - 1; round > 0 && !known; round--)
       known = roundOf(chain, subject.id, round).get(voter)
-    if (!known)
-      return `the vote of ${JSON.stringify(voter)}, which goes on in ${gateName(subject)}, was not given before`
+    if (!known) return `the vote of ${JSON.stringify(voter)}, which ${gateName(subject)} carries over, was never given`
     if (!now.has(voter)) now.set(voter, known)
   }
   return undefined
@@ -151,9 +150,9 @@ const decide = (chain: Chain, record: Entry): string | undefined => {
 const faultOf = (chain: Chain, record: Entry, before: readonly Decision[]): string | undefined => {
   const { kind, actor, subject } = record
   const rule = chain.rules.get(String(subject.id))
-  if (!rule) return `no record says by which rules ${gateName(subject)} is decided`
+  if (!rule) return `no record gives the rules of ${gateName(subject)}`
   if (subject.status === 'bypassed') {
-    if (kind !== 'exception' || actor.kind !== 'user') return `${gateName(subject)} was bypassed by nobody`
+    if (kind !== 'exception' || actor.kind !== 'user') return `${gateName(subject)} was bypassed, but not by a person`
     const own = rule.four_eyes && chain.involved.has(String(actor.id))
     return own
       ? `${gateName(subject)} was bypassed by ${String(actor.name)}, who takes part in the operation`
@@ -170,21 +169,21 @@ const faultOf = (chain: Chain, record: Entry, before: readonly Decision[]): stri
       ? undefined
       : `${gateName(subject)} was not answered by its service ${JSON.stringify(rule.service)}`
   if (actor.kind === 'engine')
-    return before.at(-1)?.passed ? undefined : `${gateName(subject)} was carried over from no approval before`
+    return before.at(-1)?.passed ? undefined : `${gateName(subject)} was carried over without an earlier approval`
   return short(rule, subject, [...roundOf(chain, subject.id, subject.round)], String(subject.digest))
 }
 
 /** For a patch's changes, a used gate is passed only by that patch's votes, each for the group that it fills. */
 const byPatch = (chain: Chain, rule: GateRules, subject: Fields): string | undefined => {
   const patch = chain.patches.get(String(subject.patch_id))
-  if (!patch?.passed) return `${gateName(subject)} stands by a patch that was not approved`
-  if (rule.service !== undefined) return `${gateName(subject)} is answered by a service, and stands by a patch`
+  if (!patch?.passed) return `${gateName(subject)} relies on a patch that was not approved`
+  if (rule.service !== undefined) return `${gateName(subject)} is answered by a service, but relies on a patch`
   const votes: [string, Vote][] = []
   for (const { voter, group } of listOf(subject.votes) as Fields[]) {
     const given = patch.votes.get(String(voter))
     const fills = textOf(group)
     if (given?.decision !== 'approve' || (fills !== null && !given.groups.includes(fills)))
-      return `${gateName(subject)} stands by a vote that nobody gave for its patch`
+      return `${gateName(subject)} relies on a vote that no one gave for its patch`
     votes.push([String(voter), { ...given, groups: [fills] }])
   }
   const fault = short(rule, subject, [...new Map(votes)], patch.digest)
@@ -223,7 +222,7 @@ const unpassed = (
   const approvals = [...votes].filter(
     ([voter, given]) => given.decision === 'approve' && given.digest === digest && !proposers.includes(voter),
   )
-  if (approvals.length === 0) return `${name} was approved by nobody but its proposer`
+  if (approvals.length === 0) return `${name} was approved by no one but its proposer`
   for (const rule of required) {
     const fault = short(
       { ...rule, more_groups: [] },
@@ -238,14 +237,14 @@ const unpassed = (
 
 const node = (chain: Chain, { subject }: Entry): string | undefined => {
   for (const gate of listOf(subject.gates) as Fields[]) {
-    const name = `the node ${JSON.stringify(subject.id)} began behind the gate ${JSON.stringify(gate.gate_id)}`
+    const name = `the node ${JSON.stringify(subject.id)} started behind the gate ${JSON.stringify(gate.gate_id)}`
     const known = chain.decisions.get(keyOf(gate.gate_id, gate.digest)) ?? []
     const last = known.findLast((decision) => decision.at <= (textOf(gate.at) ?? String(subject.began_at)))
-    if (!last?.passed) return `${name}, which no record approves on that digest before`
+    if (!last?.passed) return `${name}, which no earlier record approves on that digest`
     const kept = chain.rules.get(String(gate.gate_id))?.on_voter_loss === 'keep_after_start'
     if (chain.told.counted && last.people && !kept) {
       const age = Date.parse(String(gate.at)) - Date.parse(String(gate.standing_at))
-      if (!(age <= STANDING_MS)) return `${name}, whose voters were not proved just before`
+      if (!(age <= STANDING_MS)) return `${name}, whose voters were not verified just before`
       chain.told.oldest_ms = Math.max(chain.told.oldest_ms, age)
     }
   }

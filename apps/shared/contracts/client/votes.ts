@@ -61,7 +61,7 @@ export const short = (
   )
   return (
     missing &&
-    `${gateName(subject)} was approved without ${missing.min} of its group ${JSON.stringify(missing.group)}${because}`
+    `${gateName(subject)} was approved with fewer than ${missing.min} votes from its group ${JSON.stringify(missing.group)}${because}`
   )
 }
 

@@ -66,7 +66,9 @@ export const Rehearsal = Type.Object({
   ),
   lanes_count: Type.Integer(),
   compensations: Type.Array(Type.String(), { description: 'Nodes that are undone, in that order.' }),
-  warnings: Type.Array(Type.Object({ code: text('gate_expires'), message: text('Nobody approves go in time.') })),
+  warnings: Type.Array(
+    Type.Object({ code: text('gate_expires'), message: text('The gate go expires without approval.') }),
+  ),
 })
 export type Rehearsal = Static<typeof Rehearsal>
 

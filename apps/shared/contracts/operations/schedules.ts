@@ -99,7 +99,7 @@ export type HookDeliveryView = Static<typeof HookDeliveryView>
 export const ScheduleRun = Type.Object({
   due_at: Time,
   state: Type.Enum([...RUN_STATES]),
-  detail: Nullable(text('web 2.4.0 on eu1 still runs.', { description: 'Why it was skipped or refused.' })),
+  detail: Nullable(text('web 2.4.0 on eu1 is still running.', { description: 'Why it was skipped or refused.' })),
   targets: Nullable(Type.Array(Type.String(), { description: 'The resources that began to meet the condition.' })),
   intent_id: NullableText,
   plan_id: NullableText,
@@ -128,7 +128,7 @@ export const HookView = Type.Object(
       Type.Object({
         at: Time,
         status: Nullable(Type.Enum(['accepted', 'ignored'], { description: 'Null: it came before this was kept.' })),
-        detail: Nullable(text('It does not meet body.ref == "main".', { description: 'Why it was ignored.' })),
+        detail: Nullable(text('The body does not meet body.ref == "main".', { description: 'Why it was ignored.' })),
       }),
       { description: 'The last ten deliveries with a valid signature, newest first.' },
     ),
