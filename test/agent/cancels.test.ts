@@ -13,7 +13,7 @@ import { type Acts, type Case, descendants, startActs } from './support/acts.ts'
  */
 const rounds = Number(process.env.CANCELS_ROUNDS ?? 1)
 const seed = Number(process.env.CANCELS_SEED ?? Date.now() % 1_000_000)
-/** An act goes on for this long after its effect: longer than a cancel takes to get there. */
+/** An act lasts this long after its effect: longer than a cancel takes to arrive. */
 const REST_S = 8
 const POLLS_MS = 2500
 const QUIET_MS = (REST_S + 1) * 1000

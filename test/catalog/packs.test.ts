@@ -300,7 +300,7 @@ const cases: Case[] = [
       '    - { key: p95_ms, title: p95, unit: ms, better: lower }',
       '    - { key: p95_ms, title: slow, unit: ms, better: lower }',
     ),
-    'p95_ms is there twice',
+    'p95_ms is defined twice',
   ],
   [
     'reference',

@@ -43,26 +43,26 @@ describe('a passkey', () => {
   it.each([undefined, 'EdDSA', 'RS256'] as const)(
     'is added, listed, used for a sign-in and removed (%s)',
     async (kind) => {
-    const { id, key, access, passkey, username } = await person(`pk-${kind ?? 'es'}`.toLowerCase(), ['viewer'], kind)
+      const { id, key, access, passkey, username } = await person(`pk-${kind ?? 'es'}`.toLowerCase(), ['viewer'], kind)
       expect(await list(access)).toMatchObject([
         { id: passkey.id, credential_id: key.credential_id, last_used_at: null },
       ])
-    const done = await token({ grant_type: 'passkey', assertion: key.assert(await challenge()) }, 'cookie')
-    expect(done).toMatchObject({ status: 200, body: { csrf_token: expect.any(String) } })
-    expect(String(done.headers['set-cookie'])).toMatch(/refresh_token=.*HttpOnly; Secure; SameSite=Strict/)
-    const me = await send(`${url}/api/v1/users/me`, { headers: bearer(done.body.access_token) })
-    expect(me.body).toMatchObject({ id, username })
-    const sessions = await send(`${url}/api/v1/sessions`, { headers: bearer(done.body.access_token) })
-    expect(sessions.body.items).toContainEqual(expect.objectContaining({ metadata: { passkey: passkey.id } }))
-    const gone = await send(`${url}/api/v1/users/me/passkeys/${passkey.id}`, {
-      method: 'DELETE',
-      headers: keyed(access),
-    })
-    expect(gone.status).toBe(204)
-    expect(await byPasskey(key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
-    const rows = await auth.identity_deps.db.select().from(user_events)
-    const own = rows.filter(({ object }) => object === `user:${id}`).map(({ action }) => action)
-    expect(own).toEqual(expect.arrayContaining(['user.passkey_added', 'user.passkey_removed']))
+      const done = await token({ grant_type: 'passkey', assertion: key.assert(await challenge()) }, 'cookie')
+      expect(done).toMatchObject({ status: 200, body: { csrf_token: expect.any(String) } })
+      expect(String(done.headers['set-cookie'])).toMatch(/refresh_token=.*HttpOnly; Secure; SameSite=Strict/)
+      const me = await send(`${url}/api/v1/users/me`, { headers: bearer(done.body.access_token) })
+      expect(me.body).toMatchObject({ id, username })
+      const sessions = await send(`${url}/api/v1/sessions`, { headers: bearer(done.body.access_token) })
+      expect(sessions.body.items).toContainEqual(expect.objectContaining({ metadata: { passkey: passkey.id } }))
+      const gone = await send(`${url}/api/v1/users/me/passkeys/${passkey.id}`, {
+        method: 'DELETE',
+        headers: keyed(access),
+      })
+      expect(gone.status).toBe(204)
+      expect(await byPasskey(key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+      const rows = await auth.identity_deps.db.select().from(user_events)
+      const own = rows.filter(({ object }) => object === `user:${id}`).map(({ action }) => action)
+      expect(own).toEqual(expect.arrayContaining(['user.passkey_added', 'user.passkey_removed']))
     },
   )
 

@@ -165,7 +165,7 @@ const checkOnce = (entry: TypeEntry, report: Report) => {
   const once = (list: string | Path, at: string, keys: readonly string[]) => {
     for (const [k, key] of keys.entries())
       if (keys.indexOf(key) !== k)
-        report([list, k, at].flat(), 'unique', `${key} is there twice`, 'Remove one of them.')
+        report([list, k, at].flat(), 'unique', `${key} is defined twice`, 'Remove one of them.')
   }
   const { relationships = [], requires = [], provides = [], actions = [] } = entry
   once(

@@ -21,7 +21,7 @@ type Row =
   | ({ type: 'patch' } & Waiting['patches'][number])
   | ({ type: 'failure' } & Waiting['failures'][number])
 const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry' }
-/** What the next command takes: the operation of a failure is what one looks at. */
+/** The argument of the next command; of a failure, its operation. */
 const idOf = (row: Row) => (row.type === 'gate' ? row.gate_id : row.type === 'patch' ? row.patch_id : row.operation_id)
 const asksOf = (row: Row): string => {
   if (row.type === 'gate') return row.question

@@ -39,7 +39,7 @@ export const wantedGates = (
       if (sets.length === 0)
         warnings.push({
           code: 'gate_without_nodes',
-          message: `The gate "${gate.policy}" has nothing to guard here.`,
+          message: `The gate "${gate.policy}" guards no node here.`,
           values: { gate: gate.policy },
         })
       for (const guards of sets) wanted.push(gateOf(policy, guards))
