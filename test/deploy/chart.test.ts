@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { EVERY_APP, SCHEMAS } from '../../apps/platform/deploy/reference.ts'
+import { operationQueue } from '../../workflows/operation/messages.ts'
 import { type Any, CHART, FACTS, NAMES, objectsIn, writeSecrets } from '../support/chart.ts'
 
 /** Helm's output from the chart, for several kinds of installations. */
@@ -35,6 +36,14 @@ const SETS: Record<string, object> = {
     builds: [
       { id: 'new', tag: 'new', replicas: 3 },
       { id: 'old', digest: DIGEST },
+    ],
+  },
+  'scaled by the work that waits': {
+    scaling: true,
+    backlog: { address: 'temporal.example.com:7233', apiKey: true },
+    builds: [
+      { id: 'new', tag: 'new', replicas: 3 },
+      { id: 'old', tag: 'old' },
     ],
   },
   'behind a Gateway': { edge: { kind: 'HTTPRoute', parents: [{ name: 'public', namespace: 'edge' }] } },
@@ -135,10 +144,28 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
     }
     const deployments = of('Deployment')
     expect(new Set(deployments.map(({ spec }) => JSON.stringify(spec.selector))).size).toBe(deployments.length)
-    for (const { spec } of of('HorizontalPodAutoscaler')) {
+    for (const { spec } of [...of('HorizontalPodAutoscaler'), ...of('ScaledObject')]) {
       const scaled = deployments.find(({ metadata }) => metadata.name === spec.scaleTargetRef.name)
       expect(scaled.spec.replicas).toBeUndefined()
     }
+  })
+
+  it('lets KEDA count the tasks of each build of the worker, signed in by files of the worker', () => {
+    const workers = of('Deployment').filter(({ metadata }) => /-worker/.test(metadata.name))
+    const scaled = of('ScaledObject')
+    if (!('backlog' in values)) return expect(scaled).toEqual([])
+    expect(scaled.map(({ spec }) => spec.scaleTargetRef.name)).toEqual(workers.map(({ metadata }) => metadata.name))
+    expect(scaled.map(({ spec }) => spec.triggers[0].metadata)).toMatchObject(
+      ['new', 'old'].map((id) => ({
+        taskQueue: operationQueue(''),
+        workerDeploymentBuildId: id,
+        targetQueueSize: '20',
+      })),
+    )
+    const [signIn] = of('TriggerAuthentication')
+    expect(scaled[0].spec.triggers[0].authenticationRef.name).toBe(signIn.metadata.name)
+    for (const { name, key } of signIn.spec.secretTargetRef) expect(Object.keys(secrets.get(name) ?? {})).toContain(key)
+    expect(signIn.spec.secretTargetRef.map(({ parameter }: Any) => parameter)).toEqual(['apiKey', 'ca'])
   })
 
   it('exposes only the gateway', () => {
