@@ -863,7 +863,11 @@ describe('read models', () => {
       ['timeline', `delete from operations.operation_timeline_view ${own} and seq = 2`, 'event 2'],
       ['nodes', `update operations.nodes set state = 'failed' ${own} and node_id = 'b'`, 'b is failed, not succeeded'],
       ['gates', `update operations.gates set status = 'rejected' ${own}`, 'go is rejected'],
-      ['summary', `update operations.operations set engine_status = 'failed' ${own}`, 'it is failed, not succeeded'],
+      [
+        'summary',
+        `update operations.operations set engine_status = 'failed' ${own}`,
+        'the operation is failed, not succeeded',
+      ],
       ['evidence', `update operations.operation_evidence_index set kind = 'end' ${own} and seq = 1`, 'record 1: hash'],
     ]
     for (const [, edit] of edits) expect(await p.query(edit, [operation_id])).toEqual([])

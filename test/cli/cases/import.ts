@@ -116,7 +116,7 @@ describe('importing a file', () => {
   it('refuses an unknown or unsuitable container, a wrong name and a wrong file', async () => {
     expect(await run('shop.yaml', '--into', 'nowhere')).toMatchObject({ code: 1 })
     const homeless = await signalbox('ada', ['import', 'kubernetes', 'shop.yaml', '--source-name', 'other'])
-    expect(homeless).toMatchObject({ code: 7, err: expect.stringMatching(/cardinality.*infra\.cluster: 1 of them/) })
+    expect(homeless).toMatchObject({ code: 7, err: expect.stringMatching(/cardinality.*infra\.cluster: 1 in all/) })
     expect(homeless.err).toContain('hint     --into ID')
     expect(await signalbox('ada', ['import', 'kubernetes', 'shop.yaml', '--source-name', 'Not A Name'])).toMatchObject({
       code: 2,

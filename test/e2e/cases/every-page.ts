@@ -7,8 +7,12 @@ import { until } from '../../support/until.ts'
 import { PATIENCE_MS, people, sitDown, stack, start, takePictures } from '../desk.ts'
 
 const ROUTES = join(ROOT, 'apps/console/routes')
-const ROUTE = /getParentRoute: \(\) => (\w+),\s+path: '([^']+)'/g
-const BELOW: Record<string, string> = { admin: '/admin', operation: '/operations/$operation_id' }
+/** A route with options of its own, or a page that `pagesBelow` made: its parent or maker, and its path. */
+const ROUTE = /(?:getParentRoute: \(\) => (\w+),\s+path: |= (\w+)\(\s*)'([/$][^']*)'/g
+const BELOW: Record<string, string> = {
+  ...{ admin: '/admin', section: '/admin' },
+  ...{ operation: '/operations/$operation_id', tab: '/operations/$operation_id' },
+}
 /** They redirect at once, or match all other addresses. */
 const REDIRECTS = new Set(['$', '/', '/admin/', '/operations/$operation_id/', '/admin', '/operations/$operation_id'])
 
@@ -16,7 +20,7 @@ const REDIRECTS = new Set(['$', '/', '/admin/', '/operations/$operation_id/', '/
 const paths = (): string[] =>
   readdirSync(ROUTES)
     .flatMap((name) => [...readFileSync(join(ROUTES, name), 'utf8').matchAll(ROUTE)])
-    .map(([, parent = '', path]) => `${BELOW[parent] ?? ''}${path}`)
+    .map(([, parent, maker = '', path]) => `${BELOW[parent ?? maker] ?? ''}${path}`)
     .filter((path) => !REDIRECTS.has(path))
     .sort()
 
