@@ -153,9 +153,9 @@ describe('a watch', () => {
 
   it.each([
     ['does not answer in time', 'slow', /no answer in time/],
-    ['answers 500', 'broken', /Prometheus answers 500: no result/],
-    ['answers too much', 'huge', /answers more than 1048576 bytes/],
-    ['gives a range', 'range', /gives a range: it must give one value/],
+    ['answers 500', 'broken', /Prometheus answered 500: no result/],
+    ['answers too much', 'huge', /longer than 1048576 bytes/],
+    ['gives a range', 'range', /returned a range: it must return one value/],
   ])('takes a Prometheus that %s for bad, for the canary and for the rest', async (_what, question, message) => {
     const own = await run({ checks: [query({ query: question, max: 1, timeout_s: 1 })] })
     expect(own.result).toMatchObject({ class: 'condition_failed', message: expect.stringMatching(message) })
@@ -172,7 +172,7 @@ describe('a watch', () => {
     const { result } = await run({ checks: [query({ baseline: { query: 'rest', max_ratio: 1.5 } })] })
     expect(result).toMatchObject({
       class: 'condition_failed',
-      message: expect.stringContaining('no value (rest 0.1): the query gives 0 series'),
+      message: expect.stringContaining('no value (rest 0.1): the query returned 0 series'),
     })
   })
 

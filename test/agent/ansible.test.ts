@@ -175,7 +175,7 @@ it('a playbook that hangs is stopped and names the running task; after a killed 
   const inputs = inputsOf({ playbook: 'hang.yml', limit: ['web1'], timeout_s: 15 })
   const path = await lab.start(node('hang', 'ansible.run', inputs, ['hosts']))
   const node1 = await lab.reaches(path, 'outcome_unknown', 'hang')
-  expect(node1).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('"hang" at web1') })
+  expect(node1).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('"hang" on web1') })
   expect(text('web1-hang')).toBe('begun\n')
   const timeouts = { run_s: 20, heartbeat_s: 5 }
   const other = await lab.start(

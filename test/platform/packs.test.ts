@@ -55,7 +55,7 @@ describe('a new pack', () => {
   it('needs an existing kind, and a new folder whose name is a valid pack name', () => {
     expect(kindsOfPacks()).toEqual(['ansible', 'http', 'kubernetes', 'opentofu', 'ssh'])
     expect(refuseFolder(begin('http'))).toContain('is not empty')
-    expect(refuseFolder(join(scratch, 'My Pack'))).toContain('"My Pack" is not one')
+    expect(refuseFolder(join(scratch, 'My Pack'))).toContain('"My Pack" is not a valid name')
   })
 
   it('brings a service that its steps can call', async () => {

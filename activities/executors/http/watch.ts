@@ -189,8 +189,8 @@ const ask = async (context: ExecutorContext, check: Query, query: string, agent:
   const { resultType, result } = body.data
   const list: unknown[] = Array.isArray(result) ? result : []
   if (resultType === 'vector' && list.length !== 1)
-    return { value: null, bad: `the query gives ${list.length} series: it must give one` }
-  if (resultType === 'matrix') return { value: null, bad: 'the query gives a range: it must give one value' }
+    return { value: null, bad: `the query returned ${list.length} series: it must return one` }
+  if (resultType === 'matrix') return { value: null, bad: 'the query returned a range: it must return one value' }
   const pair = resultType === 'vector' && isObject(list[0]) ? list[0].value : resultType === 'scalar' ? list : undefined
   const text = Array.isArray(pair) ? pair[1] : undefined
   const value = typeof text === 'string' && text !== '' ? Number(text) : Number.NaN
