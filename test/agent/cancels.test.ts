@@ -61,7 +61,7 @@ const strike = async (pool: string, round: number, dice: Dice) => {
   const moment = dice.pick(['early', 'begun', 'late', 'late'] as const)
   const wait = dice.between(0, moment === 'late' ? 5000 : 3000)
   const path = await acts.startCase(pool, name, true)
-  const begun = () => acts.agentOf(pool).said().includes(`${name}: ${acts.CASES[pool]?.job} begun`)
+  const begun = () => acts.agentOf(pool).said().includes(`${name}: ${acts.CASES[pool]?.job} started`)
   if (moment === 'begun') await until(begun, { timeout_ms: 60_000, what: `${name} begun` })
   if (moment === 'late') await until(() => count(name) > 0, { timeout_ms: 60_000, what: `the effect of ${name}` })
   await delay(wait)

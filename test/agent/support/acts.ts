@@ -155,7 +155,7 @@ export const startActs = async ({ rest_s = 1, more = {} }: { rest_s?: number; mo
     const gates = [{ gate_id: 'hold', policy, guards: ['rest'] }]
     const path = await lab.startGraph(held ? { nodes: [...plan, act, rest], gates } : { nodes: [...plan, act] })
     if (held) return path
-    const words = `${name}: ${job} begun`
+    const words = `${name}: ${job} started`
     await until(() => agentOf(pool).said().includes(words), { timeout_ms: 120_000, what: words })
     return path
   }
