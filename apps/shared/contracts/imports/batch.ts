@@ -8,7 +8,7 @@ import {
 } from '../catalog/commands.ts'
 import { JsonObject } from '../catalog/common.ts'
 import { ArrayOf, Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { orRefused } from './bulk.ts'
 
 export const BATCH_ITEMS = 500
 
@@ -47,12 +47,6 @@ export const BatchReply = Type.Object({
     index: Type.Integer(),
     status: Type.Integer({ description: 'The answer that the endpoint of this kind would have given.' }),
     replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this command again, byte for byte.' })),
-    body: Type.Union([
-      CommandResult,
-      Type.Object(
-        { category: text('version_conflict'), code: text('version_mismatch') },
-        { additionalProperties: true },
-      ),
-    ]),
+    body: orRefused(CommandResult),
   }),
 })

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import { JsonObject, ResourceId } from '../catalog/common.ts'
 import { RelationshipChange } from '../catalog/relationships.ts'
 import { OperationRef, ResourceCreate } from '../catalog/resources.ts'
@@ -6,6 +6,13 @@ import { ArrayOf, Closed } from '../closed.ts'
 import { text } from '../text.ts'
 
 export const BULK_ITEMS = 1000
+
+/** The body for one item of many: what its own endpoint would have answered, or the problem of its refusal. */
+export const orRefused = <Done extends TSchema>(done: Done) =>
+  Type.Union([
+    done,
+    Type.Object({ category: text('version_conflict'), code: text('version_mismatch') }, { additionalProperties: true }),
+  ])
 
 const existing = {
   resource_id: ResourceId,
@@ -80,12 +87,6 @@ export const BulkReply = Type.Object({
     index: Type.Integer(),
     status: Type.Integer({ description: 'The answer that the endpoint for this single change would have given.' }),
     replayed: Type.Optional(Type.Boolean({ description: 'The first answer to this item again.' })),
-    body: Type.Union([
-      BulkDone,
-      Type.Object(
-        { category: text('version_conflict'), code: text('version_mismatch') },
-        { additionalProperties: true },
-      ),
-    ]),
+    body: orRefused(BulkDone),
   }),
 })
