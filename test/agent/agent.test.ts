@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
-import { type Agent, type Lab, startLab } from './support/agent.ts'
+import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
 
 /** `signalbox agent` from plan to end, against running operations, worker and stream. */
 let lab: Lab
@@ -89,7 +89,7 @@ it('refuses jobs that its file does not list, and machines that the pool does no
   }
   await ends(agent)
   const stranger = lab.startAgent(file, { as: lab.stranger })
-  expect(await stranger.ended).toBe(7)
+  expect(await exitOf(stranger)).toBe(7)
   expect(stranger.said()).toContain('machine:stranger is not an agent of the pool "infra"')
   // A caller that waits as long as allowed is answered before its request times out: a late answer would be lost work.
   const bound = { headers: { 'x-request-deadline': '3000' } }
@@ -196,7 +196,7 @@ it('on SIGTERM it finishes its work, accepts no more and exits', async () => {
   await begins('drain')
   agent.child.kill('SIGTERM')
   await lab.start(job('effect', 'later', { pool: 'calm' }))
-  expect(await agent.ended).toBe(0)
+  expect(await exitOf(agent)).toBe(0)
   await lab.reaches(first, 'succeeded')
   expect(effects('drain')).toEqual(['begun', 'done'])
   expect(effects('later')).toEqual([])

@@ -1,11 +1,8 @@
-import { readlinkSync } from 'node:fs'
-import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDice, type Dice } from '../chaos/dice.ts'
 import { until } from '../support/until.ts'
-import { type Acts, type Case, descendants, startActs } from './support/acts.ts'
-import type { Agent } from './support/agent.ts'
+import { type Acts, type Case, killTool, startActs } from './support/acts.ts'
 
 /**
  * Kills each tool's agent, the tool itself and the worker with kill -9 at random moments. Effects are counted where
@@ -19,16 +16,6 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => acts?.stop())
 
-const killTool = (agent: Agent, program: string) => {
-  for (const pid of descendants(agent.child.pid as number)) {
-    try {
-      const file = basename(readlinkSync(`/proc/${pid}/exe`))
-      if (file.startsWith(basename(program).replace(/\d.*$/, ''))) process.kill(pid, 'SIGKILL')
-    } catch {
-      // It has ended in the meantime.
-    }
-  }
-}
 /** Roughly how long an act of each tool takes here. */
 const LONGEST_MS: Record<string, number> = { tofu: 3000, ansible: 4000, ssh: 1800, git: 900 }
 

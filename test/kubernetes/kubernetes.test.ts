@@ -10,7 +10,7 @@ const PASSWORD = 'hunter2-in-a-secret'
 const CODED = Buffer.from(PASSWORD).toString('base64')
 beforeAll(async () => {
   k = await startKubeLab()
-  for (const name of ['web', 'web-b', 'other']) await k.kube.namespace(name)
+  for (const name of ['web', 'other']) await k.kube.namespace(name)
 }, 240_000)
 afterAll(() => k?.stop())
 
@@ -428,36 +428,3 @@ it('renders kustomizations and charts with the real tools, and refuses hooks', a
   await k.carryOut('web/chart', { inputs: { render: 'helm', values: { size: 7 } } })
   expect((await k.kube.get(at('configmaps', 'web-chart'))).data).toEqual({ size: '7' })
 }, 200_000)
-
-it('an agent killed at any moment of an apply, with its tool: the repeat ends like a single apply', async () => {
-  const more = { retry: { max_attempts: 3 }, timeouts: { run_s: 90, start_s: 60, heartbeat_s: 5 } }
-  for (const [i, wait] of [0, 300, 900].entries()) {
-    const names = Array.from({ length: 150 }, (_, n) => `kill${i}-${n}`)
-    k.write(
-      `web-b/kill${i}/all.yaml`,
-      names.map((name) => configMap(name, { a: '1' })),
-    )
-    const path = await k.lab.startGraph(k.change(`web-b/kill${i}`, { more }))
-    await k.lab.approve(path)
-    await until(() => k.agent().said().includes('apply: kubernetes.apply started'), {
-      timeout_ms: 30_000,
-      what: 'the apply',
-    })
-    await new Promise((resolve) => setTimeout(resolve, wait))
-    await k.restart()
-    const node = await until(
-      async () => {
-        const now = await k.lab.nodeOf(path, 'apply')
-        return ['succeeded', 'outcome_unknown', 'failed'].includes(now.state) ? now : undefined
-      },
-      { timeout_ms: 120_000, what: `apply ${wait}` },
-    )
-    expect(node).toMatchObject({ state: 'succeeded' })
-    const { items } = await k.kube.get('/api/v1/namespaces/web-b/configmaps?limit=1000')
-    const made = items.filter(({ metadata }: { metadata: { name: string } }) => metadata.name.startsWith(`kill${i}-`))
-    expect(made).toHaveLength(150)
-    const list = await k.kube.get(at('configmaps', `signalbox-set-web-b-kill${i}`, 'web-b'))
-    const uids = JSON.parse(list.data.objects).map(({ uid }: { uid: string }) => uid)
-    expect(uids.toSorted()).toEqual(made.map(({ metadata }: { metadata: { uid: string } }) => metadata.uid).toSorted())
-  }
-}, 400_000)

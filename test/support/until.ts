@@ -19,7 +19,10 @@ export const until = async <T>(
     } catch (error) {
       last = error
     }
-    if (performance.now() > end) throw new Error(`${what} did not hold within ${timeout_ms} ms`, { cause: last })
+    if (performance.now() > end) {
+      const why = last instanceof Error ? `: ${last.message}` : ''
+      throw new Error(`${what} did not hold within ${timeout_ms} ms${why}`, { cause: last })
+    }
     await delay(every_ms)
   }
 }

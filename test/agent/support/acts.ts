@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { createScreen } from '../../../apps/platform/base/screen.ts'
 import { spawnWorker } from '../../operations/support/worker.ts'
 import { locateTofu } from '../../support/tofu.ts'
@@ -28,6 +28,17 @@ export const descendants = (of: number): number[] => {
   }
   const under = (pid: number | undefined): boolean => pid !== undefined && (pid === of || under(parents.get(pid)))
   return [...parents.keys()].filter((pid) => pid !== of && under(pid))
+}
+/** Kills each process of a program that an agent has started. */
+export const killTool = (agent: Agent, program: string) => {
+  for (const pid of descendants(agent.child.pid as number)) {
+    try {
+      const file = basename(readlinkSync(`/proc/${pid}/exe`))
+      if (file.startsWith(basename(program).replace(/\d.*$/, ''))) process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has ended in the meantime.
+    }
+  }
 }
 /**
  * Four tools, each with an agent of its own. An act makes one effect, works for `rest_s` more, and leaves a second trace,

@@ -32,7 +32,19 @@ const startFront = async (p: Platform) => {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
 }
 
+/** A node leaves these only by a command, which may be on its way. */
+const SETTLED = new Set(['succeeded', 'failed', 'outcome_unknown', 'cancelled', 'compensated', 'compensation_failed'])
+const SETTLED_MS = 8000
+
 export type Agent = { child: ChildProcess; said: () => string; ended: Promise<number | null> }
+
+/** The exit code of an agent that must end by itself; fails with its words if it does not. */
+export const exitOf = async ({ child, said }: Agent): Promise<number | null> => {
+  const over = () => child.exitCode !== null || child.signalCode !== null
+  const why = () => Promise.reject(new Error(`the agent still runs: ${said().slice(-500)}`))
+  await until(() => over() || why(), { timeout_ms: 20_000, what: 'the end of the agent' })
+  return child.exitCode
+}
 
 /** Operations, a worker, and agents as separate processes, signed in as the machine that the pools name. */
 export const startLab = async (
@@ -118,15 +130,23 @@ export const startLab = async (
       }
     },
     place,
-    reaches: (path: string, state: string, node_id = 'job') =>
-      until(
+    /** Waits for a state of a node; fails with the reason as soon as the node has settled in another one. */
+    reaches: async (path: string, state: string, node_id = 'job') => {
+      let since = 0
+      const node = await until(
         async () => {
-          const node = await nodeOf(path, node_id)
-          if (node.state === state) return node
-          throw new Error(`${node.state}: ${node.error_message}`)
+          const now = await nodeOf(path, node_id)
+          if (now.state === state) return now
+          if (!SETTLED.has(now.state)) since = 0
+          else if (since === 0) since = performance.now()
+          else if (performance.now() - since > SETTLED_MS) return now
+          throw new Error(`${now.state}: ${now.error_message}`)
         },
         { timeout_ms: 110_000, what: `${node_id} ${state}` },
-      ),
+      )
+      if (node.state === state) return node
+      throw new Error(`${node_id} is ${node.state}, not ${state}: ${node.error_class}: ${node.error_message}`)
+    },
     /** Cancels, then forces the cancellation at once, unless the first has ended the operation. */
     force: async (path: string) => {
       must(await p.as('both').post(`${path}/cancel`, { reason: 'a test' }), 200, 202)

@@ -1,14 +1,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Agent, type Lab, startLab } from '../../agent/support/agent.ts'
+import { type spawnWorker, startWorker } from '../../operations/support/worker.ts'
 import { type Any, type Kubernetes, startKubernetes, TOOLS } from './server.ts'
 
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+type Bring = typeof startWorker | typeof spawnWorker
 type Change = { inputs?: object; apply?: object; more?: object }
 
 /** Operations, an agent and a cluster; sources are folders of files. */
-export const startKubeLab = async () => {
-  const lab: Lab = await startLab(['infra'])
+export const startKubeLab = async ({ bringWorker = startWorker as Bring } = {}) => {
+  const lab: Lab = await startLab(['infra'], { bringWorker })
   const kube: Kubernetes = await startKubernetes(lab.folder)
   const sources = lab.place('sources')
   const cluster = {

@@ -117,6 +117,16 @@ export const startKubernetes = async (folder: string) => {
       return code === 404 ? undefined : body
     },
     patch: (path: string, body: object) => ok('PATCH', path, body, 'application/merge-patch+json'),
+    /** How often each object was written since it was made, as the database counts: name to number. */
+    writesOf: async (plural: string, namespace: string): Promise<Record<string, number>> => {
+      const prefix = `/registry/${plural}/${namespace}/`
+      const [key, range_end] = [prefix, `${prefix.slice(0, -1)}0`].map((text) => Buffer.from(text).toString('base64'))
+      const body = JSON.stringify({ key, range_end, keys_only: true })
+      const { kvs = [] } = (await (await fetch(`${etcd}/v3/kv/range`, { method: 'POST', body })).json()) as Any
+      return Object.fromEntries(
+        kvs.map((kv: Any) => [Buffer.from(kv.key, 'base64').toString().slice(prefix.length), Number(kv.version)]),
+      )
+    },
     namespace: (name: string) => ok('POST', '/api/v1/namespaces', { metadata: { name } }),
     stop: async () => {
       await Promise.all(

@@ -57,49 +57,57 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
   if (job.file.uid) chownSync(place, job.file.uid, job.file.uid)
   const socketPath = join(place, 's')
   const done = new AbortController()
-  let said = ''
-  let over = false
   const options = ['--kubeconfig', config, ...(found.context ? ['--context', found.context] : [])]
-  // The proxy outlives a stop of the work, so the request in flight is still answered.
-  const proxy = runTool(
-    { ...job, signal: done.signal },
-    {
-      ...{
-        path: rules.program,
+  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CALLS })
+  const bySocket = { agent, socketPath }
+  let said = ''
+  let proxy: Promise<void> | undefined
+  let serving: Promise<void> | undefined
+  const serve = async () => {
+    let over = false
+    // The proxy outlives a stop of the work, so the request in flight is still answered.
+    proxy = runTool(
+      { ...job, signal: done.signal },
+      {
+        ...{ path: rules.program, cwd: place, grace_s: GRACE_S },
         args: ['proxy', ...options, '--unix-socket', socketPath],
-        cwd: place,
-        grace_s: GRACE_S,
+        log: (text) => {
+          if (text.trim() !== '') said = text
+        },
       },
-      log: (text) => {
-        if (text.trim() !== '') said = text
-      },
-    },
-  ).then((end) => {
-    over = true
-    if (end.how === 'not_begun') said = end.message
-  })
+    ).then((end) => {
+      over = true
+      serving = undefined
+      if (end.how === 'not_begun') said = end.message
+    })
+    while (!(await send(bySocket, 'GET', '/version', {}).then(Boolean, () => false))) {
+      if (over) throw new NoAnswer(`kubectl proxy ended: ${said}.`)
+      if (job.signal.aborted) throw new NoAnswer('The work was stopped.')
+      if (/^(?!Starting to serve).*\berror\b/i.test(said)) throw new NoAnswer(said)
+      await delay(50)
+    }
+  }
   const close = async () => {
     done.abort()
     await proxy
   }
-  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CALLS })
-  const once = (method: string, path: string, call: Call) => send({ agent, socketPath }, method, path, call)
   let wrote = false
   const request: Cluster['request'] = async (method, path, call = {}) => {
     if (method !== 'GET' && call.query?.dryRun === undefined) wrote = true
     for (let turn = 1; ; turn += 1) {
-      const answer = await once(method, path, call)
-      if (!LATER.has(answer.code) || turn === TRIES) return answer
+      // If kubectl was killed, another one serves. Each write can be repeated: it names the version that it replaces.
+      serving ??= serve()
+      const used = serving
+      const answer = await used
+        .then(() => send(bySocket, method, path, call))
+        .catch((error: unknown) => (error instanceof NoAnswer ? error : Promise.reject(error)))
+      const none = answer instanceof NoAnswer
+      if (!none && (!LATER.has(answer.code) || turn === TRIES)) return answer
       await delay(500 * turn)
+      if (none && (turn === TRIES || serving === used)) throw answer
     }
   }
   try {
-    while (!(await once('GET', '/version', {}).then(Boolean, () => false))) {
-      if (over) throw new Ended(unreachable(name, `kubectl proxy ended: ${said}.`))
-      if (job.signal.aborted) throw new Ended(failed('cancelled', 'The work was stopped. No change was made.'))
-      if (/^(?!Starting to serve).*\berror\b/i.test(said)) throw new Ended(unreachable(name, said))
-      await delay(50)
-    }
     const version = await request('GET', '/version')
     const system = await request('GET', '/api/v1/namespaces/kube-system')
     const uid = isObject(system.body.metadata) ? String(system.body.metadata.uid) : undefined
@@ -120,8 +128,9 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
     }
   } catch (error) {
     await close()
-    if (error instanceof NoAnswer) throw new Ended(unreachable(name, error.message))
-    throw error
+    if (!(error instanceof NoAnswer)) throw error
+    const stopped = failed('cancelled', 'The work was stopped. No change was made.')
+    throw new Ended(job.signal.aborted ? stopped : unreachable(name, error.message))
   }
 }
 
