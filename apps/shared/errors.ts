@@ -39,6 +39,13 @@ export class AppError<C extends Category = Category> extends Error {
   }
 }
 
+/** The reason in an error; that of `fetch` says only "fetch failed" and has it as its cause. */
+export const whyOf = (error: unknown): string => {
+  const { message, cause } = error as Error
+  const { message: inner, code } = (cause ?? {}) as NodeJS.ErrnoException
+  return inner || code || message
+}
+
 /** Returns a 503 for an outage of a dependency; the request may be repeated with the same key (reliability.md 2.2). */
 export const unavailable = (
   detail: string,

@@ -149,7 +149,7 @@ it('objects with a digest other than the approved one are refused', async () => 
   const failed = await k.lab.reaches(path, 'failed', 'apply')
   expect(failed).toMatchObject({
     error_class: 'agent_refused',
-    error_message: expect.stringContaining('another digest'),
+    error_message: expect.stringContaining('a different digest'),
   })
   expect(await k.kube.get(at('configmaps', 'forged'))).toBeUndefined()
 }, 120_000)
@@ -240,7 +240,7 @@ it("refuses with the server's message what the server would refuse, and by its o
     ['invalid', [secret('bad name', {})], {}, 'render_failed', /has no valid name/],
     ['secret', [{ ...secret('bad', {}), data: { 'a b': CODED } }], {}, 'refused', /Secret "bad" is invalid/],
     ['namespace', [gone], {}, 'refused', /namespaces "web-none" not found/],
-    ['crd', [widget], {}, 'refused', /no kind Widget of example.com\/v1/],
+    ['crd', [widget], {}, 'refused', /no kind Widget in example.com\/v1/],
     [
       'outside',
       [configMap('x', {}, { namespace: 'other' })],
@@ -301,7 +301,7 @@ it('takes over a field of another manager only on request, and the gate names th
   )
   k.write('web/take/all.yaml', [deployment('taken', 'a:1', { replicas: 2 })])
   const { gate } = await k.carryOut('web/take', { inputs: { conflicts: 'take' } })
-  expect(k.previewOf(gate).changes[0]).toMatchObject({ note: 'takes .spec.replicas of hpa' })
+  expect(k.previewOf(gate).changes[0]).toMatchObject({ note: 'takes over .spec.replicas of hpa' })
   expect((await k.kube.get(at('deployments', 'taken'))).spec.replicas).toBe(2)
 }, 120_000)
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Header } from 'tar'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { stringify } from 'yaml'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { loadLibrary } from '../../apps/operations/packs/library.ts'
@@ -119,7 +119,7 @@ describe('a package', () => {
     await expect(openPackages([file.replace(/.$/, (last) => (last === '0' ? '1' : '0'))])).rejects.toThrow(
       /greet-3\.0\.0\.tgz: the package has the digest sha256:\w{64}, not the pinned sha256:\w{64} \(package\)\. Correct/,
     )
-    await expect(openPackages([`/nowhere.tgz@sha256:${'0'.repeat(64)}`])).rejects.toThrow(/cannot be read: ENOENT/)
+    await expect(openPackages([`/nowhere.tgz@sha256:${'0'.repeat(64)}`])).rejects.toThrow(/cannot be read: ENOENT.*\(fetch\)\./)
     const wrong = { ...process.env, OPERATIONS__PACKS__PACKAGES: '["/srv/greet.tgz"]' }
     expect(() => loadOperationsConfig(wrong)).toThrow(/OPERATIONS__PACKS__PACKAGES/)
   })
@@ -159,8 +159,10 @@ describe('a package', () => {
   ]
   it.each(cases)('with %s is refused, and no file of it remains', async (name, parts, says) => {
     const path = join(scratch, `${name.replace(/\W/g, '-')}.tgz`)
+    const own = mkdtempSync(join(scratch, 'tmp-'))
+    vi.stubEnv('TMPDIR', own)
     writeFileSync(path, gzipSync(Buffer.concat([...parts(), Buffer.alloc(1024)])))
     await expect(openPackages([pinned(path)])).rejects.toThrow(says)
-    expect(readdirSync(tmpdir()).filter((file) => /^signalbox-packages-(?!test)/.test(file))).toEqual([])
+    expect(readdirSync(own)).toEqual([])
   })
 })

@@ -88,6 +88,9 @@ const catchOf = (act: () => unknown): unknown => {
 it('stops the start with a reason if it is missing, different, or not an archive', async () => {
   const absent = `oci+http://${registry.host}/packs/none@sha256:${'0'.repeat(64)}`
   await expect(openPackages([absent])).rejects.toThrow(/answered 404 for packs\/none/)
+  const gone = await startWay((_, bytes) => bytes)
+  gone.stop()
+  await expect(openPackages([gone.through(absent)])).rejects.toThrow(/cannot be read: .*ECONNREFUSED.*\(fetch\)\. Make its server reachable/)
   const two = await push('packs/two', [layerOf(archive()), layerOf(archive())])
   await expect(openPackages([two])).rejects.toThrow(/has 2 layers instead of one/)
   const other = Buffer.from('no archive')
@@ -141,6 +144,13 @@ it('is pulled with the credentials of docker login, by the token that the regist
   writeFileSync(file, JSON.stringify({ auths: { [way.host]: { auth: basic }, other: { auth: 'x' } } }))
   expect(await packsOf(way.through(pinned), file)).toContain('greet@4.0.0')
   expect(way.asked.some((line) => line.includes('scope=repository%3Apacks%2Fgreet%3Apull'))).toBe(true)
-  await expect(openPackages([way.through(pinned)])).rejects.toThrow(/issued no token: 401/)
+  const unknown = (words: RegExp, given?: object) => {
+    if (given) writeFileSync(file, JSON.stringify(given))
+    return expect(openPackages([way.through(pinned)], given && file)).rejects.toThrow(words)
+  }
+  await unknown(/issued no token: 401; no credentials were given \(fetch\)\. .*OPERATIONS__PACKS__REGISTRY_FILE/)
+  // docker login keeps them in a store of its own, and leaves an empty entry.
+  await unknown(/401; .*docker\.json has no credentials for 127/, { auths: { [way.host]: {} }, credsStore: 'desktop' })
+  await unknown(/401; it refused the credentials of .*docker\.json/, { auths: { [way.host]: { auth: 'eDp5' } } })
   way.stop()
 })

@@ -1,6 +1,7 @@
 import { platform } from 'node:os'
 import { createSignalbox, type Problem, ProblemError, type Repeats, read } from '../../client/index.ts'
 import { problemFrom } from '../../shared/contracts/client/problem.ts'
+import { whyOf } from '../../shared/errors.ts'
 import { CliError, EXIT, failure, refused, usageError } from '../errors.ts'
 import type { BrowserCode } from './browser.ts'
 import type { Credentials } from './credentials.ts'
@@ -251,7 +252,7 @@ const told = async <T>(
         OTHER_ADDRESS,
       )
     }
-    const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
+    const why = whyOf(error)
     const fault = error instanceof SyntaxError ? 'gave an unreadable answer' : 'did not answer'
     throw passing(`${url} ${fault}: ${why.replace(/\.$/, '')}.`, remedyOf({ status: 0 }) ?? OTHER_ADDRESS)
   }

@@ -1,3 +1,4 @@
+import { whyOf } from '../../shared/errors.ts'
 import type { Context } from '../command.ts'
 import { CliError } from '../errors.ts'
 import { moment } from '../terminal/output.ts'
@@ -54,7 +55,7 @@ const reachable = async (url: string): Promise<Reached> => {
       : bad('server', `${url} answered ${reply.status}`, remedy)
     return { finding, date: reply.headers.get('date') ?? '', took_ms }
   } catch (error) {
-    const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
+    const why = whyOf(error)
     const said = `${url} did not answer: ${why}`
     return { finding: bad('server', said, 'Is it running? --url or SIGNALBOX_URL name another address'), took_ms: 0 }
   }

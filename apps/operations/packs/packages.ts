@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { Parser, type ReadEntry } from 'tar'
 import { sha256Hex } from '../../shared/data/digest.ts'
+import { whyOf } from '../../shared/errors.ts'
 import { isRegistry, pullLayer } from './registry.ts'
-import { PackError } from './source.ts'
+import { PackError, type PackRule } from './source.ts'
 
 /**
  * A place and a digest: `/srv/packs/net-1.2.0.tgz@sha256:…`, a URL, or `oci://registry.example/net@sha256:…`, the digest of
@@ -50,9 +51,10 @@ export const openPackages = async (
 const openPackage = async (pinned: string, dir: string, credentials_file: string | undefined): Promise<void> => {
   const at = pinned.lastIndexOf('@sha256:')
   const [place, digest] = [pinned.slice(0, at), pinned.slice(at + '@sha256:'.length)]
-  const refuse = (reason: string) => new PackError([{ place, pointer: '', rule: 'package', reason }])
-  const packed = await read(place, digest, credentials_file).catch((error: Error) => {
-    throw refuse(`the package cannot be read: ${error.message}`)
+  const refuse = (reason: string, rule: PackRule = 'package') =>
+    new PackError([{ place, pointer: '', rule, reason }])
+  const packed = await read(place, digest, credentials_file).catch((error: unknown) => {
+    throw refuse(`the package cannot be read: ${whyOf(error)}`, 'fetch')
   })
   const found = sha256Hex(packed)
   if (!isRegistry(place) && found !== digest)

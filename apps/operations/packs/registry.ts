@@ -27,6 +27,14 @@ export const pullLayer = async (
   const base = `${plain ? 'http' : 'https'}://${host}/v2/${name}`
   const basic = credentials_file === undefined ? undefined : basicOf(credentials_file, host)
   let authorization = basic
+  /** Says whose credentials a refusal is about. */
+  const login = (status: number): string => {
+    if (status !== 401 && status !== 403) return ''
+    if (credentials_file === undefined) return '; no credentials were given'
+    return basic === undefined
+      ? `; ${credentials_file} has no credentials for ${host}`
+      : `; it refused the credentials of ${credentials_file}`
+  }
   const get = async (path: string, accept: string, most: number): Promise<Buffer> => {
     const ask = () =>
       fetch(`${base}${path}`, {
@@ -36,10 +44,11 @@ export const pullLayer = async (
     let answer = await ask()
     const challenge = answer.headers.get('www-authenticate')
     if (answer.status === 401 && challenge && /^bearer /i.test(challenge)) {
-      authorization = `Bearer ${await tokenOf(challenge, basic)}`
+      authorization = `Bearer ${await tokenOf(challenge, basic, login)}`
       answer = await ask()
     }
-    if (!answer.ok || !answer.body) throw new Error(`${host} answered ${answer.status} for ${name}${path}`)
+    const { status } = answer
+    if (!answer.ok || !answer.body) throw new Error(`${host} answered ${status}${login(status)} for ${name}${path}`)
     return read(answer, most)
   }
   const manifest = await get(`/manifests/sha256:${digest}`, MANIFEST, MAX_MANIFEST)
@@ -60,13 +69,17 @@ const proved = (bytes: Buffer, digest: string, what: string): Buffer => {
 }
 
 /** Returns the token that a registry's challenge asks for; anonymous without credentials. */
-const tokenOf = async (challenge: string, basic: string | undefined): Promise<string> => {
+const tokenOf = async (
+  challenge: string,
+  basic: string | undefined,
+  login: (status: number) => string,
+): Promise<string> => {
   const parts = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key, value]))
   const url = new URL(parts.realm ?? '')
   for (const key of ['service', 'scope']) if (parts[key]) url.searchParams.set(key, parts[key])
   const headers = basic === undefined ? {} : { authorization: basic }
   const answer = await fetch(url, { headers, signal: AbortSignal.timeout(FETCH_MS) })
-  if (!answer.ok) throw new Error(`${url.host} issued no token: ${answer.status}`)
+  if (!answer.ok) throw new Error(`${url.host} issued no token: ${answer.status}${login(answer.status)}`)
   const { token, access_token } = (await answer.json()) as { token?: string; access_token?: string }
   const found = token ?? access_token
   if (!found) throw new Error(`${url.host} issued no token`)

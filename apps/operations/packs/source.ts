@@ -23,6 +23,8 @@ export const REMEDIES = {
   calendar: 'Correct the time.',
   version: 'Give the changed pack a new version.',
   package: 'Correct the setting OPERATIONS__PACKS__PACKAGES, or make the package again: npm pack.',
+  fetch:
+    'Make its server reachable, or correct OPERATIONS__PACKS__PACKAGES. A login comes from OPERATIONS__PACKS__REGISTRY_FILE.',
   type: 'Name a type of the catalog, or add its pack to the folder "types".',
   test: 'Correct the test, or the pack.',
 } as const

@@ -3,6 +3,8 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { FORMS, type Form, schemaText } from './schemas.ts'
 import { SHIPPED } from './shipped.ts'
 
+/** That of the templates. */
+const VERSION = '0.1.0'
 const NAME = /^[a-z][a-z0-9-]{0,30}$/
 
 /** Why a pack cannot be created in this folder; `undefined` if it can. */
@@ -40,6 +42,8 @@ export const initPack = (given: string, kind: string): string[] => {
   })
   for (const form of Object.keys(FORMS) as Form[])
     if (used.has(form)) written.push(write(join('schemas', `${form}.json`), `${schemaText(form)}\n`))
+  const manifest = { name: basename(dir), version: VERSION, private: true }
+  written.push(write('package.json', `${JSON.stringify(manifest, null, 2)}\n`))
   return written.sort()
 }
 
