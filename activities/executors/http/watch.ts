@@ -108,7 +108,10 @@ const timeoutOf = (check: Check): number =>
   ('request' in check ? check.request.timeout_s : check.timeout_s) ?? TIMEOUT_S
 
 const said = ({ value, baseline, bad }: Reading): string =>
-  `${value ?? 'no value'}${baseline === undefined ? '' : ` (rest ${baseline ?? 'no value'})`}${bad ? `: ${bad}` : ''}`
+  `${shown(value)}${baseline === undefined ? '' : ` (rest ${shown(baseline)})`}${bad ? `: ${bad}` : ''}`
+
+/** Six digits: more are noise of a quotient. */
+const shown = (value: number | null): string => (value === null ? 'no value' : String(Number(value.toPrecision(6))))
 
 const count = (before: Tally | undefined, { value, baseline, bad }: Reading): Tally => {
   const extreme = (pick: (...all: number[]) => number, known: number | null = null) =>
@@ -139,7 +142,7 @@ const read = async (context: ExecutorContext, check: Check, agent: Agent): Promi
   if (bad) return { ...reading, bad }
   if (!rest) return reading
   const limit = (others?.value as number) * rest.max_ratio + (rest.slack ?? 0)
-  return (value as number) > limit ? { ...reading, bad: `worse than the rest, which allows ${limit}` } : reading
+  return (value as number) > limit ? { ...reading, bad: `worse than the rest, which allows ${shown(limit)}` } : reading
 }
 
 const outside = (value: number, min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY): string | undefined => {
