@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { register } from '../../apps/platform/demo/catalog.ts'
 import type { Person } from '../../apps/platform/demo/client.ts'
@@ -48,8 +49,8 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => stack?.stop(), 60_000)
 
-const addHosts = async (name: string): Promise<string[]> => {
-  const hosts = Array.from({ length: HOSTS }, (_, i) => `${name}-${i + 1}`)
+const addHosts = async (name: string, length = HOSTS): Promise<string[]> => {
+  const hosts = Array.from({ length }, (_, i) => `${name}-${i + 1}`)
   for (const hostname of hosts) {
     const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region: 'r1', release: '1.0.0' })
     await fleet.setFaults(hostname, { delay_ms: 150 })
@@ -123,6 +124,75 @@ describe('kill -9 in the middle of an operation', () => {
       expect(resources.map(({ version, observed_state }) => `${version} ${observed_state.release}`)).toEqual(
         hosts.map(() => '2 2.0.0'),
       )
+    },
+    240_000,
+  )
+})
+
+type Run = { state: string; operation_id: string }
+/** A delivery as Standard Webhooks signs it. */
+const deliver = async (schedule_id: string, secret: string): Promise<string> => {
+  const [id, at, body] = [`delivery-${schedule_id}`, String(Math.floor(Date.now() / 1000)), '{"ref":"main"}']
+  const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
+  const signature = `v1,${createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64')}`
+  const headers = { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature }
+  const answer = await fetch(`${stack.gateway_url}/api/v1/hooks/${schedule_id}`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body,
+  })
+  return ((await answer.json()) as { status: string }).status
+}
+
+describe('schedules that are due while Temporal is away', () => {
+  it.each(['SIGSTOP', 'SIGKILL'] as const)(
+    'after %s: each is planned and started once, its gate asks, and each effect happens once',
+    async (signal) => {
+      const name = signal.toLowerCase()
+      const [timed = '', hooked = ''] = await addHosts(`due-${name}`, 2)
+      const late = `late-${name}-1`
+      const schedule = async (when: object, action_key: string, host?: string) => {
+        const targets = host && { targets: [{ resource_id: host }] }
+        const intent = { kind: 'action', title: action_key, reason: 'a test', action: { action_key }, ...targets }
+        const body = { when, intent, proceed: 'start' }
+        const made = await olga.post<{ schedule_id: string }>('/v1/schedules', body, `${name} ${host ?? late}`)
+        return made.body.schedule_id
+      }
+      const ids = {
+        timed: await schedule({ at: new Date(Date.now() + 8000).toISOString() }, 'rotate_certificate', timed),
+        met: await schedule({ on: { type_key: 'fleet.host', when: `target.name == '${late}'` } }, 'restart'),
+        hooked: await schedule({ webhook: { signature: 'standard' } }, 'restart', hooked),
+      }
+      const { secret } = (await olga.post<{ secret: string }>(`/v1/schedules/${ids.hooked}/secret`, {}, `${name} secret`))
+        .body
+      if (signal === 'SIGSTOP') stack.pause('temporal')
+      else await stack.kill('temporal', signal)
+      await addHosts(`late-${name}`, 1)
+      expect(await Promise.all([1, 2].map(() => deliver(ids.hooked, secret)))).toEqual(
+        expect.arrayContaining(['accepted', 'duplicate']),
+      )
+      const runsOf = async (id: string) => (await olga.get<{ runs: Run[] }>(`/v1/schedules/${id}`)).runs
+      const started = (id: string) =>
+        until(
+          async () => {
+            const [run] = await runsOf(id)
+            if (run?.state === 'started') return run.operation_id
+            throw new Error(JSON.stringify(run))
+          },
+          { timeout_ms: 60_000, what: 'a started run' },
+        )
+      const [rotation = '', ...restarts] = await Promise.all(Object.values(ids).map(started))
+      if (signal === 'SIGSTOP') stack.resume('temporal')
+      else await stack.restart('temporal')
+      await approveGate(eva, rotation, await waitForGate(eva, rotation), 'rotate it')
+      const hosts = { [rotation]: timed, [restarts[0] ?? '']: late, [restarts[1] ?? '']: hooked }
+      for (const [operation_id, host] of Object.entries(hosts)) {
+        expect((await waitForEnd(eva, operation_id, 120_000)).status).toBe('succeeded')
+        const effects = operation_id === rotation ? ['rotate-certificate'] : ['drain', 'restart', 'undrain']
+        const did = (await effectsOf(operation_id)).map(({ hostname, effect }) => `${hostname} ${effect}`)
+        expect(did).toEqual(effects.map((effect) => `${host} ${effect}`))
+      }
+      for (const id of Object.values(ids)) expect(await runsOf(id)).toHaveLength(1)
     },
     240_000,
   )
