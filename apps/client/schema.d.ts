@@ -5655,6 +5655,7 @@ export interface components {
             control: "run" | "pause" | "cancel";
             cancel_mode: string | null;
             resource_ids: string[];
+            /** @description At most 100, by resource. */
             leases: components["schemas"]["HeldLease"][];
             /** @description Patches that wait for a decision now. */
             open_patches: components["schemas"]["OpenPatch"][];
@@ -5765,6 +5766,7 @@ export interface components {
             control: "run" | "pause" | "cancel";
             cancel_mode: string | null;
             resource_ids: string[];
+            /** @description At most 100, by resource. */
             leases: components["schemas"]["HeldLease"][];
             /** @description Patches that wait for a decision now. */
             open_patches: components["schemas"]["OpenPatch"][];

@@ -151,6 +151,8 @@ describe('one intent over more than a thousand targets', () => {
     startWorker()
     const paused = await reaches(operation_id, 'paused')
     expect(paused).toMatchObject({ pause_reason: 'failure_budget', progress: { failed: 5 } })
+    // People and scripts read it at every change, so it names only some of its leases.
+    expect(paused.leases).toHaveLength(100)
     expect(paused.blocked_on[0].message).toBe('Paused because more nodes failed than the plan allows.')
     const [stood, before] = [touched(), new Map([...effects].map(([name, keys]) => [name, [...keys]]))]
     expect(stood).toBeGreaterThan(500)

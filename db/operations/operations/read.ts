@@ -178,12 +178,15 @@ export const getOwned = (db: Queryable, operation_id: string) =>
     .where(eq(operations.operation_id, operation_id))
     .then(first)
 
+/** The leases that one operation holds, by resource, at most this many: a bulk holds thousands. */
+const MOST_LEASES = 100
 export const listLeases = (db: Queryable, operation_id: string) =>
   db
     .select({ resource_id: leases.resource_id, mode: leases.mode, since: iso(leases.since) })
     .from(leases)
     .where(eq(leases.operation_id, operation_id))
     .orderBy(leases.resource_id)
+    .limit(MOST_LEASES)
 
 export const listWaitingGates = (db: Queryable, operation_id: string) =>
   db

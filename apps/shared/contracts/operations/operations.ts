@@ -91,7 +91,7 @@ const single = {
   control: Type.Enum(['run', 'pause', 'cancel']),
   cancel_mode: NullableText,
   resource_ids: Type.Array(Type.String()),
-  leases: Type.Array(HeldLease),
+  leases: Type.Array(HeldLease, { description: 'At most 100, by resource.' }),
   open_gates: Type.Array(OpenGate, { description: 'Gates that wait for a decision now.' }),
   open_patches: Type.Array(OpenPatch, { description: 'Patches that wait for a decision now.' }),
   pending_commands: Type.Array(CommandView),
