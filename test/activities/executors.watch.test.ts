@@ -137,7 +137,8 @@ describe('a watch', () => {
     series = { errors: [canary], rest: [rest] }
     const { result } = await run({ for_s: 1, checks: [query({ baseline: { query: 'rest', max_ratio: 1.5 } })] })
     expect(result.status).toBe(status)
-    if (result.status === 'failed') expect(result.message).toMatch(/0\.2 \(rest 0\.05\): worse than the rest, which allows 0\.075$/)
+    if (result.status === 'failed')
+      expect(result.message).toMatch(/0\.2 \(rest 0\.05\): worse than the rest, which allows 0\.075$/)
   })
 
   it.each([

@@ -163,8 +163,9 @@ describe('schedules that are due while Temporal is away', () => {
         met: await schedule({ on: { type_key: 'fleet.host', when: `target.name == '${late}'` } }, 'restart'),
         hooked: await schedule({ webhook: { signature: 'standard' } }, 'restart', hooked),
       }
-      const { secret } = (await olga.post<{ secret: string }>(`/v1/schedules/${ids.hooked}/secret`, {}, `${name} secret`))
-        .body
+      const { secret } = (
+        await olga.post<{ secret: string }>(`/v1/schedules/${ids.hooked}/secret`, {}, `${name} secret`)
+      ).body
       if (signal === 'SIGSTOP') stack.pause('temporal')
       else await stack.kill('temporal', signal)
       await addHosts(`late-${name}`, 1)

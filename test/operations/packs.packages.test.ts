@@ -119,7 +119,9 @@ describe('a package', () => {
     await expect(openPackages([file.replace(/.$/, (last) => (last === '0' ? '1' : '0'))])).rejects.toThrow(
       /greet-3\.0\.0\.tgz: the package has the digest sha256:\w{64}, not the pinned sha256:\w{64} \(package\)\. Correct/,
     )
-    await expect(openPackages([`/nowhere.tgz@sha256:${'0'.repeat(64)}`])).rejects.toThrow(/cannot be read: ENOENT.*\(fetch\)\./)
+    await expect(openPackages([`/nowhere.tgz@sha256:${'0'.repeat(64)}`])).rejects.toThrow(
+      /cannot be read: ENOENT.*\(fetch\)\./,
+    )
     const wrong = { ...process.env, OPERATIONS__PACKS__PACKAGES: '["/srv/greet.tgz"]' }
     expect(() => loadOperationsConfig(wrong)).toThrow(/OPERATIONS__PACKS__PACKAGES/)
   })

@@ -90,7 +90,9 @@ it('stops the start with a reason if it is missing, different, or not an archive
   await expect(openPackages([absent])).rejects.toThrow(/answered 404 for packs\/none/)
   const gone = await startWay((_, bytes) => bytes)
   gone.stop()
-  await expect(openPackages([gone.through(absent)])).rejects.toThrow(/cannot be read: .*ECONNREFUSED.*\(fetch\)\. Make its server reachable/)
+  await expect(openPackages([gone.through(absent)])).rejects.toThrow(
+    /cannot be read: .*ECONNREFUSED.*\(fetch\)\. Make its server reachable/,
+  )
   const two = await push('packs/two', [layerOf(archive()), layerOf(archive())])
   await expect(openPackages([two])).rejects.toThrow(/has 2 layers instead of one/)
   const other = Buffer.from('no archive')

@@ -51,8 +51,7 @@ export const openPackages = async (
 const openPackage = async (pinned: string, dir: string, credentials_file: string | undefined): Promise<void> => {
   const at = pinned.lastIndexOf('@sha256:')
   const [place, digest] = [pinned.slice(0, at), pinned.slice(at + '@sha256:'.length)]
-  const refuse = (reason: string, rule: PackRule = 'package') =>
-    new PackError([{ place, pointer: '', rule, reason }])
+  const refuse = (reason: string, rule: PackRule = 'package') => new PackError([{ place, pointer: '', rule, reason }])
   const packed = await read(place, digest, credentials_file).catch((error: unknown) => {
     throw refuse(`the package cannot be read: ${whyOf(error)}`, 'fetch')
   })
