@@ -179,11 +179,11 @@ it('a playbook that hangs is stopped and names the running task; after a killed 
   expect(Date.parse(hung.ended_at) - Date.parse(hung.started_at)).toBeLessThan(60_000)
   expect(hung).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('"hang" on web1') })
   expect(text('web1-hang')).toBe('begun\n')
-  const timeouts = { run_s: 20, heartbeat_s: 5 }
+  const timeouts = { run_s: 90, heartbeat_s: 5 }
   const other = await lab.start(
     node('kill', 'ansible.run', { ...inputs, limit: ['web2'], timeout_s: 60 }, ['hosts'], { timeouts }),
   )
-  await until(() => existsSync(join(lab.folder, 'effects/web2-hang')), { timeout_ms: 30_000, what: 'begun' })
+  await until(() => existsSync(join(lab.folder, 'effects/web2-hang')), { timeout_ms: 60_000, what: 'begun' })
   agent.child.kill('SIGKILL')
   await agent.ended
   agent = lab.startAgent(file)

@@ -246,7 +246,7 @@ it("refuses with the server's message what the server would refuse, and by its o
       [configMap('x', {}, { namespace: 'other' })],
       {},
       'agent_refused',
-      /no step change the namespace "other"/,
+      /does not allow steps to change the namespace "other"/,
     ],
     [
       'kinds',
@@ -255,11 +255,11 @@ it("refuses with the server's message what the server would refuse, and by its o
       'agent_refused',
       /change a PersistentVolume/,
     ],
-    ['twice', [configMap('x', {}), configMap('x', {})], {}, 'agent_refused', /has ConfigMap web\/x twice/],
+    ['twice', [configMap('x', {}), configMap('x', {})], {}, 'agent_refused', /contains ConfigMap web\/x twice/],
     ['broken', 'a: [', {}, 'render_failed', /all\.yaml/],
     ['bomb', `a: &a [x,x,x]\nb: &b [${'*a,'.repeat(100)}]\nc: [${'*b,'.repeat(100)}]`, {}, 'render_failed', /alias/i],
     ['none', [configMap('x', {})], { path: 'web/../..' }, 'agent_refused', /must be a path in the source/],
-    ['missing', [configMap('x', {})], { path: 'web/absent' }, 'source_missing', /has no "web\/absent"/],
+    ['missing', [configMap('x', {})], { path: 'web/absent' }, 'source_missing', /has no path "web\/absent"/],
     ['cluster', [configMap('x', {})], { cluster: 'us1' }, 'agent_refused', /names no cluster "us1"/],
     [
       'inline',

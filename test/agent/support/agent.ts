@@ -34,7 +34,7 @@ const startFront = async (p: Platform) => {
 
 /** A node leaves these only by a command, which may be on its way. */
 const SETTLED = new Set(['succeeded', 'failed', 'outcome_unknown', 'cancelled', 'compensated', 'compensation_failed'])
-const SETTLED_MS = 8000
+const SETTLED_MS = 15_000
 
 export type Agent = { child: ChildProcess; said: () => string; ended: Promise<number | null> }
 
