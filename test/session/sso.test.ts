@@ -677,6 +677,21 @@ describe('an app outside the browser', () => {
     expect((await me()).status).toBe(401)
   })
 
+  it('keeps no session if its code is used twice at the same moment', async () => {
+    for (let round = 0; round < 8; round++) {
+      const code = await codeOf()
+      const answers = await Promise.all(Array.from({ length: 3 }, () => redeem(code)))
+      expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1)
+      for (const { status, body } of answers) {
+        if (status !== 200) expect(body.code).toBe('invalid_grant')
+        else
+          expect(
+            (await send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(body.access_token) })).status,
+          ).toBe(401)
+      }
+    }
+  })
+
   it('gets none with another verifier or address, and the code is gone', async () => {
     for (const wrong of [{ code_verifier: 'x'.repeat(43) }, { redirect_uri: 'http://127.0.0.1:7778/callback' }]) {
       const code = await codeOf()
