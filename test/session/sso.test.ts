@@ -752,11 +752,11 @@ describe('a provider that is down', () => {
     await once(liar, 'listening')
     const iss = `http://localhost:${(liar.address() as AddressInfo).port}`
     sso.configure({ issuer: iss })
-    sso.state.amend = (claims) => ({ ...claims, iss })
     const browser = sso.browser()
-    const back = new URL(await browser.choose('s-mia'))
-    back.searchParams.set('iss', iss)
-    expect(await browser.go(back.href)).toMatchObject({ status: 503, body: { code: 'provider_unavailable' } })
+    expect(await browser.go('/v1/sso/corp/start')).toMatchObject({
+      status: 503,
+      body: { code: 'provider_unavailable' },
+    })
     const now = Math.floor(Date.now() / 1000)
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
     const claims = { iss, aud: 'signalbox', iat: now, exp: now + 60, jti: randomUUID(), sub: 's-mia', events }

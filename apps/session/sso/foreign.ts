@@ -100,6 +100,7 @@ const BY_CLAIM: Record<string, Refusal> = {
 
 /** Both libraries' errors as our codes. An outage is not a fault of the token. */
 const refusalOf = (provider: Provider, error: unknown): AppError => {
+  if (error instanceof AppError) return error
   if (error instanceof client.AuthorizationResponseError)
     return error.error === 'access_denied'
       ? new AppError('invalid_token', 'sign_in_cancelled', 'The sign-in was canceled at the provider.')
@@ -121,11 +122,8 @@ const claimOf = (error: unknown): string | undefined => {
     : undefined
 }
 
-/** Library codes for unreadable answers; those of `jose` concern only the key set. */
-const AWAY = new Set([
-  ...['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'],
-  ...['ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID', 'ERR_JOSE_GENERIC'],
-])
+/** Library codes for unreadable answers. */
+const AWAY = new Set(['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'])
 const isOutage = (error: unknown): boolean => {
   const { code, cause } = error as { code?: string; cause?: unknown }
   const inner = error instanceof client.ClientError ? cause : error
@@ -136,7 +134,7 @@ const isOutage = (error: unknown): boolean => {
 export const verifyLogout = async (connection: Connection, provider: Provider, token: string) => {
   const wanted = { max_age_s: MAX_LOGOUT_AGE_S, typ: 'logout+jwt' }
   const claims = await verifyForeign(connection, provider, token, wanted).catch((error: unknown) => {
-    throw isOutage(error) ? providerAway(provider, error) : refusedLogout(error)
+    throw error instanceof AppError ? error : refusedLogout(error)
   })
   const { events, nonce, sid, sub, jti } = claims
   const event = (events as Record<string, unknown> | undefined)?.[LOGOUT_EVENT]
