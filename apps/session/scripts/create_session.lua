@@ -1,7 +1,7 @@
 -- include: lib.lua
 -- A new session without tokens yet (pending). Drops pending ones older than 60 s and revokes the oldest above the cap.
 -- Input: session_id, user_id, username, mode, cap, fields of the client; of a sign-in through a provider also max_s,
--- auth_time and the indexes by which its logout finds the session. Returns {created_at, expires_at, evicted events...}.
+-- auth_time, proved_at and the indexes by which its logout finds the session. Returns {created_at, expires_at, evicted events...}.
 local PENDING_US = 60000000
 local usess = usess_key(input.user_id)
 local live = {}
@@ -31,7 +31,7 @@ local record = {
   'auth_time', text(input.auth_time or math.floor(now / 1000000)), 'gen', '0',
   'amr', table.concat(input.amr or { 'pwd' }, ' '),
 }
-for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version' }) do
+for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version', 'proved_at' }) do
   if input[name] then
     record[#record + 1] = name
     record[#record + 1] = input[name]

@@ -74,8 +74,12 @@ export const createFlows = (redis: Redis, prefix: string) => {
     once: async (name: string, seconds: number) =>
       (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',
     forget: (name: string) => redis.del(keyOf('ojti', name)),
-    /** Our sessions that belong to this provider's session or person. */
-    sessionsOf: async (index: string) => {
+    /**
+     * Our sessions that belong to this provider's session or person. No sign-in that the provider vouched for until
+     * `ended_at` (seconds) opens another one.
+     */
+    sessionsOf: async (index: string, ended_at: number) => {
+      await redis.set(`${prefix}oend:${index}`, ended_at, 'EX', FLOW_S)
       const members = await redis.smembers(`${prefix}osid:${index}`)
       return members.map((member) => {
         const [user_id = '', session_id = ''] = member.split(' ')

@@ -102,12 +102,12 @@ const openApproved = async (
   const approving = await deps.store.get(user_id, session_id)
   const rest_s = Math.floor(((approving?.expires_at ?? 0) / 1000 - deps.clock.now().getTime()) / 1000)
   if (approving?.state !== 'active' || rest_s < 1) return undefined
-  const { username, auth_time, amr, indexes, password_version } = approving
+  const { username, auth_time, amr, indexes, proved_at, password_version } = approving
   const metadata = { ...approving.metadata, host }
   const owner = {
     ...{ user_id, username, mode: 'json' as const, metadata: JSON.stringify(metadata), max_s: rest_s },
     ...{ auth_time, amr },
-    ...(indexes && { indexes }),
+    ...(indexes && { indexes, proved_at: proved_at ?? 0 }),
     ...(password_version !== null && { password_version }),
   }
   const opened = await openSession(deps, owner, request.client, request.request_id)
