@@ -403,6 +403,34 @@ describe('a CI token', () => {
   })
 })
 
+describe('an assertion and a CI token', () => {
+  it('each become one token, however often they are sent at the same moment', async () => {
+    const { id, name } = await machine('auditor')
+    const jwk = { ...(await exportJWK(own.publicKey)), kid: 'own', alg: 'EdDSA' }
+    const trust = { issuer, audience: AUDIENCE, claims: { sub: 'raced' } }
+    for (const proof of [
+      { kind: 'jwk', jwk },
+      { kind: 'trust', trust },
+    ])
+      expect((await credential(id, proof)).status).toBe(201)
+    const key = { kid: 'ci', alg: 'RS256', key: ci.key }
+    const forms: Record<string, string>[] = [
+      {
+        ...{ grant_type: 'client_credentials', client_assertion_type: ASSERTION },
+        client_assertion: await assertion(name),
+      },
+      {
+        ...{ grant_type: EXCHANGE, client_id: name, subject_token_type: JWT },
+        subject_token: await sign({ iss: issuer, aud: AUDIENCE, sub: 'raced' }, key),
+      },
+    ]
+    for (const sent of forms) {
+      const answers = await Promise.all([1, 2, 3, 4].map(() => form(sent)))
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401])
+    }
+  })
+})
+
 describe('the token endpoint', () => {
   it.each([
     [{ grant_type: 'password', client_secret: 'x' }, 'unsupported_grant_type'],

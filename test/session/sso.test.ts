@@ -81,7 +81,15 @@ describe('a sign-in through a provider', () => {
   })
 
   it('returns only to the console', async () => {
-    for (const path of ['https://evil.test/', '//evil.test', '/\\evil.test', '/.//evil.test', '/a/..//evil.test']) {
+    for (const path of [
+      'https://evil.test/',
+      '//evil.test',
+      '/\\evil.test',
+      '/.//evil.test',
+      '/a/..//evil.test',
+      '/\t/evil.test',
+      'x:1',
+    ]) {
       const done = await sso.browser().signIn('s-mia', `?return_to=${encodeURIComponent(path)}`)
       expect([path, done.location]).toEqual([path, '/inbox'])
     }
@@ -302,6 +310,14 @@ describe('a refused answer', () => {
     expect((await browser.go(again)).body.code).toBe('sign_in_expired')
     expect((await browser.go('/v1/sso/corp/callback?code=x&state=y')).body.code).toBe('sign_in_expired')
     expect((await audited()).at(-1)).toMatchObject({ outcome: 'denied', reason: 'sign_in_expired' })
+  })
+
+  it('is all but one of those that come at the same moment', async () => {
+    const browser = sso.browser()
+    const back = await browser.choose('s-mia')
+    const answers = await Promise.all([1, 2, 3, 4].map(() => browser.go(back)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 401, 401, 401])
+    for (const { status, cookies } of answers) if (status === 401) expect(cookies).toEqual([])
   })
 
   it('is an answer that names another issuer beside the code', async () => {
@@ -608,7 +624,8 @@ describe('a logout at the provider', () => {
 
   it('counts once', async () => {
     const once = await token({ sub: 's-mia' })
-    expect((await tell(once)).status).toBe(200)
+    const told = await Promise.all([1, 2, 3].map(() => tell(once)))
+    expect(told.map(({ status }) => status).sort()).toEqual([200, 400, 400])
     const mia = await signedIn('s-mia')
     expect(await tell(once)).toMatchObject({ status: 400, body: { code: 'logout_token_replayed' } })
     expect(await mia.alive()).toBe(true)
@@ -714,7 +731,13 @@ describe('an app outside the browser', () => {
   })
 
   it('gets none with another verifier or address, and the code is gone', async () => {
-    for (const wrong of [{ code_verifier: 'x'.repeat(43) }, { redirect_uri: 'http://127.0.0.1:7778/callback' }]) {
+    // The challenge as its own verifier is what the method "plain" would take.
+    const plain = createHash('sha256').update(verifier).digest('base64url')
+    for (const wrong of [
+      { code_verifier: 'x'.repeat(43) },
+      { code_verifier: plain },
+      { redirect_uri: 'http://127.0.0.1:7778/callback' },
+    ]) {
       const code = await codeOf()
       expect((await redeem(code, wrong)).body.code).toBe('invalid_grant')
       expect((await audited()).at(-1)).toMatchObject({ action: 'login', outcome: 'denied', reason: 'invalid_grant' })
@@ -726,9 +749,34 @@ describe('an app outside the browser', () => {
     const done = await sso.browser().signIn('s-out', await start())
     expect(new URL(done.location).searchParams.get('error')).toBe('no_account')
     const elsewhere = ['http://localhost:7777/callback', 'http://127.0.0.1:7777/x', 'https://evil.test/callback']
-    for (const uri of [...elsewhere, 'http://127.0.0.1:65536/callback'])
+    const odd = [
+      'http://127.0.0.1:65536/callback',
+      'http://127.0.0.1:7777/callback?x',
+      'http://x@127.0.0.1:7777/callback',
+    ]
+    for (const uri of [...elsewhere, ...odd])
       expect((await sso.browser().go(`/v1/sso/corp/start${await start(uri)}`)).body.code).toBe('schema_violation')
     expect((await sso.browser().go(`/v1/sso/corp/start?redirect_uri=${REDIRECT}`)).body.code).toBe('schema_violation')
+    const plain = `/v1/sso/corp/start${await start()}&code_challenge_method=plain`
+    expect((await sso.browser().go(plain)).body.code).toBe('schema_violation')
+  })
+
+  it('of an https address starts only at exactly that address', async () => {
+    const app = 'https://app.example.com/callback'
+    const session = await sso.addSession({ SESSION__SSO__REDIRECT_URIS: JSON.stringify([app]) })
+    const startAt = async (uri: string) => {
+      const reply = await fetch(`${session.url}/v1/sso/corp/start${await start(uri)}`, { redirect: 'manual' })
+      return reply.status
+    }
+    expect(await startAt(app)).toBe(303)
+    for (const uri of [
+      `${app}/`,
+      `${app}/../x`,
+      `${app}?x`,
+      'https://app.example.com/CALLBACK',
+      'https://app.example.com',
+    ])
+      expect([uri, await startAt(uri)]).toEqual([uri, 400])
   })
 })
 
