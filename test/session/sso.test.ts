@@ -6,6 +6,7 @@ import { and, eq } from 'drizzle-orm'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { describeClient } from '../../apps/session/browser/client.ts'
+import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
@@ -620,6 +621,22 @@ describe('a logout at the provider', () => {
     expect([await tom.alive(), await again.alive()]).toEqual([false, false])
     const revoked = await sso.redis.xrevrange(`${sso.prefix}auth:revoked`, '+', '-', 'COUNT', 1)
     expect(revoked[0]?.[1].join()).toContain('reason,logout')
+  })
+
+  it('finds the sessions that still live, however many there were', async () => {
+    const members = () => sso.redis.smembers(`${sso.prefix}osid:${indexOf('corp', 'sub', 's-eva')}`)
+    sso.configure({ username_claim: 'sub' })
+    for (let round = 0; round < 3; round++) {
+      await signedIn('s-eva')
+      expect(await members()).toHaveLength(1)
+      await tell(await token({ sub: 's-eva' }))
+      expect(await members()).toEqual([])
+    }
+    await signedIn('s-eva')
+    for (const key of await sso.redis.keys(`${sso.prefix}sess:*`))
+      if (await sso.redis.hget(key, 'indexes')) await sso.redis.del(key)
+    await signedIn('s-eva')
+    expect(await members()).toHaveLength(1)
   })
 
   it('counts once', async () => {

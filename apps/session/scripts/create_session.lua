@@ -10,6 +10,8 @@ for _, id in ipairs(redis.call('ZRANGE', usess, 0, -1)) do
   local dead = not record[1] or tonumber(record[3]) <= now
   if dead or (record[1] == 'pending' and tonumber(record[2]) < now - PENDING_US) then
     drop(input.user_id, id)
+    -- A record that expired names its indexes no longer.
+    for _, index in ipairs(input.indexes or {}) do redis.call('SREM', osid_key(index), input.user_id .. ' ' .. id) end
   else
     live[#live + 1] = { id = id, state = record[1] }
   end
@@ -48,7 +50,7 @@ redis.call('SET', sid_key(input.session_id), input.user_id, 'EX', LIFETIME_S)
 redis.call('ZADD', usess, text(now), input.session_id)
 redis.call('EXPIRE', usess, LIFETIME_S)
 for _, index in ipairs(input.indexes or {}) do
-  redis.call('SADD', P .. 'osid:' .. index, input.user_id .. ' ' .. input.session_id)
-  redis.call('EXPIRE', P .. 'osid:' .. index, LIFETIME_S)
+  redis.call('SADD', osid_key(index), input.user_id .. ' ' .. input.session_id)
+  redis.call('EXPIRE', osid_key(index), LIFETIME_S)
 end
 return answer
