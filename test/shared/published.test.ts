@@ -12,8 +12,9 @@ const documents: Record<string, unknown> = {}
 let down = false
 const server = createServer((req, res) => {
   reads.push(req.url ?? '')
-  const document = down ? undefined : documents[req.url ?? '']
-  res.writeHead(document ? 200 : 500, { 'content-type': 'application/json' }).end(JSON.stringify(document ?? {}))
+  const document = documents[req.url ?? '']
+  const status = document && !down ? 200 : 500
+  res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(document ?? {}))
 }).listen(0, '127.0.0.1')
 await once(server, 'listening')
 afterAll(() => void server.close())

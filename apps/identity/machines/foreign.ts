@@ -10,7 +10,7 @@ import {
 import type { Clock } from '../../shared/clock.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { pointerToUnstorable } from '../../shared/http/json-body.ts'
-import { createPublished, fetchSmall } from '../../shared/jwt/published.ts'
+import { createPublished, readSmall } from '../../shared/jwt/published.ts'
 
 /** Why a credential of a machine was refused: for the audit log, never for the caller. */
 export type MachineCause =
@@ -130,8 +130,8 @@ const STALE_MS = 3_600_000
 /** The published keys of these issuers, located by their discovery documents on first use. */
 export const createIssuers = (issuers: readonly string[], monotonic?: () => number) => {
   const discover = async (issuer: string) => {
-    const answer = await fetchSmall(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-    const { issuer: named, jwks_uri } = (await answer.json()) as { issuer?: unknown; jwks_uri?: unknown }
+    const found = await readSmall(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    const { issuer: named, jwks_uri } = found as { issuer?: unknown; jwks_uri?: unknown }
     if (named !== issuer || typeof jwks_uri !== 'string' || !isSafeUrl(jwks_uri))
       throw new Error(`the discovery document of ${issuer} names another issuer or no safe jwks_uri`)
     return { jwks_uri }

@@ -44,9 +44,7 @@ export const createPublished = <T extends { jwks_uri: string }>(
   const read = async () => {
     try {
       const document = await discover()
-      const reply = await fetchSmall(document.jwks_uri)
-      if (reply.status !== 200) throw new Error(`${document.jwks_uri} answered ${reply.status}`)
-      const keys = createLocalJWKSet((await reply.json()) as JSONWebKeySet)
+      const keys = createLocalJWKSet((await readSmall(document.jwks_uri)) as JSONWebKeySet)
       kept = { document, keys, at: monotonic() }
       failures = 0
     } catch (error) {
@@ -82,6 +80,13 @@ export const createPublished = <T extends { jwks_uri: string }>(
       }
     },
   }
+}
+
+/** The JSON document at this URL, within the bounds of `fetchSmall`. */
+export const readSmall = async (url: string): Promise<unknown> => {
+  const reply = await fetchSmall(url)
+  if (reply.status !== 200) throw new Error(`${url} answered ${reply.status}`)
+  return reply.json()
 }
 
 /** One request of at most 3 s and 64 KiB, without redirects. */
