@@ -748,7 +748,7 @@ describe('an app outside the browser', () => {
   })
 
   it('gets none with another verifier or address, and the code is gone', async () => {
-    // The challenge as its own verifier is what the method "plain" would take.
+    // The method "plain" would take the challenge as its own verifier.
     const plain = createHash('sha256').update(verifier).digest('base64url')
     for (const wrong of [
       { code_verifier: 'x'.repeat(43) },

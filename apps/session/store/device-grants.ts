@@ -27,7 +27,7 @@ export type Decided = 'ok' | 'same' | 'closed' | 'gone'
 export type Claimed =
   | { outcome: 'approved'; user_id: string; session_id: string; host: string }
   | { outcome: 'pending' | 'slow_down' | 'denied' | 'expired' }
-  /** `opened`: the session of an earlier claim, if there is one by now. */
+  /** `opened`: the session of an earlier claim, if it has opened one. */
   | { outcome: 'gone'; opened?: SessionKey }
 
 /**
