@@ -310,12 +310,10 @@ const assertion = (
   )
 const sign = (
   claims: Record<string, unknown>,
-  { kid, alg, key }: { kid: string; alg: string; key: KeyObject | Uint8Array },
+  { key, ...header }: { kid: string; alg: string; key: KeyObject | Uint8Array },
 ) => {
   const now = Math.floor(Date.now() / 1000)
-  return new SignJWT({ iat: now, exp: now + 120, jti: randomUUID(), ...claims })
-    .setProtectedHeader({ alg, kid })
-    .sign(key)
+  return new SignJWT({ iat: now, exp: now + 120, jti: randomUUID(), ...claims }).setProtectedHeader(header).sign(key)
 }
 
 describe('private_key_jwt', () => {
@@ -400,6 +398,51 @@ describe('a CI token', () => {
     const other = await machine('auditor')
     await expectRefused(present(await token(), other.name), 'invalid_grant', 'issuer')
     await expectRefused(present(await token(), 'ada'), 'invalid_grant', 'unknown')
+  })
+})
+
+describe('an assertion and a CI token', () => {
+  it('are refused if they bring their own key, or name a place for one', async () => {
+    const { name } = await machine('auditor')
+    const jwk = await exportJWK(own.publicKey)
+    for (const member of [{ jwk }, { jku: `${issuer}/jwks` }, { x5u: issuer }, { x5c: ['AAAA'] }]) {
+      const header = { kid: 'own', alg: 'EdDSA', key: own.privateKey, ...member }
+      const client_assertion = await sign({ iss: name, sub: name, aud: ORIGIN }, header)
+      const subject_token = await sign(
+        { iss: issuer, aud: AUDIENCE },
+        { ...header, kid: 'ci', alg: 'RS256', key: ci.key },
+      )
+      const asserted = { grant_type: 'client_credentials', client_assertion_type: ASSERTION, client_assertion }
+      await expectRefused(form(asserted), 'invalid_client', 'malformed')
+      const exchanged = { grant_type: EXCHANGE, client_id: name, subject_token_type: JWT, subject_token }
+      await expectRefused(form(exchanged), 'invalid_grant', 'malformed')
+    }
+  })
+
+  it('each become one token, however often they are sent at the same moment', async () => {
+    const { id, name } = await machine('auditor')
+    const jwk = { ...(await exportJWK(own.publicKey)), kid: 'own', alg: 'EdDSA' }
+    const trust = { issuer, audience: AUDIENCE, claims: { sub: 'raced' } }
+    for (const proof of [
+      { kind: 'jwk', jwk },
+      { kind: 'trust', trust },
+    ])
+      expect((await credential(id, proof)).status).toBe(201)
+    const key = { kid: 'ci', alg: 'RS256', key: ci.key }
+    const forms: Record<string, string>[] = [
+      {
+        ...{ grant_type: 'client_credentials', client_assertion_type: ASSERTION },
+        client_assertion: await assertion(name),
+      },
+      {
+        ...{ grant_type: EXCHANGE, client_id: name, subject_token_type: JWT },
+        subject_token: await sign({ iss: issuer, aud: AUDIENCE, sub: 'raced' }, key),
+      },
+    ]
+    for (const sent of forms) {
+      const answers = await Promise.all([1, 2, 3, 4].map(() => form(sent)))
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401])
+    }
   })
 })
 

@@ -120,7 +120,7 @@ it('a machine has a bounded number of keys', async () => {
 it('a trust pins the claims that survive a rename', async () => {
   const id = await machine()
   const issuer = 'https://token.actions.githubusercontent.com'
-  p.deps.issuers.has = (one) => one === issuer
+  p.deps.issuers.set(issuer, () => Promise.reject(new Error('no token is sent')))
   const body = (claims: object) => ({
     ...{ kind: 'trust', name: 'ci', permissions: ['operation:read'] },
     trust: { issuer, audience: 'https://signalbox.test', claims },

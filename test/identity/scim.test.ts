@@ -8,6 +8,7 @@ import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
+import { lockAdmins } from '../../db/identity/queries.ts'
 import {
   external_identities,
   grants,
@@ -422,6 +423,41 @@ describe('a directory', () => {
     expect((await sso.browser().signIn('s-out')).body.code).toBe('subject_changed')
     sso.state.amend = (claims) => claims
   })
+
+  it.each<[string, (id: string) => Promise<unknown>]>([
+    ['the directory took the person out of the group', (id) => leave(id)],
+    ['an administrator disabled the account', (id) => close(id)],
+    ['the identity was unlinked', (id) => unlink(id)],
+  ])('gives no right back if %s during the sign-in', async (_what, meanwhile) => {
+    const sub = `s-${nameless()}`
+    sso.people.push({ sub, name: sub, groups: [] })
+    const id = await hire(sub, sub)
+    const names = { noc: { groups: ['netops'], roles: ['approver'] } }
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    const noc = (await find('/Groups', 'displayName eq "noc"')).body.Resources[0]?.id ?? (await team('noc'))
+    const { db } = sso.identity_deps
+    await db.insert(scim_members).values({ group_id: noc, user_id: id })
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map: names } })
+    let done: Promise<unknown> | undefined
+    await db.transaction(async (tx) => {
+      await lockAdmins(tx)
+      // It has read that the person is in the group, and waits to write their rights.
+      done = sso.browser().signIn(sub)
+      await until(async () => (await waiting()) > 0)
+      await meanwhile(id)
+    })
+    await done
+    expect(await rightsOf(id)).toEqual([])
+  })
+  const waiting = async () => {
+    const sql = `select 1 from pg_locks l join pg_database d on d.oid = l.database and d.datname = current_database()
+      where not l.granted and l.locktype = 'advisory'`
+    return (await sso.identity_deps.db.$client.query(sql)).rows.length
+  }
+  const leave = (id: string) => sso.identity_deps.db.delete(scim_members).where(eq(scim_members.user_id, id))
+  const close = (id: string) => sso.identity_deps.db.update(users).set({ status: 'DISABLED' }).where(eq(users.id, id))
+  const unlink = (id: string) =>
+    sso.identity_deps.db.delete(external_identities).where(eq(external_identities.user_id, id))
 
   it('adopts accounts that this provider created at sign-in, by the same subject', async () => {
     sso.configure()

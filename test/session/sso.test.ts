@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,6 +6,7 @@ import { and, eq } from 'drizzle-orm'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { describeClient } from '../../apps/session/browser/client.ts'
+import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
@@ -81,7 +82,15 @@ describe('a sign-in through a provider', () => {
   })
 
   it('returns only to the console', async () => {
-    for (const path of ['https://evil.test/', '//evil.test', '/\\evil.test', '/.//evil.test', '/a/..//evil.test']) {
+    for (const path of [
+      'https://evil.test/',
+      '//evil.test',
+      '/\\evil.test',
+      '/.//evil.test',
+      '/a/..//evil.test',
+      '/\t/evil.test',
+      'x:1',
+    ]) {
       const done = await sso.browser().signIn('s-mia', `?return_to=${encodeURIComponent(path)}`)
       expect([path, done.location]).toEqual([path, '/inbox'])
     }
@@ -304,6 +313,14 @@ describe('a refused answer', () => {
     expect((await audited()).at(-1)).toMatchObject({ outcome: 'denied', reason: 'sign_in_expired' })
   })
 
+  it('is all but one of those that come at the same moment', async () => {
+    const browser = sso.browser()
+    const back = await browser.choose('s-mia')
+    const answers = await Promise.all([1, 2, 3, 4].map(() => browser.go(back)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 401, 401, 401])
+    for (const { status, cookies } of answers) if (status === 401) expect(cookies).toEqual([])
+  })
+
   it('is an answer that names another issuer beside the code', async () => {
     const browser = sso.browser()
     const back = new URL(await browser.choose('s-mia'))
@@ -524,6 +541,7 @@ describe('unlinking an identity', () => {
       provider_id: 'corp',
       max_s: 60,
       auth_time: 1,
+      proved_at: 1,
       indexes: [],
     }
     expect((await unlinkBy(await administrator(), `/api/v1/admin/users/${user?.id}/identities/corp`)).status).toBe(204)
@@ -575,7 +593,8 @@ describe('a confirmation through the provider', () => {
 describe('a logout at the provider', () => {
   const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
   const token = (claims: { [name: string]: unknown }) => {
-    const iat = Math.floor(Date.now() / 1000)
+    // A sign-in of the same second would count as older.
+    const iat = Math.floor(Date.now() / 1000) - 1
     const made = { iss: sso.provider.issuer, aud: 'signalbox', iat, jti: randomUUID(), events: EVENTS, ...claims }
     return sso.provider.sign(made, { typ: 'logout+jwt' })
   }
@@ -604,9 +623,26 @@ describe('a logout at the provider', () => {
     expect(revoked[0]?.[1].join()).toContain('reason,logout')
   })
 
+  it('finds the sessions that still live, however many there were', async () => {
+    const members = () => sso.redis.smembers(`${sso.prefix}osid:${indexOf('corp', 'sub', 's-eva')}`)
+    sso.configure({ username_claim: 'sub' })
+    for (let round = 0; round < 3; round++) {
+      await signedIn('s-eva')
+      expect(await members()).toHaveLength(1)
+      await tell(await token({ sub: 's-eva' }))
+      expect(await members()).toEqual([])
+    }
+    await signedIn('s-eva')
+    for (const key of await sso.redis.keys(`${sso.prefix}sess:*`))
+      if (await sso.redis.hget(key, 'indexes')) await sso.redis.del(key)
+    await signedIn('s-eva')
+    expect(await members()).toHaveLength(1)
+  })
+
   it('counts once', async () => {
     const once = await token({ sub: 's-mia' })
-    expect((await tell(once)).status).toBe(200)
+    const told = await Promise.all([1, 2, 3].map(() => tell(once)))
+    expect(told.map(({ status }) => status).sort()).toEqual([200, 400, 400])
     const mia = await signedIn('s-mia')
     expect(await tell(once)).toMatchObject({ status: 400, body: { code: 'logout_token_replayed' } })
     expect(await mia.alive()).toBe(true)
@@ -614,6 +650,25 @@ describe('a logout at the provider', () => {
       outcome: 'denied',
       reason: 'logout_token_replayed',
     })
+  })
+
+  it('also ends a sign-in that an app has yet to complete', async () => {
+    const code_verifier = randomBytes(32).toString('base64url')
+    const code_challenge = createHash('sha256').update(code_verifier).digest('base64url')
+    const redirect_uri = 'http://127.0.0.1:7777/callback'
+    const query = new URLSearchParams({ redirect_uri, code_challenge, state: 's'.repeat(22) })
+    const codeNow = async () => {
+      const back = new URL((await sso.browser().signIn('s-tom', `?${query}`)).location)
+      return { grant_type: 'authorization_code', code: back.searchParams.get('code'), code_verifier, redirect_uri }
+    }
+    for (const named of [{ sub: 's-tom' }, { sid: 'sid-s-tom' }]) {
+      const body = await codeNow()
+      expect((await tell(await token({ ...named, iat: Math.floor(Date.now() / 1000) }))).status).toBe(200)
+      expect((await send(`${sso.gateway.url}/v1/token`, { body })).body.code).toBe('invalid_grant')
+    }
+    // The provider signed them in again.
+    sso.state.amend = (claims) => ({ ...claims, iat: Number(claims.iat) + 2 })
+    expect((await send(`${sso.gateway.url}/v1/token`, { body: await codeNow() })).status).toBe(200)
   })
 
   it('is refused if it is forged, foreign, old or not a logout token', async () => {
@@ -667,8 +722,8 @@ describe('an app outside the browser', () => {
 
   it('gets its tokens for a code of one minute and the verifier; a second use ends the session', async () => {
     const code = await codeOf()
-    const lives = await Promise.all((await sso.redis.keys(`${sso.prefix}ocode:*`)).map((one) => sso.redis.ttl(one)))
-    expect(lives).toEqual([expect.toSatisfy((seconds: number) => seconds > 0 && seconds <= 60)])
+    const key = `${sso.prefix}ocode:${createHash('sha256').update(code).digest('hex')}`
+    expect(await sso.redis.ttl(key)).toSatisfy((seconds: number) => seconds > 0 && seconds <= 60)
     const reply = await redeem(code)
     expect(reply).toMatchObject({ status: 200, body: { token_type: 'Bearer', refresh_token: expect.any(String) } })
     const me = () => send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(String(reply.body.access_token)) })
@@ -677,8 +732,29 @@ describe('an app outside the browser', () => {
     expect((await me()).status).toBe(401)
   })
 
+  it('keeps no session if its code is used twice at the same moment', async () => {
+    for (let round = 0; round < 8; round++) {
+      const code = await codeOf()
+      const answers = await Promise.all(Array.from({ length: 3 }, () => redeem(code)))
+      expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1)
+      for (const { status, body } of answers) {
+        if (status !== 200) expect(body.code).toBe('invalid_grant')
+        else
+          expect(
+            (await send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(body.access_token) })).status,
+          ).toBe(401)
+      }
+    }
+  })
+
   it('gets none with another verifier or address, and the code is gone', async () => {
-    for (const wrong of [{ code_verifier: 'x'.repeat(43) }, { redirect_uri: 'http://127.0.0.1:7778/callback' }]) {
+    // The method "plain" would take the challenge as its own verifier.
+    const plain = createHash('sha256').update(verifier).digest('base64url')
+    for (const wrong of [
+      { code_verifier: 'x'.repeat(43) },
+      { code_verifier: plain },
+      { redirect_uri: 'http://127.0.0.1:7778/callback' },
+    ]) {
       const code = await codeOf()
       expect((await redeem(code, wrong)).body.code).toBe('invalid_grant')
       expect((await audited()).at(-1)).toMatchObject({ action: 'login', outcome: 'denied', reason: 'invalid_grant' })
@@ -690,9 +766,34 @@ describe('an app outside the browser', () => {
     const done = await sso.browser().signIn('s-out', await start())
     expect(new URL(done.location).searchParams.get('error')).toBe('no_account')
     const elsewhere = ['http://localhost:7777/callback', 'http://127.0.0.1:7777/x', 'https://evil.test/callback']
-    for (const uri of [...elsewhere, 'http://127.0.0.1:65536/callback'])
+    const odd = [
+      'http://127.0.0.1:65536/callback',
+      'http://127.0.0.1:7777/callback?x',
+      'http://x@127.0.0.1:7777/callback',
+    ]
+    for (const uri of [...elsewhere, ...odd])
       expect((await sso.browser().go(`/v1/sso/corp/start${await start(uri)}`)).body.code).toBe('schema_violation')
     expect((await sso.browser().go(`/v1/sso/corp/start?redirect_uri=${REDIRECT}`)).body.code).toBe('schema_violation')
+    const plain = `/v1/sso/corp/start${await start()}&code_challenge_method=plain`
+    expect((await sso.browser().go(plain)).body.code).toBe('schema_violation')
+  })
+
+  it('of an https address starts only at exactly that address', async () => {
+    const app = 'https://app.example.com/callback'
+    const session = await sso.addSession({ SESSION__SSO__REDIRECT_URIS: JSON.stringify([app]) })
+    const startAt = async (uri: string) => {
+      const reply = await fetch(`${session.url}/v1/sso/corp/start${await start(uri)}`, { redirect: 'manual' })
+      return reply.status
+    }
+    expect(await startAt(app)).toBe(303)
+    for (const uri of [
+      `${app}/`,
+      `${app}/../x`,
+      `${app}?x`,
+      'https://app.example.com/CALLBACK',
+      'https://app.example.com',
+    ])
+      expect([uri, await startAt(uri)]).toEqual([uri, 400])
   })
 })
 
@@ -737,11 +838,11 @@ describe('a provider that is down', () => {
     await once(liar, 'listening')
     const iss = `http://localhost:${(liar.address() as AddressInfo).port}`
     sso.configure({ issuer: iss })
-    sso.state.amend = (claims) => ({ ...claims, iss })
     const browser = sso.browser()
-    const back = new URL(await browser.choose('s-mia'))
-    back.searchParams.set('iss', iss)
-    expect(await browser.go(back.href)).toMatchObject({ status: 503, body: { code: 'provider_unavailable' } })
+    expect(await browser.go('/v1/sso/corp/start')).toMatchObject({
+      status: 503,
+      body: { code: 'provider_unavailable' },
+    })
     const now = Math.floor(Date.now() / 1000)
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
     const claims = { iss, aud: 'signalbox', iat: now, exp: now + 60, jti: randomUUID(), sub: 's-mia', events }

@@ -345,6 +345,26 @@ describe('cookie mode', () => {
     expect(await auth.redis.exists(key)).toBe(1)
   })
 
+  it('ends when its browser signs in again, whoever that is', async () => {
+    const signIn = (cookie: string) =>
+      send(`${auth.session.url}/v1/token?response_mode=cookie`, {
+        body: { username: 'eva', password: PASSWORD },
+        headers: { cookie },
+      })
+    const first = await signIn('')
+    const of_first = cookieOf(first)
+    const { session_id } = payload(String(first.body.access_token))
+    const key = `${auth.prefix}sess:{${user_id}}:${session_id}`
+    // Neither a forged cookie nor two of them end a session.
+    for (const cookie of [`${of_first}x`, `${of_first}; ${of_first}`]) {
+      expect((await signIn(cookie)).status).toBe(200)
+      expect(await auth.redis.exists(key)).toBe(1)
+    }
+    expect((await signIn(of_first)).status).toBe(200)
+    expect(await auth.redis.exists(key)).toBe(0)
+    expect(await auth.redis.exists(`${auth.prefix}deny:{${user_id}}:${session_id}`)).toBe(1)
+  })
+
   it('infers the grant; both or none is refused', async () => {
     const post = (query: string, body: object) => send(`${auth.session.url}/v1/token${query}`, { body })
     const password = { username: 'eva', password: PASSWORD }

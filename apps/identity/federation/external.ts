@@ -47,8 +47,12 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
   if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
   // If a directory manages the groups, it is authoritative.
   if (!provider.scim && !external.groupsKnown) return found
-  const groups = provider.scim ? await scimGroupNames(deps.db, found.user.id) : external.groups
-  await alignRights(deps, provider, found.user.id, groups, request_id)
+  const groupsIn = async (db: Queryable) => {
+    const user = db === deps.db ? found.user : await knownUser(db, external)
+    if (user?.status !== 'ACTIVE') return undefined
+    return provider.scim ? scimGroupNames(db, user.id) : external.groups
+  }
+  await alignRights(deps, provider, found.user.id, groupsIn, request_id)
   return found
 }
 

@@ -40,18 +40,20 @@ const isEmpty = (difference: Difference) => Object.values(difference).every(({ l
 /**
  * Aligns the rights that this provider gives with its latest statement. The file is the installation's own decision, so
  * no second administrator is asked; the provider's ceiling bounds it. A sign-in that changes no rights takes no lock.
+ * One that does asks again under the lock which groups count; `undefined`: the person may no longer sign in.
  */
 export const alignRights = async (
   deps: Uses<'db' | 'keys'>,
   provider: Provider,
   user_id: string,
-  named: readonly string[],
+  groupsIn: (db: Queryable) => Promise<readonly string[] | undefined>,
   request_id: string,
 ): Promise<void> => {
-  if (isEmpty(await differenceOf(deps.db, provider, user_id, named))) return
+  if (isEmpty(await differenceOf(deps.db, provider, user_id, (await groupsIn(deps.db)) ?? []))) return
   await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
-    await alignIn(deps, tx, provider, user_id, named, request_id)
+    const named = await groupsIn(tx)
+    if (named) await alignIn(deps, tx, provider, user_id, named, request_id)
   })
 }
 

@@ -1,6 +1,4 @@
 import {
-  createRemoteJWKSet,
-  customFetch,
   decodeJwt,
   decodeProtectedHeader,
   errors,
@@ -10,8 +8,9 @@ import {
   jwtVerify,
 } from 'jose'
 import type { Clock } from '../../shared/clock.ts'
-import { unavailable } from '../../shared/errors.ts'
+import { AppError, unavailable } from '../../shared/errors.ts'
 import { pointerToUnstorable } from '../../shared/http/json-body.ts'
+import { createPublished, readSmall } from '../../shared/jwt/published.ts'
 
 /** Why a credential of a machine was refused: for the audit log, never for the caller. */
 export type MachineCause =
@@ -109,7 +108,7 @@ const causeOf = (error: unknown): Error => {
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
     return new MachineRefused('key')
   if (error instanceof errors.JWSSignatureVerificationFailed) return new MachineRefused('signature')
-  if (error instanceof MachineRefused) return error
+  if (error instanceof MachineRefused || error instanceof AppError) return error
   if (
     error instanceof errors.JWTInvalid ||
     error instanceof errors.JWSInvalid ||
@@ -119,55 +118,29 @@ const causeOf = (error: unknown): Error => {
   return unavailable("The issuer's keys cannot be read right now.", error, 'unavailable')
 }
 
-const FETCH_MS = 3000
-const COOLDOWN_MS = 30_000
-const MAX_ANSWER = 65_536
-
-/** Fetches an issuer's document: no redirects, 3 s, 64 KiB. */
-const fetchSmall: typeof fetch = async (url, options) => {
-  const answer = await fetch(url, { ...options, redirect: 'error', signal: AbortSignal.timeout(FETCH_MS) })
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of answer.body ?? []) {
-    size += chunk.length
-    if (size > MAX_ANSWER) throw new Error('the answer of the issuer is too large')
-    chunks.push(chunk)
-  }
-  return new Response(Buffer.concat(chunks), { status: answer.status, headers: answer.headers })
-}
-
 /** Encrypted, or on this machine: anyone who could change an issuer's keys could pose as any of its subjects. */
 export const isSafeUrl = (text: string): boolean => {
   const { protocol, hostname } = URL.canParse(text) ? new URL(text) : { protocol: '', hostname: '' }
   return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname))
 }
 
+/** While an issuer cannot be read, its last keys are valid for an hour. */
+const STALE_MS = 3_600_000
+
 /** The published keys of these issuers, located by their discovery documents on first use. */
-export const createIssuers = (issuers: readonly string[]) => {
-  const known = new Map<string, Promise<JWTVerifyGetKey>>()
-  const discover = async (issuer: string): Promise<JWTVerifyGetKey> => {
-    const answer = await fetchSmall(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-    const found = (await answer.json()) as { issuer?: unknown; jwks_uri?: unknown }
-    if (found.issuer !== issuer || typeof found.jwks_uri !== 'string' || !isSafeUrl(found.jwks_uri))
+export const createIssuers = (issuers: readonly string[], monotonic?: () => number) => {
+  const discover = async (issuer: string) => {
+    const found = await readSmall(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    const { issuer: named, jwks_uri } = found as { issuer?: unknown; jwks_uri?: unknown }
+    if (named !== issuer || typeof jwks_uri !== 'string' || !isSafeUrl(jwks_uri))
       throw new Error(`the discovery document of ${issuer} names another issuer or no safe jwks_uri`)
-    return createRemoteJWKSet(new URL(found.jwks_uri), {
-      timeoutDuration: FETCH_MS,
-      cooldownDuration: COOLDOWN_MS,
-      [customFetch]: fetchSmall,
-    })
+    return { jwks_uri }
   }
-  return {
-    has: (issuer: string): boolean => issuers.includes(issuer),
-    keys: (issuer: string): Promise<JWTVerifyGetKey> => {
-      const found = known.get(issuer)
-      if (found) return found
-      const started = discover(issuer).catch((error: unknown) => {
-        known.delete(issuer)
-        throw unavailable(`The issuer ${issuer} is not available.`, error, 'unavailable')
-      })
-      known.set(issuer, started)
-      return started
-    },
-  }
+  const published = issuers.map((issuer) => {
+    const away = (cause: unknown) => unavailable(`The issuer ${issuer} is not available.`, cause, 'unavailable')
+    const options = { stale_ms: STALE_MS, away, ...(monotonic && { monotonic }) }
+    return [issuer, createPublished(() => discover(issuer), options).key] as const
+  })
+  return new Map<string, JWTVerifyGetKey>(published)
 }
 export type Issuers = ReturnType<typeof createIssuers>

@@ -77,12 +77,14 @@ export const decideDevice = async (
   if (outcome === 'ok') await note(deps, request, 'done', decision)
 }
 
-/** Gives an approval to one poll: who approved it, and in which session. Throws the refusals of RFC 8628 3.5. */
+/**
+ * Gives an approval to one poll: who approved it, and in which session. Later polls are `gone`. Throws the refusals of
+ * RFC 8628 3.5.
+ */
 export const claimDevice = async (deps: SessionDeps, device_code: string) => {
   if (deps.config.AUTH__DEVICE_GRANT === 'off') throw pollRefused('unsupported_grant_type')
   const claimed = await deps.deviceGrants.claim(device_code)
-  if (claimed.outcome === 'approved') return claimed
-  if (claimed.outcome === 'gone') throw deviceCodeRefused()
+  if (claimed.outcome === 'approved' || claimed.outcome === 'gone') return claimed
   throw pollRefused(POLL[claimed.outcome])
 }
 
@@ -109,7 +111,7 @@ export const pollRefused = (code: CodeOf<'validation_error'>) => {
   })
 }
 
-const deviceCodeRefused = () =>
+export const deviceCodeRefused = () =>
   new AppError('invalid_token', 'invalid_grant', 'The device code is not valid, or was used.', {
     headers: { 'www-authenticate': 'Bearer' },
     extra: { error: 'invalid_grant' },

@@ -1,7 +1,7 @@
 -- include: lib.lua
 -- A new session without tokens yet (pending). Drops pending ones older than 60 s and revokes the oldest above the cap.
 -- Input: session_id, user_id, username, mode, cap, fields of the client; of a sign-in through a provider also max_s,
--- auth_time and the indexes by which its logout finds the session. Returns {created_at, expires_at, evicted events...}.
+-- auth_time, proved_at and the indexes by which its logout finds the session. Returns {created_at, expires_at, evicted events...}.
 local PENDING_US = 60000000
 local usess = usess_key(input.user_id)
 local live = {}
@@ -10,6 +10,8 @@ for _, id in ipairs(redis.call('ZRANGE', usess, 0, -1)) do
   local dead = not record[1] or tonumber(record[3]) <= now
   if dead or (record[1] == 'pending' and tonumber(record[2]) < now - PENDING_US) then
     drop(input.user_id, id)
+    -- A record that expired names its indexes no longer.
+    for _, index in ipairs(input.indexes or {}) do redis.call('SREM', osid_key(index), input.user_id .. ' ' .. id) end
   else
     live[#live + 1] = { id = id, state = record[1] }
   end
@@ -31,7 +33,7 @@ local record = {
   'auth_time', text(input.auth_time or math.floor(now / 1000000)), 'gen', '0',
   'amr', table.concat(input.amr or { 'pwd' }, ' '),
 }
-for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version' }) do
+for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version', 'proved_at' }) do
   if input[name] then
     record[#record + 1] = name
     record[#record + 1] = input[name]
@@ -48,7 +50,7 @@ redis.call('SET', sid_key(input.session_id), input.user_id, 'EX', LIFETIME_S)
 redis.call('ZADD', usess, text(now), input.session_id)
 redis.call('EXPIRE', usess, LIFETIME_S)
 for _, index in ipairs(input.indexes or {}) do
-  redis.call('SADD', P .. 'osid:' .. index, input.user_id .. ' ' .. input.session_id)
-  redis.call('EXPIRE', P .. 'osid:' .. index, LIFETIME_S)
+  redis.call('SADD', osid_key(index), input.user_id .. ' ' .. input.session_id)
+  redis.call('EXPIRE', osid_key(index), LIFETIME_S)
 end
 return answer

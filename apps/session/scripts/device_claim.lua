@@ -1,10 +1,14 @@
 -- include: lib.lua
 -- One poll of a device (RFC 8628 3.4). Input: id, slack_ms. Returns approved with user_id, session_id and request, once;
--- or pending, slow_down, denied, expired, gone.
+-- or pending, slow_down, denied, expired; or gone, with user_id and session of an earlier claim, which is marked.
 local grant = P .. 'dgrant:' .. input.id
 local record = redis.call('HMGET', grant, 'status', 'expires_at', 'interval_s', 'polled_at', 'user_id', 'session_id',
-  'request')
-if not record[1] or record[1] == 'claimed' then return { 'gone' } end
+  'request', 'opened')
+if not record[1] then return { 'gone' } end
+if record[1] == 'claimed' then
+  redis.call('HSET', grant, 'again', 1)
+  return { 'gone', record[5] or '', record[8] or '' }
+end
 if tonumber(record[2]) <= now then return { 'expired' } end
 if record[1] == 'approved' then
   redis.call('HSET', grant, 'status', 'claimed')

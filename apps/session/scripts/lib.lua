@@ -12,6 +12,7 @@ local DENY_S = 960
 local function sess_key(user, session) return P .. 'sess:{' .. user .. '}:' .. session end
 local function usess_key(user) return P .. 'usess:{' .. user .. '}' end
 local function sid_key(session) return P .. 'sid:' .. session end
+local function osid_key(index) return P .. 'osid:' .. index end
 local function deny_key(user, session) return P .. 'deny:{' .. user .. '}:' .. session end
 
 local function floor_key(user) return P .. 'pv:{' .. user .. '}' end
@@ -53,6 +54,9 @@ end
 
 -- Forgets a session without a word: it never had tokens, or it ended by its time.
 local function drop(user, session)
+  for _, index in ipairs(cjson.decode(redis.call('HGET', sess_key(user, session), 'indexes') or '[]')) do
+    redis.call('SREM', osid_key(index), user .. ' ' .. session)
+  end
   redis.call('DEL', sess_key(user, session), sid_key(session))
   redis.call('ZREM', usess_key(user), session)
 end

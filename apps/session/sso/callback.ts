@@ -92,6 +92,7 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
     max_s: provider.session_max_s,
     // A provider that omits the time proves no fresh sign-in.
     auth_time: typeof claims.auth_time === 'number' ? Math.min(Math.floor(claims.auth_time), nowOf(deps)) : 0,
+    proved_at: Math.floor(claims.iat),
     indexes: [...sid, indexOf(provider.id, 'sub', claims.sub)],
   }
   if (flow.native) {

@@ -7,7 +7,7 @@ import { pointerToUnstorable } from '../../shared/http/json-body.ts'
 import { type Connection, providerAway, SKEW_S } from './connections.ts'
 
 /** The claims of a provider's verified token. */
-export type Claims = JWTPayload & { sub: string }
+export type Claims = JWTPayload & { sub: string; iat: number }
 type Refusal = CodeOf<'invalid_token'>
 
 const MAX_AGE_S = 300
@@ -68,12 +68,12 @@ export const exchangeCode = async (
       idTokenExpected: true,
     })
     const claims = await verifyForeign(connection, provider, reply.id_token ?? '', { max_age_s: MAX_AGE_S })
-    const { sub, exp, nonce, at_hash } = claims
+    const { sub, exp, iat = 0, nonce, at_hash } = claims
     if (nonce !== flow.nonce) throw new errors.JWTClaimValidationFailed('of another sign-in', claims, 'nonce')
     if (exp === undefined || !sub || sub.length > MAX_SUBJECT) throw new errors.JWTInvalid('sub or exp is missing')
     if (at_hash !== undefined && at_hash !== hashOf(reply.access_token, reply.id_token ?? ''))
       throw new errors.JWTInvalid('at_hash is of another access token')
-    return { ...claims, sub }
+    return { ...claims, sub, iat }
   } catch (error) {
     throw refusalOf(provider, error)
   }
@@ -100,6 +100,7 @@ const BY_CLAIM: Record<string, Refusal> = {
 
 /** Both libraries' errors as our codes. An outage is not a fault of the token. */
 const refusalOf = (provider: Provider, error: unknown): AppError => {
+  if (error instanceof AppError) return error
   if (error instanceof client.AuthorizationResponseError)
     return error.error === 'access_denied'
       ? new AppError('invalid_token', 'sign_in_cancelled', 'The sign-in was canceled at the provider.')
@@ -121,11 +122,8 @@ const claimOf = (error: unknown): string | undefined => {
     : undefined
 }
 
-/** Library codes for unreadable answers; those of `jose` concern only the key set. */
-const AWAY = new Set([
-  ...['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'],
-  ...['ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID', 'ERR_JOSE_GENERIC'],
-])
+/** Library codes for unreadable answers. */
+const AWAY = new Set(['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'])
 const isOutage = (error: unknown): boolean => {
   const { code, cause } = error as { code?: string; cause?: unknown }
   const inner = error instanceof client.ClientError ? cause : error
@@ -136,13 +134,13 @@ const isOutage = (error: unknown): boolean => {
 export const verifyLogout = async (connection: Connection, provider: Provider, token: string) => {
   const wanted = { max_age_s: MAX_LOGOUT_AGE_S, typ: 'logout+jwt' }
   const claims = await verifyForeign(connection, provider, token, wanted).catch((error: unknown) => {
-    throw isOutage(error) ? providerAway(provider, error) : refusedLogout(error)
+    throw error instanceof AppError ? error : refusedLogout(error)
   })
-  const { events, nonce, sid, sub, jti } = claims
+  const { events, nonce, sid, sub, jti, iat = 0 } = claims
   const event = (events as Record<string, unknown> | undefined)?.[LOGOUT_EVENT]
   const named = typeof sid === 'string' || typeof sub === 'string'
   if (typeof event !== 'object' || event === null || nonce !== undefined || !jti || !named) throw refusedLogout()
-  return { jti, ...(typeof sid === 'string' ? { sid } : { sub: sub as string }) }
+  return { jti, iat: Math.floor(iat), ...(typeof sid === 'string' ? { sid } : { sub: sub as string }) }
 }
 
 const refusedLogout = (cause?: unknown) =>

@@ -18,7 +18,7 @@ export const endByProvider = async (
     deps.audit({ action: 'provider_logout', outcome, ...(reason && { reason }), actor, request_id, details })
   try {
     const provider = findProvider(deps, provider_id)
-    const { jti, ...named } = await verifyLogout(await deps.connections.get(provider), provider, logout_token)
+    const { jti, iat, ...named } = await verifyLogout(await deps.connections.get(provider), provider, logout_token)
     const name = `${provider_id} ${jti}`
     if (!(await deps.flows.once(name, REMEMBERED_S))) throw replayed()
     const index =
@@ -26,7 +26,7 @@ export const endByProvider = async (
     const by = { actor_type: 'system', actor_id: actor, request_id } as const
     let ended = 0
     try {
-      for (const session of await deps.flows.sessionsOf(index))
+      for (const session of await deps.flows.sessionsOf(index, iat))
         if (await endSession(deps, session, 'logout', by)) ended += 1
     } catch (error) {
       // The provider will send the same token again.

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { loadScripts, type ScriptObserver } from '../../../db/redis/scripts.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import type { KeyNames } from '../../shared/web/rates.ts'
+import type { SessionKey } from './flows.ts'
 import { guarded } from './store.ts'
 
 /** How long a person has to approve a device, and how long the device waits between polls. */
@@ -25,7 +26,9 @@ export type DeviceDecision = { decision: 'approved' | 'denied'; user_id: string;
 export type Decided = 'ok' | 'same' | 'closed' | 'gone'
 export type Claimed =
   | { outcome: 'approved'; user_id: string; session_id: string; host: string }
-  | { outcome: 'pending' | 'slow_down' | 'denied' | 'expired' | 'gone' }
+  | { outcome: 'pending' | 'slow_down' | 'denied' | 'expired' }
+  /** `opened`: the session of an earlier claim, if it has opened one. */
+  | { outcome: 'gone'; opened?: SessionKey }
 
 /**
  * Sign-ins that wait for a person's approval (RFC 8628). A device code has 256 bits and is stored as its hash; a user
@@ -67,11 +70,19 @@ export const createDeviceGrants = (
       const input = { id: sha256Hex(device_code), slack_ms: SLACK_MS }
       const reply = (await scripts.claim([], [prefix, JSON.stringify(input)])) as [Claimed['outcome'], ...string[]]
       const [outcome, user_id = '', session_id = '', request = '{}'] = reply
+      if (outcome === 'gone') return session_id ? { outcome, opened: { user_id, session_id } } : { outcome }
       if (outcome !== 'approved') return { outcome }
       return { outcome, user_id, session_id, host: (JSON.parse(request) as DeviceRequest).host }
     },
     /** Undoes a claim because no session came of it, so that the next poll may try again. */
-    release: (device_code: string) => redis.hset(grantKey(device_code), 'status', 'approved'),
+    release: (device_code: string) =>
+      redis.multi().hset(grantKey(device_code), 'status', 'approved').hdel(grantKey(device_code), 'again').exec(),
+    /** Remembers the session of a claim. Returns false if the device code was sent again since. */
+    spend: async (device_code: string, session_id: string): Promise<boolean> => {
+      const key = grantKey(device_code)
+      const replies = await redis.multi().hset(key, 'opened', session_id).hexists(key, 'again').exec()
+      return replies?.at(-1)?.[1] === 0
+    },
   })
 }
 export type DeviceGrants = ReturnType<typeof createDeviceGrants>

@@ -25,6 +25,9 @@ export type SignedIn = { user_id: string; username: string; provider_id: string 
 /** A sign-in that an app completes with its code's verifier. */
 export type Offer = SignedIn & Pick<Native, 'redirect_uri' | 'code_challenge'>
 
+/** The session that a code opened. */
+export type SessionKey = { user_id: string; session_id: string }
+
 /** How long a passkey may take to answer a challenge. */
 export const CHALLENGE_S = 300
 
@@ -48,15 +51,20 @@ export const createFlows = (redis: Redis, prefix: string) => {
     const row = await redis.getdel(key)
     return row === null ? undefined : (JSON.parse(row) as T)
   }
+  /** Replaces a row that exists, and returns the one before. */
+  const swap = async <T>(key: string, row: object): Promise<T | undefined> => {
+    const before = await redis.set(key, JSON.stringify(row), 'EX', FLOW_S, 'XX', 'GET')
+    return before === null ? undefined : (JSON.parse(before) as T)
+  }
   return guarded({
     begin: (state: string, flow: Flow) => put(keyOf('oidc', state), flow, FLOW_S),
     take: (state: string) => take<Flow>(keyOf('oidc', state)),
     offer: (code: string, offer: Offer) => put(keyOf('ocode', code), offer, CODE_S),
-    redeem: (code: string) => take<Offer>(keyOf('ocode', code)),
-    /** Remembers the session that a code created, so that a second use of the code ends it. */
-    spend: (code: string, session: { user_id: string; session_id: string }) =>
-      put(keyOf('ospent', code), session, FLOW_S),
-    spent: (code: string) => take<{ user_id: string; session_id: string }>(keyOf('ospent', code)),
+    /** The first use of a code takes its offer; a later one finds the session that it opened, or another use's mark. */
+    redeem: (code: string, mark: string) => swap<Offer | SessionKey | { mark: string }>(keyOf('ocode', code), { mark }),
+    /** Remembers the session that a code opened. Returns false if the code was used again since this use's mark. */
+    spend: async (code: string, mark: string, session: SessionKey) =>
+      (await swap<{ mark?: string }>(keyOf('ocode', code), session))?.mark === mark,
     ask: (challenge: string) => put(keyOf('passkey', challenge), {}, CHALLENGE_S),
     /** Whether the challenge is one of ours and still unanswered. */
     answer: async (challenge: string) => (await redis.del(keyOf('passkey', challenge))) === 1,
@@ -66,8 +74,12 @@ export const createFlows = (redis: Redis, prefix: string) => {
     once: async (name: string, seconds: number) =>
       (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',
     forget: (name: string) => redis.del(keyOf('ojti', name)),
-    /** Our sessions that belong to this provider's session or person. */
-    sessionsOf: async (index: string) => {
+    /**
+     * Our sessions that belong to this provider's session or person. No sign-in that the provider vouched for until
+     * `ended_at` (seconds) opens another one.
+     */
+    sessionsOf: async (index: string, ended_at: number) => {
+      await redis.set(`${prefix}oend:${index}`, ended_at, 'EX', FLOW_S)
       const members = await redis.smembers(`${prefix}osid:${index}`)
       return members.map((member) => {
         const [user_id = '', session_id = ''] = member.split(' ')

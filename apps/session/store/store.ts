@@ -65,6 +65,8 @@ export type SessionRecord = {
   ip_prefix: string | null
   /** Keys of `osid:`, for a session that began at a provider. */
   indexes: string[] | null
+  /** When that provider vouched for it, in seconds. */
+  proved_at: number | null
   /** The version of the password that it proved, if it began with one. */
   password_version: number | null
 }
@@ -83,10 +85,10 @@ export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'usernam
 } & Federated
 
 /**
- * What a sign-in through a provider adds: the session's end, when the person was authenticated, and the keys by which a
- * logout finds it.
+ * What a sign-in through a provider adds: the session's end, when the person was authenticated, when the provider said
+ * so (seconds of its clock), and the keys by which a logout finds it.
  */
-export type Federated = { max_s?: number; auth_time?: number; indexes?: string[] }
+export type Federated = { max_s?: number; auth_time?: number; proved_at?: number; indexes?: string[] }
 
 export type MachineSession = Pick<NewSession, 'session_id' | 'user_id' | 'username' | 'user_agent' | 'ip_address'>
 /** Longer than the lifetime of its tokens. */
@@ -292,6 +294,7 @@ const recordOf = (fields: Record<string, string>): SessionRecord | undefined => 
     ua_family: fields.ua_family ?? null,
     ip_prefix: fields.ip_prefix ?? null,
     indexes: fields.indexes ? (JSON.parse(fields.indexes) as string[]) : null,
+    proved_at: fields.proved_at ? Number(fields.proved_at) : null,
     password_version: fields.password_version ? Number(fields.password_version) : null,
   }
 }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { claimDevice, pollRefused } from '../device/grant.ts'
+import { claimDevice, deviceCodeRefused, pollRefused } from '../device/grant.ts'
 import { endSession } from '../sessions/end.ts'
-import type { SignedIn } from '../store/flows.ts'
+import type { SessionKey, SignedIn } from '../store/flows.ts'
 import type { TokenPair } from './issue.ts'
 import { deviceWord, type Login, openSession, whereOf } from './login.ts'
 
@@ -40,32 +41,37 @@ export const openFederated = async (
 
 /**
  * Exchanges the code that the browser brought to an app for tokens (RFC 6749 4.1.3, RFC 7636). If a code arrives twice,
- * one of the two senders stole it, so the session that it created ends.
+ * even at the same moment, one of the two senders stole it, so the session that it created ends.
  */
 export const redeemCode = async (deps: SessionDeps, grant: CodeGrant, request: Request): Promise<Opened> => {
-  const offer = await deps.flows.redeem(grant.code)
-  if (!offer) {
-    const spent = await deps.flows.spent(grant.code)
-    if (spent) await endSession(deps, spent, 'suspicious', { actor_type: 'system', request_id: request.request_id })
-    throw codeRefused()
-  }
-  const { redirect_uri, code_challenge, ...signed_in } = offer
+  const mark = uuidv7()
+  const found = await deps.flows.redeem(grant.code, mark)
+  if (found && 'session_id' in found) await endStolen(deps, found, request)
+  if (!found || !('redirect_uri' in found)) throw codeRefused()
+  const { redirect_uri, code_challenge, ...signed_in } = found
   const proof = createHash('sha256').update(grant.code_verifier).digest('base64url')
   if (proof !== code_challenge || grant.redirect_uri !== redirect_uri) {
-    const { user_id, provider_id: provider } = offer
+    const { user_id, provider_id: provider } = found
     const event = { action: 'login', outcome: 'denied', reason: 'invalid_grant', actor: 'system', user_id } as const
     await deps.audit({ ...event, ...whereOf(request), details: { provider } })
     throw codeRefused()
   }
   const opened = await openFederated(deps, signed_in, 'json', request)
   if (!opened) throw codeRefused()
-  await deps.flows.spend(grant.code, { user_id: signed_in.user_id, session_id: opened.session_id })
-  return opened
+  const session = { user_id: signed_in.user_id, session_id: opened.session_id }
+  if (await deps.flows.spend(grant.code, mark, session)) return opened
+  await endStolen(deps, session, request)
+  throw codeRefused()
 }
+
+/** Ends the session of a code that was sent twice. */
+const endStolen = (deps: SessionDeps, session: SessionKey, { request_id }: Request) =>
+  endSession(deps, session, 'suspicious', { actor_type: 'system', request_id })
 
 /**
  * Signs in a device that its person has approved (RFC 8628). Its session inherits from the approving one: the provider
- * and its logout, the person's authentication, and the end. If that session has ended, the approval is void.
+ * and its logout, the person's authentication, and the end. If that session has ended, the approval is void. A device
+ * code that was sent twice counts as stolen, like any other code.
  */
 export const redeemDevice = async (
   deps: SessionDeps,
@@ -73,14 +79,18 @@ export const redeemDevice = async (
   request: Request,
 ): Promise<Login> => {
   const claimed = await claimDevice(deps, device_code)
-  try {
-    const opened = await openApproved(deps, claimed, device_token, request)
-    if (opened) return opened
-  } catch (error) {
+  if (claimed.outcome === 'gone') {
+    if (claimed.opened) await endStolen(deps, claimed.opened, request)
+    throw deviceCodeRefused()
+  }
+  const opened = await openApproved(deps, claimed, device_token, request).catch(async (error: unknown) => {
     await deps.deviceGrants.release(device_code).catch(() => {})
     throw error
-  }
-  throw pollRefused('access_denied')
+  })
+  if (!opened) throw pollRefused('access_denied')
+  if (await deps.deviceGrants.spend(device_code, opened.session_id)) return opened
+  await endStolen(deps, opened, request)
+  throw deviceCodeRefused()
 }
 
 const openApproved = async (
@@ -92,12 +102,12 @@ const openApproved = async (
   const approving = await deps.store.get(user_id, session_id)
   const rest_s = Math.floor(((approving?.expires_at ?? 0) / 1000 - deps.clock.now().getTime()) / 1000)
   if (approving?.state !== 'active' || rest_s < 1) return undefined
-  const { username, auth_time, amr, indexes, password_version } = approving
+  const { username, auth_time, amr, indexes, proved_at, password_version } = approving
   const metadata = { ...approving.metadata, host }
   const owner = {
     ...{ user_id, username, mode: 'json' as const, metadata: JSON.stringify(metadata), max_s: rest_s },
     ...{ auth_time, amr },
-    ...(indexes && { indexes }),
+    ...(indexes && { indexes, proved_at: proved_at ?? 0 }),
     ...(password_version !== null && { password_version }),
   }
   const opened = await openSession(deps, owner, request.client, request.request_id)

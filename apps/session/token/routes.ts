@@ -212,7 +212,7 @@ const signIn = async (
   refuseLongPassword(password)
   const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
   const done = await login(deps, { ...contextOf(req), username, password, mode, device_token })
-  return sendLogin(deps, reply, done, mode, { device_token, remember_device })
+  return sendLogin(deps, req, reply, done, mode, { device_token, remember_device })
 }
 
 const byFactor = async (
@@ -229,27 +229,38 @@ const byFactor = async (
     'assertion' in grant
       ? await signInByPasskey(deps, grant.assertion, request)
       : await completeLogin(deps, grant.factor_token, grant.factor, request)
-  return sendLogin(deps, reply, done, mode, { device_token, remember_device: body.remember_device })
+  return sendLogin(deps, req, reply, done, mode, { device_token, remember_device: body.remember_device })
 }
 
 const withDevice = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, device_code: string) => {
   const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
   const done = await redeemDevice(deps, { device_code, device_token }, contextOf(req))
-  return sendLogin(deps, reply, done, 'json', { device_token, remember_device })
+  return sendLogin(deps, req, reply, done, 'json', { device_token, remember_device })
 }
 
 type Device = { device_token: string | undefined; remember_device: boolean | undefined }
 
-const sendLogin = (
+const sendLogin = async (
   deps: SessionDeps,
+  req: FastifyRequest,
   reply: FastifyReply,
   done: Login,
   mode: Mode,
   { device_token, remember_device }: Device,
 ) => {
   const device = mode === 'cookie' || remember_device || done.known_device
+  if (mode === 'cookie') await endReplaced(deps, req, done.user_id)
   const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token) : undefined
   return sendTokens(deps, reply, done, mode, issued)
+}
+
+/** Ends the session whose cookie this sign-in replaces (ASVS 7.2.4). */
+const endReplaced = async (deps: SessionDeps, req: FastifyRequest, actor_id: string) => {
+  const session_id = await cookieSession(deps, req).catch((error: unknown) => {
+    if (!(error instanceof AppError)) throw error
+  })
+  const by = { actor_type: 'user', actor_id, request_id: String(req.id) } as const
+  if (session_id) await endSession(deps, { session_id }, 'logout', by)
 }
 
 const renew = async (
