@@ -11,25 +11,22 @@ import {
 } from '../shared/contracts/engine/internal.ts'
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
-import { errorReplies, type Routes } from '../shared/http/app.ts'
+import { routes } from '../shared/http/routes.ts'
 import { type Command, ownCommand, type Steps, type Subject } from './command/command.ts'
 import { acceptCommand } from './command/run.ts'
 import type { AcceptDeps, ReplanDeps, Uses } from './deps.ts'
 import { kindOf, stepsOf } from './signals/steps.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
-export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { deps }) => {
+export const internalRoutes = routes<AcceptDeps & ReplanDeps>('internal', (app, { deps }) => {
   app.post('/internal/v1/workflow-signals/:operation_id', {
-    schema: {
-      operationId: 'signalOperation',
-      summary: 'Signal a running operation',
-      description:
-        'Carries out a command of a control plane under the same rules as the public commands. Answered once it is accepted; signal_id is the command id, and a repeat is a duplicate.',
-      tags: ['internal'],
-      params: OperationParams,
-      body: WorkflowSignal,
-      response: { 202: WorkflowSignalReply, ...errorReplies },
-    },
+    operationId: 'signalOperation',
+    summary: 'Signal a running operation',
+    description:
+      'Carries out a command of a control plane under the same rules as the public commands. Answered once it is accepted; signal_id is the command id, and a repeat is a duplicate.',
+    params: OperationParams,
+    body: WorkflowSignal,
+    response: { 202: WorkflowSignalReply },
     preHandler: requireScope('signals:write'),
     handler: async (req, reply) => {
       const signal = req.body
@@ -45,15 +42,12 @@ export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { dep
   })
 
   app.get('/internal/v1/events', {
-    schema: {
-      operationId: 'listEvents',
-      summary: 'Read the log of events',
-      description:
-        'Returns events after a position, or those of one aggregate after a version, so that a consumer can fill a gap.',
-      tags: ['internal'],
-      querystring: LogQueryParams,
-      response: { 200: LogMessages, ...errorReplies },
-    },
+    operationId: 'listEvents',
+    summary: 'Read the log of events',
+    description:
+      'Returns events after a position, or those of one aggregate after a version, so that a consumer can fill a gap.',
+    querystring: LogQueryParams,
+    response: { 200: LogMessages },
     preHandler: requireScope('events:read'),
     handler: (req) => {
       const { after, agg_type, agg_id, after_version = 0, limit = 100 } = req.query
@@ -63,7 +57,7 @@ export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { dep
       return listMessages(deps.db, { after: after ?? '0', aggregate, limit })
     },
   })
-}
+})
 
 const commandOfService = (
   deps: Uses<'keys'>,

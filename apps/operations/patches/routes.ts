@@ -15,14 +15,7 @@ import {
   ProposeBody,
   RejectPatchBody,
 } from '../../shared/contracts/operations/patches.ts'
-import {
-  errorReplies,
-  ReadHeaders,
-  type Routes,
-  sendStored,
-  type TypedApp,
-  VersionedHeaders,
-} from '../../shared/http/app.ts'
+import { ReadHeaders, type Router, routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
@@ -34,30 +27,29 @@ import { proposeSteps } from './propose.ts'
 import { readHead, readPatch, viewPatch } from './view.ts'
 
 const read = allow('operation:read', { kind: 'R' })
-const tags = ['patches']
 const base = '/v1/operations/:operation_id/patches'
 
 /** Patches: changes to a running graph, proposed, read and decided. */
-export const patchesRoutes: Routes<CommandDeps & ReplanDeps & Uses<'lookback_s' | 'pages'>> = async (app, { deps }) => {
-  listPatchesRoute(app, deps)
-  getPatchRoute(app, deps)
-  proposePatchRoute(app, deps)
-  approvePatchRoute(app, deps)
-  rejectPatchRoute(app, deps)
-}
+export const patchesRoutes = routes<CommandDeps & ReplanDeps & Uses<'lookback_s' | 'pages'>>(
+  'patches',
+  (app, { deps }) => {
+    listPatchesRoute(app, deps)
+    getPatchRoute(app, deps)
+    proposePatchRoute(app, deps)
+    approvePatchRoute(app, deps)
+    rejectPatchRoute(app, deps)
+  },
+)
 
-const listPatchesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'pages' | 'policies'>) => {
+const listPatchesRoute = (app: Router, deps: Uses<'clock' | 'db' | 'pages' | 'policies'>) =>
   app.get(base, {
-    schema: {
-      operationId: 'listPatches',
-      summary: 'List patches of an operation',
-      description:
-        'Lists every patch in the order of proposal, with its changes, its votes and the actions that the caller may take.',
-      tags,
-      params: OperationParams,
-      querystring: PatchListQuery,
-      response: { 200: PatchList, ...errorReplies },
-    },
+    operationId: 'listPatches',
+    summary: 'List patches of an operation',
+    description:
+      'Lists every patch in the order of proposal, with its changes, its votes and the actions that the caller may take.',
+    params: OperationParams,
+    querystring: PatchListQuery,
+    response: { 200: PatchList },
     preHandler: read,
     handler: async (req) => {
       const { operation_id } = req.params
@@ -72,43 +64,35 @@ const listPatchesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'pages' | '
       return { ...page, items, as_of: await readAsOf(deps.db) }
     },
   })
-}
 
-const getPatchRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) => {
+const getPatchRoute = (app: Router, deps: Uses<'clock' | 'db' | 'policies'>) =>
   app.get(`${base}/:patch_id`, {
-    schema: {
-      operationId: 'getPatch',
-      summary: 'Read a patch',
-      description:
-        'Returns its changes, the failures it mends, the nodes it holds, who must agree, and the votes. A vote must name its `digest`.',
-      tags,
-      params: PatchParams,
-      headers: ReadHeaders,
-      'x-reply-headers': ['etag'],
-      response: { 200: PatchDetail, 304: Type.Null(), ...errorReplies },
-    },
+    operationId: 'getPatch',
+    summary: 'Read a patch',
+    description:
+      'Returns its changes, the failures it mends, the nodes it holds, who must agree, and the votes. A vote must name its `digest`.',
+    params: PatchParams,
+    headers: ReadHeaders,
+    'x-reply-headers': ['etag'],
+    response: { 200: PatchDetail, 304: Type.Null() },
     preHandler: read,
     handler: async (req, reply) => {
       const { view, head } = await readPatch(deps, req.caller, req.params.operation_id, req.params.patch_id)
       return unlessKnown(req, reply, head, view)
     },
   })
-}
 
-const proposePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
+const proposePatchRoute = (app: Router, deps: CommandDeps & ReplanDeps) =>
   app.post(base, {
-    schema: {
-      operationId: 'proposePatch',
-      summary: 'Propose a patch',
-      description:
-        'Proposes changes to nodes that have not begun. An unsound result is refused with every violation. The nodes it touches are held until it is decided.',
-      tags,
-      params: OperationParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: ProposeBody,
-      response: { 200: DryRunReply, 201: PatchReply, 202: PatchReply, ...errorReplies },
-    },
+    operationId: 'proposePatch',
+    summary: 'Propose a patch',
+    description:
+      'Proposes changes to nodes that have not begun. An unsound result is refused with every violation. The nodes it touches are held until it is decided.',
+    params: OperationParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: ProposeBody,
+    response: { 200: DryRunReply, 201: PatchReply, 202: PatchReply },
     preHandler: allow('patch:propose', { kind: 'W' }),
     handler: async (req, reply) => {
       const { reason, dry_run } = req.body
@@ -118,22 +102,18 @@ const proposePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
       return sendStored(reply, await runCommand(deps, command, proposeSteps(deps, command, req.body)))
     },
   })
-}
 
-const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Uses<'lookback_s'>) => {
+const approvePatchRoute = (app: Router, deps: CommandDeps & ReplanDeps & Uses<'lookback_s'>) =>
   app.post(`${base}/:patch_id/approve`, {
-    schema: {
-      operationId: 'approvePatch',
-      summary: 'Approve a patch',
-      description:
-        'Votes for the digest that was reviewed. When the rule of every gate that the patch touches is met, the next revision of the graph is written at once.',
-      tags,
-      params: PatchParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: ApprovePatchBody,
-      response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply, ...errorReplies },
-    },
+    operationId: 'approvePatch',
+    summary: 'Approve a patch',
+    description:
+      'Votes for the digest that was reviewed. When the rule of every gate that the patch touches is met, the next revision of the graph is written at once.',
+    params: PatchParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: ApprovePatchBody,
+    response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply },
     preHandler: allow('patch:decide', { kind: 'A' }),
     handler: async (req, reply) => {
       const { comment: reason = null, dry_run } = req.body
@@ -142,21 +122,17 @@ const approvePatchRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps & Uses<
       return sendStored(reply, await approvePatch(deps, command, req.body))
     },
   })
-}
 
-const rejectPatchRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
+const rejectPatchRoute = (app: Router, deps: CommandDeps & PolicyDeps) =>
   app.post(`${base}/:patch_id/reject`, {
-    schema: {
-      operationId: 'rejectPatch',
-      summary: 'Reject a patch',
-      description: 'Releases the nodes that it held. If its proposer rejects it, the patch is withdrawn.',
-      tags,
-      params: PatchParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: RejectPatchBody,
-      response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply, ...errorReplies },
-    },
+    operationId: 'rejectPatch',
+    summary: 'Reject a patch',
+    description: 'Releases the nodes that it held. If its proposer rejects it, the patch is withdrawn.',
+    params: PatchParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: RejectPatchBody,
+    response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply },
     preHandler: allow(['patch:decide', 'patch:propose'], { kind: 'S' }),
     handler: async (req, reply) => {
       const { comment: reason, dry_run } = req.body
@@ -165,4 +141,3 @@ const rejectPatchRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
       return sendStored(reply, await rejectPatch(deps, command, req.body))
     },
   })
-}

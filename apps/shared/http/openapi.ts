@@ -22,6 +22,9 @@ declare module 'fastify' {
     'x-errors'?: readonly number[]
     /** Content types of the same answer as text, chosen by a query parameter. */
     'x-text-types'?: readonly string[]
+    /** Instead of what its guard states. */
+    'x-scope'?: string
+    'x-permissions'?: readonly string[]
   }
 }
 
