@@ -84,10 +84,7 @@ export const buildApp = ({ telemetry, store, hosts }: { telemetry: Telemetry; st
     },
   })
   app.get('/ledger', {
-    schema: {
-      querystring: LedgerQuery,
-      response: { 200: Type.Object({ items: Type.Array(Type.Unknown()) }) },
-    },
+    schema: { querystring: LedgerQuery, response: { 200: Type.Object({ items: Type.Array(Type.Unknown()) }) } },
     handler: async (req) => ({ items: store.effects(req.query.after, req.query.limit) }),
   })
   return { app, health }
