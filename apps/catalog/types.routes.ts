@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts'
 import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
-import { text } from '../shared/contracts/text.ts'
+import { text } from '../shared/contracts/shapes.ts'
 import { notFound } from '../shared/errors.ts'
 import { pageSizeOf, rowsFrom } from '../shared/http/pages.ts'
 import { isKnown, ReadHeaders, routes, sendUnchanged } from '../shared/http/routes.ts'

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Closed } from '../shared/contracts/closed.ts'
+import { Closed } from '../shared/contracts/shapes.ts'
 import { notFound } from '../shared/errors.ts'
 import { createHttpApp } from '../shared/http/app.ts'
 import { CATALOG_CODES } from '../shared/http/edge-codes.ts'

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { allow } from '../shared/auth/http.ts'
-import { ArrayOf } from '../shared/contracts/closed.ts'
+import { ArrayOf } from '../shared/contracts/shapes.ts'
 import { isKnown, ReadHeaders, routes, sendUnchanged } from '../shared/http/routes.ts'
 import type { TokenDeps } from './deps.ts'
 

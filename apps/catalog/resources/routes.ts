@@ -14,7 +14,7 @@ import {
   VersionList,
   WriteQuery,
 } from '../../shared/contracts/catalog/resources.ts'
-import { OptionalText } from '../../shared/contracts/closed.ts'
+import { OptionalText } from '../../shared/contracts/shapes.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import {
   CommandHeaders,

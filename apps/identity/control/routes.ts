@@ -11,7 +11,7 @@ import {
   Reviewed,
 } from '../../shared/contracts/identity/changes.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes, sendStored } from '../../shared/http/routes.ts'
 import type { AccountDeps, ChangeDeps } from '../deps.ts'

@@ -10,7 +10,7 @@ import {
   Rotation,
 } from '../../shared/contracts/identity/machines.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes, sendStored } from '../../shared/http/routes.ts'
 import type { IdentityDeps } from '../deps.ts'

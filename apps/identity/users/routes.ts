@@ -12,7 +12,7 @@ import {
   UserDetail,
   UserMoved,
 } from '../../shared/contracts/identity/users.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes } from '../../shared/http/routes.ts'

@@ -14,7 +14,7 @@ import {
   RawLogQuery,
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { ReadHeaders, type Router, routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
 import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'

@@ -19,7 +19,7 @@ import {
   ResumeBody,
 } from '../../shared/contracts/operations/operations.ts'
 import { PlanParams, StartBody } from '../../shared/contracts/operations/plans.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
 import {
   CommandHeaders,

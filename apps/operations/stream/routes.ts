@@ -1,6 +1,6 @@
 import { allow } from '../../shared/auth/http.ts'
 import { EventsHeaders, EventsQuery } from '../../shared/contracts/operations/events.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { AppError } from '../../shared/errors.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../../shared/contracts/closed.ts'
+import { Closed } from '../../shared/contracts/shapes.ts'
 import { IntentBody } from '../../shared/contracts/operations/intents.ts'
 
 /** The form of a pack's tests: the planner's input and its expected output. */

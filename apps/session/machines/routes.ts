@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { MachineToken } from '../../shared/contracts/session/tokens.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { AppError } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { acceptForms } from '../../shared/http/json-body.ts'

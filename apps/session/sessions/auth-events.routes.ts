@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { auditMatches } from '../../../db/audit.ts'
 import { auth_events } from '../../../db/session/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../config.ts'
-import { Closed } from '../contracts/closed.ts'
+import { Closed } from '../contracts/shapes.ts'
 import { ROLES, type Role } from './permissions.ts'
 
 /** The providers file as a deployer writes it (federation.md 4). Unknown members stop the start. */

@@ -1,7 +1,7 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import { Closed } from '../contracts/closed.ts'
+import { Closed } from '../contracts/shapes.ts'
 import { exampleOf, type JsonSchema } from './example.ts'
 import { problemSchemas, refusalOf, refusals } from './refusals.ts'
 

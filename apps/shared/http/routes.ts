@@ -14,7 +14,7 @@ import type {
 } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { CATEGORIES } from '../contracts/categories.ts'
-import { text } from '../contracts/text.ts'
+import { text } from '../contracts/shapes.ts'
 
 /** Schema of every refusal (application/problem+json). */
 export const Problem = Type.Object(
