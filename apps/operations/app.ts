@@ -17,7 +17,6 @@ import { auditDenial } from './command/command.ts'
 import type { OperationsDeps } from './deps.ts'
 import { engineRoutes } from './engine.routes.ts'
 import { gatesRoutes } from './gates/routes.ts'
-import { standingRoutes } from './gates/standing.routes.ts'
 import { checksOf } from './health.ts'
 import { auditRoutes } from './history/audit.routes.ts'
 import { historyRoutes } from './history/routes.ts'
@@ -75,7 +74,7 @@ const PUBLIC: readonly Routes<OperationsDeps>[] = [
   engineRoutes,
   workRoutes,
 ]
-const INTERNAL: readonly Routes<OperationsDeps>[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]
+const INTERNAL: readonly Routes<OperationsDeps>[] = [internalRoutes, projectionRoutes, freezesRoutes]
 
 /** The two listeners of operations: the public API behind user tokens, the internal one behind service tokens. */
 export const buildApp = async (deps: OperationsDeps) => {

@@ -1,4 +1,4 @@
-import { appendAudit } from '../../db/operations/facts/audit.ts'
+import { appendAudit } from '../../db/operations/facts/state.ts'
 import { allow } from '../shared/auth/http.ts'
 import { type EncryptingCodec, type Payload, workflowOf } from '../shared/codec/payload.ts'
 import { Payloads } from '../shared/contracts/engine/engine.ts'

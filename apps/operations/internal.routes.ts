@@ -1,9 +1,11 @@
 import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
 import { fingerprintOf } from '../../db/command/keys.ts'
 import { getCommand } from '../../db/operations/commands/rows.ts'
 import { listMessages } from '../../db/operations/history/log.ts'
 import { requireScope } from '../shared/auth/http.ts'
 import {
+  GateStanding,
   LogMessages,
   LogQueryParams,
   WorkflowSignal,
@@ -11,14 +13,17 @@ import {
 } from '../shared/contracts/engine/internal.ts'
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
-import { routes } from '../shared/http/routes.ts'
+import { type Router, routes } from '../shared/http/routes.ts'
 import { type Command, ownCommand, type Steps, type Subject } from './command/command.ts'
 import { acceptCommand } from './command/run.ts'
 import type { AcceptDeps, ReplanDeps, Uses } from './deps.ts'
+import { proveDue } from './gates/standing.ts'
 import { kindOf, stepsOf } from './signals/steps.ts'
 
-/** The internal listener's own endpoints: signals of control planes, and the log of events. */
-export const internalRoutes = routes<AcceptDeps & ReplanDeps>('internal', (app, { deps }) => {
+type StandingDeps = Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>
+
+/** The internal listener's own endpoints: signals of control planes, the log of events, and proofs of voters. */
+export const internalRoutes = routes<AcceptDeps & ReplanDeps & StandingDeps>('internal', (app, { deps }) => {
   app.post('/internal/v1/workflow-signals/:operation_id', {
     operationId: 'signalOperation',
     summary: 'Signal a running operation',
@@ -57,7 +62,33 @@ export const internalRoutes = routes<AcceptDeps & ReplanDeps>('internal', (app, 
       return listMessages(deps.db, { after: after ?? '0', aggregate, limit })
     },
   })
+
+  standingRoute(app, deps)
 })
+
+/** Lets workers have voters proved before a node behind their gate starts. */
+const standingRoute = (app: Router, deps: StandingDeps) => {
+  /** When many nodes start behind one gate at once, they share one answer. */
+  const running = new Map<string, Promise<void>>()
+
+  app.post('/internal/v1/gate-standing', {
+    operationId: 'proveGates',
+    summary: 'Prove the voters of gates',
+    description:
+      'Asks identity about everyone whose approvals these gates rest on, unless it was asked a moment ago. Votes that no longer count become void, and a gate without a quorum asks again. 503 while identity is unavailable.',
+    body: GateStanding,
+    response: { 204: Type.Null() },
+    preHandler: requireScope('gates:recheck'),
+    handler: async (req, reply) => {
+      const { operation_id, gate_ids } = req.body
+      const key = [operation_id, ...gate_ids.toSorted()].join(' ')
+      const proving = running.get(key) ?? proveDue(deps, operation_id, gate_ids).finally(() => void running.delete(key))
+      running.set(key, proving)
+      await proving
+      return reply.code(204).send(null)
+    },
+  })
+}
 
 const commandOfService = (
   deps: Uses<'keys'>,

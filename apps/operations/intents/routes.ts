@@ -17,7 +17,7 @@ import { CommandHeaders, ReadHeaders, type Router, routes, sendStored } from '..
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { Uses } from '../deps.ts'
-import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
+import { isInScope, placesFor, visibleSql } from '../policies/authority.ts'
 import { createIntent, intentView, linksOf, type Outline, readIntent } from './create.ts'
 
 /** Intents: the state that should be true, and the preview of how to reach it. */

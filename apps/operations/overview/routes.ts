@@ -5,7 +5,7 @@ import { allow } from '../../shared/auth/http.ts'
 import { Overview, OverviewQuery } from '../../shared/contracts/overview/overview.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 import { listPlanned } from './planned.ts'
 
 const DAY_MS = 86_400_000

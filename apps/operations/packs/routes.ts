@@ -5,7 +5,7 @@ import { PackList, type PackView } from '../../shared/contracts/operations/plans
 import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import type { Pack, Procedure } from '../graph/types.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 
 /** The packs that this deployment has loaded now, and earlier ones. */
 export const packsRoutes = routes<Uses<'db' | 'library'>>('plans', (app, { deps: { db, library } }) => {

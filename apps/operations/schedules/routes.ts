@@ -16,7 +16,7 @@ import {
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 import { changeSchedule, createSchedule, readSchedule, rowOf, runOf } from './commands.ts'
 
 type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>

@@ -7,7 +7,7 @@ import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { aloneBy } from '../patches/bulk.ts'
 import { quorumOf } from '../patches/view.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 import { mendableBy, patchDecidableBy } from './mine.ts'
 
 /** Work that waits for a person besides gates. */

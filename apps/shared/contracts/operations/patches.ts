@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed, text } from '../shapes.ts'
 import { Assertion } from '../session/passkeys.ts'
+import { Closed, text } from '../shapes.ts'
 import {
   ActorSchema,
   AllowedActionSchema,
