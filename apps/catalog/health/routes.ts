@@ -5,7 +5,6 @@ import type { CatalogDeps } from '../deps.ts'
 import type { Side } from '../read/sides.ts'
 import { readHealth } from './read.ts'
 
-/** Health of one resource. */
 export const healthRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/health'), {
     operationId: 'getResourceHealth',

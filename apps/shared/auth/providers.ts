@@ -138,9 +138,7 @@ export const watchProviders = (
   }
   const timer = setInterval(reread, REREAD_MS).unref()
   return {
-    /** Returns the enabled providers. */
     list: (): Provider[] => providers.filter(({ enabled }) => enabled),
-    /** Returns an enabled provider by its id. */
     get: (id: string): Provider | undefined => providers.find((one) => one.id === id && one.enabled),
     reread,
     stop: () => clearInterval(timer),

@@ -150,7 +150,6 @@ export const waitFor = async (what: string, probe: () => Promise<unknown>, timeo
 type Part = {
   /** Undefined: no report is written. */
   redis_url: string | undefined
-  /** The prefix of AUTH__REDIS__PREFIX. */
   prefix: string
   /** The answer of /health/ready. */
   read: () => Promise<{ status: string; checks: object }>

@@ -155,7 +155,6 @@ type RowsBefore = {
   added_s?: number
   /** Seconds that were added to a gate's time, in this round. */
   gate_time?: { gate_id: string; round: number; added_s: number }
-  /** Freezes that were overridden. */
   freezes?: Record<string, unknown>
 }
 

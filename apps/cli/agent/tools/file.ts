@@ -39,7 +39,6 @@ export const AgentFile = Closed({
       /** Addresses that steps may name; * matches any text. */
       hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 }),
       users: Type.Array(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }), { minItems: 1, maxItems: 100 }),
-      /** Programs on the hosts. */
       programs: Type.Optional(Programs),
     }),
   ),
@@ -63,7 +62,6 @@ export const AgentFile = Closed({
   ),
   ansible: Type.Optional(
     Closed({
-      /** ansible-playbook. */
       program: Path,
       /** Folders with playbooks. `vars` apply to every host, such as ansible_connection; a step cannot set them. */
       sources: Type.Record(
