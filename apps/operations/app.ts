@@ -21,7 +21,7 @@ import { checksOf } from './health.ts'
 import { auditRoutes } from './history/audit.routes.ts'
 import { historyRoutes } from './history/routes.ts'
 import { intentsRoutes } from './intents/routes.ts'
-import { internalRoutes } from './internal.routes.ts'
+import { internalRoutes, standingRoutes } from './internal.routes.ts'
 import { interventionsRoutes } from './interventions/routes.ts'
 import { meRoutes } from './me.routes.ts'
 import { countKeys, measureOpen } from './metrics.ts'
@@ -74,7 +74,7 @@ const PUBLIC: readonly Routes<OperationsDeps>[] = [
   engineRoutes,
   workRoutes,
 ]
-const INTERNAL: readonly Routes<OperationsDeps>[] = [internalRoutes, projectionRoutes, freezesRoutes]
+const INTERNAL: readonly Routes<OperationsDeps>[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]
 
 /** The two listeners of operations: the public API behind user tokens, the internal one behind service tokens. */
 export const buildApp = async (deps: OperationsDeps) => {

@@ -19,8 +19,8 @@ import type { NatsHolder } from './nats.ts'
 import type { Channels } from './notifications/channels/channels.ts'
 import type { NotifyKeys } from './notifications/keys.ts'
 import type { loadExecutorRules } from './packs/executors.ts'
+import type { Approvers, createAdministrators } from './policies/approvers.ts'
 import type { Policies } from './policies/cedar.ts'
-import type { Approvers, createAdministrators } from './policies/footing.ts'
 import type { PlanPolicies } from './policies/plans.ts'
 
 /** The passkey that signed, as evidence states it. */

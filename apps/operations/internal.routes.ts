@@ -13,17 +13,15 @@ import {
 } from '../shared/contracts/engine/internal.ts'
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
-import { type Router, routes } from '../shared/http/routes.ts'
+import { routes } from '../shared/http/routes.ts'
 import { type Command, ownCommand, type Steps, type Subject } from './command/command.ts'
 import { acceptCommand } from './command/run.ts'
 import type { AcceptDeps, ReplanDeps, Uses } from './deps.ts'
 import { proveDue } from './gates/standing.ts'
 import { kindOf, stepsOf } from './signals/steps.ts'
 
-type StandingDeps = Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>
-
-/** The internal listener's own endpoints: signals of control planes, the log of events, and proofs of voters. */
-export const internalRoutes = routes<AcceptDeps & ReplanDeps & StandingDeps>('internal', (app, { deps }) => {
+/** The internal listener's own endpoints: signals of control planes, and the log of events. */
+export const internalRoutes = routes<AcceptDeps & ReplanDeps>('internal', (app, { deps }) => {
   app.post('/internal/v1/workflow-signals/:operation_id', {
     operationId: 'signalOperation',
     summary: 'Signal a running operation',
@@ -62,12 +60,12 @@ export const internalRoutes = routes<AcceptDeps & ReplanDeps & StandingDeps>('in
       return listMessages(deps.db, { after: after ?? '0', aggregate, limit })
     },
   })
-
-  standingRoute(app, deps)
 })
 
+type StandingDeps = Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>
+
 /** Lets workers have voters proved before a node behind their gate starts. */
-const standingRoute = (app: Router, deps: StandingDeps) => {
+export const standingRoutes = routes<StandingDeps>('internal', (app, { deps }) => {
   /** When many nodes start behind one gate at once, they share one answer. */
   const running = new Map<string, Promise<void>>()
 
@@ -88,7 +86,7 @@ const standingRoute = (app: Router, deps: StandingDeps) => {
       return reply.code(204).send(null)
     },
   })
-}
+})
 
 const commandOfService = (
   deps: Uses<'keys'>,

@@ -26,8 +26,8 @@ import { createChannels } from './notifications/channels/channels.ts'
 import { createNotifyKeys } from './notifications/keys.ts'
 import { loadExecutorRules } from './packs/executors.ts'
 import { loadLibrary } from './packs/library.ts'
+import { createAdministrators, createApprovers } from './policies/approvers.ts'
 import { loadPolicies } from './policies/cedar.ts'
-import { createAdministrators, createApprovers } from './policies/footing.ts'
 import { loadPlanPolicies } from './policies/plans.ts'
 
 /** Creates all dependencies of the routes from one configuration: opens the database pool, waits for no other app. */

@@ -37,20 +37,15 @@ import { aloneOf, changeCounts, readGate, viewGate } from './view.ts'
 
 const read = allow('operation:read', { kind: 'R' })
 
+type Deps = DecideDeps & Uses<'pages'>
+
 /** Gates: the inbox, the gates of an operation, and the decision on a gate. */
-export const gatesRoutes = routes<DecideDeps & Uses<'pages'>>('gates', (app, { deps }) => {
-  listWaitingGatesRoute(app, deps)
-  listGatesRoute(app, deps)
-  getGateRoute(app, deps)
-  approveGateRoute(app, deps)
-  rejectGateRoute(app, deps)
-  issueBallotRoute(app, deps)
+export const gatesRoutes = routes<Deps>('gates', (app, { deps }) => {
+  readRoutes(app, deps)
+  commandRoutes(app, deps)
 })
 
-const listWaitingGatesRoute = (
-  app: Router,
-  deps: Uses<'clock' | 'config' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
-) =>
+const readRoutes = (app: Router, deps: Deps) => {
   app.get('/v1/gates', {
     operationId: 'listWaitingGates',
     summary: 'List waiting gates',
@@ -90,7 +85,6 @@ const listWaitingGatesRoute = (
     },
   })
 
-const listGatesRoute = (app: Router, deps: Uses<'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>) =>
   app.get('/v1/operations/:operation_id/gates', {
     operationId: 'listGates',
     summary: 'List gates of an operation',
@@ -114,7 +108,6 @@ const listGatesRoute = (app: Router, deps: Uses<'clock' | 'db' | 'lookback_s' | 
     },
   })
 
-const getGateRoute = (app: Router, deps: Uses<'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>) =>
   app.get('/v1/operations/:operation_id/gates/:gate_id', {
     operationId: 'getGate',
     summary: 'Read a gate',
@@ -131,8 +124,9 @@ const getGateRoute = (app: Router, deps: Uses<'clock' | 'db' | 'library' | 'look
       return unlessKnown(req, reply, row.operation, view)
     },
   })
+}
 
-const approveGateRoute = (app: Router, deps: DecideDeps) =>
+const commandRoutes = (app: Router, deps: Deps) => {
   app.post('/v1/operations/:operation_id/gates/:gate_id/approve', {
     operationId: 'approveGate',
     summary: 'Approve a gate',
@@ -153,7 +147,6 @@ const approveGateRoute = (app: Router, deps: DecideDeps) =>
     },
   })
 
-const rejectGateRoute = (app: Router, deps: DecideDeps) =>
   app.post('/v1/operations/:operation_id/gates/:gate_id/reject', {
     operationId: 'rejectGate',
     summary: 'Reject a gate',
@@ -172,7 +165,6 @@ const rejectGateRoute = (app: Router, deps: DecideDeps) =>
     },
   })
 
-const issueBallotRoute = (app: Router, deps: Uses<'clock' | 'db' | 'trust'>) =>
   app.post('/v1/operations/:operation_id/ballots', {
     operationId: 'createBallot',
     summary: 'Get a ballot to sign with a passkey',
@@ -188,3 +180,4 @@ const issueBallotRoute = (app: Router, deps: Uses<'clock' | 'db' | 'trust'>) =>
       return issueBallot(deps, req.caller, req.params.operation_id, req.body)
     },
   })
+}

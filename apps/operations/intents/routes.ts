@@ -13,7 +13,7 @@ import {
   type IntentRow,
   IntentView,
 } from '../../shared/contracts/operations/intents.ts'
-import { CommandHeaders, ReadHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
+import { CommandHeaders, ReadHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { Uses } from '../deps.ts'
@@ -25,16 +25,6 @@ export const intentsRoutes = routes<
   Uses<'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>,
   { outline: Outline }
 >('intents', (app, { deps, outline }) => {
-  createIntentRoute(app, deps, outline)
-  listIntentsRoute(app, deps)
-  getIntentRoute(app, deps)
-})
-
-const createIntentRoute = (
-  app: Router,
-  deps: Uses<'config' | 'db' | 'keys' | 'library' | 'projection'>,
-  outline: Outline,
-) =>
   app.post('/v1/intents', {
     operationId: 'createIntent',
     summary: 'Create an intent',
@@ -49,7 +39,6 @@ const createIntentRoute = (
       sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body, outline)),
   })
 
-const listIntentsRoute = (app: Router, deps: Uses<'db' | 'pages'>) =>
   app.get('/v1/intents', {
     operationId: 'listIntents',
     summary: 'List intents',
@@ -85,7 +74,6 @@ const listIntentsRoute = (app: Router, deps: Uses<'db' | 'pages'>) =>
     },
   })
 
-const getIntentRoute = (app: Router, deps: Uses<'db'>) =>
   app.get('/v1/intents/:intent_id', {
     operationId: 'getIntent',
     summary: 'Read an intent',
@@ -102,3 +90,4 @@ const getIntentRoute = (app: Router, deps: Uses<'db'>) =>
       return unlessKnown(req, reply, `"${intent.revision}"`, view)
     },
   })
+})

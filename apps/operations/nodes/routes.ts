@@ -15,7 +15,7 @@ import {
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
 import { text } from '../../shared/contracts/shapes.ts'
-import { ReadHeaders, type Router, routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
+import { ReadHeaders, routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
 import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
@@ -31,14 +31,6 @@ const read = allow('operation:read', { kind: 'R' })
 
 /** Nodes of an operation: rows, one node, logs, retry and interventions. */
 export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nodes', (app, { deps }) => {
-  listNodesRoute(app, deps)
-  getNodeRoute(app, deps)
-  getNodeLogRoute(app, deps)
-  downloadNodeLogRoute(app, deps)
-  retryNodeRoute(app, deps)
-})
-
-const listNodesRoute = (app: Router, deps: Uses<'db' | 'pages'>) =>
   app.get('/v1/operations/:operation_id/nodes', {
     operationId: 'listNodes',
     summary: 'List nodes',
@@ -67,7 +59,6 @@ const listNodesRoute = (app: Router, deps: Uses<'db' | 'pages'>) =>
     },
   })
 
-const getNodeRoute = (app: Router, deps: Uses<'clock' | 'db' | 'policies'>) =>
   app.get('/v1/operations/:operation_id/nodes/:node_id', {
     operationId: 'getNode',
     summary: 'Read a node',
@@ -87,7 +78,6 @@ const getNodeRoute = (app: Router, deps: Uses<'clock' | 'db' | 'policies'>) =>
     },
   })
 
-const getNodeLogRoute = (app: Router, deps: Uses<'db'>) =>
   app.get('/v1/operations/:operation_id/nodes/:node_id/logs', {
     operationId: 'getNodeLog',
     summary: 'Read a log',
@@ -103,7 +93,6 @@ const getNodeLogRoute = (app: Router, deps: Uses<'db'>) =>
     },
   })
 
-const downloadNodeLogRoute = (app: Router, deps: Uses<'db'>) =>
   app.get('/v1/operations/:operation_id/nodes/:node_id/logs/raw', {
     operationId: 'downloadNodeLog',
     summary: 'Download a log',
@@ -120,7 +109,6 @@ const downloadNodeLogRoute = (app: Router, deps: Uses<'db'>) =>
     },
   })
 
-const retryNodeRoute = (app: Router, deps: CommandDeps & ReplanDeps) =>
   app.post('/v1/operations/:operation_id/nodes/:node_id/retry', {
     operationId: 'retryNode',
     summary: 'Run a node again',
@@ -138,3 +126,4 @@ const retryNodeRoute = (app: Router, deps: CommandDeps & ReplanDeps) =>
       return sendStored(reply, await runCommand(deps, command, retrySteps(deps, command, req.body)))
     },
   })
+})

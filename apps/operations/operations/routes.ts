@@ -33,7 +33,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
+import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/authority.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
@@ -42,19 +42,76 @@ import { startSteps } from './start.ts'
 
 const read = allow('operation:read', { kind: 'R' })
 
+type Deps = CommandDeps & ReplanDeps & Uses<'pages'>
+
 /** Operations: lists, one operation, its graph, and the commands on the whole operation. */
-export const operationsRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('operations', (app, { deps }) => {
-  startPlanRoute(app, deps)
-  listOperationsRoute(app, deps)
-  listResourceOperationsRoute(app, deps)
-  getOperationRoute(app, deps)
-  getOperationGraphRoute(app, deps)
-  pauseOperationRoute(app, deps)
-  resumeOperationRoute(app, deps)
-  cancelOperationRoute(app, deps)
+export const operationsRoutes = routes<Deps>('operations', (app, { deps }) => {
+  readRoutes(app, deps)
+  commandRoutes(app, deps)
 })
 
-const startPlanRoute = (app: Router, deps: CommandDeps & ReplanDeps) =>
+const readRoutes = (app: Router, deps: Deps) => {
+  app.get('/v1/operations', {
+    operationId: 'listOperations',
+    summary: 'List operations',
+    description: 'Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.',
+    querystring: OperationListQuery,
+    response: { 200: OperationList },
+    preHandler: read,
+    handler: (req) => pageOfOperations(deps, req, req.query),
+  })
+
+  app.get('/v1/resources/:resource_id/operations', {
+    operationId: 'listResourceOperations',
+    summary: 'List the operations of a resource',
+    description: 'Lists operations that target the resource or otherwise touch it.',
+    params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
+    querystring: ResourceOperationsQuery,
+    response: { 200: OperationList },
+    preHandler: read,
+    handler: async (req) => {
+      const { resource_id } = req.params
+      const page = await pageOfOperations(deps, req, { ...req.query, resource_id })
+      if (page.items.length === 0 && !(await isKnown(deps, req.caller, resource_id)))
+        throw notFound('resource', resource_id)
+      return page
+    },
+  })
+
+  app.get('/v1/operations/:operation_id', {
+    operationId: 'getOperation',
+    summary: 'Read an operation',
+    description:
+      'Returns status, progress, open gates, pending commands, and the actions that the caller may take now. The ETag is `"<revision>-<change_seq>"`.',
+    params: OperationParams,
+    headers: ReadHeaders,
+    'x-reply-headers': ['etag'],
+    response: { 200: Operation, 304: Type.Null() },
+    preHandler: read,
+    handler: async (req, reply) => {
+      const operation = await readOperation(deps, req.caller, req.params.operation_id)
+      return unlessKnown(req, reply, operation, operation)
+    },
+  })
+
+  app.get('/v1/operations/:operation_id/graph', {
+    operationId: 'getOperationGraph',
+    summary: 'Read the graph of an operation',
+    description: "Returns the plan's graph in rank order, with the live states of nodes and gates.",
+    params: OperationParams,
+    querystring: GraphQuery,
+    headers: ReadHeaders,
+    'x-reply-headers': ['etag'],
+    response: { 200: OperationGraph, 304: Type.Null() },
+    preHandler: read,
+    handler: async (req, reply) => {
+      const head = await requireVisible(deps, req.caller, req.params.operation_id)
+      return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
+    },
+  })
+}
+
+const commandRoutes = (app: Router, deps: Deps) => {
   app.post('/v1/plans/:plan_id/start', {
     operationId: 'startPlan',
     summary: 'Start a plan',
@@ -86,70 +143,6 @@ const startPlanRoute = (app: Router, deps: CommandDeps & ReplanDeps) =>
     },
   })
 
-const listOperationsRoute = (app: Router, deps: Uses<'db' | 'pages'>) =>
-  app.get('/v1/operations', {
-    operationId: 'listOperations',
-    summary: 'List operations',
-    description: 'Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.',
-    querystring: OperationListQuery,
-    response: { 200: OperationList },
-    preHandler: read,
-    handler: (req) => pageOfOperations(deps, req, req.query),
-  })
-
-const listResourceOperationsRoute = (app: Router, deps: Uses<'db' | 'pages'>) =>
-  app.get('/v1/resources/:resource_id/operations', {
-    operationId: 'listResourceOperations',
-    summary: 'List the operations of a resource',
-    description: 'Lists operations that target the resource or otherwise touch it.',
-    params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
-    querystring: ResourceOperationsQuery,
-    response: { 200: OperationList },
-    preHandler: read,
-    handler: async (req) => {
-      const { resource_id } = req.params
-      const page = await pageOfOperations(deps, req, { ...req.query, resource_id })
-      if (page.items.length === 0 && !(await isKnown(deps, req.caller, resource_id)))
-        throw notFound('resource', resource_id)
-      return page
-    },
-  })
-
-const getOperationRoute = (app: Router, deps: PolicyDeps & Uses<'config' | 'db'>) =>
-  app.get('/v1/operations/:operation_id', {
-    operationId: 'getOperation',
-    summary: 'Read an operation',
-    description:
-      'Returns status, progress, open gates, pending commands, and the actions that the caller may take now. The ETag is `"<revision>-<change_seq>"`.',
-    params: OperationParams,
-    headers: ReadHeaders,
-    'x-reply-headers': ['etag'],
-    response: { 200: Operation, 304: Type.Null() },
-    preHandler: read,
-    handler: async (req, reply) => {
-      const operation = await readOperation(deps, req.caller, req.params.operation_id)
-      return unlessKnown(req, reply, operation, operation)
-    },
-  })
-
-const getOperationGraphRoute = (app: Router, deps: Uses<'db'>) =>
-  app.get('/v1/operations/:operation_id/graph', {
-    operationId: 'getOperationGraph',
-    summary: 'Read the graph of an operation',
-    description: "Returns the plan's graph in rank order, with the live states of nodes and gates.",
-    params: OperationParams,
-    querystring: GraphQuery,
-    headers: ReadHeaders,
-    'x-reply-headers': ['etag'],
-    response: { 200: OperationGraph, 304: Type.Null() },
-    preHandler: read,
-    handler: async (req, reply) => {
-      const head = await requireVisible(deps, req.caller, req.params.operation_id)
-      return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
-    },
-  })
-
-const pauseOperationRoute = (app: Router, deps: CommandDeps & PolicyDeps) =>
   app.post('/v1/operations/:operation_id/pause', {
     operationId: 'pauseOperation',
     summary: 'Pause an operation',
@@ -167,7 +160,6 @@ const pauseOperationRoute = (app: Router, deps: CommandDeps & PolicyDeps) =>
     },
   })
 
-const resumeOperationRoute = (app: Router, deps: CommandDeps & ReplanDeps) =>
   app.post('/v1/operations/:operation_id/resume', {
     operationId: 'resumeOperation',
     summary: 'Resume an operation',
@@ -186,7 +178,6 @@ const resumeOperationRoute = (app: Router, deps: CommandDeps & ReplanDeps) =>
     },
   })
 
-const cancelOperationRoute = (app: Router, deps: CommandDeps & PolicyDeps) =>
   app.post('/v1/operations/:operation_id/cancel', {
     operationId: 'cancelOperation',
     summary: 'Cancel an operation',
@@ -205,6 +196,7 @@ const cancelOperationRoute = (app: Router, deps: CommandDeps & PolicyDeps) =>
       return sendStored(reply, await runCommand(deps, command, steps))
     },
   })
+}
 
 /** A resource without operations is found by callers who may see it; everyone else gets not found. */
 const isKnown = async (deps: Uses<'db'>, caller: Caller, resource_id: string): Promise<boolean> =>

@@ -22,7 +22,7 @@ declare module 'fastify' {
     'x-errors'?: readonly number[]
     /** Content types of the same answer as text, chosen by a query parameter. */
     'x-text-types'?: readonly string[]
-    /** Instead of what its guard states. */
+    /** For a route whose caller brings another token than its guard would take. */
     'x-scope'?: string
     'x-permissions'?: readonly string[]
   }

@@ -1,0 +1,62 @@
+import { type Principal, type PrincipalSource, principalOf } from '../../shared/auth/principals.ts'
+import type { Principal as PrincipalMessage } from '../../shared/contracts/gen/auth_pb.ts'
+import { fromRpc } from '../../shared/rpc/client.ts'
+
+/** The calls of identity's client (rpc.ts) needed to say who could decide. */
+export type ApproverSource = PrincipalSource & {
+  listPrincipals: (request: {
+    role?: string
+    pageSize: number
+    pageToken: string
+  }) => Promise<{ principals: PrincipalMessage[]; nextPageToken: string }>
+}
+
+const FRESH_MS = 15_000
+const PAGE = 500
+
+/**
+ * Everyone who holds gate:decide somewhere: shown to readers of a gate ("who can decide"), never used to decide. Cached
+ * for a few seconds; empty while identity is away.
+ */
+export const createApprovers = (source: ApproverSource, monotonic: () => number = () => performance.now()) => {
+  let known: Principal[] = []
+  let read_at = Number.NEGATIVE_INFINITY
+  let running: Promise<Principal[]> | undefined
+
+  const load = async (): Promise<Principal[]> => {
+    const { principals } = await source.listPrincipals({ role: 'approver', pageSize: PAGE, pageToken: '' })
+    known = principals.map(principalOf).filter(({ user }) => user.status === 'ACTIVE')
+    return known
+  }
+
+  return {
+    list: (): Promise<Principal[]> => {
+      if (monotonic() - read_at < FRESH_MS) return Promise.resolve(known)
+      running ??= load()
+        .catch(() => known)
+        .finally(() => {
+          read_at = monotonic()
+          running = undefined
+        })
+      return running
+    },
+    drop: () => {
+      read_at = Number.NEGATIVE_INFINITY
+    },
+  }
+}
+export type Approvers = ReturnType<typeof createApprovers>
+
+/** The ids of all active administrators. Throws while identity is away. */
+export const createAdministrators = (source: ApproverSource) => async (): Promise<string[]> => {
+  const ids: string[] = []
+  let pageToken = ''
+  do {
+    const page = await source.listPrincipals({ role: 'admin', pageSize: PAGE, pageToken }).catch((error: unknown) => {
+      throw fromRpc('identity', error)
+    })
+    for (const { user } of page.principals.map(principalOf)) if (user.status === 'ACTIVE') ids.push(user.id)
+    pageToken = page.nextPageToken
+  } while (pageToken !== '')
+  return ids
+}
