@@ -223,7 +223,6 @@ export class PreparingClient extends pg.Client {
     bounded?.deadline.release(bounded.letGo)
   }
 
-  /** Closes the connection. */
   private giveUp(error: Error): void {
     ;(this as unknown as Wire).connection?.stream?.destroy(error)
   }

@@ -70,6 +70,5 @@ export const sessionLock = {
   wait: (lock: Lock): string => `select pg_advisory_lock(${LOCKS[lock]})`,
   try: (lock: Lock): string => `select pg_try_advisory_lock(${LOCKS[lock]}) as held`,
   free: (lock: Lock): string => `select pg_advisory_unlock(${LOCKS[lock]})`,
-  /** `$1` is the key. */
   tryKeyed: (kind: KeyedLock): string => `select pg_try_advisory_lock(${hashed(kind, '$1::text')}) as held`,
 }

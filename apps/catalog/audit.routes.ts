@@ -2,32 +2,33 @@ import { auditView, listAudit } from '../../db/audit.ts'
 import { audit } from '../../db/catalog/tables.ts'
 import type { allow, requireScope } from '../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../shared/contracts/audit.ts'
-import { errorReplies, type Routes } from '../shared/http/app.ts'
+import { routes } from '../shared/http/routes.ts'
 import type { CatalogDeps } from './deps.ts'
 
 type Guard = ReturnType<typeof allow> | ReturnType<typeof requireScope>
 
 /** The catalog's audit log, for people who may read it and for services that monitor it. */
-export const auditRoutes: Routes<CatalogDeps, { path: string; guard: Guard }> = async (app, { deps, path, guard }) => {
-  app.get(path, {
-    schema: {
+export const auditRoutes = routes<CatalogDeps, { path: string; guard: Guard }>(
+  'audit',
+  (app, { deps, path, guard }) => {
+    app.get(path, {
       operationId: 'listCatalogAudit',
       summary: 'List audit rows of the catalog',
+      tags: ['audit'],
       description:
         'Lists writes to resources, and refused attempts, newest first. Not in the specification. Example: ?object=resource:eu1-web-01',
-      tags: ['audit'],
       querystring: AuditQuery,
-      response: { 200: AuditList, ...errorReplies },
-    },
-    preHandler: guard,
-    handler: async (req) => {
-      const { page_size, page_token, ...filter } = req.query
-      const { action: type, ...rest } = filter
-      const list = { route: 'audit', ...filter }
-      const [before] = deps.pages.after(page_token, list) ?? []
-      const rows = await listAudit(deps.db, audit, { ...rest, type, before }, page_size + 1)
-      const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
-      return { items: items.map(auditView), next_page_token, as_of: deps.clock.now().toISOString() }
-    },
-  })
-}
+      response: { 200: AuditList },
+      preHandler: guard,
+      handler: async (req) => {
+        const { page_size, page_token, ...filter } = req.query
+        const { action: type, ...rest } = filter
+        const list = { route: 'audit', ...filter }
+        const [before] = deps.pages.after(page_token, list) ?? []
+        const rows = await listAudit(deps.db, audit, { ...rest, type, before }, page_size + 1)
+        const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
+        return { items: items.map(auditView), next_page_token, as_of: deps.clock.now().toISOString() }
+      },
+    })
+  },
+)

@@ -1,10 +1,10 @@
 import Type from 'typebox'
 import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts'
 import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
-import { text } from '../shared/contracts/text.ts'
+import { text } from '../shared/contracts/shapes.ts'
 import { notFound } from '../shared/errors.ts'
-import { errorReplies, isKnown, ReadHeaders, type Routes, sendUnchanged } from '../shared/http/app.ts'
 import { pageSizeOf, rowsFrom } from '../shared/http/pages.ts'
+import { isKnown, ReadHeaders, routes, sendUnchanged } from '../shared/http/routes.ts'
 import type { CatalogDeps } from './deps.ts'
 import type { StoredType } from './packs/registry.ts'
 import { asOf } from './read/lists.ts'
@@ -31,17 +31,14 @@ const documentOf = ({ id, retired, ...type }: StoredType): ResourceType => ({
 })
 
 /** Resource types, flattened. */
-export const typesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+export const typesRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   app.get(side.path('/v1/resource-types'), {
-    schema: {
-      operationId: 'listResourceTypes',
-      summary: 'List resource types',
-      description:
-        'Lists the newest version of each type, including everything inherited from its bases. Example: ?derived_from=infra.managed',
-      tags: side.tags,
-      querystring: TypesQuery,
-      response: { 200: pageOf(ResourceType), ...errorReplies },
-    },
+    operationId: 'listResourceTypes',
+    summary: 'List resource types',
+    description:
+      'Lists the newest version of each type, including everything inherited from its bases. Example: ?derived_from=infra.managed',
+    querystring: TypesQuery,
+    response: { 200: pageOf(ResourceType) },
     preHandler: side.guard(),
     handler: async (req) => {
       const { types } = deps.registry
@@ -73,18 +70,15 @@ export const typesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { de
   })
 
   app.get(side.path('/v1/resource-types/:type_key'), {
-    schema: {
-      operationId: 'getResourceType',
-      summary: 'Read a resource type',
-      description:
-        'Returns schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host',
-      tags: side.tags,
-      params: TypeParams,
-      headers: ReadHeaders,
-      querystring: TypeQuery,
-      'x-reply-headers': ['etag'],
-      response: { 200: ResourceType, 304: Type.Null(), ...errorReplies },
-    },
+    operationId: 'getResourceType',
+    summary: 'Read a resource type',
+    description:
+      'Returns schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host',
+    params: TypeParams,
+    headers: ReadHeaders,
+    querystring: TypeQuery,
+    'x-reply-headers': ['etag'],
+    response: { 200: ResourceType, 304: Type.Null() },
     preHandler: side.guard(),
     handler: async (req, reply) => {
       const { types } = deps.registry
@@ -97,19 +91,16 @@ export const typesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { de
       return documentOf(type)
     },
   })
-}
+})
 
 /** Relationship types, for projections of other apps. */
-export const relationshipTypesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+export const relationshipTypesRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   app.get('/internal/v1/relationship-types', {
-    schema: {
-      operationId: 'listRelationshipTypes',
-      summary: 'List relationship types',
-      description: 'Lists all relationship types with their rules. Not in the specification.',
-      tags: side.tags,
-      response: { 200: Type.Object({ items: Type.Array(RelationshipType) }), ...errorReplies },
-    },
+    operationId: 'listRelationshipTypes',
+    summary: 'List relationship types',
+    description: 'Lists all relationship types with their rules. Not in the specification.',
+    response: { 200: Type.Object({ items: Type.Array(RelationshipType) }) },
     preHandler: side.guard(),
     handler: async () => ({ items: deps.registry.types.relationships.map(({ id, ...type }) => type) }),
   })
-}
+})

@@ -3,7 +3,6 @@ import { type Command, commandOf, GLOBAL, type Option, type Values } from './com
 import { usageError } from './errors.ts'
 import { dim } from './terminal/output.ts'
 
-/** One parsed command line. */
 export type Line = { command: Command; args: string[]; values: Values }
 
 const EXIT_CODES =
@@ -53,7 +52,6 @@ const quietly = (node: Node): Node =>
     .configureOutput({ writeErr: () => {}, outputError: () => {} })
     .showHelpAfterError(false)
 
-/** Gives the node the arguments, options and help of a command. */
 const describe = (leaf: Node, { about, takes = '', options = {}, examples }: Command): Node => {
   leaf.description(about).helpOption('-h, --help', 'print help')
   for (const name of takes.split(' ').filter(Boolean)) leaf.addArgument(argumentOf(name))

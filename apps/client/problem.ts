@@ -16,7 +16,6 @@ export class ProblemError extends Error {
   }
 }
 
-/** The problem of an unsuccessful answer. */
 export const problemOf = async (answer: Response): Promise<Problem> =>
   problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 

@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { Closed } from '../shared/contracts/closed.ts'
+import { Closed } from '../shared/contracts/shapes.ts'
 import { notFound } from '../shared/errors.ts'
-import { createHttpApp, errorReplies } from '../shared/http/app.ts'
+import { createHttpApp } from '../shared/http/app.ts'
 import { CATALOG_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
@@ -34,7 +34,7 @@ const HostView = Type.Object(
   },
   { description: 'A host and where it listens.' },
 )
-const one = { 200: HostView, ...errorReplies }
+const one = { 200: HostView }
 const LedgerQuery = Type.Object({
   after: Type.Integer({ minimum: 0, default: 0 }),
   limit: Type.Integer({ minimum: 1, maximum: 10_000, default: 1000 }),
@@ -69,7 +69,7 @@ export const buildApp = ({ telemetry, store, hosts }: { telemetry: Telemetry; st
     handler: async (req) => view(await hosts.put(req.params.hostname, req.body)),
   })
   app.delete('/hosts/:hostname', {
-    schema: { params: Hostname, response: { 204: Type.Null(), ...errorReplies } },
+    schema: { params: Hostname, response: { 204: Type.Null() } },
     handler: async (req, reply) => {
       await hosts.remove(find(req.params.hostname).hostname)
       return reply.code(204).send(null)
@@ -84,10 +84,7 @@ export const buildApp = ({ telemetry, store, hosts }: { telemetry: Telemetry; st
     },
   })
   app.get('/ledger', {
-    schema: {
-      querystring: LedgerQuery,
-      response: { 200: Type.Object({ items: Type.Array(Type.Unknown()) }), ...errorReplies },
-    },
+    schema: { querystring: LedgerQuery, response: { 200: Type.Object({ items: Type.Array(Type.Unknown()) }) } },
     handler: async (req) => ({ items: store.effects(req.query.after, req.query.limit) }),
   })
   return { app, health }

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { loadConfig, settings } from '../shared/config.ts'
-import { OptionalText } from '../shared/contracts/closed.ts'
+import { OptionalText } from '../shared/contracts/shapes.ts'
 
 export const schema = Type.Object({
   FLEET__LISTEN__HOST: settings.host(),

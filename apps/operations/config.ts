@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
-import { OptionalText } from '../shared/contracts/closed.ts'
+import { OptionalText } from '../shared/contracts/shapes.ts'
 import { Destination } from '../shared/web/egress.ts'
 import { PACKAGE } from './packs/packages.ts'
 

@@ -1,23 +1,20 @@
-import { appendAudit } from '../../db/operations/facts/audit.ts'
+import { appendAudit } from '../../db/operations/facts/state.ts'
 import { allow } from '../shared/auth/http.ts'
 import { type EncryptingCodec, type Payload, workflowOf } from '../shared/codec/payload.ts'
 import { Payloads } from '../shared/contracts/engine/engine.ts'
 import { wrongAt } from '../shared/errors.ts'
-import { errorReplies, type Routes } from '../shared/http/app.ts'
+import { routes } from '../shared/http/routes.ts'
 import type { Uses } from './deps.ts'
 
 /** The codec endpoint for the engine's own tools, which are configured with its path without `/decode`. */
-export const engineRoutes: Routes<Uses<'db' | 'keys' | 'payload_codec'>> = async (app, { deps }) => {
+export const engineRoutes = routes<Uses<'db' | 'keys' | 'payload_codec'>>('engine', (app, { deps }) => {
   app.post('/v1/engine/codec/decode', {
-    schema: {
-      operationId: 'decodePayloads',
-      summary: 'Decode payloads of the engine',
-      description:
-        'Decrypts payloads that the engine stores encrypted, for its UI and command line. Plain payloads are returned unchanged. Each call is recorded in the audit log.',
-      tags: ['engine'],
-      body: Payloads,
-      response: { 200: Payloads, ...errorReplies },
-    },
+    operationId: 'decodePayloads',
+    summary: 'Decode payloads of the engine',
+    description:
+      'Decrypts payloads that the engine stores encrypted, for its UI and command line. Plain payloads are returned unchanged. Each call is recorded in the audit log.',
+    body: Payloads,
+    response: { 200: Payloads },
     preHandler: allow('engine:inspect', { kind: 'R' }),
     handler: async (req) => {
       const sent = req.body.payloads.map(fromText)
@@ -37,7 +34,7 @@ export const engineRoutes: Routes<Uses<'db' | 'keys' | 'payload_codec'>> = async
       return { payloads: payloads.map(toText) }
     },
   })
-}
+})
 
 const decode = async (codec: EncryptingCodec | undefined, payloads: Payload[]): Promise<Payload[]> => {
   if (!codec && payloads.some((payload) => workflowOf(payload) !== undefined))

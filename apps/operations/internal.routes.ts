@@ -1,9 +1,11 @@
 import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
 import { fingerprintOf } from '../../db/command/keys.ts'
 import { getCommand } from '../../db/operations/commands/rows.ts'
 import { listMessages } from '../../db/operations/history/log.ts'
 import { requireScope } from '../shared/auth/http.ts'
 import {
+  GateStanding,
   LogMessages,
   LogQueryParams,
   WorkflowSignal,
@@ -11,25 +13,23 @@ import {
 } from '../shared/contracts/engine/internal.ts'
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import { AppError } from '../shared/errors.ts'
-import { errorReplies, type Routes } from '../shared/http/app.ts'
+import { routes } from '../shared/http/routes.ts'
 import { type Command, ownCommand, type Steps, type Subject } from './command/command.ts'
 import { acceptCommand } from './command/run.ts'
 import type { AcceptDeps, ReplanDeps, Uses } from './deps.ts'
+import { proveDue } from './gates/standing.ts'
 import { kindOf, stepsOf } from './signals/steps.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
-export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { deps }) => {
+export const internalRoutes = routes<AcceptDeps & ReplanDeps>('internal', (app, { deps }) => {
   app.post('/internal/v1/workflow-signals/:operation_id', {
-    schema: {
-      operationId: 'signalOperation',
-      summary: 'Signal a running operation',
-      description:
-        'Carries out a command of a control plane under the same rules as the public commands. Answered once it is accepted; signal_id is the command id, and a repeat is a duplicate.',
-      tags: ['internal'],
-      params: OperationParams,
-      body: WorkflowSignal,
-      response: { 202: WorkflowSignalReply, ...errorReplies },
-    },
+    operationId: 'signalOperation',
+    summary: 'Signal a running operation',
+    description:
+      'Carries out a command of a control plane under the same rules as the public commands. Answered once it is accepted; signal_id is the command id, and a repeat is a duplicate.',
+    params: OperationParams,
+    body: WorkflowSignal,
+    response: { 202: WorkflowSignalReply },
     preHandler: requireScope('signals:write'),
     handler: async (req, reply) => {
       const signal = req.body
@@ -45,15 +45,12 @@ export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { dep
   })
 
   app.get('/internal/v1/events', {
-    schema: {
-      operationId: 'listEvents',
-      summary: 'Read the log of events',
-      description:
-        'Returns events after a position, or those of one aggregate after a version, so that a consumer can fill a gap.',
-      tags: ['internal'],
-      querystring: LogQueryParams,
-      response: { 200: LogMessages, ...errorReplies },
-    },
+    operationId: 'listEvents',
+    summary: 'Read the log of events',
+    description:
+      'Returns events after a position, or those of one aggregate after a version, so that a consumer can fill a gap.',
+    querystring: LogQueryParams,
+    response: { 200: LogMessages },
     preHandler: requireScope('events:read'),
     handler: (req) => {
       const { after, agg_type, agg_id, after_version = 0, limit = 100 } = req.query
@@ -63,7 +60,33 @@ export const internalRoutes: Routes<AcceptDeps & ReplanDeps> = async (app, { dep
       return listMessages(deps.db, { after: after ?? '0', aggregate, limit })
     },
   })
-}
+})
+
+type StandingDeps = Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>
+
+/** Lets workers have voters proved before a node behind their gate starts. */
+export const standingRoutes = routes<StandingDeps>('internal', (app, { deps }) => {
+  /** When many nodes start behind one gate at once, they share one answer. */
+  const running = new Map<string, Promise<void>>()
+
+  app.post('/internal/v1/gate-standing', {
+    operationId: 'proveGates',
+    summary: 'Prove the voters of gates',
+    description:
+      'Asks identity about everyone whose approvals these gates rest on, unless it was asked a moment ago. Votes that no longer count become void, and a gate without a quorum asks again. 503 while identity is unavailable.',
+    body: GateStanding,
+    response: { 204: Type.Null() },
+    preHandler: requireScope('gates:recheck'),
+    handler: async (req, reply) => {
+      const { operation_id, gate_ids } = req.body
+      const key = [operation_id, ...gate_ids.toSorted()].join(' ')
+      const proving = running.get(key) ?? proveDue(deps, operation_id, gate_ids).finally(() => void running.delete(key))
+      running.set(key, proving)
+      await proving
+      return reply.code(204).send(null)
+    },
+  })
+})
 
 const commandOfService = (
   deps: Uses<'keys'>,

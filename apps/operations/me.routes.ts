@@ -3,26 +3,23 @@ import { operations } from '../../db/operations/tables/index.ts'
 import { allow } from '../shared/auth/http.ts'
 import { Me } from '../shared/contracts/operations/events.ts'
 import { pick } from '../shared/data/pick.ts'
-import { errorReplies, type Routes } from '../shared/http/app.ts'
 import { createReadiness } from '../shared/http/health.ts'
+import { routes } from '../shared/http/routes.ts'
 import type { Uses } from './deps.ts'
 import { checksOf } from './health.ts'
-import { visibleSql } from './policies/visibility.ts'
+import { visibleSql } from './policies/authority.ts'
 import { countsFor } from './waiting/mine.ts'
 
 const VERSION = '0.1.0'
 
 /** Information about the caller: permissions, groups, and the number of waiting decisions. */
-export const meRoutes: Routes<Uses<'db' | 'fence' | 'nats' | 'pool'>> = async (app, { deps }) => {
+export const meRoutes = routes<Uses<'db' | 'fence' | 'nats' | 'pool'>>('me', (app, { deps }) => {
   const readiness = createReadiness(checksOf(deps))
   app.get('/v1/me', {
-    schema: {
-      operationId: 'getCaller',
-      summary: 'Read what concerns the caller',
-      description: 'Returns current permissions and groups, counts of waiting items, and parts that are not ready.',
-      tags: ['me'],
-      response: { 200: Me, ...errorReplies },
-    },
+    operationId: 'getCaller',
+    summary: 'Read what concerns the caller',
+    description: 'Returns current permissions and groups, counts of waiting items, and parts that are not ready.',
+    response: { 200: Me },
     preHandler: allow('self', { kind: 'R', machines: true }),
     handler: async (req) => {
       const { caller } = req
@@ -42,4 +39,4 @@ export const meRoutes: Routes<Uses<'db' | 'fence' | 'nats' | 'pool'>> = async (a
       }
     },
   })
-}
+})

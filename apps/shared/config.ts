@@ -187,7 +187,6 @@ export const settings = {
   /** The address of another service: production has no default for it. */
   url: (fallback: string, options: SettingOptions = { production: 'required' }) =>
     Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.', ...options }),
-  /** The Temporal frontend. */
   temporal: () =>
     Type.String({
       default: '127.0.0.1:7233',

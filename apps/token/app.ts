@@ -15,7 +15,7 @@ export const buildApp = (deps: TokenDeps) => {
   const { telemetry, keyring, registry, pool } = deps
   const app = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 16_384, openapi })
   app.register(withoutUsers)
-  app.register(jwksRoutes, { keyring })
+  app.register(jwksRoutes, { deps })
 
   const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536, internal: true })
   registerRpc(internal, { registry, audience: audienceOf('token'), services: [tokenRpc(deps)] })

@@ -1,9 +1,8 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../shared/auth/http.ts'
-import { ArrayOf } from '../shared/contracts/closed.ts'
-import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http/app.ts'
-import type { Keyring } from './keyring.ts'
+import { ArrayOf } from '../shared/contracts/shapes.ts'
+import { isKnown, ReadHeaders, routes, sendUnchanged } from '../shared/http/routes.ts'
+import type { TokenDeps } from './deps.ts'
 
 const Jwks = Type.Object(
   {
@@ -25,22 +24,19 @@ const Jwks = Type.Object(
 )
 
 /** The public keys that verify user tokens. */
-export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async (app, { keyring }) => {
+export const jwksRoutes = routes<Pick<TokenDeps, 'keyring'>>('tokens', (app, { deps: { keyring } }) => {
   for (const [path, operationId] of [
     ['/jwks', 'getJwks'],
     ['/.well-known/jwks.json', 'getSigningKeys'],
   ] as const) {
     app.get(path, {
-      schema: {
-        tags: ['tokens'],
-        operationId,
-        summary: 'Read the public signing keys',
-        description:
-          'Returns the keys that verify access and refresh tokens, including the next one. Cache them for 300 s.',
-        headers: ReadHeaders,
-        'x-reply-headers': ['etag'],
-        response: { 200: Jwks, 304: Type.Null(), ...errorReplies },
-      },
+      operationId,
+      summary: 'Read the public signing keys',
+      description:
+        'Returns the keys that verify access and refresh tokens, including the next one. Cache them for 300 s.',
+      headers: ReadHeaders,
+      'x-reply-headers': ['etag'],
+      response: { 200: Jwks, 304: Type.Null() },
       preHandler: allow('none', { kind: 'R' }),
       handler: async (req, reply) => {
         const { body, etag } = keyring.published()
@@ -53,4 +49,4 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async
       },
     })
   }
-}
+})

@@ -25,7 +25,6 @@ export const saveTotp = (db: Queryable, row: typeof totp_factors.$inferInsert) =
 export const changeTotp = (tx: Tx, user_id: string, change: Partial<TotpRow>) =>
   tx.update(totp_factors).set(change).where(eq(totp_factors.user_id, user_id))
 
-/** Returns the deleted row. */
 export const deleteTotp = (db: Queryable, user_id: string) =>
   db.delete(totp_factors).where(eq(totp_factors.user_id, user_id)).returning().then(first)
 

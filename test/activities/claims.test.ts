@@ -5,7 +5,7 @@ import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createDb } from '../../db/client.ts'
 import { offerPlaces } from '../../db/operations/commands/places.ts'
-import { SYSTEM } from '../../db/operations/facts/timeline.ts'
+import { SYSTEM } from '../../db/operations/facts/state.ts'
 import { endAttempt, noteAttempt } from '../../db/operations/nodes/attempts.ts'
 import { type Claim, claimAttempt, claimPlain } from '../../db/operations/nodes/claim.ts'
 import {

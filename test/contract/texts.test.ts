@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { LINE, NAME } from '../../apps/shared/contracts/text.ts'
+import { LINE, NAME } from '../../apps/shared/contracts/shapes.ts'
 
 /** Which texts are allowed, by the documents of the API alone. */
 type Node = { [member: string]: unknown }

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
-import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/http/part.ts'
+import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/http/lifecycle.ts'
 import {
   type Answer,
   type Auth,

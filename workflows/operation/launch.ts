@@ -94,7 +94,6 @@ export const createLauncher = (input: OperationInput, push: Push, traced: () => 
 }
 
 type Push = (event: Event) => void
-/** The effect of one type. */
 type EffectOf<T extends Effect['type']> = Extract<Effect, { type: T }>
 /** The trace that the work belongs to: that of the command taken last. It is data; activities create the spans. */
 export type Traced = { trace?: string }

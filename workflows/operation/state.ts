@@ -9,8 +9,7 @@ import { leasesRecorded } from './state/leases.ts'
 import { enter, fail, settle, toGate } from './state/nodes.ts'
 import { regraft } from './state/patch.ts'
 import { schedule, swapped } from './state/schedule.ts'
-import type { State } from './state/types.ts'
-import { GOOD } from './state/types.ts'
+import { GOOD, type State } from './state/types.ts'
 
 export type { Effect, Event } from './state/events.ts'
 export type { State } from './state/types.ts'
@@ -123,4 +122,26 @@ const whenKnown = (s: State, id: string, verdict: boolean | string, at: number) 
     enter(s, i, 'skipped', at)
     settle(s, i, GOOD)
   } else fail(s, i, { class: 'expression_error', message: verdict, retryable: false }, at)
+}
+
+/**
+ * Returns which invariant is broken, whatever happened before. It runs after each step, and its cost depends only on
+ * the step's effects (operations.md 8). The rows would refuse such a claim as well. Here it means that the state itself
+ * is wrong, so none of the step is carried out.
+ */
+export const brokenInvariant = (s: State, effects: readonly Effect[]): string | undefined => {
+  if (s.in_flight < 0 || s.running < 0 || s.unsettled < 0 || s.activities < 0) return 'a counter is below zero'
+  let counted = 0
+  for (const count of Object.values(s.counts)) counted += count
+  if (counted !== s.nodes.length) return `${counted} nodes are counted, ${s.nodes.length} are there`
+  for (const effect of effects) {
+    if (effect.type !== 'run') continue
+    const { node, role, slice, node_id, attempt } = effect
+    const run = item(s.nodes, node)
+    const [last, state] = role === 'run' ? [run.attempt, 'running'] : [run.undo_attempt, 'compensating']
+    if (run.state !== state || run.doing !== 'attempt' || last !== attempt) return `${node_id} is out twice`
+    if (role === 'run' && slice === 0 && s.control !== 'run') return `${node_id} starts while ${s.control} is wanted`
+    if (role === 'run' && slice === 0 && run.closed_gates > 0) return `${node_id} starts before its gates are passed`
+  }
+  return undefined
 }

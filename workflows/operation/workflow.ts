@@ -10,7 +10,6 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow'
-import { brokenInvariant } from './invariants.ts'
 import { closesWithRecord, createLauncher, loadPages, showsAtRest, undoesFirst } from './launch.ts'
 import {
   COMMAND_SIGNAL,
@@ -25,7 +24,18 @@ import {
 import { type Asked, refusalOf } from './refuse.ts'
 import type { Effect } from './state/events.ts'
 import type { State } from './state/types.ts'
-import { canLeave, type Event, isDone, outcome, restore, type Snapshot, snapshot, start, step } from './state.ts'
+import {
+  brokenInvariant,
+  canLeave,
+  type Event,
+  isDone,
+  outcome,
+  restore,
+  type Snapshot,
+  snapshot,
+  start,
+  step,
+} from './state.ts'
 import { createFace, nodeView, stateView } from './view.ts'
 
 const command = defineSignal<[CommandMessage]>(COMMAND_SIGNAL)

@@ -13,8 +13,8 @@ import {
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { CapabilityGraph, CapabilityGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { notFound } from '../../shared/errors.ts'
-import { errorReplies, type Routes, type TypedApp } from '../../shared/http/app.ts'
 import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
+import { type Router, routes } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawingOfDefinitions, TEXT_TYPES } from '../drawing/formats.ts'
 import { sendDrawn } from '../drawing/send.ts'
@@ -26,68 +26,56 @@ import { readCapabilityGraph } from './graphs.ts'
 import { listProviders, readCapabilities } from './providers.ts'
 
 /** Capability definitions, their providers, and what one resource provides and needs. */
-export const capabilitiesRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+export const capabilitiesRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   definitionRoutes(app, deps, side)
 
   app.get(side.path('/v1/capabilities/graph'), {
-    schema: {
-      operationId: 'getCapabilityGraph',
-      summary: 'Read the graph of capability definitions',
-      description:
-        'Returns definitions and the types that provide or require them, with counts of providers and of needs that are bound, satisfiable or unsatisfied. Example: ?capability_key=compute.slots',
-      tags: side.tags,
-      querystring: CapabilityGraphQuery,
-      'x-errors': [404],
-      'x-text-types': TEXT_TYPES,
-      response: { 200: CapabilityGraph, ...errorReplies },
-    },
+    operationId: 'getCapabilityGraph',
+    summary: 'Read the graph of capability definitions',
+    description:
+      'Returns definitions and the types that provide or require them, with counts of providers and of needs that are bound, satisfiable or unsatisfied. Example: ?capability_key=compute.slots',
+    querystring: CapabilityGraphQuery,
+    'x-errors': [404],
+    'x-text-types': TEXT_TYPES,
+    response: { 200: CapabilityGraph },
     preHandler: side.guard(),
     handler: async (req, reply) =>
       sendDrawn(reply, req.query, await readCapabilityGraph(deps, req.query, side.reader(req)), drawingOfDefinitions),
   })
 
   app.get(side.path('/v1/capabilities/providers'), {
-    schema: {
-      operationId: 'listCapabilityProviders',
-      summary: 'List providers of capabilities',
-      description:
-        'Lists providers by priority and free capacity. attr.<name>=value, gte:n or lte:n filters by attributes; requirement_of by the needs of a requirement. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
-      tags: side.tags,
-      querystring: ProvidersQuery,
-      'x-errors': [404],
-      response: { 200: ProviderList, ...errorReplies },
-    },
+    operationId: 'listCapabilityProviders',
+    summary: 'List providers of capabilities',
+    description:
+      'Lists providers by priority and free capacity. attr.<name>=value, gte:n or lte:n filters by attributes; requirement_of by the needs of a requirement. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
+    querystring: ProvidersQuery,
+    'x-errors': [404],
+    response: { 200: ProviderList },
     preHandler: side.guard(),
     handler: (req) => listProviders(deps, req.query, side.reader(req)),
   })
 
   app.get(side.path('/v1/resources/:resource_id/capabilities'), {
-    schema: {
-      operationId: 'getResourceCapabilities',
-      summary: 'Read the capabilities of a resource',
-      description:
-        'Returns the capabilities that it provides and, for each requirement, whether it is bound, satisfiable, or why not. Example: ?allow_degraded=true',
-      tags: side.tags,
-      params: ResourceParams,
-      querystring: ResourceCapabilitiesQuery,
-      response: { 200: ResourceCapabilities, ...errorReplies },
-    },
+    operationId: 'getResourceCapabilities',
+    summary: 'Read the capabilities of a resource',
+    description:
+      'Returns the capabilities that it provides and, for each requirement, whether it is bound, satisfiable, or why not. Example: ?allow_degraded=true',
+    params: ResourceParams,
+    querystring: ResourceCapabilitiesQuery,
+    response: { 200: ResourceCapabilities },
     preHandler: side.guard(),
     handler: (req) => readCapabilities(deps, req.params.resource_id, req.query, side.reader(req)),
   })
-}
+})
 
-const definitionRoutes = (app: TypedApp, deps: CatalogDeps, side: Side): void => {
+const definitionRoutes = (app: Router, deps: CatalogDeps, side: Side): void => {
   app.get(side.path('/v1/capabilities/definitions'), {
-    schema: {
-      operationId: 'listCapabilityDefinitions',
-      summary: 'List capability definitions',
-      description:
-        'Lists the newest version of each definition, with counts of its providers by status and region. Example: ?category=compute',
-      tags: side.tags,
-      querystring: DefinitionsQuery,
-      response: { 200: DefinitionList, ...errorReplies },
-    },
+    operationId: 'listCapabilityDefinitions',
+    summary: 'List capability definitions',
+    description:
+      'Lists the newest version of each definition, with counts of its providers by status and region. Example: ?category=compute',
+    querystring: DefinitionsQuery,
+    response: { 200: DefinitionList },
     preHandler: side.guard(),
     handler: async (req) => {
       const reader = side.reader(req)
@@ -110,16 +98,13 @@ const definitionRoutes = (app: TypedApp, deps: CatalogDeps, side: Side): void =>
   })
 
   app.get(side.path('/v1/capabilities/definitions/:capability_key'), {
-    schema: {
-      operationId: 'getCapabilityDefinition',
-      summary: 'Read a capability definition',
-      description:
-        'Returns one version (by default the newest) with its attributes, matching rules and counts of providers. Example: ?version=1.0.0',
-      tags: side.tags,
-      params: DefinitionParams,
-      querystring: DefinitionQuery,
-      response: { 200: CapabilityDefinition, ...errorReplies },
-    },
+    operationId: 'getCapabilityDefinition',
+    summary: 'Read a capability definition',
+    description:
+      'Returns one version (by default the newest) with its attributes, matching rules and counts of providers. Example: ?version=1.0.0',
+    params: DefinitionParams,
+    querystring: DefinitionQuery,
+    response: { 200: CapabilityDefinition },
     preHandler: side.guard(),
     handler: async (req) => {
       const { capability_key } = req.params

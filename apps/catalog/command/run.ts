@@ -79,7 +79,6 @@ const kernelOf = (deps: CommandDeps): Kernel<Command> => ({
   wake: deps.wake,
 })
 
-/** Counts commands by outcome. */
 const countOf = ({ telemetry }: Uses<'telemetry'>) => {
   const commands = telemetry.counter('signalbox_catalog_commands_total', 'Commands by result.', ['result'])
   return (outcome: unknown) => {

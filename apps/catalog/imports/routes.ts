@@ -13,7 +13,7 @@ import {
   JOB_ITEMS,
 } from '../../shared/contracts/imports/imports.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { auditDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -24,23 +24,18 @@ const JobParams = Type.Object({ job_id: Type.String({ format: 'uuid' }) }, close
 const ResultsQuery = Type.Object({ page_token: Type.Optional(Type.String({ maxLength: 4000 })) }, closed)
 const JobQuery = Type.Object({ reason: Type.Optional(Type.String({ maxLength: 2000 })) }, closed)
 
-const tags = ['catalog']
-
 /** Imports from other systems. */
-export const importsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
+export const importsRoutes = routes<CatalogDeps>('catalog', (app, { deps }) => {
   jobRoutes(app, deps)
   app.post('/v1/resources::import', {
-    schema: {
-      operationId: 'importResources',
-      summary: 'Import resources',
-      description:
-        'Creates, updates or keeps up to 200 items of one source by their id in the source, and returns the differences. validate_only stores no change. Items are never retired. Items that do not fit into the time of the request are deferred: send them in another request. Not in the specification.',
-      tags,
-      headers: Type.Partial(CommandHeaders),
-      querystring: ImportQuery,
-      body: ImportRequest,
-      response: { 200: ImportReply, ...errorReplies },
-    },
+    operationId: 'importResources',
+    summary: 'Import resources',
+    description:
+      'Creates, updates or keeps up to 200 items of one source by their id in the source, and returns the differences. validate_only stores no change. Items are never retired. Items that do not fit into the time of the request are deferred: send them in another request. Not in the specification.',
+    headers: Type.Partial(CommandHeaders),
+    querystring: ImportQuery,
+    body: ImportRequest,
+    response: { 200: ImportReply },
     config: { json_limits: { ...JSON_LIMITS, each: IMPORT_ITEMS } },
     preHandler: allow('catalog:record', { kind: 'W' }),
     handler: async (req, reply) => {
@@ -48,22 +43,19 @@ export const importsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
       return sendStored(reply, await auditDenied(deps, req, importItems(deps, req.body, write)))
     },
   })
-}
+})
 
-const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
+const jobRoutes = (app: Router, deps: CatalogDeps): void => {
   app.post('/v1/imports', {
-    schema: {
-      operationId: 'startImport',
-      summary: 'Start an import',
-      description:
-        'Imports up to 1,000 items of one source in the background, in small transactions, with the rights that the caller holds at that time. A restart of the catalog neither loses nor repeats an item. Not in the specification.',
-      tags,
-      headers: CommandHeaders,
-      'x-reply-headers': ['location'],
-      querystring: JobQuery,
-      body: ImportJobRequest,
-      response: { 202: ImportJob, ...errorReplies },
-    },
+    operationId: 'startImport',
+    summary: 'Start an import',
+    description:
+      'Imports up to 1,000 items of one source in the background, in small transactions, with the rights that the caller holds at that time. A restart of the catalog neither loses nor repeats an item. Not in the specification.',
+    headers: CommandHeaders,
+    'x-reply-headers': ['location'],
+    querystring: JobQuery,
+    body: ImportJobRequest,
+    response: { 202: ImportJob },
     config: { json_limits: { ...JSON_LIMITS, each: JOB_ITEMS } },
     preHandler: allow('catalog:record', { kind: 'W' }),
     handler: async (req, reply) => {
@@ -76,43 +68,34 @@ const jobRoutes = (app: TypedApp, deps: CatalogDeps): void => {
   })
 
   app.get('/v1/imports/:job_id', {
-    schema: {
-      operationId: 'getImport',
-      summary: 'Read an import',
-      description:
-        "Returns the progress of one of the caller's imports, with counts of its results. Not in the specification.",
-      tags,
-      params: JobParams,
-      response: { 200: ImportJob, ...errorReplies },
-    },
+    operationId: 'getImport',
+    summary: 'Read an import',
+    description:
+      "Returns the progress of one of the caller's imports, with counts of its results. Not in the specification.",
+    params: JobParams,
+    response: { 200: ImportJob },
     preHandler: allow('catalog:record', { kind: 'R' }),
     handler: (req) => readJob(deps, req.params.job_id, req.caller.user_id),
   })
 
   app.get('/v1/imports/:job_id/results', {
-    schema: {
-      operationId: 'listImportResults',
-      summary: 'List the results of an import',
-      description: 'Lists the result of each item so far, in the order of the items. Not in the specification.',
-      tags,
-      params: JobParams,
-      querystring: ResultsQuery,
-      response: { 200: ImportResults, ...errorReplies },
-    },
+    operationId: 'listImportResults',
+    summary: 'List the results of an import',
+    description: 'Lists the result of each item so far, in the order of the items. Not in the specification.',
+    params: JobParams,
+    querystring: ResultsQuery,
+    response: { 200: ImportResults },
     preHandler: allow('catalog:record', { kind: 'R' }),
     handler: (req) => readResults(deps, req.params.job_id, req.caller.user_id, req.query.page_token),
   })
 
   app.post('/v1/imports/:job_id/cancel', {
-    schema: {
-      operationId: 'cancelImport',
-      summary: 'Cancel an import',
-      description: 'Stops an import; items that were imported stay. Not in the specification.',
-      tags,
-      params: JobParams,
-      headers: CommandHeaders,
-      response: { 200: ImportJob, ...errorReplies },
-    },
+    operationId: 'cancelImport',
+    summary: 'Cancel an import',
+    description: 'Stops an import; items that were imported stay. Not in the specification.',
+    params: JobParams,
+    headers: CommandHeaders,
+    response: { 200: ImportJob },
     preHandler: allow('catalog:record', { kind: 'W' }),
     handler: async (req, reply) => {
       const write = writeOf(req, { params: req.params })

@@ -1,7 +1,7 @@
 import { countOperations, lastOperations } from '../../../db/catalog/operations.ts'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { OperationsSummary } from '../../shared/contracts/catalog/operations-summary.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull } from '../read/documents.ts'
 import { asOf } from '../read/lists.ts'
@@ -11,17 +11,14 @@ import { findVisible } from '../read/visible.ts'
 const LAST = 10
 
 /** Operations that touched one resource: counts and the last ten, without their history. */
-export const operationsSummaryRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+export const operationsSummaryRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/operations-summary'), {
-    schema: {
-      operationId: 'getOperationsSummary',
-      summary: 'Summarize the operations of a resource',
-      description:
-        'Returns how many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
-      tags: side.tags,
-      params: ResourceParams,
-      response: { 200: OperationsSummary, ...errorReplies },
-    },
+    operationId: 'getOperationsSummary',
+    summary: 'Summarize the operations of a resource',
+    description:
+      'Returns how many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
+    params: ResourceParams,
+    response: { 200: OperationsSummary },
     preHandler: side.guard(),
     handler: async (req) => {
       const { row } = await findVisible(deps, req.params.resource_id, side.reader(req))
@@ -38,4 +35,4 @@ export const operationsSummaryRoutes: Routes<CatalogDeps, { side: Side }> = asyn
       }
     },
   })
-}
+})

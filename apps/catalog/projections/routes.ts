@@ -10,7 +10,7 @@ import {
   Projections,
 } from '../../shared/contracts/catalog/projections.ts'
 import { notFound } from '../../shared/errors.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { type Keeper, pauseProjection, proveProjection, readProjections } from './manage.ts'
 import type { Name } from './proofs.ts'
@@ -57,20 +57,16 @@ const ACTIONS = [
 ]
 
 /** The progress of this process's read models, and the actions on them (catalog.md 7.5, 11). */
-export const projectionsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
+export const projectionsRoutes = routes<CatalogDeps>('internal', (app, { deps }) => {
   const preHandler = requireScope('catalog:admin')
-  const tags = ['internal']
 
   app.get('/internal/v1/projections', {
-    schema: {
-      operationId: 'listProjections',
-      summary: 'Read the state of the read models',
-      description:
-        'Returns state, log position, lag and the last verification result of the graph and the operations index of the answering process. Not in the specification.',
-      tags,
-      querystring: Type.Object({}, closed),
-      response: { 200: Projections, ...errorReplies },
-    },
+    operationId: 'listProjections',
+    summary: 'Read the state of the read models',
+    description:
+      'Returns state, log position, lag and the last verification result of the graph and the operations index of the answering process. Not in the specification.',
+    querystring: Type.Object({}, closed),
+    response: { 200: Projections },
     preHandler,
     handler: () => readProjections(deps),
   })
@@ -78,14 +74,11 @@ export const projectionsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
   for (const { verb, operationId, summary, description } of ACTIONS) {
     const feeds = verb === 'pause' || verb === 'resume'
     app.post(`/internal/v1/projections/:name/${verb}`, {
-      schema: {
-        operationId,
-        summary,
-        description: `${description} Not in the specification.`,
-        tags,
-        params: ProjectionParams,
-        response: { ...(feeds ? { 200: ProjectionPaused } : { 202: ProjectionProving }), ...errorReplies },
-      },
+      operationId,
+      summary,
+      description: `${description} Not in the specification.`,
+      params: ProjectionParams,
+      response: { ...(feeds ? { 200: ProjectionPaused } : { 202: ProjectionProving }) },
       preHandler,
       handler: async (req, reply) => {
         const [name, keeper] = [nameOf(req.params.name), keeperOf(req)]
@@ -96,4 +89,4 @@ export const projectionsRoutes: Routes<CatalogDeps> = async (app, { deps }) => {
       },
     })
   }
-}
+})

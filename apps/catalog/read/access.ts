@@ -126,6 +126,5 @@ export const visibleOf = async (
   return new Set(rows.filter((row) => reaches(access, row.type_id, scopeOf(row), 'read')).map(({ rid }) => rid))
 }
 
-/** The scope of one row. */
 export const scopeOfRow = async (db: Queryable, types: Types, row: Placed): Promise<Scope> =>
   (await scopesOf(db, types, [row]))(row)

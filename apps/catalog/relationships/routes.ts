@@ -3,8 +3,8 @@ import { accessSql } from '../../../db/catalog/resources/lists.ts'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { RelationshipList, RelationshipQuery } from '../../shared/contracts/catalog/relationships.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { relationshipId, timeText } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
@@ -14,18 +14,15 @@ import type { Side } from '../read/sides.ts'
 import { findVisible } from '../read/visible.ts'
 
 /** The open edges of one resource, from its point of view. */
-export const relationshipsRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+export const relationshipsRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   app.get(side.path('/v1/resources/:resource_id/relationships'), {
-    schema: {
-      operationId: 'listRelationships',
-      summary: 'List the relationships of a resource',
-      description:
-        'Lists open edges (with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
-      tags: side.tags,
-      params: ResourceParams,
-      querystring: RelationshipQuery,
-      response: { 200: RelationshipList, ...errorReplies },
-    },
+    operationId: 'listRelationships',
+    summary: 'List the relationships of a resource',
+    description:
+      'Lists open edges (with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
+    params: ResourceParams,
+    querystring: RelationshipQuery,
+    response: { 200: RelationshipList },
     preHandler: side.guard(),
     handler: async (req) => {
       const { types } = deps.registry
@@ -74,4 +71,4 @@ export const relationshipsRoutes: Routes<CatalogDeps, { side: Side }> = async (a
       }
     },
   })
-}
+})

@@ -14,19 +14,18 @@ import {
   VersionList,
   WriteQuery,
 } from '../../shared/contracts/catalog/resources.ts'
-import { OptionalText } from '../../shared/contracts/closed.ts'
+import { OptionalText } from '../../shared/contracts/shapes.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import {
   CommandHeaders,
-  errorReplies,
   isKnown,
   ReadHeaders,
-  type Routes,
+  routes,
   sendPart,
   sendStored,
   sendUnchanged,
   VersionedHeaders,
-} from '../../shared/http/app.ts'
+} from '../../shared/http/routes.ts'
 import { auditDenied, recordDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -55,19 +54,14 @@ const CreateQuery = Type.Object(createQuery, closed)
 const PatchHeaders = Type.Partial(VersionedHeaders)
 
 /** Resource reads; the same on both listeners. */
-export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
-  const { tags } = side
-
+export const resourceReads = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   app.get(side.path('/v1/resources'), {
-    schema: {
-      operationId: 'listResources',
-      summary: 'List resources',
-      description:
-        'Lists resources by place, type, state, labels or a filter, in keyset pages: under sort keys that never change, a row that exists throughout is returned exactly once. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
-      tags,
-      querystring: ResourceListQuery,
-      response: { 200: ResourceList, ...errorReplies },
-    },
+    operationId: 'listResources',
+    summary: 'List resources',
+    description:
+      'Lists resources by place, type, state, labels or a filter, in keyset pages: under sort keys that never change, a row that exists throughout is returned exactly once. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
+    querystring: ResourceListQuery,
+    response: { 200: ResourceList },
     preHandler: side.guard(),
     handler: async (req, reply) => {
       const { at, ...query } = req.query
@@ -82,19 +76,16 @@ export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { 
   })
 
   app.get(side.path('/v1/resources/:resource_id'), {
-    schema: {
-      operationId: 'getResource',
-      summary: 'Read a resource',
-      description:
-        'Returns one resource, never stale, with the ETag for If-Match. at and at_version return an earlier state. With fields the reply contains only those fields. Example: ?fields=name,desired_state.release',
-      tags,
-      params: ResourceParams,
-      headers: ReadHeaders,
-      querystring: ResourceQuery,
-      'x-reply-headers': ['etag'],
-      'x-errors': [410],
-      response: { 200: ResourceView, 304: Type.Null(), ...errorReplies },
-    },
+    operationId: 'getResource',
+    summary: 'Read a resource',
+    description:
+      'Returns one resource, never stale, with the ETag for If-Match. at and at_version return an earlier state. With fields the reply contains only those fields. Example: ?fields=name,desired_state.release',
+    params: ResourceParams,
+    headers: ReadHeaders,
+    querystring: ResourceQuery,
+    'x-reply-headers': ['etag'],
+    'x-errors': [410],
+    response: { 200: ResourceView, 304: Type.Null() },
     preHandler: side.guard(),
     handler: async (req, reply) => {
       const { resource_id } = req.params
@@ -107,42 +98,35 @@ export const resourceReads: Routes<CatalogDeps, { side: Side }> = async (app, { 
   })
 
   app.get(side.path('/v1/resources/:resource_id/versions'), {
-    schema: {
-      operationId: 'listResourceVersions',
-      summary: 'List the versions of a resource',
-      description:
-        'Lists who changed which fields and when, by which command and operation, with which evidence, newest first. Not in the specification.',
-      tags,
-      params: ResourceParams,
-      querystring: VersionsQuery,
-      response: { 200: VersionList, ...errorReplies },
-    },
+    operationId: 'listResourceVersions',
+    summary: 'List the versions of a resource',
+    description:
+      'Lists who changed which fields and when, by which command and operation, with which evidence, newest first. Not in the specification.',
+    params: ResourceParams,
+    querystring: VersionsQuery,
+    response: { 200: VersionList },
     preHandler: side.guard(),
     handler: (req) => readVersions(deps, req.params.resource_id, req.query, side.reader(req)),
   })
-}
+})
 
 const MERGE_PATCH = 'application/merge-patch+json'
 const JSON_PATCH = 'application/json-patch+json'
 
 /** Resource writes by people. */
-export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
-  const tags = ['catalog']
+export const resourceWrites = routes<CatalogDeps>('catalog', (app, { deps }) => {
   const guard = allow(['catalog:write', 'catalog:record'], { kind: 'W' })
 
   app.post('/v1/resources', {
-    schema: {
-      operationId: 'createResource',
-      summary: 'Create a resource',
-      description:
-        'Writes record types, and facts with mode=record_only, at once (201). For other types it creates a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
-      tags,
-      headers: CreateHeaders,
-      'x-reply-headers': ['etag', 'location'],
-      querystring: CreateQuery,
-      body: ResourceCreate,
-      response: { 200: Validated, 201: ResourceView, 202: Accepted, ...errorReplies },
-    },
+    operationId: 'createResource',
+    summary: 'Create a resource',
+    description:
+      'Writes record types, and facts with mode=record_only, at once (201). For other types it creates a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
+    headers: CreateHeaders,
+    'x-reply-headers': ['etag', 'location'],
+    querystring: CreateQuery,
+    body: ResourceCreate,
+    response: { 200: Validated, 201: ResourceView, 202: Accepted },
     onRequest: [exactType('application/json'), needRecordPermission(deps)],
     preHandler: guard,
     handler: async (req, reply) => {
@@ -152,21 +136,18 @@ export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
   })
 
   app.patch('/v1/resources/:resource_id', {
-    schema: {
-      operationId: 'updateResource',
-      summary: 'Change a resource',
-      description:
-        'Applies a merge patch (RFC 7396) or JSON patch (RFC 6902) to display_name, labels, annotations, owner and desired_state, based on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, and each string at most 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}',
-      tags,
-      params: ResourceParams,
-      headers: PatchHeaders,
-      'x-reply-headers': ['etag', 'location'],
-      'x-errors': [428],
-      querystring: WriteQuery,
-      body: ResourcePatch,
-      consumes: [MERGE_PATCH, JSON_PATCH],
-      response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted, ...errorReplies },
-    },
+    operationId: 'updateResource',
+    summary: 'Change a resource',
+    description:
+      'Applies a merge patch (RFC 7396) or JSON patch (RFC 6902) to display_name, labels, annotations, owner and desired_state, based on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, and each string at most 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}',
+    params: ResourceParams,
+    headers: PatchHeaders,
+    'x-reply-headers': ['etag', 'location'],
+    'x-errors': [428],
+    querystring: WriteQuery,
+    body: ResourcePatch,
+    consumes: [MERGE_PATCH, JSON_PATCH],
+    response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted },
     onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission(deps)],
     preHandler: guard,
     handler: async (req, reply) => {
@@ -178,7 +159,7 @@ export const resourceWrites: Routes<CatalogDeps> = async (app, { deps }) => {
       return sendStored(reply, await namingManagers(deps, params.resource_id, auditDenied(deps, req, done)))
     },
   })
-}
+})
 
 /** 415 for any other content type: the shared parser accepts all JSON types. */
 const exactType =

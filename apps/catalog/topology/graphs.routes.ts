@@ -1,6 +1,6 @@
 import { NeedsGraph, NeedsGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { Graph, GraphQuery as Query } from '../../shared/contracts/topology/graphs.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import { readNeedsGraph } from '../capabilities/graphs.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawingOf, drawingOfNeeds, TEXT_TYPES } from '../drawing/formats.ts'
@@ -36,19 +36,16 @@ const ROUTES: (Omit<GraphRequest, 'query'> & {
 ]
 
 /** Graphs around resources. */
-export const graphsRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+export const graphsRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   for (const { path, operationId, summary, description, ...request } of ROUTES) {
     app.get(side.path(path), {
-      schema: {
-        operationId,
-        summary,
-        description,
-        tags: side.tags,
-        querystring: Query,
-        'x-errors': [404],
-        'x-text-types': TEXT_TYPES,
-        response: { 200: Graph, ...errorReplies },
-      },
+      operationId,
+      summary,
+      description,
+      querystring: Query,
+      'x-errors': [404],
+      'x-text-types': TEXT_TYPES,
+      response: { 200: Graph },
       preHandler: side.guard(),
       handler: async (req, reply) =>
         sendDrawn(
@@ -61,19 +58,16 @@ export const graphsRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { d
   }
 
   app.get(side.path('/v1/graphs/capabilities'), {
-    schema: {
-      operationId: 'getNeedsGraph',
-      summary: 'Read the graph of capabilities between resources',
-      description:
-        'Returns a page of resources with their provided capabilities and their requirements (each a node with its state, its provider, or why no provider meets it). unsatisfied_only returns only unmet requirements. Example: ?region_id=eu1&unsatisfied_only=true',
-      tags: side.tags,
-      querystring: NeedsGraphQuery,
-      'x-errors': [404],
-      'x-text-types': TEXT_TYPES,
-      response: { 200: NeedsGraph, ...errorReplies },
-    },
+    operationId: 'getNeedsGraph',
+    summary: 'Read the graph of capabilities between resources',
+    description:
+      'Returns a page of resources with their provided capabilities and their requirements (each a node with its state, its provider, or why no provider meets it). unsatisfied_only returns only unmet requirements. Example: ?region_id=eu1&unsatisfied_only=true',
+    querystring: NeedsGraphQuery,
+    'x-errors': [404],
+    'x-text-types': TEXT_TYPES,
+    response: { 200: NeedsGraph },
     preHandler: side.guard(),
     handler: async (req, reply) =>
       sendDrawn(reply, req.query, await readNeedsGraph(deps, req.query, side.reader(req)), drawingOfNeeds),
   })
-}
+})

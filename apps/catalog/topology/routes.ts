@@ -6,7 +6,7 @@ import {
   TopologyQuery,
 } from '../../shared/contracts/topology/topology.ts'
 import { pluck } from '../../shared/data/pick.ts'
-import { errorReplies, type Routes, sendPart } from '../../shared/http/app.ts'
+import { routes, sendPart } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { LEVELS, type Level } from '../packs/registry.ts'
 import { requireFresh } from '../read/freshness.ts'
@@ -22,31 +22,25 @@ const PLACES: { path: string; operationId: string; level: Level; noun: string }[
 ]
 
 /** Places with their content, as lists and as one graph. */
-export const topologyRoutes: Routes<CatalogDeps, { side: Side }> = async (app, { deps, side }) => {
+export const topologyRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {
   app.get(side.path('/v1/topology/graph'), {
-    schema: {
-      operationId: 'getTopologyGraph',
-      summary: 'Read the graph of places',
-      description:
-        'Returns regions, data centers, layers and segments with counts of their contents, their containment and the links between regions. Example: ?region_id=eu1',
-      tags: side.tags,
-      querystring: TopologyGraphQuery,
-      response: { 200: TopologyGraph, ...errorReplies },
-    },
+    operationId: 'getTopologyGraph',
+    summary: 'Read the graph of places',
+    description:
+      'Returns regions, data centers, layers and segments with counts of their contents, their containment and the links between regions. Example: ?region_id=eu1',
+    querystring: TopologyGraphQuery,
+    response: { 200: TopologyGraph },
     preHandler: side.guard(),
     handler: (req) => readTopologyGraph(deps, req.query, side.reader(req)),
   })
 
   for (const { path, operationId, level, noun } of PLACES) {
     app.get(side.path(path), {
-      schema: {
-        operationId,
-        summary: `List ${noun}`,
-        description: `Resources of type ${LEVELS[level]}, each with counts of the visible resources below it. Example: ?label=env=prod`,
-        tags: side.tags,
-        querystring: TopologyQuery,
-        response: { 200: TopologyList, ...errorReplies },
-      },
+      operationId,
+      summary: `List ${noun}`,
+      description: `Resources of type ${LEVELS[level]}, each with counts of the visible resources below it. Example: ?label=env=prod`,
+      querystring: TopologyQuery,
+      response: { 200: TopologyList },
       preHandler: side.guard(),
       handler: async (req, reply) => {
         const { types } = deps.registry
@@ -61,4 +55,4 @@ export const topologyRoutes: Routes<CatalogDeps, { side: Side }> = async (app, {
       },
     })
   }
-}
+})

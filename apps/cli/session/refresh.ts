@@ -3,7 +3,6 @@ import { EXIT, failure } from '../errors.ts'
 import type { Credentials, Entry } from './credentials.ts'
 import { exchangeKey } from './machine.ts'
 
-/** The username in an access token. */
 export const nameIn = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')).username
 

@@ -6,7 +6,6 @@ export const Choices = <T extends string>({
   choose,
 }: {
   label: string
-  /** Each choice with its label. */
   choices: Readonly<Record<T, string>>
   chosen: T
   choose: (choice: T) => void

@@ -1,7 +1,6 @@
 import { DialogFrame } from '../ui/overlays.tsx'
 import { keys } from '../words/frame/keys.ts'
 
-/** The list of keys. */
 export const KeyList = ({ close }: { close: () => void }) => (
   <DialogFrame title={keys.title} close={close}>
     <dl className="facts">

@@ -75,7 +75,6 @@ export const useLiveStates = (graph: Graph): GraphStates => {
   return states.current
 }
 
-/** The live state of a node. */
 export const useNodeState = (id: string): { node: GraphNode | undefined; look: StatusLook | undefined } => {
   const states = useContext(StatesContext)
   const node = useSyncExternalStore(

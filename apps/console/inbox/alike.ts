@@ -49,7 +49,6 @@ export const keyOf = (
     ? `${ballot.operation_id}/${ballot.gate_id}/${ballot.round}`
     : `${ballot.operation_id}/${ballot.patch_id}`
 
-/** Gates, patches, or both. */
 export type Noun = 'gate' | 'patch' | 'item'
 export const nounOf = (ballots: readonly Ballot[]): Noun => {
   const gates = ballots.filter((ballot) => 'gate_id' in ballot).length

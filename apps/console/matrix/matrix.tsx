@@ -190,7 +190,6 @@ const RowCells = memo(({ row, index, stop, picked, marked, gates, states, ran }:
 
 const ROW_PX = 32
 
-/** The nodes of each step. */
 const columnsOf = ({ rows, steps }: Matrix): GraphNode[][] =>
   steps.map((_, column) => rows.flatMap(({ cells }) => cells[column] ?? []))
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { Problem } from '../../shared/http/app.ts'
 import { completeDocument, type Document, type Operation } from '../../shared/http/openapi.ts'
+import { Problem } from '../../shared/http/routes.ts'
 import { ROUTES } from './table.ts'
 
 const Status = Type.Object({ status: Type.Enum(['ready', 'degraded', 'unready']) })

@@ -3,7 +3,7 @@ import { permissionMissing } from '../../shared/auth/http.ts'
 import type { Principals } from '../../shared/auth/principals.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { type Checks, createReadiness, type Readiness } from '../../shared/http/health.ts'
-import { PART_SILENT_S, PART_TTL_S } from '../../shared/http/part.ts'
+import { PART_SILENT_S, PART_TTL_S } from '../../shared/http/lifecycle.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
 
 export type OwnAnswer = { status: number; body: unknown }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import type { Db } from '../../../db/client.ts'
 import { listChanges } from '../../../db/identity/changes.ts'
@@ -12,9 +11,9 @@ import {
   Reviewed,
 } from '../../shared/contracts/identity/changes.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
-import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, markReplayed, type Routes, sendStored } from '../../shared/http/app.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { createPages } from '../../shared/http/pages.ts'
+import { CommandHeaders, markReplayed, routes, sendStored } from '../../shared/http/routes.ts'
 import type { AccountDeps, ChangeDeps } from '../deps.ts'
 import { askedOf, closeUnmade, confirmChange, type Measures, viewOf } from './changes.ts'
 import { controlOf } from './dual.ts'
@@ -25,20 +24,15 @@ const Query = Type.Object({ ...PageQuery.properties, status: Type.Optional(Chang
 const Params = Type.Object({ change_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }) })
 const arm = allow('identity:admin', { kind: 'A' })
 
-type Options = { deps: AccountDeps; measures: Measures }
-
 /** Changes that need two administrators: read them, confirm one, and get your half of the link that it creates. */
-export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { deps, measures }) => {
+export const changesRoutes = routes<AccountDeps, { measures: Measures }>('changes', (app, { deps, measures }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/changes', {
-    schema: {
-      operationId: 'listChanges',
-      summary: 'List changes that need two administrators',
-      tags: ['changes'],
-      description: 'The newest first, with the digest to confirm, and whether two administrators check each other.',
-      querystring: Query,
-      response: { 200: Changes, ...errorReplies },
-    },
+    operationId: 'listChanges',
+    summary: 'List changes that need two administrators',
+    description: 'The newest first, with the digest to confirm, and whether two administrators check each other.',
+    querystring: Query,
+    response: { 200: Changes },
     preHandler: allow('identity:read', { kind: 'R' }),
     handler: async (req) => {
       const { page_size, page_token, status: state } = req.query
@@ -54,31 +48,25 @@ export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { d
     },
   })
   app.post('/v1/admin/changes/:change_id/confirm', {
-    schema: {
-      operationId: 'confirmChange',
-      summary: 'Confirm a change',
-      tags: ['changes'],
-      description: 'Makes a change that another administrator requested, if its digest is the one that was reviewed.',
-      params: Params,
-      headers: CommandHeaders,
-      body: Reviewed,
-      response: { 200: DecidedChange, ...errorReplies },
-    },
+    operationId: 'confirmChange',
+    summary: 'Confirm a change',
+    description: 'Makes a change that another administrator requested, if its digest is the one that was reviewed.',
+    params: Params,
+    headers: CommandHeaders,
+    body: Reviewed,
+    response: { 200: DecidedChange },
     preHandler: arm,
     handler: async (req, reply) =>
       sendStored(reply, await confirmChange(deps, measures, req, { ...req.params, ...req.body })),
   })
   app.post('/v1/admin/changes/:change_id/half', {
-    schema: {
-      operationId: 'createEnrolmentHalf',
-      summary: 'Get your half of an enrolment link',
-      tags: ['changes'],
-      description:
-        'Returns one half of the link that a confirmed change makes: one for its requester, one for its confirmer.',
-      params: Params,
-      headers: CommandHeaders,
-      response: { 200: EnrolmentHalf, ...errorReplies },
-    },
+    operationId: 'createEnrolmentHalf',
+    summary: 'Get your half of an enrolment link',
+    description:
+      'Returns one half of the link that a confirmed change makes: one for its requester, one for its confirmer.',
+    params: Params,
+    headers: CommandHeaders,
+    response: { 200: EnrolmentHalf },
     preHandler: arm,
     handler: async (req, reply) => {
       const { replayed, body } = await halfOf(deps, req, req.params.change_id)
@@ -86,7 +74,7 @@ export const changesRoutes: FastifyPluginAsyncTypebox<Options> = async (app, { d
       return reply.code(200).send(body)
     },
   })
-}
+})
 
 /** A pending change with the current state of its subject. */
 const viewOfNow = async (db: Db, row: Parameters<typeof viewOf>[0]) => {
@@ -113,20 +101,17 @@ const ENDINGS = [
 ] as const
 
 /** Endings of a change that do not make it. */
-export const changeEndingRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
+export const changeEndingRoutes = routes<ChangeDeps>('changes', (app, { deps }) => {
   for (const { verb, operationId, summary, status, description } of ENDINGS) {
     app.post(`/v1/admin/changes/:change_id/${verb}`, {
-      schema: {
-        operationId,
-        summary,
-        tags: ['changes'],
-        description,
-        params: Params,
-        headers: CommandHeaders,
-        response: { 200: DecidedChange, ...errorReplies },
-      },
+      operationId,
+      summary,
+      description,
+      params: Params,
+      headers: CommandHeaders,
+      response: { 200: DecidedChange },
       preHandler: allow('identity:admin', { kind: 'S' }),
       handler: async (req, reply) => sendStored(reply, await closeUnmade(deps, req, req.params.change_id, status)),
     })
   }
-}
+})

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { asc, eq, gt } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
@@ -6,13 +5,12 @@ import { membersOf } from '../../../db/identity/queries.ts'
 import { grants } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { ALL_ROLES, PERMISSIONS, ROLES_OF, roleHas } from '../../shared/auth/permissions.ts'
-import { ArrayOf } from '../../shared/contracts/closed.ts'
 import { Pending } from '../../shared/contracts/identity/changes.ts'
 import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../../shared/contracts/identity/users.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { ArrayOf, text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
+import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { perform } from '../control/changes.ts'
 import { keepingAnAdmin, lockControl } from '../control/dual.ts'
@@ -21,17 +19,14 @@ import { changeOnce, rolesChanged } from '../mutations.ts'
 import { grantMeasure, viewOf } from './measures.ts'
 
 /** Grants give roles to users and groups, everywhere or in a scope. They are the only source of roles. */
-export const grantsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
+export const grantsRoutes = routes<ChangeDeps>('grants', (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/grants', {
-    schema: {
-      operationId: 'listGrants',
-      summary: 'List grants',
-      tags: ['grants'],
-      description: 'Grants in the order in which they were made.',
-      querystring: PageQuery,
-      response: { 200: pageOf(SubjectGrantView), ...errorReplies },
-    },
+    operationId: 'listGrants',
+    summary: 'List grants',
+    description: 'Grants in the order in which they were made.',
+    querystring: PageQuery,
+    response: { 200: pageOf(SubjectGrantView) },
     preHandler: allow('identity:read', { kind: 'R' }),
     handler: async (req) => {
       const list = { route: 'grants' }
@@ -48,33 +43,27 @@ export const grantsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
     },
   })
   app.post('/v1/admin/grants', {
-    schema: {
-      operationId: 'createGrant',
-      summary: 'Grant a role',
-      tags: ['grants'],
-      description: 'Gives a role to a user or a group; 202 if a second administrator must confirm it.',
-      headers: CommandHeaders,
-      body: NewSubjectGrant,
-      response: { 201: SubjectGrantView, 202: Pending, ...errorReplies },
-    },
+    operationId: 'createGrant',
+    summary: 'Grant a role',
+    description: 'Gives a role to a user or a group; 202 if a second administrator must confirm it.',
+    headers: CommandHeaders,
+    body: NewSubjectGrant,
+    response: { 201: SubjectGrantView, 202: Pending },
     preHandler: allow('identity:admin', { kind: 'A' }),
     handler: async (req, reply) =>
       sendStored(reply, await perform(deps, req, { kind: 'grant.create', request: req.body }, grantMeasure)),
   })
   app.delete('/v1/admin/grants/:grant_id', {
-    schema: {
-      operationId: 'deleteGrant',
-      summary: 'Withdraw a grant',
-      tags: ['grants'],
-      description: 'Withdraws a grant.',
-      params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
-      headers: CommandHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'deleteGrant',
+    summary: 'Withdraw a grant',
+    description: 'Withdraws a grant.',
+    params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
+    headers: CommandHeaders,
+    response: { 204: Type.Null() },
     preHandler: allow('identity:admin', { kind: 'S' }),
     handler: async (req, reply) => sendStored(reply, await deleteGrant(deps, req, req.params.grant_id)),
   })
-}
+})
 
 const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
@@ -97,15 +86,12 @@ const RolesReply = Type.Object({
 })
 
 /** The roles that can be granted. */
-export const rolesRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const rolesRoutes = routes<unknown>('grants', (app) => {
   app.get('/v1/admin/roles', {
-    schema: {
-      operationId: 'listRoles',
-      summary: 'List roles',
-      tags: ['grants'],
-      description: 'The roles and what each may do.',
-      response: { 200: RolesReply, ...errorReplies },
-    },
+    operationId: 'listRoles',
+    summary: 'List roles',
+    description: 'The roles and what each may do.',
+    response: { 200: RolesReply },
     preHandler: allow('identity:read', { kind: 'R' }),
     handler: async () => ({
       items: ALL_ROLES.map((role) => ({
@@ -116,4 +102,4 @@ export const rolesRoutes: FastifyPluginAsyncTypebox = async (app) => {
       })),
     }),
   })
-}
+})

@@ -2,8 +2,8 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { Pending } from '../../shared/contracts/identity/changes.ts'
 import { GroupKey, GroupPatch, GroupView, NewGroup, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
+import { CommandHeaders, routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
 import { perform } from '../control/changes.ts'
 import type { ChangeDeps } from '../deps.ts'
 import { createGroup, deleteGroup, groupViews, listGroups, removeMember, updateGroup } from './change.ts'
@@ -16,17 +16,14 @@ const arm = allow('identity:admin', { kind: 'A' })
 const stop = allow('identity:admin', { kind: 'S' })
 
 /** Groups are flat and have a key that never changes, because gate policies name it. */
-export const groupsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
+export const groupsRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/groups', {
-    schema: {
-      operationId: 'listGroups',
-      summary: 'List groups',
-      tags: ['groups'],
-      description: 'Groups by key, with their members.',
-      querystring: PageQuery,
-      response: { 200: pageOf(GroupView), ...errorReplies },
-    },
+    operationId: 'listGroups',
+    summary: 'List groups',
+    description: 'Groups by key, with their members.',
+    querystring: PageQuery,
+    response: { 200: pageOf(GroupView) },
     preHandler: allow('identity:read', { kind: 'R' }),
     handler: async (req) => {
       const list = { route: 'groups' }
@@ -38,74 +35,59 @@ export const groupsRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
     },
   })
   app.post('/v1/admin/groups', {
-    schema: {
-      operationId: 'createGroup',
-      summary: 'Create a group',
-      tags: ['groups'],
-      description: 'Creates a group.',
-      headers: CommandHeaders,
-      body: NewGroup,
-      response: { 201: GroupView, ...errorReplies },
-    },
+    operationId: 'createGroup',
+    summary: 'Create a group',
+    description: 'Creates a group.',
+    headers: CommandHeaders,
+    body: NewGroup,
+    response: { 201: GroupView },
     preHandler: arm,
     handler: async (req, reply) => sendStored(reply, await createGroup(deps, req, req.body)),
   })
   app.patch('/v1/admin/groups/:group_key', {
-    schema: {
-      operationId: 'updateGroup',
-      summary: 'Change a group',
-      tags: ['groups'],
-      description: 'Changes name or description of a group. If-Match holds the version that was read.',
-      params: GroupParams,
-      headers: VersionedHeaders,
-      body: GroupPatch,
-      response: { 200: GroupView, ...errorReplies },
-    },
+    operationId: 'updateGroup',
+    summary: 'Change a group',
+    description: 'Changes name or description of a group. If-Match holds the version that was read.',
+    params: GroupParams,
+    headers: VersionedHeaders,
+    body: GroupPatch,
+    response: { 200: GroupView },
     preHandler: arm,
     handler: async (req, reply) => sendStored(reply, await updateGroup(deps, req, req.params.group_key, req.body)),
   })
-}
+})
 
 /** Removes groups, and manages their members. */
-export const membersRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
+export const membersRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
   app.delete('/v1/admin/groups/:group_key', {
-    schema: {
-      operationId: 'deleteGroup',
-      summary: 'Delete a group',
-      tags: ['groups'],
-      description: 'Removes a group, its memberships and its grants.',
-      params: GroupParams,
-      headers: VersionedHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'deleteGroup',
+    summary: 'Delete a group',
+    description: 'Removes a group, its memberships and its grants.',
+    params: GroupParams,
+    headers: VersionedHeaders,
+    response: { 204: Type.Null() },
     preHandler: stop,
     handler: async (req, reply) => sendStored(reply, await deleteGroup(deps, req, req.params.group_key)),
   })
   app.put('/v1/admin/groups/:group_key/members/:user_id', {
-    schema: {
-      operationId: 'addGroupMember',
-      summary: 'Add a member to a group',
-      tags: ['groups'],
-      description: 'Adds a user to a group; 202 if a second administrator must confirm it.',
-      params: MemberParams,
-      headers: CommandHeaders,
-      response: { 202: Pending, 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'addGroupMember',
+    summary: 'Add a member to a group',
+    description: 'Adds a user to a group; 202 if a second administrator must confirm it.',
+    params: MemberParams,
+    headers: CommandHeaders,
+    response: { 202: Pending, 204: Type.Null() },
     preHandler: arm,
     handler: async (req, reply) =>
       sendStored(reply, await perform(deps, req, { kind: 'member.add', request: req.params }, memberMeasure)),
   })
   app.delete('/v1/admin/groups/:group_key/members/:user_id', {
-    schema: {
-      operationId: 'removeGroupMember',
-      summary: 'Remove a member from a group',
-      tags: ['groups'],
-      description: 'Removes a user from a group.',
-      params: MemberParams,
-      headers: CommandHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'removeGroupMember',
+    summary: 'Remove a member from a group',
+    description: 'Removes a user from a group.',
+    params: MemberParams,
+    headers: CommandHeaders,
+    response: { 204: Type.Null() },
     preHandler: stop,
     handler: async (req, reply) => sendStored(reply, await removeMember(deps, req, req.params)),
   })
-}
+})

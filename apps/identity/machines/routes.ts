@@ -10,9 +10,9 @@ import {
   Rotation,
 } from '../../shared/contracts/identity/machines.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
-import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, markReplayed, type Routes, sendStored } from '../../shared/http/app.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { createPages } from '../../shared/http/pages.ts'
+import { CommandHeaders, markReplayed, routes, sendStored } from '../../shared/http/routes.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { addOwner, createMachine, pageOfMachines } from './commands.ts'
 import { createCredential, revokeCredential, rotateKey } from './credentials.ts'
@@ -21,22 +21,18 @@ const uuid = (n: number) => text(`0195f0c2-0000-7000-8000-00000000000${n}`, { ma
 const MachineParams = Type.Object({ machine_id: uuid(1) })
 const OwnerParams = Type.Object({ machine_id: uuid(1), user_id: uuid(2) })
 const CredentialParams = Type.Object({ machine_id: uuid(1), credential_id: uuid(3) })
-const tags = ['machines']
-const command = { tags, headers: CommandHeaders }
+const command = { headers: CommandHeaders }
 const arm = allow('identity:admin', { kind: 'A' })
 
 /** Service accounts, which command the platform without being people. */
-export const machinesRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
+export const machinesRoutes = routes<IdentityDeps>('machines', (app, { deps }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/machines', {
-    schema: {
-      operationId: 'listMachines',
-      summary: 'List machines',
-      tags,
-      description: 'Machines by name, with owners and credentials.',
-      querystring: PageQuery,
-      response: { 200: Machines, ...errorReplies },
-    },
+    operationId: 'listMachines',
+    summary: 'List machines',
+    description: 'Machines by name, with owners and credentials.',
+    querystring: PageQuery,
+    response: { 200: Machines },
     preHandler: allow('identity:read', { kind: 'R' }),
     handler: async (req) => {
       const { page_size, page_token } = req.query
@@ -48,45 +44,39 @@ export const machinesRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
     },
   })
   app.post('/v1/admin/machines', {
-    schema: {
-      ...command,
-      operationId: 'createMachine',
-      summary: 'Create a machine',
-      description: 'Creates an account without a password, rights or credentials.',
-      body: NewMachine,
-      response: { 201: MachineView, ...errorReplies },
-    },
+    ...command,
+    operationId: 'createMachine',
+    summary: 'Create a machine',
+    description: 'Creates an account without a password, rights or credentials.',
+    body: NewMachine,
+    response: { 201: MachineView },
     preHandler: arm,
     handler: async (req, reply) => sendStored(reply, await createMachine(deps, req, req.body)),
   })
   app.put('/v1/admin/machines/:machine_id/owners/:user_id', {
-    schema: {
-      ...command,
-      operationId: 'addMachineOwner',
-      summary: 'Add an owner to a machine',
-      description: 'A person who answers for the machine. A machine without an active owner gets no tokens.',
-      params: OwnerParams,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    ...command,
+    operationId: 'addMachineOwner',
+    summary: 'Add an owner to a machine',
+    description: 'A person who answers for the machine. A machine without an active owner gets no tokens.',
+    params: OwnerParams,
+    response: { 204: Type.Null() },
     preHandler: arm,
     handler: async (req, reply) =>
       sendStored(reply, await addOwner(deps, req, req.params.machine_id, req.params.user_id)),
   })
-}
+})
 
 /** The credentials of a machine. */
-export const machineCredentialsRoutes: Routes<IdentityDeps> = async (app, { deps }) => {
-  const response = { 201: MadeCredential, 202: PendingCredential, ...errorReplies }
+export const machineCredentialsRoutes = routes<IdentityDeps>('machines', (app, { deps }) => {
+  const response = { 201: MadeCredential, 202: PendingCredential }
   app.post('/v1/admin/machines/:machine_id/credentials', {
-    schema: {
-      ...command,
-      operationId: 'createMachineCredential',
-      summary: 'Give a machine a credential',
-      description: 'An API key, a public key or a trust in CI tokens; 202 if a second administrator must confirm it.',
-      params: MachineParams,
-      body: NewCredential,
-      response,
-    },
+    ...command,
+    operationId: 'createMachineCredential',
+    summary: 'Give a machine a credential',
+    description: 'An API key, a public key or a trust in CI tokens; 202 if a second administrator must confirm it.',
+    params: MachineParams,
+    body: NewCredential,
+    response,
     preHandler: arm,
     handler: async (req, reply) => {
       const made = await createCredential(deps, req, req.params.machine_id, req.body)
@@ -95,15 +85,13 @@ export const machineCredentialsRoutes: Routes<IdentityDeps> = async (app, { deps
     },
   })
   app.post('/v1/admin/machines/:machine_id/credentials/:credential_id/rotate', {
-    schema: {
-      ...command,
-      operationId: 'rotateMachineKey',
-      summary: 'Rotate an API key',
-      description: 'Creates a second key with the same rights; the first one works until the overlap ends.',
-      params: CredentialParams,
-      body: Rotation,
-      response,
-    },
+    ...command,
+    operationId: 'rotateMachineKey',
+    summary: 'Rotate an API key',
+    description: 'Creates a second key with the same rights; the first one works until the overlap ends.',
+    params: CredentialParams,
+    body: Rotation,
+    response,
     preHandler: arm,
     handler: async (req, reply) => {
       const made = await rotateKey(deps, req, req.params, req.body)
@@ -112,15 +100,13 @@ export const machineCredentialsRoutes: Routes<IdentityDeps> = async (app, { deps
     },
   })
   app.delete('/v1/admin/machines/:machine_id/credentials/:credential_id', {
-    schema: {
-      ...command,
-      operationId: 'revokeMachineCredential',
-      summary: 'Revoke a credential of a machine',
-      description: 'Ends a credential and its tokens at once.',
-      params: CredentialParams,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    ...command,
+    operationId: 'revokeMachineCredential',
+    summary: 'Revoke a credential of a machine',
+    description: 'Ends a credential and its tokens at once.',
+    params: CredentialParams,
+    response: { 204: Type.Null() },
     preHandler: allow('identity:admin', { kind: 'S' }),
     handler: async (req, reply) => sendStored(reply, await revokeCredential(deps, req, req.params)),
   })
-}
+})

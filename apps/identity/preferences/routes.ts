@@ -5,7 +5,7 @@ import { allow } from '../../shared/auth/http.ts'
 import { Preferences } from '../../shared/contracts/identity/preferences.ts'
 import { isTimezone } from '../../shared/data/calendar.ts'
 import { AppError } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { ChangeDeps } from '../deps.ts'
 import { changeOnce } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
@@ -13,32 +13,26 @@ import { throwIf } from '../rules.ts'
 const PATH = '/v1/users/me/preferences'
 
 /** A person's display preferences for the console. No one else reads or changes them. */
-export const preferencesRoutes: Routes<ChangeDeps> = async (app, { deps }) => {
+export const preferencesRoutes = routes<ChangeDeps>('preferences', (app, { deps }) => {
   app.get(PATH, {
-    schema: {
-      operationId: 'getPreferences',
-      summary: 'Read your display preferences',
-      tags: ['preferences'],
-      description: "Returns the caller's console settings; empty until they are first set.",
-      response: { 200: Preferences, ...errorReplies },
-    },
+    operationId: 'getPreferences',
+    summary: 'Read your display preferences',
+    description: "Returns the caller's console settings; empty until they are first set.",
+    response: { 200: Preferences },
     preHandler: allow('self', { kind: 'R' }),
     handler: (req) => preferencesOf(deps.db, req.caller.user_id),
   })
   app.put(PATH, {
-    schema: {
-      operationId: 'setPreferences',
-      summary: 'Set your display preferences',
-      tags: ['preferences'],
-      description: "Replaces all of the caller's preferences. If two devices write at once, the later write wins.",
-      headers: CommandHeaders,
-      body: Preferences,
-      response: { 200: Preferences, ...errorReplies },
-    },
+    operationId: 'setPreferences',
+    summary: 'Set your display preferences',
+    description: "Replaces all of the caller's preferences. If two devices write at once, the later write wins.",
+    headers: CommandHeaders,
+    body: Preferences,
+    response: { 200: Preferences },
     preHandler: allow('self', { kind: 'W' }),
     handler: async (req, reply) => sendStored(reply, await setPreferences(deps, req, req.body)),
   })
-}
+})
 
 /** The lock on the person keeps the audit log in the order of the rows. */
 const setPreferences = (deps: ChangeDeps, req: FastifyRequest, wanted: Preferences) =>

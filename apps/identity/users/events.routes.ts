@@ -4,8 +4,8 @@ import { user_events } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { EventView, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { ReadDeps } from '../deps.ts'
 
 const EventsQuery = Type.Object({
@@ -17,18 +17,15 @@ const EventsQuery = Type.Object({
 })
 
 /** The audit log of identity. */
-export const userEventsRoutes: Routes<ReadDeps> = async (app, { deps }) => {
+export const userEventsRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
   const pages = createPages([deps.keys.page])
 
   app.get('/v1/admin/user-events', {
-    schema: {
-      operationId: 'listUserEvents',
-      summary: 'List changes of users, groups and grants',
-      tags: ['audit'],
-      description: 'Lists changes of users, groups and grants, and refused attempts, newest first.',
-      querystring: EventsQuery,
-      response: { 200: pageOf(EventView), ...errorReplies },
-    },
+    operationId: 'listUserEvents',
+    summary: 'List changes of users, groups and grants',
+    description: 'Lists changes of users, groups and grants, and refused attempts, newest first.',
+    querystring: EventsQuery,
+    response: { 200: pageOf(EventView) },
     preHandler: allow('audit:read', { kind: 'R' }),
     handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query
@@ -39,7 +36,7 @@ export const userEventsRoutes: Routes<ReadDeps> = async (app, { deps }) => {
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
   })
-}
+})
 
 const viewOf = (row: typeof user_events.$inferSelect) => ({
   at: new Date(row.at).toISOString(),

@@ -12,10 +12,10 @@ import {
   UserDetail,
   UserMoved,
 } from '../../shared/contracts/identity/users.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
-import { CommandHeaders, errorReplies, markReplayed, type Routes } from '../../shared/http/app.ts'
 import { createPages } from '../../shared/http/pages.ts'
+import { CommandHeaders, markReplayed, routes } from '../../shared/http/routes.ts'
 import type { AccountDeps, ReadDeps } from '../deps.ts'
 import { detailOf, detailsOf, findUser } from './change.ts'
 import { createEnrolment, createUser, enableUser, endUser } from './commands.ts'
@@ -35,17 +35,14 @@ const UserList = Type.Object({
 })
 
 /** People: the caller, and all. */
-export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
+export const usersRoutes = routes<ReadDeps>('users', (app, { deps }) => {
   const pages = createPages([deps.keys.page])
 
   app.get('/v1/users/me', {
-    schema: {
-      operationId: 'getCurrentUser',
-      summary: 'Read the current user',
-      tags: ['users'],
-      description: 'Returns the caller with roles, groups and grants.',
-      response: { 200: CurrentUser, ...errorReplies },
-    },
+    operationId: 'getCurrentUser',
+    summary: 'Read the current user',
+    description: 'Returns the caller with roles, groups and grants.',
+    response: { 200: CurrentUser },
     preHandler: allow('self', { kind: 'R', machines: true }),
     handler: async (req) => {
       const { user_id, session_id, mode, auth_time } = req.caller
@@ -57,14 +54,11 @@ export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
   })
 
   app.get('/v1/admin/users', {
-    schema: {
-      operationId: 'listUsers',
-      summary: 'List users',
-      tags: ['users'],
-      description: 'Users by name.',
-      querystring: ListQuery,
-      response: { 200: UserList, ...errorReplies },
-    },
+    operationId: 'listUsers',
+    summary: 'List users',
+    description: 'Users by name.',
+    querystring: ListQuery,
+    response: { 200: UserList },
     preHandler: allow('identity:read', { kind: 'R' }),
     handler: async (req) => {
       const { page_size, page_token, status, q } = req.query
@@ -82,15 +76,12 @@ export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
   })
 
   app.get('/v1/admin/users/:user_id', {
-    schema: {
-      operationId: 'getUser',
-      summary: 'Read a user',
-      tags: ['users'],
-      description: 'Returns one user with all current roles, groups and grants.',
-      'x-reply-headers': ['etag'],
-      params: UserParams,
-      response: { 200: UserDetail, ...errorReplies },
-    },
+    operationId: 'getUser',
+    summary: 'Read a user',
+    description: 'Returns one user with all current roles, groups and grants.',
+    'x-reply-headers': ['etag'],
+    params: UserParams,
+    response: { 200: UserDetail },
     preHandler: allow('identity:read', { kind: 'R' }),
     handler: async (req, reply) => {
       const user = await findUser(deps.db, req.params.user_id)
@@ -98,20 +89,17 @@ export const usersRoutes: Routes<ReadDeps> = async (app, { deps }) => {
       return detailOf(deps.db, user)
     },
   })
-}
+})
 
 /** The first or a new password, by a one-time link. */
-export const enrolRoutes: Routes<AccountDeps> = async (app, { deps }) => {
+export const enrolRoutes = routes<AccountDeps>('users', (app, { deps }) => {
   app.post('/v1/users/enrol', {
-    schema: {
-      operationId: 'enrolUser',
-      summary: 'Set a password by an enrolment token',
-      tags: ['users'],
-      description: 'Sets the first password, or a new one, by a one-time enrolment token.',
-      headers: CommandHeaders,
-      body: Enrol,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'enrolUser',
+    summary: 'Set a password by an enrolment token',
+    description: 'Sets the first password, or a new one, by a one-time enrolment token.',
+    headers: CommandHeaders,
+    body: Enrol,
+    response: { 204: Type.Null() },
     preHandler: allow('none', { kind: 'W' }),
     handler: async (req, reply) => {
       const address = String(req.headers['x-forwarded-for'] ?? req.ip)
@@ -126,7 +114,7 @@ export const enrolRoutes: Routes<AccountDeps> = async (app, { deps }) => {
       return reply.code(204).send(null)
     },
   })
-}
+})
 
 const send = (
   reply: FastifyReply,
@@ -155,34 +143,28 @@ const LINKS = [
 ] as const
 
 /** Accounts and their links. */
-export const newUsersRoutes: Routes<AccountDeps> = async (app, { deps }) => {
+export const newUsersRoutes = routes<AccountDeps>('users', (app, { deps }) => {
   app.post('/v1/admin/users', {
-    schema: {
-      operationId: 'createUser',
-      summary: 'Create a user',
-      tags: ['users'],
-      description: 'Creates a user and a link to set the first password; 202 if another administrator must confirm it.',
-      headers: CommandHeaders,
-      body: NewUser,
-      response: { 201: Type.Object({ user: UserDetail, enrolment: Enrolment }), 202: Pending, ...errorReplies },
-    },
+    operationId: 'createUser',
+    summary: 'Create a user',
+    description: 'Creates a user and a link to set the first password; 202 if another administrator must confirm it.',
+    headers: CommandHeaders,
+    body: NewUser,
+    response: { 201: Type.Object({ user: UserDetail, enrolment: Enrolment }), 202: Pending },
     preHandler: allow('identity:admin', { kind: 'A' }),
     handler: async (req, reply) => send(reply, await createUser(deps, req, req.body)),
   })
 
   for (const { path, kind, ...about } of LINKS)
     app.post(`/v1/admin/users/:user_id/${path}`, {
-      schema: {
-        ...about,
-        tags: ['users'],
-        params: UserParams,
-        headers: CommandHeaders,
-        response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending, ...errorReplies },
-      },
+      ...about,
+      params: UserParams,
+      headers: CommandHeaders,
+      response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending },
       preHandler: allow('identity:admin', { kind: 'A' }),
       handler: async (req, reply) => send(reply, await createEnrolment(deps, req, req.params.user_id, kind)),
     })
-}
+})
 
 const MOVES = [
   {
@@ -191,7 +173,7 @@ const MOVES = [
     summary: 'Disable a user',
     kind: 'S',
     description: 'Disables a user and ends all sessions.',
-    response: { 200: UserMoved, 202: UserMoved, ...errorReplies },
+    response: { 200: UserMoved, 202: UserMoved },
     move: (deps: AccountDeps, req: FastifyRequest, user_id: string, reason: string) =>
       endUser(deps, req, user_id, 'DISABLED', reason),
   },
@@ -201,7 +183,7 @@ const MOVES = [
     summary: 'Delete a user',
     kind: 'S',
     description: 'Deletes a user for good and ends all sessions; the name is never used again.',
-    response: { 200: UserMoved, 202: UserMoved, ...errorReplies },
+    response: { 200: UserMoved, 202: UserMoved },
     move: (deps: AccountDeps, req: FastifyRequest, user_id: string, reason: string) =>
       endUser(deps, req, user_id, 'DELETED', reason),
   },
@@ -212,18 +194,22 @@ const MOVES = [
     kind: 'A',
     description:
       'Enables a disabled user; revives no session. 202 with a change if another administrator must confirm it.',
-    response: { 200: UserMoved, 202: Type.Union([UserMoved, Pending]), ...errorReplies },
+    response: { 200: UserMoved, 202: Type.Union([UserMoved, Pending]) },
     move: enableUser,
   },
 ] as const
 
 /** Ends accounts and re-enables them. */
-export const movesRoutes: Routes<AccountDeps> = async (app, { deps }) => {
+export const movesRoutes = routes<AccountDeps>('users', (app, { deps }) => {
   for (const { verb, kind, response, move, ...about } of MOVES) {
     app.post(`/v1/admin/users/:user_id/${verb}`, {
-      schema: { ...about, tags: ['users'], params: UserParams, headers: CommandHeaders, body: Reason, response },
+      ...about,
+      params: UserParams,
+      headers: CommandHeaders,
+      body: Reason,
+      response,
       preHandler: allow('identity:admin', { kind }),
       handler: async (req, reply) => send(reply, await move(deps, req, req.params.user_id, req.body.reason)),
     })
   }
-}
+})

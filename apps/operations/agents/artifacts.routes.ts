@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/engine/executions.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { type Bringer, bringerOf, giveArtifact, takeArtifact } from './artifacts.ts'
 
@@ -18,45 +18,39 @@ class Bytes {
 }
 
 /** The endpoint for the bytes of artifacts, separate from the results that announce them. */
-export const artifactsRoutes: Routes<Uses<'artifacts' | 'db' | 'trust'>> = async (app, { deps }) => {
-  app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
+export const artifactsRoutes = routes<Uses<'artifacts' | 'db' | 'trust'>>('internal', (app, { deps }) => {
+  app.plain.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
   const bringers = new WeakMap<FastifyRequest, Bringer>()
   const onRequest = async (req: FastifyRequest) => {
     bringers.set(req, await bringerOf(deps, req.headers.authorization))
   }
   app.put('/internal/v1/artifacts/:sha256', {
     onRequest,
-    schema: {
-      operationId: 'uploadArtifact',
-      summary: 'Upload the bytes of an artifact',
-      description:
-        'Sent as application/octet-stream by the bearer of the execution token whose attempt announced the artifact, or by a service with the scope artifacts:write. Stored only if digest and size match the announcement.',
-      tags: ['internal'],
-      'x-scope': 'the execution token | artifacts:write',
-      'x-permissions': ['bearer'],
-      params: ArtifactParams,
-      response: { 200: ArtifactTaken, ...errorReplies },
-    },
+    operationId: 'uploadArtifact',
+    summary: 'Upload the bytes of an artifact',
+    description:
+      'Sent as application/octet-stream by the bearer of the execution token whose attempt announced the artifact, or by a service with the scope artifacts:write. Stored only if digest and size match the announcement.',
+    'x-scope': 'the execution token | artifacts:write',
+    'x-permissions': ['bearer'],
+    params: ArtifactParams,
+    response: { 200: ArtifactTaken },
     handler: async (req) => {
       return takeArtifact(deps, bringers.get(req) as Bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
     },
   })
   app.get('/internal/v1/artifacts/:sha256', {
     onRequest,
-    schema: {
-      operationId: 'fetchArtifact',
-      summary: 'Fetch an artifact of an earlier attempt',
-      description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',
-      tags: ['internal'],
-      'x-scope': 'the execution token',
-      'x-permissions': ['bearer'],
-      params: ArtifactParams,
-      produces: ['application/octet-stream'],
-      response: { 200: Type.Unknown(), ...errorReplies },
-    },
+    operationId: 'fetchArtifact',
+    summary: 'Fetch an artifact of an earlier attempt',
+    description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',
+    'x-scope': 'the execution token',
+    'x-permissions': ['bearer'],
+    params: ArtifactParams,
+    produces: ['application/octet-stream'],
+    response: { 200: Type.Unknown() },
     handler: async (req, reply) => {
       const bytes = await giveArtifact(deps, bringers.get(req) as Bringer, req.params.sha256)
       return reply.type('application/octet-stream').send(bytes)
     },
   })
-}
+})

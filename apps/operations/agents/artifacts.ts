@@ -6,8 +6,7 @@ import {
   sizeAnnounced,
   sizeReadable,
 } from '../../../db/operations/agents/artifacts.ts'
-import { stateFacts } from '../../../db/operations/facts/state.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'

@@ -3,12 +3,12 @@ import { isExecutionToken } from '../../../db/operations/agents/artifacts.ts'
 import { ExecutionReply, ExecutionResult } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { takeResult, tokenRefused } from './executions.ts'
 
 /** The endpoint for agents: an execution token is valid for one attempt of one node only. */
-export const executionsRoutes: Routes<Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>> = async (app, { deps }) => {
+export const executionsRoutes = routes<Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>>('internal', (app, { deps }) => {
   const results = deps.telemetry.counter('signalbox_execution_results_total', 'Messages of agents by result.', [
     'result',
   ])
@@ -20,17 +20,14 @@ export const executionsRoutes: Routes<Uses<'artifacts' | 'db' | 'nats' | 'teleme
       results.inc({ result: 'refused' })
       throw tokenRefused()
     },
-    schema: {
-      operationId: 'reportExecution',
-      summary: 'Report on work that was handed over',
-      description:
-        'Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
-      tags: ['internal'],
-      'x-scope': 'the execution token',
-      'x-permissions': ['bearer'],
-      body: ExecutionResult,
-      response: { 200: ExecutionReply, ...errorReplies },
-    },
+    operationId: 'reportExecution',
+    summary: 'Report on work that was handed over',
+    description:
+      'Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
+    'x-scope': 'the execution token',
+    'x-permissions': ['bearer'],
+    body: ExecutionResult,
+    response: { 200: ExecutionReply },
     handler: async (req) => {
       try {
         const reply = await takeResult(deps, tokenOf(req), req.body, String(req.id))
@@ -42,7 +39,7 @@ export const executionsRoutes: Routes<Uses<'artifacts' | 'db' | 'nats' | 'teleme
       }
     },
   })
-}
+})
 
 const tokenOf = ({ headers }: FastifyRequest): string | undefined =>
   /^bearer (exe_[\w-]{20,100})$/i.exec(headers.authorization ?? '')?.[1]

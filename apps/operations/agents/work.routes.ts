@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { PoolParams, Work, WorkRequest } from '../../shared/contracts/engine/executions.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { takeWork } from './work.ts'
 
@@ -9,18 +9,15 @@ import { takeWork } from './work.ts'
 const ANSWER_MS = 1500
 
 /** The endpoint for agents that ask for work (operations.md 7.4): only machines that the pool names. */
-export const workRoutes: Routes<Uses<'agentsOf' | 'config' | 'nats'>> = async (app, { deps }) => {
+export const workRoutes = routes<Uses<'agentsOf' | 'config' | 'nats'>>('agents', (app, { deps }) => {
   app.post('/v1/pools/:pool/work', {
-    schema: {
-      operationId: 'takeWork',
-      summary: 'Take one piece of work from a pool',
-      description:
-        'Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url.',
-      tags: ['agents'],
-      params: PoolParams,
-      body: WorkRequest,
-      response: { 200: Work, 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'takeWork',
+    summary: 'Take one piece of work from a pool',
+    description:
+      'Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url.',
+    params: PoolParams,
+    body: WorkRequest,
+    response: { 200: Work, 204: Type.Null() },
     preHandler: allow('operation:read', { kind: 'W' }),
     handler: async (req, reply) => {
       const { labels = {}, wait_s = 5 } = req.body
@@ -31,4 +28,4 @@ export const workRoutes: Routes<Uses<'agentsOf' | 'config' | 'nats'>> = async (a
       return work ?? reply.code(204).send(null)
     },
   })
-}
+})

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import { appendAudit } from '../../../db/operations/facts/state.ts'
 import {
   getFreeze,
   listStarting,

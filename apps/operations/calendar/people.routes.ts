@@ -8,44 +8,38 @@ import {
   FreezeParams,
 } from '../../shared/contracts/operations/calendar.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { FreezeDeps } from '../deps.ts'
 import { traceOf } from './freezes.routes.ts'
 import { createFreeze, endFreeze } from './people.ts'
 
 /** Freezes that people make and end (operations.md 9.3). */
-export const peopleFreezesRoutes: Routes<FreezeDeps> = async (app, { deps }) => {
+export const peopleFreezesRoutes = routes<FreezeDeps>('plans', (app, { deps }) => {
   app.post('/v1/freezes', {
-    schema: {
-      operationId: 'createFreeze',
-      summary: 'Create a freeze',
-      description:
-        'Once answered, no node that the freeze covers starts, in new or running operations; running nodes continue. You must be allowed to control operations on every resource that it covers now.',
-      tags: ['plans'],
-      headers: CommandHeaders,
-      body: FreezeCreation,
-      response: { 201: FreezeItem, 200: DryRunReply, ...errorReplies },
-    },
+    operationId: 'createFreeze',
+    summary: 'Create a freeze',
+    description:
+      'Once answered, no node that the freeze covers starts, in new or running operations; running nodes continue. You must be allowed to control operations on every resource that it covers now.',
+    headers: CommandHeaders,
+    body: FreezeCreation,
+    response: { 201: FreezeItem, 200: DryRunReply },
     preHandler: allow('operation:control', { kind: 'S' }),
     handler: async (req, reply) =>
       sendStored(reply, await createFreeze(deps, mutationOf(deps, req), traceOf(req), req.body)),
   })
 
   app.post('/v1/freezes/:freeze_id/end', {
-    schema: {
-      operationId: 'endFreeze',
-      summary: 'End a freeze',
-      description:
-        'The nodes that it held continue automatically. Members of its approver groups can end a freeze that a person made; a freeze from a file or a control plane ends there.',
-      tags: ['plans'],
-      params: FreezeParams,
-      headers: CommandHeaders,
-      body: FreezeEnd,
-      response: { 200: Type.Union([FreezeEnded, DryRunReply]), ...errorReplies },
-    },
+    operationId: 'endFreeze',
+    summary: 'End a freeze',
+    description:
+      'The nodes that it held continue automatically. Members of its approver groups can end a freeze that a person made; a freeze from a file or a control plane ends there.',
+    params: FreezeParams,
+    headers: CommandHeaders,
+    body: FreezeEnd,
+    response: { 200: Type.Union([FreezeEnded, DryRunReply]) },
     preHandler: allow('gate:decide', { kind: 'A' }),
     handler: async (req, reply) =>
       sendStored(reply, await endFreeze(deps, mutationOf(deps, req), traceOf(req), req.params.freeze_id)),
   })
-}
+})

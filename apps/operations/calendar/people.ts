@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import { appendAudit } from '../../../db/operations/facts/state.ts'
 import {
   countOnResources,
   getFreeze,
@@ -18,8 +18,7 @@ import { compileCel } from '../../shared/expressions/cel.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { FreezeDeps } from '../deps.ts'
 import { covers } from '../planner/gates.ts'
-import { allowedAction, throwIfRefused } from '../policies/authority.ts'
-import { hasScopes, isInScope } from '../policies/visibility.ts'
+import { allowedAction, hasScopes, isInScope, throwIfRefused } from '../policies/authority.ts'
 import { loadAllTargets } from '../targets/resolve.ts'
 import { audited, isByPerson, makerOf, refuseOfFile, refuseUnusable, tell, viewOf } from './freezes.ts'
 

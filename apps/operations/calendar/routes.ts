@@ -3,30 +3,27 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { CalendarView } from '../../shared/contracts/operations/calendar.ts'
 import { openingOf } from '../../shared/data/calendar.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import type { Library } from '../graph/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
 import { itemOf } from './people.ts'
 
 /** Windows and freezes of this deployment, as they apply to plans (operations.md 3.5). */
-export const calendarRoutes: Routes<Uses<'clock' | 'db' | 'library'>> = async (app, { deps }) => {
+export const calendarRoutes = routes<Uses<'clock' | 'db' | 'library'>>('plans', (app, { deps }) => {
   app.get('/v1/calendar', {
-    schema: {
-      operationId: 'getCalendar',
-      summary: 'Read the calendar',
-      description:
-        'Lists windows with their next opening, and current and future freezes. Both bind when a node starts, never when it ends.',
-      tags: ['plans'],
-      response: { 200: CalendarView, ...errorReplies },
-    },
+    operationId: 'getCalendar',
+    summary: 'Read the calendar',
+    description:
+      'Lists windows with their next opening, and current and future freezes. Both bind when a node starts, never when it ends.',
+    response: { 200: CalendarView },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller }) => {
       const [library, put] = [await libraryNow(deps.db, deps.library), await listPutFreezes(deps.db)]
       return calendarAt(caller, library, put, deps.clock.now().getTime())
     },
   })
-}
+})
 
 const calendarAt = (caller: Caller, library: Library, put: readonly PutFreeze[], now: number) => ({
   windows: library.windows.map(({ applies, ...window }) => {

@@ -2,23 +2,20 @@ import { requireScope } from '../../shared/auth/http.ts'
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import { ProjectionEvents, ProjectionReply } from '../../shared/contracts/engine/projection.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import { KNOWN_EVENTS } from './apply.ts'
 import { payloadFault } from './payloads.ts'
 import type { CatalogProjection } from './projection.ts'
 
 /** The HTTP endpoint of the catalog projection: the same handler and inbox as the stream's consumer. */
-export const projectionRoutes: Routes<{ projection: CatalogProjection }> = async (app, { deps }) => {
+export const projectionRoutes = routes<{ projection: CatalogProjection }>('internal', (app, { deps }) => {
   app.post('/internal/v1/catalog-projection-events', {
-    schema: {
-      operationId: 'applyCatalogEvents',
-      summary: 'Deliver events of the catalog',
-      description:
-        'Applies events of the catalog, each once and in the order of its resource. Missing earlier events are fetched from the catalog; those that it cannot return now are listed in `gaps`.',
-      tags: ['internal'],
-      body: ProjectionEvents,
-      response: { 200: ProjectionReply, ...errorReplies },
-    },
+    operationId: 'applyCatalogEvents',
+    summary: 'Deliver events of the catalog',
+    description:
+      'Applies events of the catalog, each once and in the order of its resource. Missing earlier events are fetched from the catalog; those that it cannot return now are listed in `gaps`.',
+    body: ProjectionEvents,
+    response: { 200: ProjectionReply },
     preHandler: requireScope('projections:write'),
     handler: async (req) => {
       refuseUnknown(req.body.events)
@@ -32,7 +29,7 @@ export const projectionRoutes: Routes<{ projection: CatalogProjection }> = async
       return { ...reply, applied_watermark: (await deps.projection.watermark())?.pub_seq ?? '0' }
     },
   })
-}
+})
 
 const refuseUnknown = (events: CatalogEvent[]): void => {
   const violations = events.flatMap((event, i) => {

@@ -3,8 +3,7 @@ import type { AuditEntry } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
 import { type AcceptedCommand, type LockedOperation, lockOperation } from '../../../db/operations/commands/rows.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
-import type { Facts } from '../../../db/operations/facts/state.ts'
+import { appendAudit, type Facts } from '../../../db/operations/facts/state.ts'
 import type { CommandKind } from '../../../workflows/operation/messages.ts'
 import { type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'
@@ -13,7 +12,7 @@ import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
-import { isVisible, loadPlaces, placesFor } from '../policies/visibility.ts'
+import { isVisible, loadPlaces, placesFor } from '../policies/authority.ts'
 
 /** A command as it came in: its sender, content, operation and key. */
 export type Command = {

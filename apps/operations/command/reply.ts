@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isKnown, sendUnchanged } from '../../shared/http/app.ts'
+import { isKnown, sendUnchanged } from '../../shared/http/routes.ts'
 import { etagOf } from './command.ts'
 
 /** Returns the body with its ETag, or 304 if the reader has exactly this state. */

@@ -6,7 +6,7 @@ import { pick, pluck } from '../../shared/data/pick.ts'
 import { type CatalogClient, CatalogUnavailable } from '../catalog/client.ts'
 import type { Uses } from '../deps.ts'
 import { changes } from '../planner/risk.ts'
-import { seenResources, type Viewer } from '../policies/visibility.ts'
+import { seenResources, type Viewer } from '../policies/authority.ts'
 
 const NAMED = 3
 const WORST = ['unhealthy', 'degraded', 'unknown', 'maintenance', 'healthy']

@@ -1,12 +1,11 @@
 import { sql } from 'drizzle-orm'
 import { type Tx, together } from '../../../db/client.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { afresh } from '../../../db/operations/gates/ask.ts'
 import { carryVotes, type GateRow, getGate, saveVote, swapGate, voidVotes } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
-import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
-import { groupOfVote, outcomeOfVotes } from '../../../workflows/operation/rules/quorum.ts'
+import { groupOfVote, outcomeOfVotes, refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Batch } from '../../shared/contracts/operations/common.ts'
 import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
@@ -15,7 +14,7 @@ import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Command, Decision, Subject } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
-import { throwIfRefused } from '../policies/authority.ts'
+import { loadPlaces, throwIfRefused } from '../policies/authority.ts'
 import {
   eligibleGroups,
   gateFacts,
@@ -24,7 +23,6 @@ import {
   type People,
   votingGroups,
 } from '../policies/footing.ts'
-import { loadPlaces } from '../policies/visibility.ts'
 import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
 
 export type GateCommand = Command & { gate_id: string; caller: Caller }

@@ -19,50 +19,40 @@ import {
 } from '../../shared/contracts/operations/gates.ts'
 import {
   CommandHeaders,
-  errorReplies,
   ReadHeaders,
-  type Routes,
+  type Router,
+  routes,
   sendStored,
-  type TypedApp,
   VersionedHeaders,
-} from '../../shared/http/app.ts'
+} from '../../shared/http/routes.ts'
 import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { issueBallot } from '../command/vote-signature.ts'
 import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
-import { placesFor, visibleSql } from '../policies/visibility.ts'
+import { placesFor, visibleSql } from '../policies/authority.ts'
 import { decidableBy } from '../waiting/mine.ts'
 import { approveGate, type DecideDeps, rejectGate } from './decide.ts'
 import { aloneOf, changeCounts, readGate, viewGate } from './view.ts'
 
 const read = allow('operation:read', { kind: 'R' })
-const tags = ['gates']
+
+type Deps = DecideDeps & Uses<'pages'>
 
 /** Gates: the inbox, the gates of an operation, and the decision on a gate. */
-export const gatesRoutes: Routes<DecideDeps & Uses<'pages'>> = async (app, { deps }) => {
-  listWaitingGatesRoute(app, deps)
-  listGatesRoute(app, deps)
-  getGateRoute(app, deps)
-  approveGateRoute(app, deps)
-  rejectGateRoute(app, deps)
-  issueBallotRoute(app, deps)
-}
+export const gatesRoutes = routes<Deps>('gates', (app, { deps }) => {
+  readRoutes(app, deps)
+  commandRoutes(app, deps)
+})
 
-const listWaitingGatesRoute = (
-  app: TypedApp,
-  deps: Uses<'clock' | 'config' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
-) => {
+const readRoutes = (app: Router, deps: Deps) => {
   app.get('/v1/gates', {
-    schema: {
-      operationId: 'listWaitingGates',
-      summary: 'List waiting gates',
-      description:
-        'Lists the gates that wait for a decision by people, by deadline. for=me: only those that the caller may decide.',
-      tags,
-      querystring: InboxQuery,
-      response: { 200: Inbox, ...errorReplies },
-    },
+    operationId: 'listWaitingGates',
+    summary: 'List waiting gates',
+    description:
+      'Lists the gates that wait for a decision by people, by deadline. for=me: only those that the caller may decide.',
+    querystring: InboxQuery,
+    response: { 200: Inbox },
     preHandler: read,
     handler: async (req) => {
       const { caller, query } = req
@@ -94,19 +84,14 @@ const listWaitingGatesRoute = (
       return { ...page, items, as_of }
     },
   })
-}
 
-const listGatesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>) => {
   app.get('/v1/operations/:operation_id/gates', {
-    schema: {
-      operationId: 'listGates',
-      summary: 'List gates of an operation',
-      description: 'Lists every gate with its votes and the missing voters, without the subject.',
-      tags,
-      params: OperationParams,
-      querystring: GateListQuery,
-      response: { 200: GateList, ...errorReplies },
-    },
+    operationId: 'listGates',
+    summary: 'List gates of an operation',
+    description: 'Lists every gate with its votes and the missing voters, without the subject.',
+    params: OperationParams,
+    querystring: GateListQuery,
+    response: { 200: GateList },
     preHandler: read,
     handler: async (req) => {
       const { operation_id } = req.params
@@ -122,21 +107,16 @@ const listGatesRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'lookback_s' 
       return { ...page, items, as_of: await readAsOf(deps.db) }
     },
   })
-}
 
-const getGateRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>) => {
   app.get('/v1/operations/:operation_id/gates/:gate_id', {
-    schema: {
-      operationId: 'getGate',
-      summary: 'Read a gate',
-      description:
-        'Returns the subject of the decision (a vote must name its digest), the votes, context and brief outside the digest, and the actions that the caller may take.',
-      tags,
-      params: GateParams,
-      headers: ReadHeaders,
-      'x-reply-headers': ['etag'],
-      response: { 200: Gate, 304: Type.Null(), ...errorReplies },
-    },
+    operationId: 'getGate',
+    summary: 'Read a gate',
+    description:
+      'Returns the subject of the decision (a vote must name its digest), the votes, context and brief outside the digest, and the actions that the caller may take.',
+    params: GateParams,
+    headers: ReadHeaders,
+    'x-reply-headers': ['etag'],
+    response: { 200: Gate, 304: Type.Null() },
     preHandler: read,
     handler: async (req, reply) => {
       const { operation_id, gate_id } = req.params
@@ -146,20 +126,17 @@ const getGateRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'lo
   })
 }
 
-const approveGateRoute = (app: TypedApp, deps: DecideDeps) => {
+const commandRoutes = (app: Router, deps: Deps) => {
   app.post('/v1/operations/:operation_id/gates/:gate_id/approve', {
-    schema: {
-      operationId: 'approveGate',
-      summary: 'Approve a gate',
-      description:
-        'Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not be the person who requested or started the operation.',
-      tags,
-      params: GateParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: ApproveBody,
-      response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
-    },
+    operationId: 'approveGate',
+    summary: 'Approve a gate',
+    description:
+      'Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not be the person who requested or started the operation.',
+    params: GateParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: ApproveBody,
+    response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply },
     preHandler: allow('gate:decide', { kind: 'A' }),
     handler: async (req, reply) => {
       const { comment = null, break_glass, dry_run } = req.body
@@ -169,21 +146,16 @@ const approveGateRoute = (app: TypedApp, deps: DecideDeps) => {
       return sendStored(reply, await approveGate(deps, command, req.body))
     },
   })
-}
 
-const rejectGateRoute = (app: TypedApp, deps: DecideDeps) => {
   app.post('/v1/operations/:operation_id/gates/:gate_id/reject', {
-    schema: {
-      operationId: 'rejectGate',
-      summary: 'Reject a gate',
-      description: "The gate's policy decides the effect: its nodes fail, the operation pauses, or it is cancelled.",
-      tags,
-      params: GateParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: RejectBody,
-      response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
-    },
+    operationId: 'rejectGate',
+    summary: 'Reject a gate',
+    description: "The gate's policy decides the effect: its nodes fail, the operation pauses, or it is cancelled.",
+    params: GateParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: RejectBody,
+    response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply },
     preHandler: allow('gate:decide', { kind: 'S' }),
     handler: async (req, reply) => {
       const { comment: reason, dry_run } = req.body
@@ -192,21 +164,16 @@ const rejectGateRoute = (app: TypedApp, deps: DecideDeps) => {
       return sendStored(reply, await rejectGate(deps, command, req.body))
     },
   })
-}
 
-const issueBallotRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'trust'>) => {
   app.post('/v1/operations/:operation_id/ballots', {
-    schema: {
-      operationId: 'createBallot',
-      summary: 'Get a ballot to sign with a passkey',
-      description:
-        'Returns the vote as a ballot. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch accepts the answer once, within 5 min.',
-      tags,
-      params: OperationParams,
-      body: BallotBody,
-      headers: CommandHeaders,
-      response: { 200: BallotReply, ...errorReplies },
-    },
+    operationId: 'createBallot',
+    summary: 'Get a ballot to sign with a passkey',
+    description:
+      'Returns the vote as a ballot. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch accepts the answer once, within 5 min.',
+    params: OperationParams,
+    body: BallotBody,
+    headers: CommandHeaders,
+    response: { 200: BallotReply },
     preHandler: allow(['gate:decide', 'patch:decide'], { kind: 'W' }),
     handler: async (req) => {
       await requireVisible(deps, req.caller, req.params.operation_id)

@@ -1,8 +1,7 @@
 import { inArray, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockOperation, tellEngine } from '../../../db/operations/commands/rows.ts'
-import { bumpRevision, stateFacts } from '../../../db/operations/facts/state.ts'
-import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { afresh } from '../../../db/operations/gates/ask.ts'
 import {
   carryVotes,
@@ -14,10 +13,11 @@ import {
 } from '../../../db/operations/gates/rows.ts'
 import { listDue, listVotedBy, markProved, markStanding, readClock } from '../../../db/operations/gates/standing.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
-import { outcomeOfVotes } from '../../../workflows/operation/rules/quorum.ts'
+import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import type { Uses } from '../deps.ts'
+import { loadPlaces } from '../policies/authority.ts'
 import {
   isDelegated,
   type LostVote,
@@ -29,7 +29,6 @@ import {
   withPeople,
   wordsOf,
 } from '../policies/footing.ts'
-import { loadPlaces } from '../policies/visibility.ts'
 
 /** The votes of the gate's current round. */
 const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] => gate.votes.filter(({ round }) => round === gate.round)

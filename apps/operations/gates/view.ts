@@ -2,8 +2,7 @@ import { type GateRow, getGate } from '../../../db/operations/gates/rows.ts'
 import { getGateContext } from '../../../db/operations/history/timeline.ts'
 import { getPlanOf } from '../../../db/operations/plans/rows.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
-import { refuseGateApprove, refuseGateReject } from '../../../workflows/operation/rules/gates.ts'
-import { missingVotes } from '../../../workflows/operation/rules/quorum.ts'
+import { missingVotes, refuseGateApprove, refuseGateReject } from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
@@ -17,7 +16,7 @@ import { aloneBy, type Most, type Verdict } from '../patches/bulk.ts'
 import { listConflicts } from '../plans/conflicts.ts'
 import { impactFor } from '../plans/preview.ts'
 import type { PlanReport } from '../plans/types.ts'
-import { type Authority, allowedAction, refuseByPolicy } from '../policies/authority.ts'
+import { type Authority, allowedAction, isVisible, placesFor, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import {
   externalOnly,
@@ -31,7 +30,6 @@ import {
   refuseTainted,
   votingGroups,
 } from '../policies/footing.ts'
-import { isVisible, placesFor } from '../policies/visibility.ts'
 import { readBrief } from './brief.ts'
 
 const ELIGIBLE_SHOWN = 50

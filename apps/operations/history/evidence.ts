@@ -1,6 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
-import { stateFacts } from '../../../db/operations/facts/state.ts'
+import { appendAudit, stateFacts } from '../../../db/operations/facts/state.ts'
 import { listEvidence } from '../../../db/operations/history/timeline.ts'
 import { getOperation } from '../../../db/operations/operations/read.ts'
 import { actorOfCaller, type Caller } from '../../shared/auth/caller.ts'

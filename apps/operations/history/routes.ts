@@ -14,7 +14,7 @@ import {
   TimelineQuery,
 } from '../../shared/contracts/operations/operations.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { errorReplies, type Routes, type TypedApp } from '../../shared/http/app.ts'
+import { type Router, routes } from '../../shared/http/routes.ts'
 import { lookUntil } from '../command/reply.ts'
 import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
@@ -23,29 +23,26 @@ import { evidenceKeys, exportOf } from './evidence.ts'
 const read = allow('operation:read', { kind: 'R' })
 
 /** The history of operations: timeline, evidence, artifacts, and the outcome of commands. */
-export const historyRoutes: Routes<Uses<'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>> = async (
-  app,
-  { deps },
-) => {
-  getTimelineRoute(app, deps)
-  getEvidenceRoute(app, deps)
-  listEvidenceKeysRoute(app, deps)
-  listArtifactsRoute(app, deps)
-  downloadArtifactRoute(app, deps)
-  getCommandRoute(app, deps)
-}
+export const historyRoutes = routes<Uses<'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>>(
+  'history',
+  (app, { deps }) => {
+    getTimelineRoute(app, deps)
+    getEvidenceRoute(app, deps)
+    listEvidenceKeysRoute(app, deps)
+    listArtifactsRoute(app, deps)
+    downloadArtifactRoute(app, deps)
+    getCommandRoute(app, deps)
+  },
+)
 
-const getTimelineRoute = (app: TypedApp, deps: Uses<'db'>) => {
+const getTimelineRoute = (app: Router, deps: Uses<'db'>) =>
   app.get('/v1/operations/:operation_id/timeline', {
-    schema: {
-      operationId: 'getTimeline',
-      summary: 'Read the timeline',
-      description: 'Events in order of their dense seq. With wait_ms the answer waits for the next one.',
-      tags: ['history'],
-      params: OperationParams,
-      querystring: TimelineQuery,
-      response: { 200: Timeline, ...errorReplies },
-    },
+    operationId: 'getTimeline',
+    summary: 'Read the timeline',
+    description: 'Events in order of their dense seq. With wait_ms the answer waits for the next one.',
+    params: OperationParams,
+    querystring: TimelineQuery,
+    response: { 200: Timeline },
     preHandler: read,
     handler: async (req) => {
       const { operation_id } = req.params
@@ -57,21 +54,17 @@ const getTimelineRoute = (app: TypedApp, deps: Uses<'db'>) => {
       return { events, last_seq: heads?.timeline_seq ?? 0 }
     },
   })
-}
 
-const getEvidenceRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'keys' | 'trust'>) => {
+const getEvidenceRoute = (app: Router, deps: Uses<'clock' | 'db' | 'keys' | 'trust'>) =>
   app.get('/v1/operations/:operation_id/evidence', {
-    schema: {
-      operationId: 'getEvidence',
-      summary: 'Read the evidence',
-      description:
-        'The hash chain of the operation: each record names the hash before it; the first, the plan hash. With format=jsonl the whole chain as a signed file that `signalbox evidence verify` checks offline.',
-      tags: ['history'],
-      params: OperationParams,
-      querystring: EvidenceQuery,
-      'x-text-types': ['application/jsonl'],
-      response: { 200: Evidence, ...errorReplies },
-    },
+    operationId: 'getEvidence',
+    summary: 'Read the evidence',
+    description:
+      'The hash chain of the operation: each record names the hash before it; the first, the plan hash. With format=jsonl the whole chain as a signed file that `signalbox evidence verify` checks offline.',
+    params: OperationParams,
+    querystring: EvidenceQuery,
+    'x-text-types': ['application/jsonl'],
+    response: { 200: Evidence },
     preHandler: read,
     handler: async (req, reply) => {
       const { operation_id } = req.params
@@ -96,34 +89,26 @@ const getEvidenceRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'keys' | 't
       return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
     },
   })
-}
 
-const listEvidenceKeysRoute = (app: TypedApp, deps: Uses<'trust'>) => {
+const listEvidenceKeysRoute = (app: Router, deps: Uses<'trust'>) =>
   app.get('/v1/evidence/keys', {
-    schema: {
-      operationId: 'listEvidenceKeys',
-      summary: 'Read the keys of evidence',
-      description:
-        'Returns the public keys that verify exported evidence, as a JWKS. Store them separately from the files.',
-      tags: ['history'],
-      response: { 200: EvidenceKeys, ...errorReplies },
-    },
+    operationId: 'listEvidenceKeys',
+    summary: 'Read the keys of evidence',
+    description:
+      'Returns the public keys that verify exported evidence, as a JWKS. Store them separately from the files.',
+    response: { 200: EvidenceKeys },
     preHandler: read,
     handler: async () => evidenceKeys(deps),
   })
-}
 
-const listArtifactsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
+const listArtifactsRoute = (app: Router, deps: Uses<'db' | 'pages'>) =>
   app.get('/v1/operations/:operation_id/artifacts', {
-    schema: {
-      operationId: 'listArtifacts',
-      summary: 'List artifacts',
-      description: 'Lists the artifacts of nodes with their digests. Their bytes are downloaded separately.',
-      tags: ['history'],
-      params: OperationParams,
-      querystring: ArtifactQuery,
-      response: { 200: ArtifactList, ...errorReplies },
-    },
+    operationId: 'listArtifacts',
+    summary: 'List artifacts',
+    description: 'Lists the artifacts of nodes with their digests. Their bytes are downloaded separately.',
+    params: OperationParams,
+    querystring: ArtifactQuery,
+    response: { 200: ArtifactList },
     preHandler: read,
     handler: async (req) => {
       const { operation_id } = req.params
@@ -136,20 +121,16 @@ const listArtifactsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
       return { ...deps.pages.cut(rows, page_size, list, ({ artifact_id }) => [artifact_id]), as_of }
     },
   })
-}
 
-const downloadArtifactRoute = (app: TypedApp, deps: Uses<'artifacts' | 'db'>) => {
+const downloadArtifactRoute = (app: Router, deps: Uses<'artifacts' | 'db'>) =>
   app.get('/v1/operations/:operation_id/artifacts/:artifact_id/content', {
-    schema: {
-      operationId: 'downloadArtifact',
-      summary: 'Download an artifact',
-      description: 'Returns the bytes as an attachment; their digest is the sha256 in the list.',
-      tags: ['history'],
-      params: Type.Object({ operation_id: OperationId, artifact_id: Type.String({ format: 'uuid' }) }),
-      produces: ['application/octet-stream'],
-      'x-errors': [410],
-      response: { 200: Type.Unknown(), ...errorReplies },
-    },
+    operationId: 'downloadArtifact',
+    summary: 'Download an artifact',
+    description: 'Returns the bytes as an attachment; their digest is the sha256 in the list.',
+    params: Type.Object({ operation_id: OperationId, artifact_id: Type.String({ format: 'uuid' }) }),
+    produces: ['application/octet-stream'],
+    'x-errors': [410],
+    response: { 200: Type.Unknown() },
     preHandler: read,
     handler: async (req, reply) => {
       const { operation_id, artifact_id } = req.params
@@ -173,19 +154,15 @@ const downloadArtifactRoute = (app: TypedApp, deps: Uses<'artifacts' | 'db'>) =>
         .send(content)
     },
   })
-}
 
-const getCommandRoute = (app: TypedApp, deps: Uses<'db'>) => {
+const getCommandRoute = (app: Router, deps: Uses<'db'>) =>
   app.get('/v1/operations/:operation_id/commands/:command_id', {
-    schema: {
-      operationId: 'getCommand',
-      summary: 'Read the outcome of a command',
-      description:
-        'Returns the outcome of a command that was answered with 202: accepted until it is known, then applied, refused or withdrawn.',
-      tags: ['history'],
-      params: Type.Object({ operation_id: OperationId, command_id: Type.String({ format: 'uuid' }) }),
-      response: { 200: CommandReply, ...errorReplies },
-    },
+    operationId: 'getCommand',
+    summary: 'Read the outcome of a command',
+    description:
+      'Returns the outcome of a command that was answered with 202: accepted until it is known, then applied, refused or withdrawn.',
+    params: Type.Object({ operation_id: OperationId, command_id: Type.String({ format: 'uuid' }) }),
+    response: { 200: CommandReply },
     preHandler: read,
     handler: async (req) => {
       const { operation_id, command_id } = req.params
@@ -196,4 +173,3 @@ const getCommandRoute = (app: TypedApp, deps: Uses<'db'>) => {
       return { command: row.command, outcome: row.outcome && { category, code, detail } }
     },
   })
-}

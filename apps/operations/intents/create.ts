@@ -13,8 +13,7 @@ import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
 import { findRunbook } from '../planner/match.ts'
-import { allowedAction } from '../policies/authority.ts'
-import { isInScope, isVisible, placesFor } from '../policies/visibility.ts'
+import { allowedAction, isInScope, isVisible, placesFor } from '../policies/authority.ts'
 import { resolveTargets, TargetsMissing } from '../targets/resolve.ts'
 
 const WEEK_S = 604_800

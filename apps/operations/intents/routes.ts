@@ -13,63 +13,38 @@ import {
   type IntentRow,
   IntentView,
 } from '../../shared/contracts/operations/intents.ts'
-import {
-  CommandHeaders,
-  errorReplies,
-  ReadHeaders,
-  type Routes,
-  sendStored,
-  type TypedApp,
-} from '../../shared/http/app.ts'
+import { CommandHeaders, ReadHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { Uses } from '../deps.ts'
-import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
+import { isInScope, placesFor, visibleSql } from '../policies/authority.ts'
 import { createIntent, intentView, linksOf, type Outline, readIntent } from './create.ts'
 
 /** Intents: the state that should be true, and the preview of how to reach it. */
-export const intentsRoutes: Routes<
+export const intentsRoutes = routes<
   Uses<'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>,
   { outline: Outline }
-> = async (app, { deps, outline }) => {
-  createIntentRoute(app, deps, outline)
-  listIntentsRoute(app, deps)
-  getIntentRoute(app, deps)
-}
-
-const createIntentRoute = (
-  app: TypedApp,
-  deps: Uses<'config' | 'db' | 'keys' | 'library' | 'projection'>,
-  outline: Outline,
-) => {
+>('intents', (app, { deps, outline }) => {
   app.post('/v1/intents', {
-    schema: {
-      operationId: 'createIntent',
-      summary: 'Create an intent',
-      description:
-        'Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
-      tags: ['intents'],
-      headers: CommandHeaders,
-      'x-reply-headers': ['etag', 'location'],
-      body: IntentBody,
-      response: { 201: IntentView, 200: DryRunReply, ...errorReplies },
-    },
+    operationId: 'createIntent',
+    summary: 'Create an intent',
+    description:
+      'Records an intent without changing anything. Preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
+    headers: CommandHeaders,
+    'x-reply-headers': ['etag', 'location'],
+    body: IntentBody,
+    response: { 201: IntentView, 200: DryRunReply },
     preHandler: allow('intent:create', { kind: 'W' }),
     handler: async (req, reply) =>
       sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body, outline)),
   })
-}
 
-const listIntentsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
   app.get('/v1/intents', {
-    schema: {
-      operationId: 'listIntents',
-      summary: 'List intents',
-      description: 'Intents that the caller may see, newest first.',
-      tags: ['intents'],
-      querystring: IntentListQuery,
-      response: { 200: IntentList, ...errorReplies },
-    },
+    operationId: 'listIntents',
+    summary: 'List intents',
+    description: 'Intents that the caller may see, newest first.',
+    querystring: IntentListQuery,
+    response: { 200: IntentList },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async (req) => {
       const { status, requester, kind, page_size = 50, page_token } = req.query
@@ -98,20 +73,15 @@ const listIntentsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
       }
     },
   })
-}
 
-const getIntentRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/intents/:intent_id', {
-    schema: {
-      operationId: 'getIntent',
-      summary: 'Read an intent',
-      description: 'Returns one intent with its original request, its newest plan and its operation.',
-      'x-reply-headers': ['etag'],
-      tags: ['intents'],
-      params: IntentParams,
-      headers: ReadHeaders,
-      response: { 200: IntentView, 304: Type.Null(), ...errorReplies },
-    },
+    operationId: 'getIntent',
+    summary: 'Read an intent',
+    description: 'Returns one intent with its original request, its newest plan and its operation.',
+    'x-reply-headers': ['etag'],
+    params: IntentParams,
+    headers: ReadHeaders,
+    response: { 200: IntentView, 304: Type.Null() },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async (req, reply) => {
       const intent = await readIntent(deps, req.caller, req.params.intent_id)
@@ -120,4 +90,4 @@ const getIntentRoute = (app: TypedApp, deps: Uses<'db'>) => {
       return unlessKnown(req, reply, `"${intent.revision}"`, view)
     },
   })
-}
+})

@@ -1,7 +1,7 @@
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
 import { InterventionBody, InterventionReply } from '../../shared/contracts/operations/nodes.ts'
-import { errorReplies, type Routes, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
+import { routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
 import { commandOf } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -9,20 +9,17 @@ import { interventionSteps } from './steps.ts'
 import type { InterventionDeps } from './types.ts'
 
 /** Interventions: a person's changes to a running operation that its plan does not contain. */
-export const interventionsRoutes: Routes<CommandDeps & InterventionDeps> = async (app, { deps }) => {
+export const interventionsRoutes = routes<CommandDeps & InterventionDeps>('nodes', (app, { deps }) => {
   app.post('/v1/operations/:operation_id/interventions', {
-    schema: {
-      operationId: 'createIntervention',
-      summary: 'Intervene',
-      description:
-        'Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type.',
-      tags: ['nodes'],
-      params: OperationParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: InterventionBody,
-      response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply, ...errorReplies },
-    },
+    operationId: 'createIntervention',
+    summary: 'Intervene',
+    description:
+      'Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type.',
+    params: OperationParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: InterventionBody,
+    response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply },
     preHandler: allow('operation:intervene', { kind: 'A' }),
     handler: async (req, reply) => {
       const { reason, dry_run } = req.body
@@ -31,4 +28,4 @@ export const interventionsRoutes: Routes<CommandDeps & InterventionDeps> = async
       return sendStored(reply, await runCommand(deps, command, interventionSteps(deps, command, req.body)))
     },
   })
-}
+})

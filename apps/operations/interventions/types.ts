@@ -1,4 +1,4 @@
-import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Command, Decision, Subject } from '../command/command.ts'
 import type { PlanningDeps, PolicyDeps, Uses } from '../deps.ts'

@@ -23,8 +23,14 @@ import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { notFound } from '../../shared/errors.ts'
 import { factsOf } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
-import { allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
-import { isVisible, placesFor } from '../policies/visibility.ts'
+import {
+  allowedAction,
+  type Governed,
+  isVisible,
+  operationObject,
+  placesFor,
+  refuseByPolicy,
+} from '../policies/authority.ts'
 
 type Unpassed = Awaited<ReturnType<typeof listUnpassed>>
 const ARTIFACTS_SHOWN = 200

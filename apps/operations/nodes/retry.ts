@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
 import { listGuardingGates } from '../../../db/operations/gates/rows.ts'

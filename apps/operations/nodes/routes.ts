@@ -14,15 +14,8 @@ import {
   RawLogQuery,
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
-import { text } from '../../shared/contracts/text.ts'
-import {
-  errorReplies,
-  ReadHeaders,
-  type Routes,
-  sendStored,
-  type TypedApp,
-  VersionedHeaders,
-} from '../../shared/http/app.ts'
+import { text } from '../../shared/contracts/shapes.ts'
+import { ReadHeaders, routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
 import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
@@ -35,28 +28,16 @@ import { retrySteps } from './retry.ts'
 const LogText = text('drained: 0 connections left\n')
 
 const read = allow('operation:read', { kind: 'R' })
-const tags = ['nodes']
 
 /** Nodes of an operation: rows, one node, logs, retry and interventions. */
-export const nodesRoutes: Routes<CommandDeps & ReplanDeps & Uses<'pages'>> = async (app, { deps }) => {
-  listNodesRoute(app, deps)
-  getNodeRoute(app, deps)
-  getNodeLogRoute(app, deps)
-  downloadNodeLogRoute(app, deps)
-  retryNodeRoute(app, deps)
-}
-
-const listNodesRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
+export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nodes', (app, { deps }) => {
   app.get('/v1/operations/:operation_id/nodes', {
-    schema: {
-      operationId: 'listNodes',
-      summary: 'List nodes',
-      description: 'Lists nodes in rank order, or failed ones first.',
-      tags,
-      params: OperationParams,
-      querystring: NodeListQuery,
-      response: { 200: NodeList, ...errorReplies },
-    },
+    operationId: 'listNodes',
+    summary: 'List nodes',
+    description: 'Lists nodes in rank order, or failed ones first.',
+    params: OperationParams,
+    querystring: NodeListQuery,
+    response: { 200: NodeList },
     preHandler: read,
     handler: async (req) => {
       const { operation_id } = req.params
@@ -77,22 +58,17 @@ const listNodesRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
       return { ...page, items: page.items.map(({ node }) => node), as_of: await readAsOf(deps.db) }
     },
   })
-}
 
-const getNodeRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) => {
   app.get('/v1/operations/:operation_id/nodes/:node_id', {
-    schema: {
-      operationId: 'getNode',
-      summary: 'Read a node',
-      description:
-        'Returns specification, inputs and outputs (secrets as references), attempts, and the actions that the caller may take.',
-      tags,
-      params: NodeParams,
-      querystring: NodeQuery,
-      headers: ReadHeaders,
-      'x-reply-headers': ['etag'],
-      response: { 200: Node, 304: Type.Null(), ...errorReplies },
-    },
+    operationId: 'getNode',
+    summary: 'Read a node',
+    description:
+      'Returns specification, inputs and outputs (secrets as references), attempts, and the actions that the caller may take.',
+    params: NodeParams,
+    querystring: NodeQuery,
+    headers: ReadHeaders,
+    'x-reply-headers': ['etag'],
+    response: { 200: Node, 304: Type.Null() },
     preHandler: read,
     handler: async (req, reply) => {
       const { operation_id, node_id } = req.params
@@ -101,64 +77,48 @@ const getNodeRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'policies'>) =>
       return unlessKnown(req, reply, head, node)
     },
   })
-}
 
-const getNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/operations/:operation_id/nodes/:node_id/logs', {
-    schema: {
-      operationId: 'getNodeLog',
-      summary: 'Read a log',
-      description:
-        'Returns lines of one attempt by number, from the end (tail), or matching q. wait_ms waits for more.',
-      tags,
-      params: NodeParams,
-      querystring: LogQuery,
-      'x-errors': [410],
-      response: { 200: LogPage, ...errorReplies },
-    },
+    operationId: 'getNodeLog',
+    summary: 'Read a log',
+    description: 'Returns lines of one attempt by number, from the end (tail), or matching q. wait_ms waits for more.',
+    params: NodeParams,
+    querystring: LogQuery,
+    'x-errors': [410],
+    response: { 200: LogPage },
     preHandler: allow('log:read', { kind: 'R' }),
     handler: async (req) => {
       await requireVisible(deps, req.caller, req.params.operation_id)
       return readLog(deps, req.params, req.query)
     },
   })
-}
 
-const downloadNodeLogRoute = (app: TypedApp, deps: Uses<'db'>) => {
   app.get('/v1/operations/:operation_id/nodes/:node_id/logs/raw', {
-    schema: {
-      operationId: 'downloadNodeLog',
-      summary: 'Download a log',
-      description: 'Returns all lines of one attempt as text, byte for byte as stored. One Range is supported.',
-      tags,
-      params: NodeParams,
-      querystring: RawLogQuery,
-      produces: ['text/plain'],
-      'x-errors': [410, 416],
-      response: { 200: LogText, 206: LogText, ...errorReplies },
-    },
+    operationId: 'downloadNodeLog',
+    summary: 'Download a log',
+    description: 'Returns all lines of one attempt as text, byte for byte as stored. One Range is supported.',
+    params: NodeParams,
+    querystring: RawLogQuery,
+    produces: ['text/plain'],
+    'x-errors': [410, 416],
+    response: { 200: LogText, 206: LogText },
     preHandler: allow('log:read', { kind: 'R' }),
     handler: async (req, reply) => {
       await requireVisible(deps, req.caller, req.params.operation_id)
       return sendRawLog(deps, req, reply, req.params, req.query)
     },
   })
-}
 
-const retryNodeRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
   app.post('/v1/operations/:operation_id/nodes/:node_id/retry', {
-    schema: {
-      operationId: 'retryNode',
-      summary: 'Run a node again',
-      description:
-        'Resets the node and, with scope downstream, every node after it. Earlier attempts stay in the history.',
-      tags,
-      params: NodeParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: RetryBody,
-      response: { 200: Type.Union([NodeReply, DryRunReply]), 202: NodeReply, ...errorReplies },
-    },
+    operationId: 'retryNode',
+    summary: 'Run a node again',
+    description:
+      'Resets the node and, with scope downstream, every node after it. Earlier attempts stay in the history.',
+    params: NodeParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: RetryBody,
+    response: { 200: Type.Union([NodeReply, DryRunReply]), 202: NodeReply },
     preHandler: allow('operation:control', { kind: 'A' }),
     handler: async (req, reply) => {
       const given = { kind: 'retry_node', class: 'start', ...req.params, ...req.body } as const
@@ -166,4 +126,4 @@ const retryNodeRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
       return sendStored(reply, await runCommand(deps, command, retrySteps(deps, command, req.body)))
     },
   })
-}
+})

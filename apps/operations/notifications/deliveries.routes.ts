@@ -13,7 +13,7 @@ import {
   Redelivery,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { redeliver } from './commands.ts'
 import { deliveryViews, ownedBy, ownerOf } from './view.ts'
@@ -21,17 +21,13 @@ import { deliveryViews, ownedBy, ownerOf } from './view.ts'
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
 
 /** The caller's messages, and another try for one that was given up. */
-export const deliveriesRoutes: Routes<Deps> = async (app, { deps }) => {
+export const deliveriesRoutes = routes<Deps>('notifications', (app, { deps }) => {
   app.get('/v1/notifications/deliveries', {
-    schema: {
-      operationId: 'listNotificationDeliveries',
-      summary: 'List your notifications',
-      description:
-        'Messages to your destinations, newest first, kept for 30 days. Those in state `dead` were given up.',
-      tags: ['notifications'],
-      querystring: DeliveryListQuery,
-      response: { 200: DeliveryList, ...errorReplies },
-    },
+    operationId: 'listNotificationDeliveries',
+    summary: 'List your notifications',
+    description: 'Messages to your destinations, newest first, kept for 30 days. Those in state `dead` were given up.',
+    querystring: DeliveryListQuery,
+    response: { 200: DeliveryList },
     preHandler: allow('self', { kind: 'R' }),
     handler: async ({ query, caller }) => {
       const { state, page_size = 50, page_token } = query
@@ -49,19 +45,16 @@ export const deliveriesRoutes: Routes<Deps> = async (app, { deps }) => {
     },
   })
   app.post('/v1/notifications/deliveries/:delivery_id/redeliver', {
-    schema: {
-      operationId: 'redeliverNotification',
-      summary: 'Send a notification again',
-      description:
-        'Retries a message in state `dead` at once, under the same id. A message that is past its time gets this one retry. Decisions that no longer wait are left out.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      params: DeliveryParams,
-      headers: CommandHeaders,
-      body: Redelivery,
-      response: { 200: Type.Union([DeliveryView, DryRunReply]), ...errorReplies },
-    },
+    operationId: 'redeliverNotification',
+    summary: 'Send a notification again',
+    description:
+      'Retries a message in state `dead` at once, under the same id. A message that is past its time gets this one retry. Decisions that no longer wait are left out.',
+    querystring: NotifyQuery,
+    params: DeliveryParams,
+    headers: CommandHeaders,
+    body: Redelivery,
+    response: { 200: Type.Union([DeliveryView, DryRunReply]) },
     preHandler: allow('self', { kind: 'W' }),
     handler: async (req, reply) => sendStored(reply, await redeliver(deps, ownedBy(deps, req), req.params.delivery_id)),
   })
-}
+})

@@ -13,7 +13,7 @@ import {
 } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
@@ -21,23 +21,20 @@ import { ownedBy, ownerOf } from './view.ts'
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** The destinations at which the caller is reached. */
-export const destinationsRoutes: Routes<Deps> = async (app, { deps }) => {
+export const destinationsRoutes = routes<Deps>('notifications', (app, { deps }) => {
   readRoutes(app, deps)
   changeRoutes(app, deps)
-  const changed = { 200: Type.Union([DestinationView, DryRunReply]), ...errorReplies }
+  const changed = { 200: Type.Union([DestinationView, DryRunReply]) }
   app.post('/v1/notifications/destinations/:destination_id/confirm', {
-    schema: {
-      operationId: 'confirmNotificationDestination',
-      summary: 'Confirm an email address',
-      description:
-        'Takes the code that was sent to the address, within 24 h. After five wrong codes, add the address again.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      params: DestinationParams,
-      headers: CommandHeaders,
-      body: ConfirmBody,
-      response: changed,
-    },
+    operationId: 'confirmNotificationDestination',
+    summary: 'Confirm an email address',
+    description:
+      'Takes the code that was sent to the address, within 24 h. After five wrong codes, add the address again.',
+    querystring: NotifyQuery,
+    params: DestinationParams,
+    headers: CommandHeaders,
+    body: ConfirmBody,
+    response: changed,
     preHandler: allow('self', { kind: 'W' }),
     handler: async (req, reply) => {
       const { destination_id } = req.params
@@ -45,81 +42,66 @@ export const destinationsRoutes: Routes<Deps> = async (app, { deps }) => {
     },
   })
   app.post('/v1/notifications/destinations/:destination_id/test', {
-    schema: {
-      operationId: 'testNotificationDestination',
-      summary: 'Send a test',
-      description: 'Sends a test message. Its delivery shows whether it arrived.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      params: DestinationParams,
-      headers: CommandHeaders,
-      body: DestinationTest,
-      response: changed,
-    },
+    operationId: 'testNotificationDestination',
+    summary: 'Send a test',
+    description: 'Sends a test message. Its delivery shows whether it arrived.',
+    querystring: NotifyQuery,
+    params: DestinationParams,
+    headers: CommandHeaders,
+    body: DestinationTest,
+    response: changed,
     preHandler: allow('self', { kind: 'W' }),
     handler: async (req, reply) =>
       sendStored(reply, await testDestination(deps, ownedBy(deps, req), req.params.destination_id)),
   })
-}
+})
 
-const changeRoutes = (app: TypedApp, deps: Deps) => {
+const changeRoutes = (app: Router, deps: Deps) => {
   app.post('/v1/notifications/destinations', {
-    schema: {
-      operationId: 'addNotificationDestination',
-      summary: 'Add a destination',
-      description:
-        'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      headers: CommandHeaders,
-      body: DestinationBody,
-      response: { 201: DestinationView, 200: DryRunReply, ...errorReplies },
-    },
+    operationId: 'addNotificationDestination',
+    summary: 'Add a destination',
+    description:
+      'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.',
+    querystring: NotifyQuery,
+    headers: CommandHeaders,
+    body: DestinationBody,
+    response: { 201: DestinationView, 200: DryRunReply },
     preHandler: allow('self', { kind: 'W' }),
     handler: async (req, reply) => sendStored(reply, await addDestination(deps, ownedBy(deps, req), req.body)),
   })
   app.delete('/v1/notifications/destinations/:destination_id', {
-    schema: {
-      operationId: 'removeNotificationDestination',
-      summary: 'Remove a destination',
-      description: 'No further message is sent there.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      params: DestinationParams,
-      headers: CommandHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'removeNotificationDestination',
+    summary: 'Remove a destination',
+    description: 'No further message is sent there.',
+    querystring: NotifyQuery,
+    params: DestinationParams,
+    headers: CommandHeaders,
+    response: { 204: Type.Null() },
     preHandler: allow('self', { kind: 'W' }),
     handler: async (req, reply) =>
       sendStored(reply, await removeDestination(deps, ownedBy(deps, req), req.params.destination_id)),
   })
 }
 
-const readRoutes = (app: TypedApp, deps: Deps) => {
+const readRoutes = (app: Router, deps: Deps) => {
   app.get('/v1/notifications/destinations', {
-    schema: {
-      operationId: 'listNotificationDestinations',
-      summary: 'List your destinations',
-      description: 'Where you are notified.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      response: { 200: DestinationList, ...errorReplies },
-    },
+    operationId: 'listNotificationDestinations',
+    summary: 'List your destinations',
+    description: 'Where you are notified.',
+    querystring: NotifyQuery,
+    response: { 200: DestinationList },
     preHandler: allow('self', { kind: 'R' }),
     handler: async ({ caller, query }) => ({
       items: (await listDestinations(deps.db, ownerOf(caller, query.group))).map(destinationView),
     }),
   })
   app.get('/v1/notifications/destinations/:destination_id/secret', {
-    schema: {
-      operationId: 'getNotificationSecret',
-      summary: 'Read the secret of a webhook',
-      description: 'The receiver verifies messages with it. Webhooks of Slack and Teams have none.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      params: DestinationParams,
-      response: { 200: SecretView, ...errorReplies },
-    },
+    operationId: 'getNotificationSecret',
+    summary: 'Read the secret of a webhook',
+    description: 'The receiver verifies messages with it. Webhooks of Slack and Teams have none.',
+    querystring: NotifyQuery,
+    params: DestinationParams,
+    response: { 200: SecretView },
     preHandler: allow('self', { kind: 'R' }),
     handler: async ({ caller, query, params: { destination_id } }) => {
       const found = await getDestination(deps.db, destination_id)

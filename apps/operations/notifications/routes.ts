@@ -3,7 +3,7 @@ import { getRules } from '../../../db/operations/notifications/destinations.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { NotifyQuery, NotifyRules, RulesBody } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { changeRules } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
@@ -11,44 +11,35 @@ import { ownedBy, ownerOf } from './view.ts'
 type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** How the caller is told about decisions. */
-export const notificationsRoutes: Routes<Deps> = async (app, { deps }) => {
+export const notificationsRoutes = routes<Deps>('notifications', (app, { deps }) => {
   app.get('/v1/notifications/rules', {
-    schema: {
-      operationId: 'getNotificationRules',
-      summary: 'Read your notification rules',
-      description: 'Which events notify you, where and when; the defaults until you set your own.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      response: { 200: NotifyRules, ...errorReplies },
-    },
+    operationId: 'getNotificationRules',
+    summary: 'Read your notification rules',
+    description: 'Which events notify you, where and when; the defaults until you set your own.',
+    querystring: NotifyQuery,
+    response: { 200: NotifyRules },
     preHandler: allow('self', { kind: 'R' }),
     handler: (req) => getRules(deps.db, ownerOf(req.caller, req.query.group)),
   })
   app.put('/v1/notifications/rules', {
-    schema: {
-      operationId: 'setNotificationRules',
-      summary: 'Set your notification rules',
-      description: 'Replaces your rules. Messages that are already queued are still sent.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      headers: CommandHeaders,
-      body: RulesBody,
-      response: { 200: Type.Union([NotifyRules, DryRunReply]), ...errorReplies },
-    },
+    operationId: 'setNotificationRules',
+    summary: 'Set your notification rules',
+    description: 'Replaces your rules. Messages that are already queued are still sent.',
+    querystring: NotifyQuery,
+    headers: CommandHeaders,
+    body: RulesBody,
+    response: { 200: Type.Union([NotifyRules, DryRunReply]) },
     preHandler: allow('self', { kind: 'W' }),
     handler: async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), req.body)),
   })
   app.delete('/v1/notifications/rules', {
-    schema: {
-      operationId: 'resetNotificationRules',
-      summary: 'Reset your notification rules',
-      description: 'Restores the defaults: every event, to every active destination, at once.',
-      tags: ['notifications'],
-      querystring: NotifyQuery,
-      headers: CommandHeaders,
-      response: { 200: NotifyRules, ...errorReplies },
-    },
+    operationId: 'resetNotificationRules',
+    summary: 'Reset your notification rules',
+    description: 'Restores the defaults: every event, to every active destination, at once.',
+    querystring: NotifyQuery,
+    headers: CommandHeaders,
+    response: { 200: NotifyRules },
     preHandler: allow('self', { kind: 'W' }),
     handler: async (req, reply) => sendStored(reply, await changeRules(deps, ownedBy(deps, req), undefined)),
   })
-}
+})

@@ -10,7 +10,7 @@ import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Mutation, mutationOf } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 import { decidableBy, patchDecidableBy } from '../waiting/mine.ts'
 import { idsOf } from './messages/decisions.ts'
 

@@ -8,8 +8,7 @@ import type { Operation, OperationGraph } from '../../shared/contracts/operation
 import { notFound } from '../../shared/errors.ts'
 import { factsOf } from '../command/command.ts'
 import type { PolicyDeps, Uses } from '../deps.ts'
-import { operationActions } from '../policies/authority.ts'
-import { isVisible, placesFor } from '../policies/visibility.ts'
+import { isVisible, operationActions, placesFor } from '../policies/authority.ts'
 import { operationInterventions } from './allowed.ts'
 
 /** Returns one operation as this caller sees it; a control plane sees no actions. Throws not_found. */

@@ -19,62 +19,110 @@ import {
   ResumeBody,
 } from '../../shared/contracts/operations/operations.ts'
 import { PlanParams, StartBody } from '../../shared/contracts/operations/plans.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
 import {
   CommandHeaders,
-  errorReplies,
   ReadHeaders,
-  type Routes,
+  type Router,
+  routes,
   sendStored,
-  type TypedApp,
   VersionedHeaders,
-} from '../../shared/http/app.ts'
+} from '../../shared/http/routes.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
+import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
-import { maySeeResource, visibleSql } from '../policies/visibility.ts'
+import { maySeeResource, visibleSql } from '../policies/authority.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
 import { readGraph, readOperation, requireVisible } from './read.ts'
 import { startSteps } from './start.ts'
 
 const read = allow('operation:read', { kind: 'R' })
-const tags = ['operations']
+
+type Deps = CommandDeps & ReplanDeps & Uses<'pages'>
 
 /** Operations: lists, one operation, its graph, and the commands on the whole operation. */
-export const operationsRoutes: Routes<CommandDeps & ReplanDeps & Uses<'pages'>> = async (app, { deps }) => {
-  startPlanRoute(app, deps)
-  listOperationsRoute(app, deps)
-  listResourceOperationsRoute(app, deps)
-  getOperationRoute(app, deps)
-  getOperationGraphRoute(app, deps)
-  pauseOperationRoute(app, deps)
-  resumeOperationRoute(app, deps)
-  cancelOperationRoute(app, deps)
+export const operationsRoutes = routes<Deps>('operations', (app, { deps }) => {
+  readRoutes(app, deps)
+  commandRoutes(app, deps)
+})
+
+const readRoutes = (app: Router, deps: Deps) => {
+  app.get('/v1/operations', {
+    operationId: 'listOperations',
+    summary: 'List operations',
+    description: 'Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.',
+    querystring: OperationListQuery,
+    response: { 200: OperationList },
+    preHandler: read,
+    handler: (req) => pageOfOperations(deps, req, req.query),
+  })
+
+  app.get('/v1/resources/:resource_id/operations', {
+    operationId: 'listResourceOperations',
+    summary: 'List the operations of a resource',
+    description: 'Lists operations that target the resource or otherwise touch it.',
+    params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
+    querystring: ResourceOperationsQuery,
+    response: { 200: OperationList },
+    preHandler: read,
+    handler: async (req) => {
+      const { resource_id } = req.params
+      const page = await pageOfOperations(deps, req, { ...req.query, resource_id })
+      if (page.items.length === 0 && !(await isKnown(deps, req.caller, resource_id)))
+        throw notFound('resource', resource_id)
+      return page
+    },
+  })
+
+  app.get('/v1/operations/:operation_id', {
+    operationId: 'getOperation',
+    summary: 'Read an operation',
+    description:
+      'Returns status, progress, open gates, pending commands, and the actions that the caller may take now. The ETag is `"<revision>-<change_seq>"`.',
+    params: OperationParams,
+    headers: ReadHeaders,
+    'x-reply-headers': ['etag'],
+    response: { 200: Operation, 304: Type.Null() },
+    preHandler: read,
+    handler: async (req, reply) => {
+      const operation = await readOperation(deps, req.caller, req.params.operation_id)
+      return unlessKnown(req, reply, operation, operation)
+    },
+  })
+
+  app.get('/v1/operations/:operation_id/graph', {
+    operationId: 'getOperationGraph',
+    summary: 'Read the graph of an operation',
+    description: "Returns the plan's graph in rank order, with the live states of nodes and gates.",
+    params: OperationParams,
+    querystring: GraphQuery,
+    headers: ReadHeaders,
+    'x-reply-headers': ['etag'],
+    response: { 200: OperationGraph, 304: Type.Null() },
+    preHandler: read,
+    handler: async (req, reply) => {
+      const head = await requireVisible(deps, req.caller, req.params.operation_id)
+      return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
+    },
+  })
 }
 
-const startPlanRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
+const commandRoutes = (app: Router, deps: Deps) => {
   app.post('/v1/plans/:plan_id/start', {
-    schema: {
-      operationId: 'startPlan',
-      summary: 'Start a plan',
-      description:
-        'Locks the plan and starts its operation. `reviewed_plan_hash` names the plan that was reviewed; a different one is 412. If several callers start it, one succeeds and the others get 409 with the operation_id.',
-      tags: ['plans'],
-      params: PlanParams,
-      headers: CommandHeaders,
-      'x-reply-headers': ['location'],
-      body: StartBody,
-      response: {
-        201: OperationReply,
-        202: OperationReply,
-        200: Type.Union([OperationReply, DryRunReply]),
-        ...errorReplies,
-      },
-    },
+    operationId: 'startPlan',
+    summary: 'Start a plan',
+    description:
+      'Locks the plan and starts its operation. `reviewed_plan_hash` names the plan that was reviewed; a different one is 412. If several callers start it, one succeeds and the others get 409 with the operation_id.',
+    tags: ['plans'],
+    params: PlanParams,
+    headers: CommandHeaders,
+    'x-reply-headers': ['location'],
+    body: StartBody,
+    response: { 201: OperationReply, 202: OperationReply, 200: Type.Union([OperationReply, DryRunReply]) },
     preHandler: allow('plan:start', { kind: 'A' }),
     handler: async (req, reply) => {
       const { plan_id } = req.params
@@ -94,100 +142,16 @@ const startPlanRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
       }
     },
   })
-}
 
-const listOperationsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
-  app.get('/v1/operations', {
-    schema: {
-      operationId: 'listOperations',
-      summary: 'List operations',
-      description: 'Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.',
-      tags,
-      querystring: OperationListQuery,
-      response: { 200: OperationList, ...errorReplies },
-    },
-    preHandler: read,
-    handler: (req) => pageOfOperations(deps, req, req.query),
-  })
-}
-
-const listResourceOperationsRoute = (app: TypedApp, deps: Uses<'db' | 'pages'>) => {
-  app.get('/v1/resources/:resource_id/operations', {
-    schema: {
-      operationId: 'listResourceOperations',
-      summary: 'List the operations of a resource',
-      description: 'Lists operations that target the resource or otherwise touch it.',
-      tags,
-      params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
-      querystring: ResourceOperationsQuery,
-      response: { 200: OperationList, ...errorReplies },
-    },
-    preHandler: read,
-    handler: async (req) => {
-      const { resource_id } = req.params
-      const page = await pageOfOperations(deps, req, { ...req.query, resource_id })
-      if (page.items.length === 0 && !(await isKnown(deps, req.caller, resource_id)))
-        throw notFound('resource', resource_id)
-      return page
-    },
-  })
-}
-
-const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Uses<'config' | 'db'>) => {
-  app.get('/v1/operations/:operation_id', {
-    schema: {
-      operationId: 'getOperation',
-      summary: 'Read an operation',
-      description:
-        'Returns status, progress, open gates, pending commands, and the actions that the caller may take now. The ETag is `"<revision>-<change_seq>"`.',
-      tags,
-      params: OperationParams,
-      headers: ReadHeaders,
-      'x-reply-headers': ['etag'],
-      response: { 200: Operation, 304: Type.Null(), ...errorReplies },
-    },
-    preHandler: read,
-    handler: async (req, reply) => {
-      const operation = await readOperation(deps, req.caller, req.params.operation_id)
-      return unlessKnown(req, reply, operation, operation)
-    },
-  })
-}
-
-const getOperationGraphRoute = (app: TypedApp, deps: Uses<'db'>) => {
-  app.get('/v1/operations/:operation_id/graph', {
-    schema: {
-      operationId: 'getOperationGraph',
-      summary: 'Read the graph of an operation',
-      description: "Returns the plan's graph in rank order, with the live states of nodes and gates.",
-      tags,
-      params: OperationParams,
-      querystring: GraphQuery,
-      headers: ReadHeaders,
-      'x-reply-headers': ['etag'],
-      response: { 200: OperationGraph, 304: Type.Null(), ...errorReplies },
-    },
-    preHandler: read,
-    handler: async (req, reply) => {
-      const head = await requireVisible(deps, req.caller, req.params.operation_id)
-      return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
-    },
-  })
-}
-
-const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   app.post('/v1/operations/:operation_id/pause', {
-    schema: {
-      operationId: 'pauseOperation',
-      summary: 'Pause an operation',
-      description: 'No node starts after the answer; running nodes finish. Gates can still be decided.',
-      tags,
-      params: OperationParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: PauseBody,
-      response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
-    },
+    operationId: 'pauseOperation',
+    summary: 'Pause an operation',
+    description: 'No node starts after the answer; running nodes finish. Gates can still be decided.',
+    params: OperationParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: PauseBody,
+    response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply },
     preHandler: allow('operation:control', { kind: 'S' }),
     handler: async (req, reply) => {
       const given = { kind: 'pause', class: 'stop', ...req.params, ...req.body } as const
@@ -195,21 +159,16 @@ const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
       return sendStored(reply, await runCommand(deps, command, pauseSteps(deps, command)))
     },
   })
-}
 
-const resumeOperationRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => {
   app.post('/v1/operations/:operation_id/resume', {
-    schema: {
-      operationId: 'resumeOperation',
-      summary: 'Resume an operation',
-      description: 'Resumes a paused operation. Nodes with an unknown outcome must be settled first.',
-      tags,
-      params: OperationParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: ResumeBody,
-      response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
-    },
+    operationId: 'resumeOperation',
+    summary: 'Resume an operation',
+    description: 'Resumes a paused operation. Nodes with an unknown outcome must be settled first.',
+    params: OperationParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: ResumeBody,
+    response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply },
     preHandler: allow('operation:control', { kind: 'A' }),
     handler: async (req, reply) => {
       const given = { kind: 'resume', class: 'start', ...req.params, ...req.body } as const
@@ -218,22 +177,17 @@ const resumeOperationRoute = (app: TypedApp, deps: CommandDeps & ReplanDeps) => 
       return sendStored(reply, await runCommand(deps, command, steps))
     },
   })
-}
 
-const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   app.post('/v1/operations/:operation_id/cancel', {
-    schema: {
-      operationId: 'cancelOperation',
-      summary: 'Cancel an operation',
-      description:
-        'Closes open gates and starts no more nodes. graceful lets running nodes finish; compensate also undoes succeeded nodes; force is for a cancel that is stuck.',
-      tags,
-      params: OperationParams,
-      headers: VersionedHeaders,
-      'x-reply-headers': ['location'],
-      body: CancelBody,
-      response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
-    },
+    operationId: 'cancelOperation',
+    summary: 'Cancel an operation',
+    description:
+      'Closes open gates and starts no more nodes. graceful lets running nodes finish; compensate also undoes succeeded nodes; force is for a cancel that is stuck.',
+    params: OperationParams,
+    headers: VersionedHeaders,
+    'x-reply-headers': ['location'],
+    body: CancelBody,
+    response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply },
     preHandler: allow('operation:control', { kind: 'S' }),
     handler: async (req, reply) => {
       const given = { kind: 'cancel', class: 'stop', ...req.params, ...req.body } as const

@@ -1,5 +1,5 @@
 import { type Tx, together } from '../../../db/client.ts'
-import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { type Blocker, blockedOnLeases } from '../../../db/operations/leases/rows.ts'
 import { insertOperation } from '../../../db/operations/operations/insert.ts'
 import { type Intent, moveIntent, movePlan, type Plan } from '../../../db/operations/plans/rows.ts'

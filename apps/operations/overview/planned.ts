@@ -4,7 +4,7 @@ import { listSchedules } from '../../../db/operations/plans/schedules.ts'
 import { operations, schedules } from '../../../db/operations/tables/index.ts'
 import type { PlannedTick } from '../../shared/contracts/overview/overview.ts'
 import type { Uses } from '../deps.ts'
-import { type Viewer, visibleSql } from '../policies/visibility.ts'
+import { type Viewer, visibleSql } from '../policies/authority.ts'
 import { nextTimes } from '../schedules/when.ts'
 
 /** How many entries one answer lists, and how many schedules and times of each it reads. */

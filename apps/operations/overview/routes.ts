@@ -3,26 +3,23 @@ import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { Overview, OverviewQuery } from '../../shared/contracts/overview/overview.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 import { listPlanned } from './planned.ts'
 
 const DAY_MS = 86_400_000
 const AHEAD_DAYS = 14
 
 /** Past, running and planned work, as far as the caller may see it. */
-export const overviewRoutes: Routes<Uses<'db'>> = async (app, { deps }) => {
+export const overviewRoutes = routes<Uses<'db'>>('operations', (app, { deps }) => {
   app.get('/v1/overview', {
-    schema: {
-      operationId: 'getOverview',
-      summary: 'Read the overview',
-      description:
-        'Returns outcomes by day compared with the previous period, open operations, and plans for the next 14 days.',
-      tags: ['operations'],
-      querystring: OverviewQuery,
-      response: { 200: Overview, ...errorReplies },
-    },
+    operationId: 'getOverview',
+    summary: 'Read the overview',
+    description:
+      'Returns outcomes by day compared with the previous period, open operations, and plans for the next 14 days.',
+    querystring: OverviewQuery,
+    response: { 200: Overview },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller, query: { days: length = 14 } }) => {
       const visible = visibleSql(caller, operations)
@@ -47,6 +44,6 @@ export const overviewRoutes: Routes<Uses<'db'>> = async (app, { deps }) => {
       return { now: open, regions, days, period: sums, before: sums_before, ...planned, as_of }
     },
   })
-}
+})
 
 const spanOf = (from: number, to: number) => ({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })

@@ -2,22 +2,19 @@ import { listPackUses, listPackVersions, listScheduledPacks } from '../../../db/
 import { operations, schedules } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { PackList, type PackView } from '../../shared/contracts/operations/plans.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import type { Pack, Procedure } from '../graph/types.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 
 /** The packs that this deployment has loaded now, and earlier ones. */
-export const packsRoutes: Routes<Uses<'db' | 'library'>> = async (app, { deps: { db, library } }) => {
+export const packsRoutes = routes<Uses<'db' | 'library'>>('plans', (app, { deps: { db, library } }) => {
   app.get('/v1/packs', {
-    schema: {
-      operationId: 'listPacks',
-      summary: 'List packs',
-      description:
-        'Lists every version of every pack ever loaded, with its procedures and the operations that use it. A faulty pack is never listed: operations refuses to start with it.',
-      tags: ['plans'],
-      response: { 200: PackList, ...errorReplies },
-    },
+    operationId: 'listPacks',
+    summary: 'List packs',
+    description:
+      'Lists every version of every pack ever loaded, with its procedures and the operations that use it. A faulty pack is never listed: operations refuses to start with it.',
+    response: { 200: PackList },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller }) => {
       const [known, uses, scheduled] = await Promise.all([
@@ -45,7 +42,7 @@ export const packsRoutes: Routes<Uses<'db' | 'library'>> = async (app, { deps: {
       }
     },
   })
-}
+})
 
 type Named = { pack: string; version: string }
 const isSame = (a: Named, b: Named): boolean => a.pack === b.pack && a.version === b.version

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalClosed } from '../../shared/contracts/closed.ts'
 import { CatalogWrite, GraphNode } from '../../shared/contracts/operations/intents.ts'
+import { Closed, OptionalClosed } from '../../shared/contracts/shapes.ts'
 
 /** The shape of a procedure pack (operations.md 4.1) and of the other files of this app's policy folder (4.2, 3.5). */
 const Any = Type.Unknown()

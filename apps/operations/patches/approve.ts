@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listTargets } from '../../../db/operations/leases/drift.ts'
 import { writeRevision } from '../../../db/operations/patches/apply.ts'
 import { closePatch } from '../../../db/operations/patches/close.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import type { AcceptedCommand } from '../../../db/operations/commands/rows.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { liftHolds, movePatch, type PatchRow, saveVote } from '../../../db/operations/patches/rows.ts'
 import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
 import { refusePatchDecision } from '../../../workflows/operation/rules/patches.ts'

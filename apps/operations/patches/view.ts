@@ -8,9 +8,15 @@ import { notFound } from '../../shared/errors.ts'
 import { factsOf } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
 import { boundPatch, patchGroups, requirePatch } from '../plans/ahead.ts'
-import { allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
+import {
+  allowedAction,
+  type Governed,
+  isVisible,
+  operationObject,
+  placesFor,
+  refuseByPolicy,
+} from '../policies/authority.ts'
 import type { PolicyAction, PolicyObject } from '../policies/cedar.ts'
-import { isVisible, placesFor } from '../policies/visibility.ts'
 
 /** A patch as policies see it: the gates that it touches determine who may vote. */
 export const patchObject = (operation: Governed, patch: PatchRow): PolicyObject => ({

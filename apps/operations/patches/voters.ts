@@ -1,13 +1,13 @@
 import type { Tx } from '../../../db/client.ts'
-import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import type { PatchRow, PatchVote } from '../../../db/operations/patches/rows.ts'
 import { partiesOf } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import type { Subject } from '../command/command.ts'
 import { patchGroups } from '../plans/ahead.ts'
+import { loadPlaces } from '../policies/authority.ts'
 import { type Footing, type LostVote, lossOf, type People, requireAsked, wordsOf } from '../policies/footing.ts'
-import { loadPlaces } from '../policies/visibility.ts'
 
 /**
  * Returns the basis of a vote for a patch. Rights that its proposer granted do not count, nor with four eyes those of

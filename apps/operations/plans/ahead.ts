@@ -2,7 +2,7 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { getGraph } from '../../../db/operations/history/timeline.ts'
 import type { Revision } from '../../../db/operations/patches/rows.ts'
 import { getPatch, type PatchRow, type RunningRows, readRunning } from '../../../db/operations/patches/rows.ts'
-import { fillGate } from '../../../workflows/operation/rules/quorum.ts'
+import { fillGate } from '../../../workflows/operation/rules/gates.ts'
 import { UNTOUCHED } from '../../../workflows/operation/state/patch.ts'
 import { patchSubject } from '../../shared/contracts/client/digest.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import { appendAudit } from '../../../db/operations/facts/state.ts'
 import { loadVersions } from '../../../db/operations/plans/planning.ts'
 import {
   getIntent,
@@ -24,9 +24,16 @@ import { type Mutation, mutate } from '../command/mutate.ts'
 import type { PlanningDeps, Uses } from '../deps.ts'
 import { refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
-import { allowedAction, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import {
+  allowedAction,
+  isVisible,
+  placesFor,
+  refuseByPolicy,
+  seenResources,
+  throwIfRefused,
+  type Viewer,
+} from '../policies/authority.ts'
 import { refuseHard } from '../policies/plans.ts'
-import { isVisible, placesFor, seenResources, type Viewer } from '../policies/visibility.ts'
 import { assumptionsOf } from '../rehearsal/input.ts'
 import { rehearseApart } from '../rehearsal/thread.ts'
 import { listConflicts } from './conflicts.ts'

@@ -13,36 +13,17 @@ import {
 } from '../../shared/contracts/operations/plans.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { notFound } from '../../shared/errors.ts'
-import {
-  CommandHeaders,
-  errorReplies,
-  ReadHeaders,
-  type Routes,
-  sendStored,
-  type TypedApp,
-} from '../../shared/http/app.ts'
+import { CommandHeaders, ReadHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { PlanningDeps, Uses } from '../deps.ts'
 import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
-export const plansRoutes: Routes<PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>> = async (
-  app,
-  { deps },
-) => {
-  previewPlanRoute(app, deps)
-  getPlanRoute(app, deps)
-  getPlanGraphRoute(app, deps)
-  listProceduresRoute(app, deps)
-}
-
-const previewPlanRoute = (
-  app: TypedApp,
-  deps: PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
-) => {
-  app.post('/v1/intents/:intent_id/plan-preview', {
-    schema: {
+export const plansRoutes = routes<PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>>(
+  'plans',
+  (app, { deps }) => {
+    app.post('/v1/intents/:intent_id/plan-preview', {
       operationId: 'previewPlan',
       summary: 'Preview the plan of an intent',
       description:
@@ -52,70 +33,55 @@ const previewPlanRoute = (
       headers: CommandHeaders,
       'x-reply-headers': ['location'],
       body: PreviewBody,
-      response: { 201: PlanView, 200: Type.Union([PlanView, DryRunReply]), ...errorReplies },
-    },
-    preHandler: allow('intent:create', { kind: 'W' }),
-    handler: async (req, reply) =>
-      sendStored(reply, await previewPlan(deps, mutationOf(deps, req), req.params.intent_id, req.body)),
-  })
-}
+      response: { 201: PlanView, 200: Type.Union([PlanView, DryRunReply]) },
+      preHandler: allow('intent:create', { kind: 'W' }),
+      handler: async (req, reply) =>
+        sendStored(reply, await previewPlan(deps, mutationOf(deps, req), req.params.intent_id, req.body)),
+    })
 
-const getPlanRoute = (app: TypedApp, deps: Uses<'clock' | 'db' | 'library' | 'planPolicies' | 'policies'>) => {
-  app.get('/v1/plans/:plan_id', {
-    schema: {
+    app.get('/v1/plans/:plan_id', {
       operationId: 'getPlan',
       summary: 'Read a plan',
       description: 'Returns the changes, the risk, who must agree, conflicts, and changes since the plan was made.',
-      tags: ['plans'],
       params: PlanParams,
       querystring: PlanQuery,
       headers: ReadHeaders,
       'x-reply-headers': ['etag'],
-      response: { 200: PlanView, 304: Type.Null(), ...errorReplies },
-    },
-    preHandler: allow('operation:read', { kind: 'R' }),
-    handler: async (req, reply) => {
-      const plan = await renderPlan(deps, deps.db, req.caller, req.params.plan_id, req.query.diff_after)
-      // The obstacles and moved targets change without the plan, so the ETag covers everything shown.
-      return unlessKnown(req, reply, `"${digest(plan).slice('sha256:'.length)}"`, plan)
-    },
-  })
-}
+      response: { 200: PlanView, 304: Type.Null() },
+      preHandler: allow('operation:read', { kind: 'R' }),
+      handler: async (req, reply) => {
+        const plan = await renderPlan(deps, deps.db, req.caller, req.params.plan_id, req.query.diff_after)
+        // The obstacles and moved targets change without the plan, so the ETag covers everything shown.
+        return unlessKnown(req, reply, `"${digest(plan).slice('sha256:'.length)}"`, plan)
+      },
+    })
 
-const getPlanGraphRoute = (app: TypedApp, deps: Uses<'db'>) => {
-  app.get('/v1/plans/:plan_id/graph', {
-    schema: {
+    app.get('/v1/plans/:plan_id/graph', {
       operationId: 'getPlanGraph',
       summary: 'Read the graph of a plan',
       description: 'Returns every node that would run, in rank order. Equal plans give equal bytes.',
-      tags: ['plans'],
       params: PlanParams,
       querystring: PlanGraphQuery,
-      response: { 200: OperationGraph, ...errorReplies },
-    },
-    preHandler: allow('operation:read', { kind: 'R' }),
-    handler: async (req) => {
-      await readPlan(deps.db, req.caller, req.params.plan_id)
-      const found = await getPlanGraph(deps.db, req.params.plan_id)
-      if (!found) throw notFound('plan', req.params.plan_id)
-      return pendingGraph(found, req.query.collapse ?? 'none')
-    },
-  })
-}
+      response: { 200: OperationGraph },
+      preHandler: allow('operation:read', { kind: 'R' }),
+      handler: async (req) => {
+        await readPlan(deps.db, req.caller, req.params.plan_id)
+        const found = await getPlanGraph(deps.db, req.params.plan_id)
+        if (!found) throw notFound('plan', req.params.plan_id)
+        return pendingGraph(found, req.query.collapse ?? 'none')
+      },
+    })
 
-const listProceduresRoute = (app: TypedApp, deps: Uses<'library'>) => {
-  app.get('/v1/procedures', {
-    schema: {
+    app.get('/v1/procedures', {
       operationId: 'listProcedures',
       summary: 'List procedures',
       description: 'The newest version of every procedure of the loaded packs, with the schema of its parameters.',
-      tags: ['plans'],
-      response: { 200: ProcedureList, ...errorReplies },
-    },
-    preHandler: allow('operation:read', { kind: 'R' }),
-    handler: async () => ({ items: newestProcedures(deps) }),
-  })
-}
+      response: { 200: ProcedureList },
+      preHandler: allow('operation:read', { kind: 'R' }),
+      handler: async () => ({ items: newestProcedures(deps) }),
+    })
+  },
+)
 
 const newestProcedures = ({ library }: Uses<'library'>) => {
   const seen = new Set<string>()

@@ -8,9 +8,8 @@ import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { refusal, unavailable } from '../../shared/errors.ts'
 import type { Trust } from '../deps.ts'
-import { operationObject } from './authority.ts'
+import { isInScope, operationObject } from './authority.ts'
 import type { PolicyObject } from './cedar.ts'
-import { isInScope } from './visibility.ts'
 
 /** Returns groups whose members' votes count: the policy's and those added by escalation. Empty if anyone's count. */
 export const eligibleGroups = ({ policy, escalation_level }: GateRow['gate']): string[] =>

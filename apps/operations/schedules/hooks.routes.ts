@@ -7,7 +7,7 @@ import {
   HookSecretView,
   ScheduleParams,
 } from '../../shared/contracts/operations/schedules.ts'
-import { CommandHeaders, errorReplies, markReplayed, type Routes } from '../../shared/http/app.ts'
+import { CommandHeaders, markReplayed, routes } from '../../shared/http/routes.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import { makeSecret, takeDelivery } from './hooks.ts'
@@ -15,18 +15,15 @@ import { makeSecret, takeDelivery } from './hooks.ts'
 type Deps = Uses<'clock' | 'db' | 'keys' | 'notifyKeys'>
 
 /** Webhooks that trigger schedules (operations.md 3.6). */
-export const hooksRoutes: Routes<Deps> = async (app, { deps }) => {
+export const hooksRoutes = routes<Deps>('schedules', (app, { deps }) => {
   app.post('/v1/schedules/:schedule_id/secret', {
-    schema: {
-      operationId: 'makeScheduleSecret',
-      summary: 'Make the secret of a webhook',
-      description: 'Returns a new secret, once. The previous one stays valid until `previous_until`.',
-      tags: ['schedules'],
-      params: ScheduleParams,
-      headers: CommandHeaders,
-      body: HookSecretBody,
-      response: { 200: Type.Union([HookSecretView, DryRunReply]), ...errorReplies },
-    },
+    operationId: 'makeScheduleSecret',
+    summary: 'Make the secret of a webhook',
+    description: 'Returns a new secret, once. The previous one stays valid until `previous_until`.',
+    params: ScheduleParams,
+    headers: CommandHeaders,
+    body: HookSecretBody,
+    response: { 200: Type.Union([HookSecretView, DryRunReply]) },
     preHandler: allow('intent:create', { kind: 'W' }),
     handler: async (req, reply) => {
       const { schedule_id } = req.params
@@ -38,28 +35,27 @@ export const hooksRoutes: Routes<Deps> = async (app, { deps }) => {
       return { schedule_id, url: `/api/v1/hooks/${schedule_id}`, secret, previous_until: made.previous_until }
     },
   })
-  await app.register(async (raw) => {
-    // The signature covers the bytes.
-    raw.removeAllContentTypeParsers()
-    raw.addContentTypeParser('*', { parseAs: 'buffer' }, (_req, body, done) => done(null, body))
-    raw.post('/v1/hooks/:schedule_id', {
-      bodyLimit: 1_048_576,
-      schema: {
-        operationId: 'takeWebhook',
-        summary: 'Deliver a webhook',
-        description:
-          'Begins a run of a schedule with `when: {webhook}`. Signed as in Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) or as code forges do (X-Hub-Signature-256), as the schedule demands. A delivery counts once; if an operation of the schedule is running, the delivery waits for its end.',
-        tags: ['schedules'],
-        'x-errors': [401],
-        params: ScheduleParams,
-        body: Type.Unknown({ description: 'Whatever the sender says; its bytes are signed.' }),
-        response: { 200: HookDeliveryView, ...errorReplies },
-      },
-      preHandler: allow('none', { kind: 'W' }),
-      handler: (req) => {
-        const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0)
-        return takeDelivery(deps, (req.params as { schedule_id: string }).schedule_id, { headers: req.headers, body })
-      },
-    })
+  app.plain.register(deliveryRoute, { deps })
+})
+
+const deliveryRoute = routes<Deps>('schedules', (app, { deps }) => {
+  // The signature covers the bytes.
+  app.plain.removeAllContentTypeParsers()
+  app.plain.addContentTypeParser('*', { parseAs: 'buffer' }, (_req, body, done) => done(null, body))
+  app.post('/v1/hooks/:schedule_id', {
+    bodyLimit: 1_048_576,
+    operationId: 'takeWebhook',
+    summary: 'Deliver a webhook',
+    description:
+      'Begins a run of a schedule with `when: {webhook}`. Signed as in Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) or as code forges do (X-Hub-Signature-256), as the schedule demands. A delivery counts once; if an operation of the schedule is running, the delivery waits for its end.',
+    'x-errors': [401],
+    params: ScheduleParams,
+    body: Type.Unknown({ description: 'Whatever the sender says; its bytes are signed.' }),
+    response: { 200: HookDeliveryView },
+    preHandler: allow('none', { kind: 'W' }),
+    handler: (req) => {
+      const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0)
+      return takeDelivery(deps, req.params.schedule_id, { headers: req.headers, body })
+    },
   })
-}
+})

@@ -13,16 +13,16 @@ import {
   ScheduleParams,
   ScheduleView,
 } from '../../shared/contracts/operations/schedules.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { mutationOf } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 import { changeSchedule, createSchedule, readSchedule, rowOf, runOf } from './commands.ts'
 
 type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
 
 /** Schedules: intents that are created at set times (operations.md 3.6). */
-export const schedulesRoutes: Routes<Deps> = async (app, { deps }) => {
+export const schedulesRoutes = routes<Deps>('schedules', (app, { deps }) => {
   createRoute(app, deps)
   readRoutes(app, deps)
   changeRoute(
@@ -36,36 +36,29 @@ export const schedulesRoutes: Routes<Deps> = async (app, { deps }) => {
   changeRoute(app, deps, 'resume', 'resumeSchedule', 'Resume a schedule', 'It continues with its next run.')
   changeRoute(app, deps, 'run', 'runSchedule', 'Run a schedule now', 'Starts an extra run, with the same checks.')
   changeRoute(app, deps, 'end', 'endSchedule', 'End a schedule', 'Ends it for good; its runs stay readable.')
-}
+})
 
-const createRoute = (app: TypedApp, deps: Deps) => {
+const createRoute = (app: Router, deps: Deps) =>
   app.post('/v1/schedules', {
-    schema: {
-      operationId: 'createSchedule',
-      summary: 'Schedule an intent',
-      description:
-        'Creates and plans the intent at each time. With `proceed: start` the plan starts automatically; its gates still ask people. It acts with the rights that you hold at that time. A run is skipped while the previous one is still running.',
-      tags: ['schedules'],
-      headers: CommandHeaders,
-      'x-reply-headers': ['location'],
-      body: ScheduleBody,
-      response: { 201: ScheduleView, 200: DryRunReply, ...errorReplies },
-    },
+    operationId: 'createSchedule',
+    summary: 'Schedule an intent',
+    description:
+      'Creates and plans the intent at each time. With `proceed: start` the plan starts automatically; its gates still ask people. It acts with the rights that you hold at that time. A run is skipped while the previous one is still running.',
+    headers: CommandHeaders,
+    'x-reply-headers': ['location'],
+    body: ScheduleBody,
+    response: { 201: ScheduleView, 200: DryRunReply },
     preHandler: allow('intent:create', { kind: 'W' }),
     handler: async (req, reply) => sendStored(reply, await createSchedule(deps, mutationOf(deps, req), req.body)),
   })
-}
 
-const readRoutes = (app: TypedApp, deps: Deps) => {
+const readRoutes = (app: Router, deps: Deps) => {
   app.get('/v1/schedules', {
-    schema: {
-      operationId: 'listSchedules',
-      summary: 'List schedules',
-      description: 'Schedules that the caller may see, newest first.',
-      tags: ['schedules'],
-      querystring: ScheduleListQuery,
-      response: { 200: ScheduleList, ...errorReplies },
-    },
+    operationId: 'listSchedules',
+    summary: 'List schedules',
+    description: 'Schedules that the caller may see, newest first.',
+    querystring: ScheduleListQuery,
+    response: { 200: ScheduleList },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async (req) => {
       const { status, page_size = 50, page_token } = req.query
@@ -87,38 +80,32 @@ const readRoutes = (app: TypedApp, deps: Deps) => {
     },
   })
   app.get('/v1/schedules/:schedule_id', {
-    schema: {
-      operationId: 'getSchedule',
-      summary: 'Read a schedule',
-      description: 'Returns one schedule with its intent, its next times and its last runs.',
-      tags: ['schedules'],
-      params: ScheduleParams,
-      response: { 200: ScheduleView, ...errorReplies },
-    },
+    operationId: 'getSchedule',
+    summary: 'Read a schedule',
+    description: 'Returns one schedule with its intent, its next times and its last runs.',
+    params: ScheduleParams,
+    response: { 200: ScheduleView },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: (req) => readSchedule(deps, deps.db, req.caller, req.params.schedule_id),
   })
 }
 
 const changeRoute = (
-  app: TypedApp,
+  app: Router,
   deps: Deps,
   act: 'pause' | 'resume' | 'run' | 'end',
   operationId: string,
   summary: string,
   description: string,
-) => {
+) =>
   app.post(`/v1/schedules/:schedule_id/${act}`, {
-    schema: {
-      operationId,
-      summary,
-      description,
-      tags: ['schedules'],
-      params: ScheduleParams,
-      headers: CommandHeaders,
-      body: ScheduleChange,
-      response: { 200: Type.Union([ScheduleView, DryRunReply]), ...errorReplies },
-    },
+    operationId,
+    summary,
+    description,
+    params: ScheduleParams,
+    headers: CommandHeaders,
+    body: ScheduleChange,
+    response: { 200: Type.Union([ScheduleView, DryRunReply]) },
     preHandler: allow(act === 'run' || act === 'resume' ? 'intent:create' : ['intent:create', 'operation:control'], {
       kind: act === 'pause' || act === 'end' ? 'S' : 'W',
     }),
@@ -130,4 +117,3 @@ const changeRoute = (
       )
     },
   })
-}

@@ -1,8 +1,8 @@
 import { allow } from '../../shared/auth/http.ts'
 import { EventsHeaders, EventsQuery } from '../../shared/contracts/operations/events.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { decodeCursor, encodeCursor } from './resume.ts'
 import { createStream } from './stream.ts'
@@ -13,19 +13,16 @@ const PER_SESSION = 10
 const HELLO = 'event: hello\ndata: {"topics":["me","inbox","operations"],"refused":[],"cursor":"…"}\n\n'
 
 /** The live stream (console.md 4): server-sent events, resumed by Last-Event-ID, ended with the token or the session. */
-export const eventsRoutes: Routes<Uses<'clock' | 'db'>, { tail: Tail }> = async (app, { deps, tail }) => {
+export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events', (app, { deps, tail }) => {
   app.get('/v1/events', {
-    schema: {
-      operationId: 'streamEvents',
-      summary: 'Follow changes',
-      description:
-        'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
-      tags: ['events'],
-      querystring: EventsQuery,
-      headers: EventsHeaders,
-      produces: ['text/event-stream'],
-      response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }), ...errorReplies },
-    },
+    operationId: 'streamEvents',
+    summary: 'Follow changes',
+    description:
+      'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
+    querystring: EventsQuery,
+    headers: EventsHeaders,
+    produces: ['text/event-stream'],
+    response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }) },
     preHandler: allow('operation:read', { kind: 'R' }),
     config: { endless: true },
     handler: async (req, reply) => {
@@ -72,4 +69,4 @@ export const eventsRoutes: Routes<Uses<'clock' | 'db'>, { tail: Tail }> = async 
       return reply
     },
   })
-}
+})

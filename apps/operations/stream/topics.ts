@@ -5,7 +5,7 @@ import { AppError, wrongAt } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
-import { maySeeResource } from '../policies/visibility.ts'
+import { maySeeResource } from '../policies/authority.ts'
 
 /** The topics of a stream (console.md 4). */
 export type Topics = {

@@ -1,4 +1,4 @@
-import { SYSTEM } from '../../../db/operations/facts/timeline.ts'
+import { SYSTEM } from '../../../db/operations/facts/state.ts'
 import {
   type Drifting,
   listChangedSince,

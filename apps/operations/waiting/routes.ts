@@ -3,25 +3,22 @@ import { listOpenFailures, listWaitingPatches } from '../../../db/operations/ope
 import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { Waiting, WaitingQuery } from '../../shared/contracts/operations/waiting.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { aloneBy } from '../patches/bulk.ts'
 import { quorumOf } from '../patches/view.ts'
-import { visibleSql } from '../policies/visibility.ts'
+import { visibleSql } from '../policies/authority.ts'
 import { mendableBy, patchDecidableBy } from './mine.ts'
 
 /** Work that waits for a person besides gates. */
-export const waitingRoutes: Routes<Uses<'config' | 'db'>> = async (app, { deps }) => {
+export const waitingRoutes = routes<Uses<'config' | 'db'>>('gates', (app, { deps }) => {
   app.get('/v1/waiting', {
-    schema: {
-      operationId: 'listWaiting',
-      summary: 'List waiting patches and failures',
-      description:
-        'Lists patches that await approval and operations held by a failure, oldest first, at most 100 of each.',
-      tags: ['gates'],
-      querystring: WaitingQuery,
-      response: { 200: Waiting, ...errorReplies },
-    },
+    operationId: 'listWaiting',
+    summary: 'List waiting patches and failures',
+    description:
+      'Lists patches that await approval and operations held by a failure, oldest first, at most 100 of each.',
+    querystring: WaitingQuery,
+    response: { 200: Waiting },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller, query }) => {
       const visible = visibleSql(caller, operations)
@@ -43,4 +40,4 @@ export const waitingRoutes: Routes<Uses<'config' | 'db'>> = async (app, { deps }
       return { patches, failures, as_of }
     },
   })
-}
+})

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../../shared/contracts/closed.ts'
 import { IntentBody } from '../../shared/contracts/operations/intents.ts'
+import { Closed } from '../../shared/contracts/shapes.ts'
 
 /** The form of a pack's tests: the planner's input and its expected output. */
 const Json = Type.Record(Type.String(), Type.Unknown())

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../../shared/contracts/closed.ts'
+import { Closed } from '../../shared/contracts/shapes.ts'
 import { CHECKS, type Check } from './checks.ts'
 import { type Door, natsDoor, pullDoor, pushDoor } from './doors.ts'
 import { openGround } from './ground.ts'

@@ -3,9 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/session/sso.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { findUser } from '../sessions/admin.routes.ts'
@@ -19,52 +19,44 @@ import { hasPassword, lastWayIn } from './ways-in.ts'
 const UserParams = Type.Object({ user_id: text('0195f0c2-0000-7000-8000-000000000003', { maxLength: 64 }) })
 
 /** People's identities at providers. They are here and not in identity because unlinking ends sessions. */
-export const identitiesRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+export const identitiesRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
   app.get('/v1/users/me/identities', {
     preHandler: allow('self', { kind: 'R' }),
-    schema: {
-      operationId: 'listIdentities',
-      summary: 'List your identities at providers',
-      tags: ['sso'],
-      description: 'Lists the provider identities by which the caller may sign in.',
-      response: { 200: ExternalIdentityList, ...errorReplies },
-    },
+    operationId: 'listIdentities',
+    summary: 'List your identities at providers',
+    description: 'Lists the provider identities by which the caller may sign in.',
+    response: { 200: ExternalIdentityList },
     handler: (req) => listOf(deps, req, req.caller.user_id),
   })
 
   app.delete('/v1/users/me/identities/:provider', {
     preHandler: allow('self', { kind: 'W' }),
-    schema: {
-      operationId: 'unlinkIdentity',
-      summary: 'Unlink your identity at a provider',
-      tags: ['sso'],
-      'x-errors': [403, 404, 409],
-      description:
-        'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and another way in.',
-      params: ProviderParams,
-      headers: CommandHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'unlinkIdentity',
+    summary: 'Unlink your identity at a provider',
+    'x-errors': [403, 404, 409],
+    description:
+      'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and another way in.',
+    params: ProviderParams,
+    headers: CommandHeaders,
+    response: { 204: Type.Null() },
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { user_id, session_id } = req.caller
       return sendStored(reply, await unlink(deps, req, { user_id, keep_session_id: session_id }, req.params.provider))
     },
   })
-  app.register(adminRoutes, { deps })
-}
+  adminRoutes(app, deps)
+})
 
-const adminRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+const adminRoutes = (app: Router, deps: SessionDeps) => {
   app.get('/v1/admin/users/:user_id/identities', {
     preHandler: allow('identity:read', { kind: 'R' }),
-    schema: {
-      operationId: 'listUserIdentities',
-      summary: 'List the identities of a user',
-      tags: ['administration'],
-      description: 'Lists the provider identities by which a user may sign in.',
-      params: UserParams,
-      response: { 200: ExternalIdentityList, ...errorReplies },
-    },
+    operationId: 'listUserIdentities',
+    summary: 'List the identities of a user',
+    tags: ['administration'],
+    description: 'Lists the provider identities by which a user may sign in.',
+    params: UserParams,
+    response: { 200: ExternalIdentityList },
     handler: async (req) => {
       await findUser(deps, req.params.user_id, String(req.id))
       return listOf(deps, req, req.params.user_id)
@@ -73,16 +65,14 @@ const adminRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.delete('/v1/admin/users/:user_id/identities/:provider', {
     preHandler: allow('identity:admin', { kind: 'S' }),
-    schema: {
-      operationId: 'unlinkUserIdentity',
-      summary: 'Unlink an identity of a user',
-      tags: ['administration'],
-      'x-errors': [404],
-      description: 'Unlinks an identity, takes the rights that it gave, and ends all sessions of the user.',
-      params: Type.Object({ ...UserParams.properties, ...ProviderParams.properties }),
-      headers: CommandHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'unlinkUserIdentity',
+    summary: 'Unlink an identity of a user',
+    tags: ['administration'],
+    'x-errors': [404],
+    description: 'Unlinks an identity, takes the rights that it gave, and ends all sessions of the user.',
+    params: Type.Object({ ...UserParams.properties, ...ProviderParams.properties }),
+    headers: CommandHeaders,
+    response: { 204: Type.Null() },
     handler: async (req, reply) =>
       sendStored(reply, await unlink(deps, req, { user_id: req.params.user_id }, req.params.provider)),
   })

@@ -3,9 +3,9 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
-import { LINE, text } from '../../shared/contracts/text.ts'
+import { LINE, text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
@@ -13,7 +13,6 @@ import { assertionInvalid, methodsOf, newChallenge, orProblem, spendChallenge } 
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { hasPassword, lastWayIn } from './ways-in.ts'
 
-const tags = ['passkeys']
 const EXAMPLE = {
   name: 'MacBook of eva',
   attestation: {
@@ -26,53 +25,44 @@ const EXAMPLE = {
 }
 
 /** The caller's passkeys, and the challenge that any passkey answers (federation.md 8). */
-export const passkeyRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+export const passkeyRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
   app.post('/v1/token/passkey-options', {
     preHandler: allow('none', { kind: 'R' }),
-    schema: {
-      operationId: 'createPasskeyChallenge',
-      summary: 'Get a challenge for a passkey',
-      tags,
-      description: 'Returns a challenge that one passkey may answer once: to sign in, to confirm, or to be added.',
-      response: { 200: PasskeyChallenge, ...errorReplies },
-    },
+    operationId: 'createPasskeyChallenge',
+    summary: 'Get a challenge for a passkey',
+    description: 'Returns a challenge that one passkey may answer once: to sign in, to confirm, or to be added.',
+    response: { 200: PasskeyChallenge },
     handler: () => newChallenge(deps),
   })
 
   app.get('/v1/users/me/passkeys', {
     preHandler: allow('self', { kind: 'R', enrols: true }),
-    schema: {
-      operationId: 'listPasskeys',
-      summary: 'List your passkeys',
-      tags,
-      description: 'The passkeys of the caller, oldest first; at most 10.',
-      response: { 200: PasskeyList, ...errorReplies },
-    },
+    operationId: 'listPasskeys',
+    summary: 'List your passkeys',
+    description: 'The passkeys of the caller, oldest first; at most 10.',
+    response: { 200: PasskeyList },
     handler: async (req) => {
       const request = { userId: req.caller.user_id }
       const { passkeys } = await orProblem(deps.identity.listPasskeys(request, withRequestId(String(req.id))))
       return { items: passkeys.map(viewOf) }
     },
   })
-  app.register(changeRoutes, { deps })
-}
+  changeRoutes(app, deps)
+})
 
-const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+const changeRoutes = (app: Router, deps: SessionDeps) => {
   app.post('/v1/users/me/passkeys', {
     preHandler: allow('self', { kind: 'W', enrols: true }),
-    schema: {
-      operationId: 'addPasskey',
-      summary: 'Add a passkey',
-      tags,
-      'x-errors': [403, 409],
-      description: 'Registers a passkey for the caller, who must have signed in within the last 5 minutes.',
-      headers: CommandHeaders,
-      body: Type.Object(
-        { name: Type.String({ minLength: 1, maxLength: 64, pattern: LINE }), attestation: Attestation },
-        { additionalProperties: false, examples: [EXAMPLE] },
-      ),
-      response: { 201: PasskeyView, ...errorReplies },
-    },
+    operationId: 'addPasskey',
+    summary: 'Add a passkey',
+    'x-errors': [403, 409],
+    description: 'Registers a passkey for the caller, who must have signed in within the last 5 minutes.',
+    headers: CommandHeaders,
+    body: Type.Object(
+      { name: Type.String({ minLength: 1, maxLength: 64, pattern: LINE }), attestation: Attestation },
+      { additionalProperties: false, examples: [EXAMPLE] },
+    ),
+    response: { 201: PasskeyView },
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { name, attestation } = req.body
@@ -95,16 +85,13 @@ const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.delete('/v1/users/me/passkeys/:passkey_id', {
     preHandler: allow('self', { kind: 'W' }),
-    schema: {
-      operationId: 'removePasskey',
-      summary: 'Remove a passkey',
-      tags,
-      'x-errors': [403, 404, 409],
-      description: 'Removes a passkey of the caller, who must have signed in within the last 5 minutes.',
-      params: Type.Object({ passkey_id: text('0195f0c2-0000-7000-8000-000000000021', { maxLength: 64 }) }),
-      headers: CommandHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'removePasskey',
+    summary: 'Remove a passkey',
+    'x-errors': [403, 404, 409],
+    description: 'Removes a passkey of the caller, who must have signed in within the last 5 minutes.',
+    params: Type.Object({ passkey_id: text('0195f0c2-0000-7000-8000-000000000021', { maxLength: 64 }) }),
+    headers: CommandHeaders,
+    response: { 204: Type.Null() },
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { user_id: userId } = req.caller

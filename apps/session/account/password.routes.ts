@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { TokenReply } from '../../shared/contracts/session/tokens.ts'
-import { CommandHeaders, errorReplies, markReplayed, type Routes } from '../../shared/http/app.ts'
+import { CommandHeaders, markReplayed, routes } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { Password, refuseLongPassword } from '../token/grants.ts'
@@ -18,18 +18,15 @@ const PasswordBody = Type.Object(
 )
 
 /** The caller's password. It is here and not in identity because a change ends sessions. */
-export const passwordRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+export const passwordRoutes = routes<SessionDeps>('password', (app, { deps }) => {
   app.post('/v1/users/me/password', {
     preHandler: allow('self', { kind: 'W' }),
-    schema: {
-      operationId: 'changePassword',
-      summary: 'Change your password',
-      tags: ['password'],
-      description: 'Changes the password, ends all other sessions and gives this one new tokens.',
-      headers: CommandHeaders,
-      body: PasswordBody,
-      response: { 200: Type.Partial(TokenReply), ...errorReplies },
-    },
+    operationId: 'changePassword',
+    summary: 'Change your password',
+    description: 'Changes the password, ends all other sessions and gives this one new tokens.',
+    headers: CommandHeaders,
+    body: PasswordBody,
+    response: { 200: Type.Partial(TokenReply) },
     handler: async (req, reply) => {
       refuseLongPassword(req.body.current_password)
       refuseLongPassword(req.body.new_password)
@@ -52,4 +49,4 @@ export const passwordRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       return { ...tokensOf(deps, reply, { ...pair, session_id: caller.session_id }, mode), ...revoked }
     },
   })
-}
+})

@@ -5,7 +5,7 @@ import { allow } from '../../shared/auth/http.ts'
 import type { Totp } from '../../shared/contracts/gen/auth_pb.ts'
 import { TotpBody, TotpSetup, TotpView } from '../../shared/contracts/session/totp.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { withRequestId } from '../../shared/rpc/client.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -13,19 +13,14 @@ import { commandOf, runOnce } from '../sessions/commands.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { BY_CODE, orCredentialProblem, totpInvalid } from '../token/totp.ts'
 
-const tags = ['passkeys']
-
 /** The caller's authenticator app. Its secret is shown once and stored only in credential (federation.md 8). */
-export const totpRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
   app.get('/v1/users/me/totp', {
     preHandler: allow('self', { kind: 'R', enrols: true }),
-    schema: {
-      operationId: 'getTotp',
-      summary: 'Read whether you have an authenticator app',
-      tags,
-      description: 'Returns whether the caller has an authenticator app, since when, and when it was last used.',
-      response: { 200: TotpView, ...errorReplies },
-    },
+    operationId: 'getTotp',
+    summary: 'Read whether you have an authenticator app',
+    description: 'Returns whether the caller has an authenticator app, since when, and when it was last used.',
+    response: { 200: TotpView },
     handler: async (req) => {
       const request = { userId: req.caller.user_id }
       return viewOf((await orCredentialProblem(deps.credential.getTotp(request, withRequestId(String(req.id))))).totp)
@@ -34,15 +29,12 @@ export const totpRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.post('/v1/users/me/totp/setup', {
     preHandler: allow('self', { kind: 'R', enrols: true }),
-    schema: {
-      operationId: 'beginTotp',
-      summary: 'Begin to set up an authenticator app',
-      tags,
-      'x-errors': [403],
-      description:
-        'Makes a new secret for the caller, who must have signed in within the last 5 minutes. No app is set up until its first code is sent.',
-      response: { 200: TotpSetup, ...errorReplies },
-    },
+    operationId: 'beginTotp',
+    summary: 'Begin to set up an authenticator app',
+    'x-errors': [403],
+    description:
+      'Makes a new secret for the caller, who must have signed in within the last 5 minutes. No app is set up until its first code is sent.',
+    response: { 200: TotpSetup },
     handler: async (req) => {
       refuseStale(deps, req.caller)
       const { user_id, username } = req.caller
@@ -52,23 +44,20 @@ export const totpRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       return { secret, uri, setup, expires_at: timeOf(expiresAt) ?? '' }
     },
   })
-  app.register(changeRoutes, { deps })
-}
+  changeRoutes(app, deps)
+})
 
-const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+const changeRoutes = (app: Router, deps: SessionDeps) => {
   app.put('/v1/users/me/totp', {
     preHandler: allow('self', { kind: 'W', enrols: true }),
-    schema: {
-      operationId: 'setTotp',
-      summary: 'Set up an authenticator app',
-      tags,
-      'x-errors': [403, 409],
-      description:
-        'Sets up the app that shows this first code, in place of any earlier one. The caller must have signed in within the last 5 minutes.',
-      headers: CommandHeaders,
-      body: TotpBody,
-      response: { 200: TotpView, ...errorReplies },
-    },
+    operationId: 'setTotp',
+    summary: 'Set up an authenticator app',
+    'x-errors': [403, 409],
+    description:
+      'Sets up the app that shows this first code, in place of any earlier one. The caller must have signed in within the last 5 minutes.',
+    headers: CommandHeaders,
+    body: TotpBody,
+    response: { 200: TotpView },
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id, ...req.body }
@@ -87,15 +76,12 @@ const changeRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.delete('/v1/users/me/totp', {
     preHandler: allow('self', { kind: 'W' }),
-    schema: {
-      operationId: 'removeTotp',
-      summary: 'Remove your authenticator app',
-      tags,
-      'x-errors': [403, 404],
-      description: 'Removes the authenticator app of the caller, who must have signed in within the last 5 minutes.',
-      headers: CommandHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'removeTotp',
+    summary: 'Remove your authenticator app',
+    'x-errors': [403, 404],
+    description: 'Removes the authenticator app of the caller, who must have signed in within the last 5 minutes.',
+    headers: CommandHeaders,
+    response: { 204: Type.Null() },
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id }

@@ -2,13 +2,11 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { DeviceAuthorization, DeviceCode, DeviceRequestView } from '../../shared/contracts/session/devices.ts'
-import { text } from '../../shared/contracts/text.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { text } from '../../shared/contracts/shapes.ts'
+import { routes } from '../../shared/http/routes.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { beginDevice, decideDevice, findDevice } from './grant.ts'
-
-const tags = ['devices']
 
 const DeviceBody = Type.Object(
   {
@@ -20,53 +18,44 @@ const DeviceBody = Type.Object(
 )
 
 /** Sign-in of a device without a browser, which its person approves in another one (RFC 8628; federation.md 4). */
-export const deviceRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+export const deviceRoutes = routes<SessionDeps>('devices', (app, { deps }) => {
   app.post('/v1/device', {
     preHandler: allow('none', { kind: 'R' }),
-    schema: {
-      operationId: 'createDeviceAuthorization',
-      summary: 'Begin the sign-in of a device',
-      tags,
-      'x-errors': [403],
-      description: 'The codes of RFC 8628: the device polls POST /v1/token, the person approves at /device.',
-      body: DeviceBody,
-      response: { 200: DeviceAuthorization, ...errorReplies },
-    },
+    operationId: 'createDeviceAuthorization',
+    summary: 'Begin the sign-in of a device',
+    'x-errors': [403],
+    description: 'The codes of RFC 8628: the device polls POST /v1/token, the person approves at /device.',
+    body: DeviceBody,
+    response: { 200: DeviceAuthorization },
     handler: (req) => beginDevice(deps, req.body, clientOf(req)),
   })
 
   const asked = { preHandler: allow('self', { kind: 'W' }) }
   app.post('/v1/device/find', {
     ...asked,
-    schema: {
-      operationId: 'findDeviceRequest',
-      summary: 'Look up the code of a device',
-      tags,
-      'x-errors': [403, 404],
-      description: 'Returns which device asks, from where and since when.',
-      body: DeviceCode,
-      response: { 200: DeviceRequestView, ...errorReplies },
-    },
+    operationId: 'findDeviceRequest',
+    summary: 'Look up the code of a device',
+    'x-errors': [403, 404],
+    description: 'Returns which device asks, from where and since when.',
+    body: DeviceCode,
+    response: { 200: DeviceRequestView },
     handler: (req) => findDevice(deps, contextOf(req, req.body)),
   })
   for (const [act, decision, operationId, description] of DECISIONS)
     app.post(`/v1/device/${act}`, {
       ...asked,
-      schema: {
-        operationId,
-        summary: `${act === 'approve' ? 'Approve' : 'Refuse'} the sign-in of a device`,
-        tags,
-        'x-errors': [403, 404, 409],
-        description,
-        body: DeviceCode,
-        response: { 204: Type.Null(), ...errorReplies },
-      },
+      operationId,
+      summary: `${act === 'approve' ? 'Approve' : 'Refuse'} the sign-in of a device`,
+      'x-errors': [403, 404, 409],
+      description,
+      body: DeviceCode,
+      response: { 204: Type.Null() },
       handler: async (req, reply) => {
         await decideDevice(deps, contextOf(req, req.body), decision)
         return reply.code(204).send(null)
       },
     })
-}
+})
 
 const DECISIONS = [
   [

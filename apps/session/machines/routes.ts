@@ -1,12 +1,12 @@
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { MachineToken } from '../../shared/contracts/session/tokens.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { acceptForms } from '../../shared/http/json-body.ts'
 import { toAppError } from '../../shared/http/problems.ts'
+import { routes } from '../../shared/http/routes.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { type Exchange, exchange } from './exchange.ts'
@@ -30,23 +30,20 @@ const MachineGrant = Type.Object(
   { additionalProperties: false, examples: [{ grant_type: 'client_credentials', client_secret: 'sbk_…' }] },
 )
 /** Where machines get their tokens: RFC 6749 (4.4), RFC 7523 and RFC 8693. */
-export const machineRoutes: Routes<SessionDeps> = async (app, { deps }) => {
-  acceptForms(app, AUTH_CODES, refusedForm)
-  app.setErrorHandler((raw, req) => {
+export const machineRoutes = routes<SessionDeps>('tokens', (app, { deps }) => {
+  acceptForms(app.plain, AUTH_CODES, refusedForm)
+  app.plain.setErrorHandler((raw, req) => {
     throw inWordsOfOAuth(toAppError(raw, AUTH_CODES, req))
   })
   app.post('/oauth/token', {
     preHandler: allow('none', { kind: 'W' }),
-    schema: {
-      operationId: 'createMachineToken',
-      summary: 'Get an access token for a machine',
-      tags: ['tokens'],
-      'x-errors': [401],
-      consumes: ['application/json', 'application/x-www-form-urlencoded'],
-      description: 'Exchanges an API key, a signed assertion or a trusted CI token for a short-lived access token.',
-      body: MachineGrant,
-      response: { 200: MachineToken, ...errorReplies },
-    },
+    operationId: 'createMachineToken',
+    summary: 'Get an access token for a machine',
+    'x-errors': [401],
+    consumes: ['application/json', 'application/x-www-form-urlencoded'],
+    description: 'Exchanges an API key, a signed assertion or a trusted CI token for a short-lived access token.',
+    body: MachineGrant,
+    response: { 200: MachineToken },
     handler: async (req) => {
       const { client_id, scope: text } = req.body
       const scope = text?.split(' ').filter(Boolean)
@@ -54,7 +51,7 @@ export const machineRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       return exchange(deps, { proof: proofOf(req.body), ...about })
     },
   })
-}
+})
 
 const refusedForm = (detail: string, code: 'schema_violation' | 'unsupported_grant_type' = 'schema_violation') =>
   new AppError('validation_error', code, detail, {

@@ -3,9 +3,9 @@ import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
-import { text } from '../../shared/contracts/text.ts'
+import { text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -18,26 +18,23 @@ const UserSessionParams = Type.Object({
   user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }),
   session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }),
 })
-const none = { 204: Type.Null(), ...errorReplies }
+const none = { 204: Type.Null() }
 
 /** Administrators' actions on other people's sessions. */
-export const adminRoutes: Routes<SessionDeps> = async (app, options) => {
-  await unlockRoutes(app, options)
-  await sessionRoutes(app, options)
-}
+export const adminRoutes = routes<SessionDeps>('administration', (app, { deps }) => {
+  unlockRoutes(app, deps)
+  sessionRoutes(app, deps)
+})
 
-const unlockRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+const unlockRoutes = (app: Router, deps: SessionDeps) => {
   app.post('/v1/admin/users/:user_id/unlock', {
     preHandler: allow('session:admin', { kind: 'A' }),
-    schema: {
-      operationId: 'unlockUser',
-      summary: 'Unlock a user',
-      tags: ['administration'],
-      description: 'Clears the failed logins of a user.',
-      params: UserParams,
-      headers: CommandHeaders,
-      response: none,
-    },
+    operationId: 'unlockUser',
+    summary: 'Unlock a user',
+    description: 'Clears the failed logins of a user.',
+    params: UserParams,
+    headers: CommandHeaders,
+    response: none,
     handler: async (req, reply) => {
       const { user_id } = req.params
       const refusal =
@@ -53,17 +50,14 @@ const unlockRoutes: Routes<SessionDeps> = async (app, { deps }) => {
   })
 }
 
-const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+const sessionRoutes = (app: Router, deps: SessionDeps) => {
   app.get('/v1/admin/users/:user_id/sessions', {
     preHandler: allow('session:admin', { kind: 'R' }),
-    schema: {
-      operationId: 'listUserSessions',
-      summary: 'List the sessions of a user',
-      tags: ['administration'],
-      description: 'The sessions of a user, newest first.',
-      params: UserParams,
-      response: { 200: SessionList, ...errorReplies },
-    },
+    operationId: 'listUserSessions',
+    summary: 'List the sessions of a user',
+    description: 'The sessions of a user, newest first.',
+    params: UserParams,
+    response: { 200: SessionList },
     handler: async (req) => {
       await findUser(deps, req.params.user_id, String(req.id))
       return listOf(deps, req.params.user_id, req.caller.session_id)
@@ -72,15 +66,12 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.delete('/v1/admin/users/:user_id/sessions', {
     preHandler: allow('session:admin', { kind: 'S' }),
-    schema: {
-      operationId: 'revokeUserSessions',
-      summary: 'End all sessions of a user',
-      tags: ['administration'],
-      description: 'Ends all sessions of a user.',
-      params: UserParams,
-      headers: CommandHeaders,
-      response: none,
-    },
+    operationId: 'revokeUserSessions',
+    summary: 'End all sessions of a user',
+    description: 'Ends all sessions of a user.',
+    params: UserParams,
+    headers: CommandHeaders,
+    response: none,
     handler: async (req, reply) => {
       const { user_id } = req.params
       await findUser(deps, user_id, String(req.id)).catch((error: unknown) => {
@@ -98,15 +89,12 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.delete('/v1/admin/users/:user_id/sessions/:session_id', {
     preHandler: allow('session:admin', { kind: 'S' }),
-    schema: {
-      operationId: 'revokeUserSession',
-      summary: 'End one session of a user',
-      tags: ['administration'],
-      description: 'Ends one session of a user.',
-      params: UserSessionParams,
-      headers: CommandHeaders,
-      response: none,
-    },
+    operationId: 'revokeUserSession',
+    summary: 'End one session of a user',
+    description: 'Ends one session of a user.',
+    params: UserSessionParams,
+    headers: CommandHeaders,
+    response: none,
     handler: async (req, reply) => {
       const answer = await runOnce(deps, commandOf(req), async () => {
         await endOwnSession(deps, req.params, 'admin', byUser(req))

@@ -3,8 +3,8 @@ import Type from 'typebox'
 import { auditMatches } from '../../../db/audit.ts'
 import { auth_events } from '../../../db/session/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { text } from '../../shared/contracts/text.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { text } from '../../shared/contracts/shapes.ts'
+import { routes } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 
 const Nullable = Type.Union([Type.String(), Type.Null()])
@@ -35,17 +35,14 @@ const EventList = Type.Object({
 })
 
 /** Logins with their true cause, locks, replays, revocations: the audit log that the relay fills from the stream. */
-export const authEventsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+export const authEventsRoutes = routes<SessionDeps>('audit', (app, { deps }) => {
   app.get('/v1/admin/auth-events', {
     preHandler: allow('audit:read', { kind: 'R' }),
-    schema: {
-      operationId: 'listAuthEvents',
-      summary: 'List sign-ins, lockouts and ended sessions',
-      tags: ['audit'],
-      description: 'Lists sign-ins, lockouts, refusals and ended sessions, newest first.',
-      querystring: EventsQuery,
-      response: { 200: EventList, ...errorReplies },
-    },
+    operationId: 'listAuthEvents',
+    summary: 'List sign-ins, lockouts and ended sessions',
+    description: 'Lists sign-ins, lockouts, refusals and ended sessions, newest first.',
+    querystring: EventsQuery,
+    response: { 200: EventList },
     handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query
       const list = { route: 'auth-events', ...filter }
@@ -60,7 +57,7 @@ export const authEventsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
   })
-}
+})
 
 const viewOf = ({ at, actor, action, object, outcome, reason, request_id }: typeof auth_events.$inferSelect) => ({
   at: new Date(at).toISOString(),

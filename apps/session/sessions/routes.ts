@@ -3,8 +3,8 @@ import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
-import { text } from '../../shared/contracts/text.ts'
-import { CommandHeaders, errorReplies, type Routes, sendStored } from '../../shared/http/app.ts'
+import { text } from '../../shared/contracts/shapes.ts'
+import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from './commands.ts'
 import { endOwnSession, endUserSessions, viewOf } from './end.ts'
@@ -31,16 +31,13 @@ const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRe
 }
 
 /** The caller's own sessions. */
-export const sessionsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) => {
   app.get('/v1/sessions', {
     preHandler: allow('self', { kind: 'R' }),
-    schema: {
-      operationId: 'listSessions',
-      summary: 'List your sessions',
-      tags: ['sessions'],
-      description: 'The sessions of the caller, newest first.',
-      response: { 200: SessionList, ...errorReplies },
-    },
+    operationId: 'listSessions',
+    summary: 'List your sessions',
+    description: 'The sessions of the caller, newest first.',
+    response: { 200: SessionList },
     handler: async (req) => {
       return listOf(deps, req.caller.user_id, req.caller.session_id)
     },
@@ -48,17 +45,14 @@ export const sessionsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.delete('/v1/sessions/:session_id', {
     preHandler: allow('self', { kind: 'S' }),
-    schema: {
-      operationId: 'revokeSession',
-      summary: 'End one of your sessions',
-      tags: ['sessions'],
-      'x-errors': [403],
-      description:
-        'Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a recent sign-in.',
-      params: SessionParams,
-      headers: CommandHeaders,
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    operationId: 'revokeSession',
+    summary: 'End one of your sessions',
+    'x-errors': [403],
+    description:
+      'Ends one of the caller’s sessions; ending the current one signs out. Ending another one takes a recent sign-in.',
+    params: SessionParams,
+    headers: CommandHeaders,
+    response: { 204: Type.Null() },
     handler: async (req, reply) => {
       const { user_id, session_id, mode } = req.caller
       const answer = await runOnce(deps, commandOf(req), async () => {
@@ -73,15 +67,12 @@ export const sessionsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.post('/v1/sessions/revoke-others', {
     preHandler: allow('self', { kind: 'S' }),
-    schema: {
-      operationId: 'revokeOtherSessions',
-      summary: 'End your other sessions',
-      tags: ['sessions'],
-      'x-errors': [403],
-      description: 'Ends all other sessions of the caller, who must have signed in recently.',
-      headers: CommandHeaders,
-      response: { 200: Revoked, ...errorReplies },
-    },
+    operationId: 'revokeOtherSessions',
+    summary: 'End your other sessions',
+    'x-errors': [403],
+    description: 'Ends all other sessions of the caller, who must have signed in recently.',
+    headers: CommandHeaders,
+    response: { 200: Revoked },
     handler: async (req, reply) => {
       const { user_id, session_id } = req.caller
       const answer = await runOnce(deps, commandOf(req), async () => {
@@ -92,4 +83,4 @@ export const sessionsRoutes: Routes<SessionDeps> = async (app, { deps }) => {
       return sendStored(reply, answer)
     },
   })
-}
+})

@@ -4,9 +4,9 @@ import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { IdentityProviderList, LocationReply, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { acceptForms } from '../../shared/http/json-body.ts'
+import { type Router, routes } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 import { contextOf } from '../token/routes.ts'
 import { finishFlow } from './callback.ts'
@@ -15,7 +15,6 @@ import { startFlow } from './start.ts'
 
 const open = { preHandler: allow('none', { kind: 'R' }) }
 const closed = { additionalProperties: false }
-const tags = ['sso']
 const ReturnTo = Type.Optional(Type.String({ maxLength: 2048, description: 'A path of the console.' }))
 const StartQuery = Type.Object(
   {
@@ -36,18 +35,15 @@ const CallbackQuery = Type.Object(
 const LINK_AGE_S = 300
 
 /** Sign-in through an identity provider (federation.md 4). */
-export const ssoRoutes: Routes<SessionDeps> = async (app, { deps }) => {
-  await browserRoutes(app, { deps })
+export const ssoRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
+  browserRoutes(app, deps)
 
   app.get('/v1/providers', {
     ...open,
-    schema: {
-      operationId: 'listProviders',
-      summary: 'List the identity providers',
-      tags,
-      description: 'The providers that the sign-in page offers, and whether it takes passwords.',
-      response: { 200: IdentityProviderList, ...errorReplies },
-    },
+    operationId: 'listProviders',
+    summary: 'List the identity providers',
+    description: 'The providers that the sign-in page offers, and whether it takes passwords.',
+    response: { 200: IdentityProviderList },
     handler: async () => ({
       items: deps.providers.list().map(({ id, title }) => ({ id, title })),
       passwords: deps.config.AUTH__LOCAL__LOGIN,
@@ -56,19 +52,16 @@ export const ssoRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.post('/v1/sso/:provider/start', {
     preHandler: allow('self', { kind: 'W' }),
-    schema: {
-      operationId: 'startProviderProof',
-      summary: 'Confirm or link through a provider',
-      tags,
-      'x-errors': [403, 404],
-      description: 'Begins a confirmation, or links an identity, for the signed-in person.',
-      params: ProviderParams,
-      body: Type.Object(
-        { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
-        { ...closed, examples: [{ purpose: 'reauth', return_to: '/inbox' }] },
-      ),
-      response: { 200: LocationReply, ...errorReplies },
-    },
+    operationId: 'startProviderProof',
+    summary: 'Confirm or link through a provider',
+    'x-errors': [403, 404],
+    description: 'Begins a confirmation, or links an identity, for the signed-in person.',
+    params: ProviderParams,
+    body: Type.Object(
+      { purpose: Type.Enum(['reauth', 'link']), return_to: ReturnTo },
+      { ...closed, examples: [{ purpose: 'reauth', return_to: '/inbox' }] },
+    ),
+    response: { 200: LocationReply },
     handler: async (req, reply) => {
       const { purpose, return_to } = req.body
       const stale = purpose === 'link' ? refuseStaleAuth(req.caller, LINK_AGE_S, deps.clock.now()) : undefined
@@ -85,24 +78,21 @@ export const ssoRoutes: Routes<SessionDeps> = async (app, { deps }) => {
     },
   })
 
-  app.register(logoutRoute, { deps })
-}
+  app.plain.register(logoutRoute, { deps })
+})
 
 /** The two redirects around the provider's own pages. The sign-in page shows a refusal to the browser. */
-const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+const browserRoutes = (app: Router, deps: SessionDeps) => {
   app.get('/v1/sso/:provider/start', {
     ...open,
-    schema: {
-      operationId: 'startProviderSignIn',
-      summary: 'Sign in through a provider',
-      tags,
-      'x-errors': [404],
-      'x-reply-headers': ['location'],
-      description: 'Redirects the browser to the provider. A native app names its redirect URI.',
-      params: ProviderParams,
-      querystring: StartQuery,
-      response: { 303: Type.Null(), ...errorReplies },
-    },
+    operationId: 'startProviderSignIn',
+    summary: 'Sign in through a provider',
+    'x-errors': [404],
+    'x-reply-headers': ['location'],
+    description: 'Redirects the browser to the provider. A native app names its redirect URI.',
+    params: ProviderParams,
+    querystring: StartQuery,
+    response: { 303: Type.Null() },
     handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
         const { return_to, ...native } = req.query
@@ -123,17 +113,14 @@ const browserRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.get('/v1/sso/:provider/callback', {
     ...open,
-    schema: {
-      operationId: 'finishProviderSignIn',
-      summary: 'Come back from a provider',
-      tags,
-      'x-errors': [401, 403, 404, 409],
-      'x-reply-headers': ['location'],
-      description: 'Completes a sign-in: sets the refresh cookie and redirects to the console or the app.',
-      params: ProviderParams,
-      querystring: CallbackQuery,
-      response: { 303: Type.Null(), ...errorReplies },
-    },
+    operationId: 'finishProviderSignIn',
+    summary: 'Come back from a provider',
+    'x-errors': [401, 403, 404, 409],
+    'x-reply-headers': ['location'],
+    description: 'Completes a sign-in: sets the refresh cookie and redirects to the console or the app.',
+    params: ProviderParams,
+    querystring: CallbackQuery,
+    response: { 303: Type.Null() },
     handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
         const { location, pair } = await finishFlow(deps, {
@@ -177,31 +164,28 @@ const orSignInPage = async (req: FastifyRequest, answer: () => Promise<string>):
 }
 
 /** The only endpoint that accepts a form (OpenID Connect Back-Channel Logout 2.5). */
-const logoutRoute: Routes<SessionDeps> = async (app, { deps }) => {
-  acceptForms(app, AUTH_CODES, (detail) => new AppError('validation_error', 'schema_violation', detail))
+const logoutRoute = routes<SessionDeps>('sso', (app, { deps }) => {
+  acceptForms(app.plain, AUTH_CODES, (detail) => new AppError('validation_error', 'schema_violation', detail))
   app.post('/v1/sso/:provider/backchannel-logout', {
     preHandler: allow('none', { kind: 'S' }),
-    schema: {
-      operationId: 'endProviderSessions',
-      summary: 'End sessions by a logout token',
-      tags,
-      'x-errors': [404],
-      consumes: ['application/json', 'application/x-www-form-urlencoded'],
-      description: 'Called by the provider: ends the sessions that the logout token names.',
-      params: ProviderParams,
-      body: Type.Object(
-        { logout_token: Type.String({ minLength: 1 }) },
-        {
-          additionalProperties: Type.Unknown(),
-          examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }],
-        },
-      ),
-      response: { 200: Type.Object({}), ...errorReplies },
-    },
+    operationId: 'endProviderSessions',
+    summary: 'End sessions by a logout token',
+    'x-errors': [404],
+    consumes: ['application/json', 'application/x-www-form-urlencoded'],
+    description: 'Called by the provider: ends the sessions that the logout token names.',
+    params: ProviderParams,
+    body: Type.Object(
+      { logout_token: Type.String({ minLength: 1 }) },
+      {
+        additionalProperties: Type.Unknown(),
+        examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ…' }],
+      },
+    ),
+    response: { 200: Type.Object({}) },
     handler: async (req) => {
       const { logout_token } = req.body
       await endByProvider(deps, { provider_id: req.params.provider, logout_token, request_id: String(req.id) })
       return {}
     },
   })
-}
+})

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { AccessReply, CsrfReply, TokenReply } from '../../shared/contracts/session/tokens.ts'
 import { AppError } from '../../shared/errors.ts'
-import { errorReplies, type Routes } from '../../shared/http/app.ts'
+import { type Router, routes } from '../../shared/http/routes.ts'
 import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -35,29 +35,26 @@ import { completeLogin } from './second-factor.ts'
 import { reauthenticateByCode } from './totp.ts'
 
 /** Where clients obtain, renew and end their tokens (auth.md 3.1). */
-export const tokenRoutes: Routes<SessionDeps> = async (app, options) => {
-  await grantRoutes(app, options)
-  await sessionRoutes(app, options)
-}
+export const tokenRoutes = routes<SessionDeps>('tokens', (app, { deps }) => {
+  grantRoutes(app, deps)
+  sessionRoutes(app, deps)
+})
 
 const open = allow('none', { kind: 'R' })
 
 /** Sign in and renew: no session exists yet, or only its refresh token proves it. */
-const grantRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+const grantRoutes = (app: Router, deps: SessionDeps) => {
   const common = { preHandler: open, preValidation: emptyBody }
 
   app.post('/v1/token', {
     ...common,
-    schema: {
       operationId: 'createToken',
       summary: 'Sign in or renew tokens',
-      tags: ['tokens'],
       'x-errors': [401, 403],
       description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
       querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
       body: TokenBody,
-      response: { 200: TokenReply, ...errorReplies },
-    },
+    response: { 200: TokenReply },
     handler: async (req, reply) => {
       const mode = modeFrom(req.query.response_mode)
       if (mode === 'cookie') refuseForeign(deps, req)
@@ -75,44 +72,35 @@ const grantRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.post('/auth/login', {
     ...common,
-    schema: {
       operationId: 'startSession',
       summary: 'Sign in',
-      tags: ['tokens'],
       description: 'Signs in.',
       'x-errors': [401],
       body: LoginBody,
-      response: { 200: TokenReply, ...errorReplies },
-    },
+    response: { 200: TokenReply },
     handler: (req, reply) => signIn(deps, req, reply, req.body, 'json'),
   })
 
   app.post('/auth/refresh', {
     ...common,
-    schema: {
       operationId: 'refreshSession',
       summary: 'Renew the tokens of a session',
-      tags: ['tokens'],
       description: 'Renews the tokens.',
       'x-errors': [401],
       body: RefreshBody,
-      response: { 200: TokenReply, ...errorReplies },
-    },
+    response: { 200: TokenReply },
     handler: (req, reply) => renew(deps, req, reply, req.body.refresh_token, 'json'),
   })
 }
 
 /** A session's actions on itself. */
-const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
+const sessionRoutes = (app: Router, deps: SessionDeps) => {
   app.post('/auth/logout', {
     preHandler: allow('bearer', { kind: 'S' }),
-    schema: {
       operationId: 'endSession',
       summary: 'Sign out',
-      tags: ['tokens'],
       description: "Ends the token's session. It may be repeated while the token is valid.",
-      response: { 204: Type.Null(), ...errorReplies },
-    },
+    response: { 204: Type.Null() },
     handler: async (req, reply) => {
       const { claims } = req
       if (!claims) throw new Error('userAuth did not run')
@@ -128,14 +116,11 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.get('/v1/token/csrf', {
     preHandler: open,
-    schema: {
       operationId: 'getCsrfToken',
       summary: 'Read the CSRF token',
-      tags: ['tokens'],
       'x-errors': [401, 403],
       description: 'Returns the CSRF token of the cookie session, for a new tab.',
-      response: { 200: CsrfReply, ...errorReplies },
-    },
+    response: { 200: CsrfReply },
     handler: async (req, reply) => {
       if (req.headers['sec-fetch-site'] !== 'same-origin') throw sameOriginOnly()
       const csrf_token = deps.csrf.make(await cookieSession(deps, req))
@@ -146,15 +131,12 @@ const sessionRoutes: Routes<SessionDeps> = async (app, { deps }) => {
 
   app.post('/v1/token/reauth', {
     preHandler: allow('self', { kind: 'W', enrols: true }),
-    schema: {
       operationId: 'confirmPassword',
       summary: 'Confirm who you are',
-      tags: ['tokens'],
       'x-errors': [422],
       description: 'Proves a password, a passkey or a code again and returns an access token with a fresh auth_time.',
       body: ReauthBody,
-      response: { 200: AccessReply, ...errorReplies },
-    },
+    response: { 200: AccessReply },
     handler: async (req) => {
       const access_token = await proveAgain(deps, req.body, {
         ...contextOf(req),

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../config.ts'
-import { Closed } from '../contracts/closed.ts'
+import { Closed } from '../contracts/shapes.ts'
 import { ROLES, type Role } from './permissions.ts'
 
 /** The providers file as a deployer writes it (federation.md 4). Unknown members stop the start. */
@@ -138,9 +138,7 @@ export const watchProviders = (
   }
   const timer = setInterval(reread, REREAD_MS).unref()
   return {
-    /** Returns the enabled providers. */
     list: (): Provider[] => providers.filter(({ enabled }) => enabled),
-    /** Returns an enabled provider by its id. */
     get: (id: string): Provider | undefined => providers.find((one) => one.id === id && one.enabled),
     reread,
     stop: () => clearInterval(timer),

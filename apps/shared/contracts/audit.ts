@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Closed } from './closed.ts'
-import { text } from './text.ts'
+import { Closed, text } from './shapes.ts'
 
 /** Lists of audit rows, the same in every app. */
 const nullable = (schema: Type.TSchema) => Type.Union([schema, Type.Null()])

@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
-import { LINE, NAME } from '../contracts/text.ts'
+import { LINE, NAME } from '../contracts/shapes.ts'
 import type { Violation } from '../errors.ts'
 import { canonicalJson } from './digest.ts'
 import { isTime } from './formats.ts'

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
-import { Closed } from '../contracts/closed.ts'
+import { Closed } from '../contracts/shapes.ts'
 import { compileSchema } from './json-schema.ts'
 
 /** The programs that an executor policy lets steps run, by the name that plans use (operations.md 7.3). */

@@ -1,17 +1,14 @@
 import type { TLSSocket } from 'node:tls'
-import type { FastifyPluginAsyncTypebox, TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Ajv } from 'ajv'
 import fastify, {
   type FastifyError,
   type FastifyInstance,
-  type FastifyReply,
   type FastifyRequest,
   type FastifySchemaCompiler,
   LogController,
 } from 'fastify'
-import Type, { type TSchema } from 'typebox'
-import { CATEGORIES } from '../contracts/categories.ts'
-import { text } from '../contracts/text.ts'
+import type { TSchema } from 'typebox'
 import { addFormats } from '../data/formats.ts'
 import { JSON_LIMITS, type JsonLimits } from '../data/json.ts'
 import { AppError, unavailable } from '../errors.ts'
@@ -27,26 +24,7 @@ import { idleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { PRIORITY_HEADER, priorityOf, shedLoad } from './pressure.ts'
 import { sendProblem, toAppError, unreadablePath } from './problems.ts'
-
-/** Schema of every refusal (application/problem+json). */
-export const Problem = Type.Object(
-  {
-    type: Type.String(),
-    title: Type.String(),
-    status: Type.Integer(),
-    detail: Type.String(),
-    instance: Type.String(),
-    category: Type.Enum(CATEGORIES),
-    code: Type.String(),
-    request_id: Type.String(),
-    retryable: Type.Boolean(),
-    hint: Type.String(),
-  },
-  { $id: 'Problem', additionalProperties: true, description: 'A refusal (RFC 9457).' },
-)
-
-/** The replies that any route may give besides its own; spread into `response`. */
-export const errorReplies = { '4xx': Problem, '5xx': Problem } as const
+import { Problem } from './routes.ts'
 
 export type HttpOptions = {
   telemetry: Telemetry
@@ -276,64 +254,3 @@ export const listen = async (
   host: string,
   port: number,
 ): Promise<string> => target.listen({ host, port })
-
-/** Headers of every public mutation. */
-export const CommandHeaders = Type.Object({
-  'idempotency-key': text('0195f0c2-9b1e-7c44-8a53-6d0f2e7b9c11', {
-    minLength: 1,
-    maxLength: 255,
-    pattern: '^[\\x20-\\x7e]+$',
-    description: 'New and random for each new command; unchanged in a retry.',
-  }),
-})
-/** Headers of a command that may depend on the version that the caller read. */
-export const VersionedHeaders = Type.Object({
-  ...CommandHeaders.properties,
-  'if-match': Type.Optional(
-    Type.String({ maxLength: 200, description: 'The ETag that was read: refused (412) if the version has changed.' }),
-  ),
-})
-/** Headers of a read that answers 304 if nothing has changed. */
-export const ReadHeaders = Type.Object({
-  'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that the caller already has.' })),
-})
-
-/**
- * Whether the caller already has the representation with this tag: any of the tags that it names, weak or not, or `*`
- * (RFC 9110, 13.1.2).
- */
-export const isKnown = (req: FastifyRequest, etag: string): boolean =>
-  (req.headers['if-none-match']?.split(',') ?? [])
-    .map((tag) => tag.trim().replace(/^W\//, ''))
-    .some((tag) => tag === etag || tag === '*')
-
-/** Sends 304 without a body: a serialized null would be four forbidden bytes, and a proxy refuses such an answer. */
-export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()
-
-/** Sends requested members: parts of what the schema of the reply describes as a whole. */
-export const sendPart = <R>(reply: FastifyReply, part: R): R => {
-  reply.type('application/json; charset=utf-8').serializer((value: unknown) => JSON.stringify(value))
-  return part
-}
-
-/** The app as a plugin of routes sees it: bodies and replies are typed by their schemas. */
-export type TypedApp = Parameters<FastifyPluginAsyncTypebox>[0]
-/** The routes of an area as a plugin. */
-export type Routes<Deps, More = unknown> = FastifyPluginAsyncTypebox<{ deps: Deps } & More>
-
-/** Marks whether this is the stored answer of an earlier request with the same key. */
-export const markReplayed = (reply: FastifyReply, { replayed }: { replayed: boolean }): FastifyReply =>
-  replayed ? reply.header('idempotency-replayed', 'true') : reply
-
-/** Sends a stored first answer byte for byte, marked if it is a replay. */
-export const sendStored = (
-  reply: FastifyReply,
-  answer: { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean },
-): FastifyReply => {
-  markReplayed(reply, answer).code(answer.status).headers(answer.headers)
-  if (answer.body.length === 0) return reply.send()
-  return reply
-    .type(answer.headers['content-type'] ?? 'application/json; charset=utf-8')
-    .serializer((body: string) => body)
-    .send(answer.body.toString('utf8'))
-}

@@ -1,7 +1,7 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import { Closed } from '../contracts/closed.ts'
+import { Closed } from '../contracts/shapes.ts'
 import { exampleOf, type JsonSchema } from './example.ts'
 import { problemSchemas, refusalOf, refusals } from './refusals.ts'
 
@@ -22,6 +22,9 @@ declare module 'fastify' {
     'x-errors'?: readonly number[]
     /** Content types of the same answer as text, chosen by a query parameter. */
     'x-text-types'?: readonly string[]
+    /** For a route whose caller brings another token than its guard would take. */
+    'x-scope'?: string
+    'x-permissions'?: readonly string[]
   }
 }
 

@@ -84,7 +84,6 @@ export const createJwksClient = (options: JwksOptions) => {
       closed = true
       clearTimeout(timer)
     },
-    /** The cached key with that id. */
     get: known,
     /** Looks again for a key id that the cache lacks, within the bounds above. */
     find: async (kid: string): Promise<KeyAnswer> => {

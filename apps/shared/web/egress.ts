@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import Type, { type Static } from 'typebox'
 import { ConfigError } from '../config.ts'
-import { Closed } from '../contracts/closed.ts'
+import { Closed } from '../contracts/shapes.ts'
 import { matcherOf } from '../data/pattern.ts'
 import { listOf, unmapped } from './networks.ts'
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import Type, { type Static } from 'typebox'
 import { parse } from 'yaml'
 import { ConfigError } from '../config.ts'
-import { Closed } from '../contracts/closed.ts'
+import { Closed } from '../contracts/shapes.ts'
 import { Programs } from '../data/programs.ts'
 import { Destination } from './egress.ts'
 

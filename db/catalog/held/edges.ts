@@ -18,7 +18,6 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
   const pending = {
     open,
     history: [] as (EdgeRow & { valid_to: string })[],
-    /** Edges in their opened or changed state. */
     opened: [] as EdgeRow[],
     added: new Set<string>(),
     revised: new Set<string>(),

@@ -194,7 +194,6 @@ export const createHeld = () => {
         if (!fresh.has(rid)) journal.put(moved, rid, placed)
       }
     },
-    /** New and moved rows at or below a path. */
     placedBelow: (path: string): (Fixed & { path: string })[] =>
       [...[...fresh].map(rowOf), ...moved.values()].filter(
         (row) => row.path === path || row.path.startsWith(`${path}.`),

@@ -5,7 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx, together } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { SYSTEM } from '../facts/timeline.ts'
+import { SYSTEM } from '../facts/state.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
 
 /** When the plan of an operation was made: no participant knew of it earlier. */

@@ -1,7 +1,7 @@
 import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { equals, type Tx } from '../../client.ts'
-import type { TimelineEvent } from '../facts/timeline.ts'
+import type { TimelineEvent } from '../facts/state.ts'
 import { gates, nodes } from '../tables/index.ts'
 import type { RunningGate } from './rows.ts'
 

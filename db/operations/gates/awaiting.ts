@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
-import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
+import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { gates, operation_commands, operation_control } from '../tables/index.ts'
 
 /**

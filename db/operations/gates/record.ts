@@ -3,7 +3,7 @@ import type { Actor, GateStatus } from '../../../apps/shared/contracts/operation
 import { digest } from '../../../apps/shared/data/digest.ts'
 import type { Change, RecordResult } from '../../../workflows/operation/state/events.ts'
 import type { Tx } from '../../client.ts'
-import { ENGINE, SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
+import { ENGINE, SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { bindOutputs } from './bind.ts'
 
 export type GateChange = Extract<Change, { t: 'gate_open' | 'gate_expire' | 'gate_escalate' }>

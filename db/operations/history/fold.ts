@@ -24,7 +24,6 @@ const PATCHES: ReadonlySet<string> = new Set([
   'withdrawn',
 ])
 
-/** Folds events in order. */
 export const foldEvents = (events: readonly FoldedEvent[]): Folded => {
   const folded: Folded = { ended: null, nodes: new Map(), gates: new Map(), patches: new Map() }
   for (const { type, node_id, gate_id, patch_id } of events) {

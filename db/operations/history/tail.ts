@@ -3,7 +3,7 @@ import type { GateStatus, NodeState } from '../../../apps/shared/contracts/opera
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { iso, operation_node_run_summary as run, operation_summary_view as summary } from '../expressions.ts'
-import type { TimelineRow } from '../facts/timeline.ts'
+import type { TimelineRow } from '../facts/state.ts'
 import { catalog_resources, gates, operation_commands, outbox, patches } from '../tables/index.ts'
 
 /** The live stream's data (console.md 4): own events by `pub_seq`, and the rows shown in its frames. */

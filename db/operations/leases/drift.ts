@@ -5,7 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { tellEngine } from '../commands/rows.ts'
-import type { TimelineEvent } from '../facts/timeline.ts'
+import type { TimelineEvent } from '../facts/state.ts'
 import {
   catalog_resources,
   nodes,

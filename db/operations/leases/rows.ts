@@ -5,8 +5,7 @@ import { type Db, equals, first, type Queryable, type Tx, together, updateRows }
 import { lockOf } from '../../locks.ts'
 import { tellEngine } from '../commands/rows.ts'
 import { textArray } from '../expressions.ts'
-import { bumpRevision, stateFacts } from '../facts/state.ts'
-import { ENGINE, SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
+import { bumpRevision, ENGINE, SYSTEM, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import {
   type LeaseState,
   lease_waits,

@@ -2,8 +2,7 @@ import { sql } from 'drizzle-orm'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import type { Db, Tx } from '../../client.ts'
 import { lockOperation, tellEngine } from '../commands/rows.ts'
-import { bumpRevision, stateFacts } from '../facts/state.ts'
-import { ENGINE, type TimelineEvent } from '../facts/timeline.ts'
+import { bumpRevision, ENGINE, stateFacts, type TimelineEvent } from '../facts/state.ts'
 
 const MAX_MESSAGE = 300
 const WHAT_TO_DO =

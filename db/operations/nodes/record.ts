@@ -4,7 +4,7 @@ import { digest } from '../../../apps/shared/data/digest.ts'
 import { compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { Change } from '../../../workflows/operation/state/events.ts'
 import type { Tx } from '../../client.ts'
-import { ENGINE, type TimelineEvent } from '../facts/timeline.ts'
+import { ENGINE, type TimelineEvent } from '../facts/state.ts'
 import type { EvidenceFact } from '../tables/evidence.ts'
 import { nodes } from '../tables/index.ts'
 

@@ -6,7 +6,6 @@ import { iso } from '../expressions.ts'
 import { gates, nodes, operations } from '../tables/index.ts'
 import { compactHead, compactNodes } from './compact.ts'
 
-/** Nodes per page. */
 export const PAGE_NODES = 1000
 
 export type GraphLimits = { max_parallel: number; slice_s: number; force_grace_s: number }

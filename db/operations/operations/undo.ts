@@ -3,7 +3,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
 import { tellEngine } from '../commands/rows.ts'
-import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
+import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
 import { undoRevision } from '../patches/apply.ts'
@@ -155,7 +155,6 @@ type RowsBefore = {
   added_s?: number
   /** Seconds that were added to a gate's time, in this round. */
   gate_time?: { gate_id: string; round: number; added_s: number }
-  /** Freezes that were overridden. */
   freezes?: Record<string, unknown>
 }
 

@@ -1,8 +1,7 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../../client.ts'
 import { tellEngine } from '../commands/rows.ts'
-import { bumpRevision, stateFacts } from '../facts/state.ts'
-import { SYSTEM } from '../facts/timeline.ts'
+import { bumpRevision, SYSTEM, stateFacts } from '../facts/state.ts'
 import { operation_control } from '../tables/index.ts'
 import { liftHolds, movePatch } from './rows.ts'
 

@@ -12,7 +12,7 @@ import type { PatchChange, PatchStatus } from '../../../apps/shared/contracts/op
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { iso, textArray } from '../expressions.ts'
-import type { TimelineEvent } from '../facts/timeline.ts'
+import type { TimelineEvent } from '../facts/state.ts'
 import { readRunningGates } from '../gates/rows.ts'
 import { nodes, operation_control, operations, patch_votes, patches } from '../tables/index.ts'
 

@@ -83,7 +83,6 @@ export const attemptEnded = (s: State, event: Extract<Event, { type: 'attempt_en
   endAttempt(s, event.node, event.result, event.at)
 }
 
-/** Applies an attempt's end to its node. */
 export const endAttempt = (s: State, i: number, result: AttemptResult, at: number) => {
   const node = item(s.nodes, i)
   if (result.status === 'pending') {

@@ -30,7 +30,6 @@ const LAST_APPLIED = 'last-applied-configuration'
 const MAX_REFUSED = 10
 const MAX_PATTERNS = 100
 
-/** Reads a list of texts from the inputs. */
 const textsOf = (job: Job, member: string): string[] => {
   const value = (job.work.inputs as Record<string, unknown>)[member] ?? []
   if (!Array.isArray(value) || value.length > MAX_PATTERNS || value.some((one) => typeof one !== 'string'))

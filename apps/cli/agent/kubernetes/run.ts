@@ -86,7 +86,6 @@ export const remove = async (run: Run, { id, path }: { id: string; path: string 
   run.job.log(`${id}: deleted`)
 }
 
-/** Writes the list of the set's objects. */
 export const list = async (run: Run, entries: Entry[]) => {
   const words = await writeInventory(run.cluster, run.saved.namespace, run.saved.set, entries)
   if (words !== undefined) throw fault(run, 'refused', `The server refused the inventory of the set: ${words}`)

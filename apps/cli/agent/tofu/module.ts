@@ -9,7 +9,6 @@ export type Module = {
   /** Runs the tool; `code` is its exit code. Throws a Verdict if it was stopped from outside. */
   tofu: (args: string[], options?: { quiet?: boolean; log?: Job['log'] }) => Promise<{ code: number; out: string }>
   dir: string
-  /** The digest of the copied files. */
   source_digest: string
   /** Where the agent's file keeps the state, if it sets a place. */
   state_file: string | undefined

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { Closed } from '../../../shared/contracts/closed.ts'
+import { Closed } from '../../../shared/contracts/shapes.ts'
 import { Programs, programsOf } from '../../../shared/data/programs.ts'
 import { readDocument } from '../../command.ts'
 import { usageError } from '../../errors.ts'
@@ -39,7 +39,6 @@ export const AgentFile = Closed({
       /** Addresses that steps may name; * matches any text. */
       hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 }),
       users: Type.Array(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }), { minItems: 1, maxItems: 100 }),
-      /** Programs on the hosts. */
       programs: Type.Optional(Programs),
     }),
   ),
@@ -63,7 +62,6 @@ export const AgentFile = Closed({
   ),
   ansible: Type.Optional(
     Closed({
-      /** ansible-playbook. */
       program: Path,
       /** Folders with playbooks. `vars` apply to every host, such as ansible_connection; a step cannot set them. */
       sources: Type.Record(

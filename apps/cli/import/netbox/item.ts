@@ -52,7 +52,6 @@ const PARTS: Record<string, string> = {
   'contenttypes.contenttype': 'it names models',
 }
 export const partOf = (model: string): string | undefined => PARTS[model]
-/** Types whose schema has `attributes`. */
 const hasAttributes = (type_key: string) => !/^(infra|topology)\./.test(type_key) || type_key === 'infra.generic'
 const COMMON = ['slug', 'status', 'description', 'comments']
 

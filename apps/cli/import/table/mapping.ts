@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
-import { Closed } from '../../../shared/contracts/closed.ts'
+import { Closed } from '../../../shared/contracts/shapes.ts'
 import { SourceError } from '../source.ts'
 
 /** A text with columns in braces: `rack/{site}/{rack}`. */

@@ -25,7 +25,6 @@ type Place = {
   found: Collected
   options: Options
   known: ReadonlySet<string>
-  /** The instances of a resource, by its address. */
   instances: ReadonlyMap<string, string[]>
   /** Subnets, by address and by the id that the provider gave them. */
   segments: ReadonlyMap<string, string>

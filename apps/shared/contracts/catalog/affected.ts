@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 import { nullable } from './common.ts'
 import { Health } from './resources.ts'
 

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ArrayOf, Closed, OptionalInteger, OptionalText } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, OptionalInteger, OptionalText, text } from '../shapes.ts'
 import { FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf, Time } from './common.ts'
 import { Scope } from './resources.ts'
 import { Capability } from './types.ts'

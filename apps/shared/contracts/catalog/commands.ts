@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalClosed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalClosed, text } from '../shapes.ts'
 import { EvidenceRef, InputTime, JsonObject, nullable, Uuid } from './common.ts'
 import { RelationshipChange } from './relationships.ts'
 import { Health } from './resources.ts'

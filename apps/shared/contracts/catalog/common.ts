@@ -1,6 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox'
-import { Closed, OptionalInteger, OptionalText } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalInteger, OptionalText, text } from '../shapes.ts'
 
 /** Names, bounds and envelopes that every message of the catalog uses (catalog.md 1, 7). */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ArrayOf, Closed, OptionalText } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, OptionalText, text } from '../shapes.ts'
 import { EvidenceRef, nullable } from './common.ts'
 import { Relationship } from './relationships.ts'
 import { ResourceDocument } from './resources.ts'

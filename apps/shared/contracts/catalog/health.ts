@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ArrayOf, Closed, OptionalText } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, OptionalText, text } from '../shapes.ts'
 import { EvidenceRef, FreshnessQuery, InputTime, nullable, PageQuery, ReadAsOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 import { HealthMetric } from './types.ts'

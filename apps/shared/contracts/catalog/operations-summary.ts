@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { ArrayOf } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, text } from '../shapes.ts'
 import { nullable, ReadAsOf, Time } from './common.ts'
 
 /** Which operations touched a resource: references only, without their history. */

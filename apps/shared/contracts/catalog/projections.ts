@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { text } from '../text.ts'
+import { text } from '../shapes.ts'
 import { nullable, Time } from './common.ts'
 
 export const PROJECTIONS = ['graph', 'operations_index'] as const

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalText } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalText, text } from '../shapes.ts'
 import { FreshnessQuery, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 

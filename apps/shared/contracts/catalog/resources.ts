@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalText } from '../closed.ts'
-import { LINE, NAME, text } from '../text.ts'
+import { Closed, LINE, NAME, OptionalText, text } from '../shapes.ts'
 import {
   Annotations,
   EvidenceRef,

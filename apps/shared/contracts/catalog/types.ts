@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ArrayOf } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, text } from '../shapes.ts'
 
 /** Resource types as the catalog serves them: derived types are flattened, so no base type has to be looked up. */
 const Open = Type.Object({}, { additionalProperties: true })

@@ -1,6 +1,5 @@
 /** What happened, what the caller does next, and the HTTP statuses if they differ from the category's. */
 export type Entry = readonly [means: string, remedy: string, ...status: number[]]
-/** Entries by category and code. */
 export type Codes = Record<string, Record<string, Entry>>
 
 export const WAIT = 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.'

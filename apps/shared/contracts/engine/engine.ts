@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Closed } from '../closed.ts'
+import { Closed } from '../shapes.ts'
 
 const Base64 = (description: string) =>
   Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$', maxLength: 4_000_000, description })

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalClosed } from '../closed.ts'
 import { Json, NodeId, NullableText, OperationId } from '../operations/common.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalClosed, text } from '../shapes.ts'
 
 /** External agents' messages about the work that was handed to them (operations.md 9.1). */
 

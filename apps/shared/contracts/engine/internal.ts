@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalText } from '../closed.ts'
 import { GateId, NullableText, OperationId, Reason, Time } from '../operations/common.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalText, text } from '../shapes.ts'
 import { CheckResult, DriftSignal, NodeSignal } from './signals.ts'
 
 /** Messages from control planes to running operations, and the log that they can read (operations.md 9.3). */

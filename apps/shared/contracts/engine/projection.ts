@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { CatalogEvent } from '../catalog/events.ts'
-import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 
 /** The HTTP endpoint of the catalog projection (operations.md 9.2). */
 export const ProjectionEvents = Closed(

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
 import { CommandView, DryRun, GateId, Json, Reason } from '../operations/common.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 
 /** Signals from control planes to running operations, sent as services and as machines (operations.md 9.3). */
 export const NodeSignal = Closed({

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 import { CredentialKind, type CredentialRequest, Jwk, ShownKey, Trust } from './machines.ts'
 import { GrantScope, NewGrant, type NewSubjectGrant, type NewUser, pageOf } from './users.ts'
 

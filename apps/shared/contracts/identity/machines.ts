@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Closed } from '../closed.ts'
-import { LINE, text } from '../text.ts'
+import { Closed, LINE, text } from '../shapes.ts'
 import { GrantScope, pageOf } from './users.ts'
 
 const id = () => Type.String({ format: 'uuid' })

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalText } from '../closed.ts'
+import { Closed, OptionalText } from '../shapes.ts'
 
 const one = <Word extends string>(words: readonly Word[]) => Type.Optional(Type.Enum([...words]))
 const EXAMPLE = { theme: 'dark', density: 'compact', zone: 'Europe/Berlin', language: 'de' }

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
-import { LINE, text } from '../text.ts'
+import { Closed, LINE, text } from '../shapes.ts'
 
 /** Searches that people save under a name (console.md 5.1). */
 export const VIEW_LISTS = ['inbox', 'operations', 'resources'] as const

@@ -7,7 +7,7 @@ import {
   ResourceUpdateCommand,
 } from '../catalog/commands.ts'
 import { JsonObject } from '../catalog/common.ts'
-import { ArrayOf, Closed } from '../closed.ts'
+import { ArrayOf, Closed } from '../shapes.ts'
 import { orRefused } from './bulk.ts'
 
 export const BATCH_ITEMS = 500

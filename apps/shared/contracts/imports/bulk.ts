@@ -2,8 +2,7 @@ import Type, { type Static, type TSchema } from 'typebox'
 import { JsonObject, ResourceId } from '../catalog/common.ts'
 import { RelationshipChange } from '../catalog/relationships.ts'
 import { OperationRef, ResourceCreate } from '../catalog/resources.ts'
-import { ArrayOf, Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, text } from '../shapes.ts'
 
 export const BULK_ITEMS = 1000
 

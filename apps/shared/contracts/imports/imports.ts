@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { CapabilityChange } from '../catalog/commands.ts'
 import { Annotations, JsonObject, Labels, ResourceId, Time, TypeKey } from '../catalog/common.ts'
-import { ArrayOf, Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, text } from '../shapes.ts'
 
 export const IMPORT_ITEMS = 200
 const ExternalId = text('device/42', { minLength: 1, maxLength: 512, pattern: '^[^\\x00-\\x1f\\x7f]+$' })

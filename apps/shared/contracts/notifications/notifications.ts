@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
 import { DryRun, GateId, ListOf, Nullable, NullableText, OperationId, PageQuery, Time } from '../operations/common.ts'
-import { LINE, text } from '../text.ts'
+import { Closed, LINE, text } from '../shapes.ts'
 
 /** How people are reached when a decision waits for them (federation.md 9). */
 const ADDED_KINDS = ['email', 'webhook', 'slack', 'teams'] as const

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ArrayOf, Closed } from '../closed.ts'
-import { LINE, text } from '../text.ts'
+import { ArrayOf, Closed, LINE, text } from '../shapes.ts'
 import { AllowedActionSchema, DryRun, Nullable, Time } from './common.ts'
 
 /** Windows and freezes (operations.md 3.5). */

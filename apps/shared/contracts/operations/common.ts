@@ -1,6 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox'
-import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from './graph.ts'
 
 /** Pieces that the replies of the operations API share. Static types of the same names serve console and command line. */

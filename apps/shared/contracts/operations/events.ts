@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 
 /** The live stream, and information about the caller. Frames of the stream: contracts/client/frames.ts. */
 export const EventsQuery = Closed({

@@ -2,9 +2,8 @@ import Type, { type Static } from 'typebox'
 import { Affected } from '../catalog/affected.ts'
 import { ComparedMetric } from '../catalog/health.ts'
 import { Health } from '../catalog/resources.ts'
-import { Closed } from '../closed.ts'
 import { Assertion } from '../session/passkeys.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 import {
   ActorSchema,
   AllowedActionSchema,

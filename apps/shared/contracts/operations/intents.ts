@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ArrayOf, Closed, OptionalClosed, OptionalInteger, OptionalText } from '../closed.ts'
-import { LINE, text } from '../text.ts'
+import { ArrayOf, Closed, LINE, OptionalClosed, OptionalInteger, OptionalText, text } from '../shapes.ts'
 import {
   ActorSchema,
   AllowedActionSchema,

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalInteger, OptionalText } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalInteger, OptionalText, text } from '../shapes.ts'
 import {
   AllowedActionSchema,
   CommandView,

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ArrayOf, Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, text } from '../shapes.ts'
 import {
   ActorSchema,
   AllowedActionSchema,

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
 import { Assertion } from '../session/passkeys.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 import {
   ActorSchema,
   AllowedActionSchema,

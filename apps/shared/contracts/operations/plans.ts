@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Affected } from '../catalog/affected.ts'
-import { ArrayOf, Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, text } from '../shapes.ts'
 import { AllowedActionSchema, Digest, DryRun, Json, Nullable, NullableText, Time } from './common.ts'
 import { GATE_STATUSES } from './graph.ts'
 

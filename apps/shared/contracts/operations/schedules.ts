@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalInteger } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalInteger, text } from '../shapes.ts'
 import { ActorSchema, AllowedActionSchema, DryRun, ListOf, Nullable, NullableText, PageQuery, Time } from './common.ts'
 import { IntentBody } from './intents.ts'
 

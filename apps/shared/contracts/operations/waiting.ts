@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 import { ActorSchema, AloneSchema, AsOf, Digest, NodeId, NullableText, OperationId, Time } from './common.ts'
 import { PatchId } from './patches.ts'
 

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Closed, OptionalInteger } from '../closed.ts'
 import { AsOf, NullableText, Time } from '../operations/common.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalInteger, text } from '../shapes.ts'
 
 /** Ended, open and planned operations (console.md 5.6). */
 export const OVERVIEW_DAYS = [14, 30, 90] as const

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { text } from '../text.ts'
+import { text } from '../shapes.ts'
 
 /** Sign-in of a device without a browser (RFC 8628). */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { text } from '../text.ts'
+import { text } from '../shapes.ts'
 
 /** Passkeys (federation.md 8): the browser's own JSON forms of WebAuthn, and a person's registered passkeys. */
 const Bytes = (maxLength: number) => Type.String({ minLength: 1, maxLength, pattern: '^[A-Za-z0-9_-]+$' })

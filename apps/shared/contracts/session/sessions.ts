@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { text } from '../text.ts'
+import { text } from '../shapes.ts'
 
 /** A session as its owner and administrators see it; it contains no token. */
 export const SessionView = Type.Object({

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { ArrayOf } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, text } from '../shapes.ts'
 
 /** Sign-in through an identity provider (federation.md 4). */
 export const ProviderParams = Type.Object({ provider: text('corp', { pattern: '^[a-z][a-z0-9-]{0,31}$' }) })

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { text } from '../text.ts'
+import { text } from '../shapes.ts'
 
 /** The answer to clients that sign in or renew (auth.md 3.1). */
 const Bearer = { token_type: Type.Literal('Bearer'), expires_in: Type.Integer() }

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { text } from '../text.ts'
+import { text } from '../shapes.ts'
 
 /** A person's authenticator app (RFC 6238, federation.md 8): a second factor that signs no vote. */
 export const TotpCode = Type.String({ pattern: '^[0-9]{6}$', description: 'The 6 digits that the app shows.' })

@@ -2,8 +2,7 @@ import Type, { type Static } from 'typebox'
 import { Provider, Rejection, Requirement } from '../catalog/capabilities.ts'
 import { FreshnessQuery, many, nullable, PageQuery, ReadAsOf } from '../catalog/common.ts'
 import { Health, Scope } from '../catalog/resources.ts'
-import { ArrayOf, Closed, OptionalText } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, OptionalText, text } from '../shapes.ts'
 import { GraphQuery } from './graphs.ts'
 
 /** Capabilities as graphs: resources with their offers and needs, and definitions with counts (catalog.md 7.2). */

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, PageQuery, pageOf, Time, Uuid } from '../catalog/common.ts'
-import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 
 const at = (description: string) => Type.String({ format: 'date-time', maxLength: 40, description })
 

@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { FreshnessQuery, many, nullable, ReadAsOf } from '../catalog/common.ts'
 import { Health } from '../catalog/resources.ts'
-import { ArrayOf, Closed, OptionalInteger, OptionalText } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, OptionalInteger, OptionalText, text } from '../shapes.ts'
 
 export const GraphQuery = Closed({
   root_id: many('1 to 20 resource ids to start from.', 'eu1-web-01'),

@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { FreshnessQuery, nullable, ReadAsOf } from '../catalog/common.ts'
 import { Health } from '../catalog/resources.ts'
-import { Closed, OptionalInteger } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, OptionalInteger, text } from '../shapes.ts'
 
 export const ImpactQuery = Closed({
   max_distance: OptionalInteger({

@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { many, nullable, ReadAsOf } from '../catalog/common.ts'
 import { Health, manyHealths, OwnerId, Scope } from '../catalog/resources.ts'
-import { Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { Closed, text } from '../shapes.ts'
 
 export const SearchQuery = Closed({
   q: Type.String({

@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { FreshnessQuery, many, PageQuery, pageOf, ReadAsOf } from '../catalog/common.ts'
 import { Health, manyHealths, ResourceItem, ResourceListQuery, Selection } from '../catalog/resources.ts'
-import { ArrayOf, Closed } from '../closed.ts'
-import { text } from '../text.ts'
+import { ArrayOf, Closed, text } from '../shapes.ts'
 import { GraphEdge } from './graphs.ts'
 
 export const TopologyQuery = Closed({

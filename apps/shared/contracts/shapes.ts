@@ -15,3 +15,14 @@ export const OptionalClosed = <Properties extends TProperties>(properties: Prope
   Type.Optional(Closed(properties))
 export const OptionalText = (options: TStringOptions) => Type.Optional(Type.String(options))
 export const OptionalInteger = (options: TNumberOptions) => Type.Optional(Type.Integer(options))
+
+/** Characters that texts must not hold: controls, line ends, and invisible ones such as U+200B or direction changes. */
+const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}'
+const START = `^[\\p{Zs}]*[^\\s${HIDDEN}]`
+/** A name that tells things apart: one line that shows, and two that look alike are alike. Takes linear time. */
+export const NAME = `${START}[^${HIDDEN}]*$`
+/** One line that is only read: it may contain joiners of letters and emoji. */
+export const LINE = `${START}(?:[^${HIDDEN}]|[\\u200c\\u200d\\ufe0f])*$`
+
+/** Returns a text schema with an example: every text of a reply has one (example.ts builds whole replies from them). */
+export const text = (example: string, options: TStringOptions = {}) => Type.String({ ...options, examples: [example] })
