@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls'
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import { Ajv } from 'ajv'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -64,6 +65,7 @@ export const createHttpApp = (options: HttpOptions) => {
     keepAliveTimeout: 75_000,
     genReqId: (req) => requestIdOf(req.headers),
     routerOptions: { maxParamLength: 512 },
+    schemaController: { compilersFactory: { buildSerializer: serializers } },
     frameworkErrors: (_error, req, reply) => {
       reply.header('x-request-id', req.id)
       sendProblem(req, reply, unreadablePath(codes))
@@ -100,7 +102,11 @@ export const createHttpApp = (options: HttpOptions) => {
 }
 export type HttpApp = ReturnType<typeof createHttpApp>
 
-/** Path and query arrive as text and are coerced; bodies are taken unchanged. No member is ever removed silently. */
+/**
+ * Path and query arrive as text and are coerced; bodies are taken unchanged. No member is ever removed silently.
+ * Validators and serializers are compiled when a route is first used: all of them together cost an app a second of a
+ * core at its start, and most processes use few.
+ */
 const validators = (): FastifySchemaCompiler<TSchema> => {
   const common = {
     allErrors: true,
@@ -113,7 +119,25 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   const strict = new Ajv({ ...common, coerceTypes: false })
   const coercing = new Ajv({ ...common, coerceTypes: 'array' })
   for (const ajv of [strict, coercing]) addFormats(ajv)
-  return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
+  return ({ schema, httpPart }) => {
+    let compiled: ValidateFunction | undefined
+    const validate = (value: unknown): boolean => {
+      compiled ??= (httpPart === 'body' ? strict : coercing).compile(schema as object)
+      const fits = compiled(value) as boolean
+      validate.errors = compiled.errors ?? null
+      return fits
+    }
+    validate.errors = null as ErrorObject[] | null
+    return validate
+  }
+}
+
+const serializers: ReturnType<typeof SerializerSelector> = (...all) => {
+  const compile = SerializerSelector()(...all)
+  return (route) => {
+    let compiled: ReturnType<typeof compile> | undefined
+    return (value) => (compiled ??= compile(route))(value)
+  }
 }
 
 const EVERY_APP: ReadonlySet<string> = new Set()
