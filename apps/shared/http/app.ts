@@ -26,7 +26,7 @@ import { acceptJson, unstorable } from './json-body.ts'
 import { idleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { PRIORITY_HEADER, priorityOf, shedLoad } from './pressure.ts'
-import { sendProblem, toAppError, unreadablePath } from './problems.ts'
+import { sendProblem, toAppError, unreadablePath, unreadableQuery } from './problems.ts'
 
 /** Schema of every refusal (application/problem+json). */
 export const Problem = Type.Object(
@@ -98,16 +98,13 @@ export const createHttpApp = (options: HttpOptions) => {
   app.addHook('onRoute', closeInputs)
   // After unauthorized callers have been refused, and before the text is used.
   app.addHook('preParsing', (req, _reply, _payload, done) => {
+    if (!req.url.includes('%')) return done()
+    if (!isDecodable(req.url)) return done(unreadableQuery(codes))
     if (!req.url.includes('%00')) return done()
     done(unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring'))
   })
   // Like the deadline, it is set after the body.
   recordSpans(app)
-  // Ajv turns "1e999" into Infinity, which no bound then rejects.
-  app.addHook('preHandler', (req, _reply, done) => {
-    const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
-    done(endless && unstorable(codes, `/querystring/${endless[0]}`))
-  })
   const plain = app as unknown as FastifyInstance // without the types of our logger and schemas
   if (options.openapi) describeRoutes(plain, options.openapi, Problem)
   acceptJson(plain, options.json_limits ?? JSON_LIMITS, codes)
@@ -135,7 +132,34 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   const strict = new Ajv({ ...common, coerceTypes: false })
   const coercing = new Ajv({ ...common, coerceTypes: 'array' })
   for (const ajv of [strict, coercing]) addFormats(ajv)
-  return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
+  return ({ schema, httpPart }) => {
+    if (httpPart === 'body') return strict.compile(schema)
+    const check = coercing.compile(schema)
+    const numbers = Object.entries(
+      (schema as { properties?: Record<string, { type?: string | string[] }> }).properties ?? {},
+    )
+      .filter(([, { type }]) => [type].flat().some((one) => one === 'integer' || one === 'number'))
+      .map(([name]) => name)
+    return (input: Record<string, unknown>) => {
+      for (const name of numbers)
+        if (typeof input[name] === 'string' && !DECIMAL.test(input[name])) input[name] = NO_NUMBER
+      return check(input) ? { value: input } : { error: check.errors }
+    }
+  }
+}
+
+/** How a number is written in a path or query. Ajv would also read `0x10`, `1e3`, and `1e999` as Infinity. */
+const DECIMAL = /^-?\d{1,16}(\.\d{1,16})?$/
+/** Takes the place of another spelling, so that the refusal is the usual one. */
+const NO_NUMBER = 'not a number'
+
+const isDecodable = (url: string): boolean => {
+  try {
+    decodeURIComponent(url)
+    return true
+  } catch {
+    return false
+  }
 }
 
 const EVERY_APP: ReadonlySet<string> = new Set()
