@@ -75,7 +75,7 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
           adopt: values.adopt === true,
           force: values.force === true,
           complete_fields: true,
-          ...(isWhole(values) && { complete_relationship_types: ['refers_to'] }),
+          complete_relationships: isWhole(values),
         },
         dry_run: context.dry_run,
         key,
