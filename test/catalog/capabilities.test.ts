@@ -572,7 +572,7 @@ describe('capabilities', () => {
     it('nor what expired before it, if that cannot be ended: the others of every sweep still are', async () => {
       const id = await provider({ capacity: { total: 9 } })
       const inMs = (ms: number) => new Date(c.deps.clock.now().getTime() + ms).toISOString()
-      const [stuck, free]: string[][] = [[], []]
+      const [stuck, free]: [string[], string[]] = [[], []]
       for (let i = 0; i < 4; i += 1) {
         const vm = (await machine()).resource_id
         expect((await send(vm, uses(id, { expires_at: inMs(10_000 + i) }))).status).toBe(200)
@@ -587,7 +587,7 @@ describe('capabilities', () => {
       c.wait(20_000)
       for (const sweep of [sweepReservations, sweepHealth, sweepProviders]) await sweep(c.deps, { most: 2 })
       await c.rows('drop function refuse cascade')
-      const left = async (ids: string[] | undefined) =>
+      const left = async (ids: string[]) =>
         (
           await c.rows<{ n: number }>(
             `select count(*)::int as n from catalog.resource r where resource_id = any($1) and (

@@ -143,7 +143,7 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
     return (input: Record<string, unknown>) => {
       for (const name of numbers)
         if (typeof input[name] === 'string' && !DECIMAL.test(input[name])) input[name] = NO_NUMBER
-      return check(input) ? { value: input } : { error: check.errors }
+      return check(input) ? { value: input } : { error: check.errors ?? [] }
     }
   }
 }
