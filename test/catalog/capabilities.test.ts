@@ -601,6 +601,34 @@ describe('capabilities', () => {
       expect(await claimedOf(id)).toBe(2)
     })
 
+    it('beyond the capacity when an expiry, its confirmation and another claim meet', async () => {
+      const id = await provider({ capacity: { total: 1 } })
+      const holders = async () =>
+        (await c.as('vic').get(`/v1/resources/${id}/relationships?direction=in`)).body.items.flatMap(
+          ({ relationship, peer }: { relationship: { type_key: string }; peer: { resource_id: string } }) =>
+            relationship.type_key === 'uses_capability' ? [peer.resource_id] : [],
+        )
+      for (let round = 0; round < 8; round += 1) {
+        const [one, two] = [(await machine()).resource_id, (await machine()).resource_id]
+        const expires_at = new Date(c.deps.clock.now().getTime() + 5000).toISOString()
+        expect((await send(one, uses(id, { expires_at }))).status).toBe(200)
+        c.wait(5000)
+        const [, confirmed, claimed] = await Promise.all([
+          sweepReservations(c.deps),
+          send(one, uses(id, {}, 'update')),
+          send(two, uses(id, {})),
+        ])
+        await sweepReservations(c.deps)
+        const held = await holders()
+        expect(held).toEqual([...(confirmed.status === 200 ? [one] : []), ...(claimed.status === 200 ? [two] : [])])
+        expect([held.length <= 1, await claimedOf(id)]).toEqual([true, held.length])
+        for (const vm of held) {
+          const release = { op: 'remove', type_key: 'uses_capability', target_id: id }
+          expect((await send(vm, release)).status).toBe(200)
+        }
+      }
+    })
+
     it("by a planner: a reservation before the approval keeps the capacity, and the operation's write confirms it", async () => {
       const [id, planned, other] = [await provider({ capacity: { total: 1 } }), await machine(), await machine()]
       const reserve = async ({ resource_id }: { resource_id: string }) => {
