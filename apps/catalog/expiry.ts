@@ -1,62 +1,112 @@
+import { expiredResources, markSwept } from '../../db/catalog/health.ts'
 import { heldOf } from '../../db/catalog/held/rows.ts'
 import { expiredClaims, expiredProviders, listOffers, markProvidersSwept, offers } from '../../db/catalog/providers.ts'
 import { getResourcesByRid, lockStates } from '../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../db/client.ts'
+import { uuidv7 } from '../shared/ids.ts'
 import { tellCapabilities } from './capabilities/claims.ts'
 import { toldOf } from './capabilities/declare.ts'
 import { usesCapability } from './capabilities/offers.ts'
 import { makeHere } from './changes/each.ts'
+import type { Cause } from './command/outbox.ts'
 import type { CatalogDeps } from './deps.ts'
-import { sweepCause } from './health/observe.ts'
+import { settleHealth } from './health/observe.ts'
 import { lockResource } from './resources/lock.ts'
 import { applyChange } from './resources/write.ts'
 
-const SWEEP_BATCH = 200
+/** When a sweep stops early, and how many rows it reads at once. */
+export type Sweep = { stopped?: () => boolean; most?: number }
+type Due<Row> = {
+  /** Returns rows that are due, the oldest first, without those of these ids. */
+  list: (without: readonly string[], most: number) => Promise<Row[]>
+  idOf: (row: Row) => string
+  run: (row: Row) => Promise<unknown>
+}
 
-/**
- * Emits once for each provider that it expired (`capability.changed`); every read computes staleness itself. One turn;
- * returns true if there may be more.
- */
-export const sweepProviders = async (deps: CatalogDeps): Promise<boolean> => {
+/** Handles everything that is due. A row that cannot be handled waits for the next sweep, and blocks no other. */
+const sweep = async <Row>(
+  deps: CatalogDeps,
+  { list, idOf, run }: Due<Row>,
+  { stopped = () => false, most = 200 }: Sweep,
+): Promise<void> => {
+  const failed: string[] = []
+  let rows: Row[]
+  do {
+    rows = await list(failed, most)
+    for (const row of rows) {
+      await run(row).catch((err) => {
+        failed.push(idOf(row))
+        deps.telemetry.log.warn({ err, expired: row }, 'an expired row could not be swept')
+      })
+    }
+    if (rows.length > 0) deps.wake()
+  } while (rows.length > 0 && !stopped())
+}
+
+/** Stores expired checks and emits their events. */
+export const sweepHealth = (deps: CatalogDeps, options: Sweep = {}): Promise<void> => {
+  const now = deps.clock.now().toISOString()
+  const list = (without: readonly string[], most: number) => expiredResources(deps.db, now, most, without)
+  const run = (rid: string) =>
+    deps.db.transaction(async (tx) => {
+      await lockStates(tx, new Map([[rid, 'no key update']]))
+      const [row] = await getResourcesByRid(tx, [rid])
+      await markSwept(tx, [rid], now)
+      if (row) await settleHealth(tx, deps, row, causeOf(now, 'health.sweep'), 'expired')
+    })
+  return sweep(deps, { list, idOf: (rid) => rid, run }, options)
+}
+
+/** Emits once for each provider that it expired (`capability.changed`); every read computes staleness itself. */
+export const sweepProviders = (deps: CatalogDeps, options: Sweep = {}): Promise<void> => {
   const { types } = deps.registry
   const now = deps.clock.now().toISOString()
-  const rids = await expiredProviders(deps.db, now, SWEEP_BATCH)
-  for (const rid of rids) {
-    await deps.db.transaction(async (tx) => {
+  const list = (without: readonly string[], most: number) => expiredProviders(deps.db, now, most, without)
+  const run = (rid: string) =>
+    deps.db.transaction(async (tx) => {
       await lockStates(tx, new Map([[rid, 'no key update']]))
       const ids = await markProvidersSwept(tx, rid, now)
       const [owner] = await getResourcesByRid(tx, [rid])
       if (!owner || ids.length === 0) return
       const rows = await listOffers(tx, usesCapability(types), [offers.ids(ids)], ids.length)
       const providers = rows.map((row) => ({ provider: toldOf(row.capability_key, row), change: 'expired' as const }))
-      await tellCapabilities(tx, types, owner, providers, sweepCause(now, 'capabilities.sweep'))
+      await tellCapabilities(tx, types, owner, providers, causeOf(now, 'capabilities.sweep'))
     })
-  }
-  if (rids.length > 0) deps.wake()
-  return rids.length === SWEEP_BATCH
+  return sweep(deps, { list, idOf: (rid) => rid, run }, options)
 }
 
-/** Ends expired reservations, each as a change of the resource that made it. One turn; true if there may be more. */
-export const sweepReservations = async (deps: CatalogDeps): Promise<boolean> => {
+/** Ends expired reservations, each as a change of the resource that made it. */
+export const sweepReservations = (deps: CatalogDeps, options: Sweep = {}): Promise<void> => {
   const { types } = deps.registry
   const now = deps.clock.now().toISOString()
   const reltype_id = usesCapability(types)
-  const expired = await expiredClaims(deps.db, reltype_id, now, SWEEP_BATCH)
-  for (const { src, dst, resource_id, target_id } of expired) {
+  type Claim = Awaited<ReturnType<typeof expiredClaims>>[number]
+  const list = (without: readonly string[], most: number) => expiredClaims(deps.db, reltype_id, now, most, without)
+  const run = ({ src, dst, resource_id, target_id }: Claim) => {
     const relationship_changes = [{ op: 'remove' as const, type_key: 'uses_capability', target_id }]
-    const run = async (tx: Tx) => {
+    const end = async (tx: Tx) => {
       const locked = await lockResource(tx, types, resource_id, { relationship_changes, read: 'all' })
       // It may have been confirmed or ended meanwhile.
       const until = heldOf(tx).edges.get({ src, reltype_id, dst })?.properties.expires_at
       if (typeof until === 'string' && until <= now)
-        await applyChange(tx, deps, locked, {}, sweepCause(now, 'reservations.sweep'))
+        await applyChange(tx, deps, locked, {}, causeOf(now, 'reservations.sweep'))
     }
-    const change = { wish: { resource_id, edges: relationship_changes }, run }
-    // A reservation that cannot be ended does not block the rest.
-    await deps.db
-      .transaction((tx) => makeHere(tx, types, change))
-      .catch((err) => deps.telemetry.log.warn({ err, resource_id, target_id }, 'a reservation could not be ended'))
+    const change = { wish: { resource_id, edges: relationship_changes }, run: end }
+    return deps.db.transaction((tx) => makeHere(tx, types, change))
   }
-  if (expired.length > 0) deps.wake()
-  return expired.length === SWEEP_BATCH
+  return sweep(deps, { list, idOf: ({ rel_no }) => rel_no, run }, options)
 }
+
+/** The cause of a change by time alone. */
+const causeOf = (at: string, action: string): Cause => ({
+  actor: 'svc:catalog',
+  roles: [],
+  source: 'operation',
+  action,
+  command_id: uuidv7(),
+  operation_id: null,
+  request_id: null,
+  reason: null,
+  evidence_refs: [],
+  at,
+})

@@ -6,8 +6,7 @@ import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import { tryLockOf } from '../../db/locks.ts'
 import type { CatalogDeps } from './deps.ts'
-import { sweepProviders, sweepReservations } from './expiry.ts'
-import { sweepHealth } from './health/observe.ts'
+import { sweepHealth, sweepProviders, sweepReservations } from './expiry.ts'
 
 const PRUNE_MS = 60_000
 const DAY_MS = 86_400_000
@@ -44,9 +43,7 @@ export const startSweeper = (deps: CatalogDeps) => {
   let pruned_at = Number.NEGATIVE_INFINITY
   let history_at = Number.NEGATIVE_INFINITY
   const work = async () => {
-    await drain(stopped, () => sweepHealth(deps))
-    await drain(stopped, () => sweepProviders(deps))
-    await drain(stopped, () => sweepReservations(deps))
+    for (const sweep of [sweepHealth, sweepProviders, sweepReservations]) await sweep(deps, { stopped })
     if (performance.now() - pruned_at < PRUNE_MS) return
     pruned_at = performance.now()
     await prune(deps, stopped)

@@ -4917,6 +4917,8 @@ export interface components {
             adopt?: boolean;
             /** @description Outgoing edges of these types that an item does not list are removed. */
             complete_relationship_types?: string[];
+            /** @description Edges that this source stated of an item, which no longer lists them, are removed. */
+            complete_relationships?: boolean;
             /** @description Labels, annotations and desired_state that this source set and an item does not list are removed. */
             complete_fields?: boolean;
             /** @description Takes over fields that people or operations changed. */

@@ -23,6 +23,12 @@ export const schema = Type.Object({
   GATEWAY__HTTP__PORT: settings.port(8080),
   GATEWAY__INTERNAL__PORT: settings.port(7091),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
+  GATEWAY__HTTP__BASE_PATH: Type.String({
+    default: '',
+    pattern: '^(/[A-Za-z0-9._~-]+)*$',
+    description:
+      'A path such as /signalbox, below which a reverse proxy offers the API too. The proxy keeps the path, or strips it and names it in X-Forwarded-Prefix. The console stays at the root of the public origin.',
+  }),
   GATEWAY__HTTP__TRUSTED_PROXIES: Type.Array(Type.String(), { default: [], description: 'A JSON array of CIDRs.' }),
   GATEWAY__UPSTREAM__SESSION_URL: settings.url('http://127.0.0.1:7101'),
   GATEWAY__UPSTREAM__IDENTITY_URL: settings.url('http://127.0.0.1:7111'),

@@ -199,5 +199,5 @@ const edgeOf = (config: GatewayConfig, origins: Origins, version: string) => ({
     tier: config.GATEWAY__CONSOLE__TIER,
     version,
   }),
-  docs: createDocs(),
+  docs: createDocs(config.GATEWAY__HTTP__BASE_PATH),
 })

@@ -171,12 +171,17 @@ export const listFlows = (
         cross join lateral ${peersOf(sql`f.rid`, types)} e limit ${limit}`,
   )
 
-/** Resources with checks that expired since the last sweep. */
-export const expiredResources = async (db: Queryable, now: string, limit: number): Promise<string[]> => {
+/** Resources with checks that expired since the last sweep, except these. */
+export const expiredResources = async (
+  db: Queryable,
+  now: string,
+  limit: number,
+  without: readonly string[],
+): Promise<string[]> => {
   const rows = await rowsOf<{ rid: string }>(
     db,
     sql`select distinct rid from (select rid from catalog.observation_latest
-          where not swept and expires_at <= ${now} order by expires_at limit ${limit}) x order by rid`,
+          where not swept and expires_at <= ${now} and rid <> all(${array(without, 'bigint')}) order by expires_at limit ${limit}) x order by rid`,
   )
   return rows.map(({ rid }) => rid)
 }

@@ -12,11 +12,17 @@ const kept = sql`provider_id, rid, capability_id, version, attributes, capacity,
   rev, valid_from`
 
 /** Resources with expired providers whose expiry has not been emitted. */
-export const expiredProviders = async (db: Queryable, now: string, limit: number): Promise<string[]> => {
+export const expiredProviders = async (
+  db: Queryable,
+  now: string,
+  limit: number,
+  without: readonly string[],
+): Promise<string[]> => {
   const rows = await rowsOf<{ rid: string }>(
     db,
     sql`select distinct rid from (select rid from catalog.provider
           where withdrawn_at is null and not swept and expires_at <= ${now}::timestamptz
+            and rid <> all(${array(without, 'bigint')})
           order by expires_at limit ${limit}) x order by rid`,
   )
   return rows.map(({ rid }) => rid)
@@ -177,15 +183,22 @@ export const countOffers = (
         group by 1, 2, 3`,
   )
 
-export type Reservation = { src: string; dst: string; resource_id: string; target_id: string }
+export type Reservation = { rel_no: string; src: string; dst: string; resource_id: string; target_id: string }
 
 /** Expired claims, the oldest first. Their times are UTC text of one length. */
-export const expiredClaims = (db: Queryable, uses_id: number, now: string, limit: number): Promise<Reservation[]> =>
+export const expiredClaims = (
+  db: Queryable,
+  uses_id: number,
+  now: string,
+  limit: number,
+  without: readonly string[],
+): Promise<Reservation[]> =>
   rowsOf(
     db,
-    sql`select e.src, e.dst, r.resource_id, o.resource_id as target_id from catalog.relationship e
+    sql`select e.rel_no, e.src, e.dst, r.resource_id, o.resource_id as target_id from catalog.relationship e
         join catalog.resource r on r.rid = e.src join catalog.resource o on o.rid = e.dst
         where e.properties->>'expires_at' is not null and e.properties->>'expires_at' <= ${now} and e.reltype_id = ${uses_id}
+          and e.rel_no <> all(${array(without, 'bigint')})
         order by e.properties->>'expires_at' limit ${limit}`,
   )
 

@@ -28,7 +28,12 @@ export type EdgeRow = {
 
 export type EdgeKey = { src: string; reltype_id: number; dst: string }
 
-export type EdgeCause = { at: string; command_id: string | null; operation_id: string | null }
+export type EdgeCause = {
+  at: string
+  command_id: string | null
+  operation_id: string | null
+  manager?: string | undefined
+}
 
 /** A closed edge, with the ids of both ends. */
 export type ClosedEdge = EdgeRow & { from_id: string; to_id: string }

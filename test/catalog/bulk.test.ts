@@ -86,7 +86,7 @@ const left = async (prefix: string) => {
        ends as (select e.*, a.resource_id as from_id, b.resource_id as to_id, null::timestamptz as valid_to
                 from catalog.relationship e join catalog.resource a on a.rid = e.src join catalog.resource b on b.rid = e.dst
                 union all select e.src, e.reltype_id, e.dst, e.rev, e.properties, e.valid_from, e.command_id, e.operation_id,
-                  e.rel_no, a.resource_id, b.resource_id, e.valid_to
+                  e.rel_no, e.stated_by, a.resource_id, b.resource_id, e.valid_to
                 from catalog.relationship_history e join catalog.resource a on a.rid = e.src join catalog.resource b on b.rid = e.dst)
      select jsonb_build_object(
        'resources', (select jsonb_agg(to_jsonb(r) || jsonb_build_object('hash', encode(r.identity_hash, 'hex') is not null,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import semver from 'semver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sweepProviders, sweepReservations } from '../../apps/catalog/expiry.ts'
+import { sweepHealth, sweepProviders, sweepReservations } from '../../apps/catalog/expiry.ts'
 import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -419,8 +419,8 @@ describe('capabilities', () => {
         200,
       )
     c.wait(61_000)
-    while (await sweepProviders(c.deps));
-    expect(await sweepProviders(c.deps)).toBe(false)
+    await sweepProviders(c.deps)
+    await sweepProviders(c.deps)
     for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
       expect((await c.result(owner, { expected_version: 2 + i, changes: { lifecycle_status } })).status).toBe(200)
 
@@ -558,12 +558,75 @@ describe('capabilities', () => {
       // The change with the confirmation names no expiry.
       expect((await send(two, uses(id, {}, 'update'))).status).toBe(200)
       const { version } = (await c.as('vic').get(`/v1/resources/${one}`)).body
-      const swept = async () => ((await sweepReservations(c.deps)) ? undefined : claimedOf(id))
+      const swept = async () => {
+        await sweepReservations(c.deps)
+        return claimedOf(id)
+      }
       await expect.poll(swept, { timeout: 20_000 }).toBe(1)
       expect([(await needOf(one)).state, (await needOf(two)).state]).toEqual(['satisfiable', 'bound'])
       const { body } = await c.as('vic').get(`/v1/resources/${one}`)
       expect([body.version, body.updated_by]).toEqual([version + 1, 'svc:catalog'])
       expect(await swept()).toBe(1)
+    })
+
+    it('nor what expired before it, if that cannot be ended: the others of every sweep still are', async () => {
+      const id = await provider({ capacity: { total: 9 } })
+      const inMs = (ms: number) => new Date(c.deps.clock.now().getTime() + ms).toISOString()
+      const [stuck, free]: [string[], string[]] = [[], []]
+      for (let i = 0; i < 4; i += 1) {
+        const vm = (await machine()).resource_id
+        expect((await send(vm, uses(id, { expires_at: inMs(10_000 + i) }))).status).toBe(200)
+        await c.observe(vm, { ttl_s: 10 + i })
+        ;(i < 2 ? stuck : free).push(vm, await provider({ expires_at: inMs(10_000 + i) }))
+      }
+      await c.rows(`create function refuse() returns trigger language plpgsql as $$ begin
+          if new.rid in (select rid from catalog.resource where resource_id in ('${stuck.join("','")}'))
+            then raise 'cannot be written'; end if; return new; end $$`)
+      for (const table of ['resource_state', 'provider', 'observation_latest'])
+        await c.rows(`create trigger refuse before update on catalog.${table} for each row execute function refuse()`)
+      c.wait(20_000)
+      for (const sweep of [sweepReservations, sweepHealth, sweepProviders]) await sweep(c.deps, { most: 2 })
+      await c.rows('drop function refuse cascade')
+      const left = async (ids: string[]) =>
+        (
+          await c.rows<{ n: number }>(
+            `select count(*)::int as n from catalog.resource r where resource_id = any($1) and (
+               exists (select from catalog.relationship e where e.src = r.rid and e.properties ? 'expires_at')
+               or exists (select from catalog.provider p where p.rid = r.rid and not swept))
+               and not exists (select from catalog.observation_latest o where o.rid = r.rid and swept)`,
+            [ids],
+          )
+        )[0]?.n
+      expect([await left(stuck), await left(free)]).toEqual([4, 0])
+      expect(await claimedOf(id)).toBe(2)
+    })
+
+    it('beyond the capacity when an expiry, its confirmation and another claim meet', async () => {
+      const id = await provider({ capacity: { total: 1 } })
+      const holders = async () =>
+        (await c.as('vic').get(`/v1/resources/${id}/relationships?direction=in`)).body.items.flatMap(
+          ({ relationship, peer }: { relationship: { type_key: string }; peer: { resource_id: string } }) =>
+            relationship.type_key === 'uses_capability' ? [peer.resource_id] : [],
+        )
+      for (let round = 0; round < 8; round += 1) {
+        const [one, two] = [(await machine()).resource_id, (await machine()).resource_id]
+        const expires_at = new Date(c.deps.clock.now().getTime() + 5000).toISOString()
+        expect((await send(one, uses(id, { expires_at }))).status).toBe(200)
+        c.wait(5000)
+        const [, confirmed, claimed] = await Promise.all([
+          sweepReservations(c.deps),
+          send(one, uses(id, {}, 'update')),
+          send(two, uses(id, {})),
+        ])
+        await sweepReservations(c.deps)
+        const held = await holders()
+        expect(held).toEqual([...(confirmed.status === 200 ? [one] : []), ...(claimed.status === 200 ? [two] : [])])
+        expect([held.length <= 1, await claimedOf(id)]).toEqual([true, held.length])
+        for (const vm of held) {
+          const release = { op: 'remove', type_key: 'uses_capability', target_id: id }
+          expect((await send(vm, release)).status).toBe(200)
+        }
+      }
     })
 
     it("by a planner: a reservation before the approval keeps the capacity, and the operation's write confirms it", async () => {
@@ -584,7 +647,7 @@ describe('capabilities', () => {
       expect((await offerOf(id)).capacity.reserved).toBe(1)
       expect((await send(planned.resource_id, uses(id, {}, 'update'))).status).toBe(200)
       c.wait(3_601_000)
-      while (await sweepReservations(c.deps));
+      await sweepReservations(c.deps)
       expect((await needOf(planned.resource_id)).state).toBe('bound')
       expect([await claimedOf(id), (await reserve(other)).body.code]).toEqual([1, 'no_capacity'])
     })

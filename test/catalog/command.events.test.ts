@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sweepHealth } from '../../apps/catalog/health/observe.ts'
+import { sweepHealth } from '../../apps/catalog/expiry.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog

@@ -142,6 +142,25 @@ describe('the impact of a resource', () => {
     expect((await c.as('far').get('/v1/resources/rack/impact')).status).toBe(404)
   })
 
+  it('goes around a ring once, and leaves out where it began', async () => {
+    await record('ring-0')
+    await record('ring-1', [needs('ring-0')])
+    await record('ring-2', [needs('ring-1')])
+    await record('beside', [needs('ring-1')])
+    const { version } = (await c.as('vic').get('/v1/resources/ring-0')).body
+    const close = { relationship_changes: [{ op: 'add', ...needs('ring-2') }] }
+    expect((await c.result('ring-0', { expected_version: version, changes: close })).status).toBe(200)
+    await c.followed()
+    const impact = await ask('ring-0')
+    expect(impact.counts.total).toBe(3)
+    expect(effects(impact)).toEqual([
+      ['ring-1', 'degraded', 1],
+      ['beside', 'degraded', 2],
+      ['ring-2', 'degraded', 2],
+    ])
+    expect(ways(impact)['ring-2']).toEqual(['depends_on ring-1', 'depends_on ring-2'])
+  })
+
   it('is read by services too', async () => {
     const reply = await c.internally('GET', '/resources/host/impact')
     expect([reply.status, reply.body.counts?.total]).toEqual([200, 5])

@@ -58,7 +58,7 @@ const api = {
 
 const take = async (name: string, items: readonly ImportItem[]) => {
   const source = { kind: 'test', name, file_digest: `sha256:${'0'.repeat(64)}` }
-  const options = { complete_fields: true, complete_relationship_types: ['refers_to'] }
+  const options = { complete_fields: true, complete_relationships: true }
   return sendItems({ api, source, items, size: 1000, options, dry_run: false, key: randomUUID(), onBatch: () => {} })
 }
 

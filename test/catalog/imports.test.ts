@@ -206,6 +206,69 @@ describe('import', () => {
     expect(kinds.sort()).toEqual(['contained_in', 'depends_on'])
   })
 
+  it('removes edges that the source stated and an item no longer lists; those of others stay', async () => {
+    const [from, other] = [source(), source()]
+    const [a, b, d, e] = ['a', 'b', 'd', 'e'].map((id) => service(id)) as [Item, Item, Item, Item]
+    const machine = { ...service('vm'), type_key: 'infra.virtual_machine', desired_state: { hostname: 'vm' } }
+    const host = (id: string) => ({ ...service(id), type_key: 'infra.host', desired_state: { hostname: id } })
+    const on = (target_external_id: string) => ({ type_key: 'hosted_on', target_external_id })
+    const listing = (...relationships: object[]) => ({ ...a, relationships })
+    const whole = { complete_relationships: true }
+    const [h1, h2] = [host('h1'), host('h2')]
+    const stated = [{ ...e, relationships: [{ ...calls('a'), direction: 'in' }] }, h1, h2]
+    const first = await send(
+      from,
+      [b, d, listing(calls('b'), calls('d')), ...stated, { ...machine, relationships: [on('h1')] }],
+      whole,
+    )
+    expect(new Set(outcomes(first))).toEqual(new Set(['created']))
+    const ids = Object.fromEntries(
+      first.body.results.map((one: Record<string, string>) => [one.external_id, one.resource_id]),
+    )
+    const foreign = await send(other, [service('o', { relationships: [] })])
+    const target_id = foreign.body.results[0].resource_id
+    const [{ version }] = first.body.results.filter((one: Item) => one.external_id === 'a')
+    const add = { relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id }] }
+    expect((await c.result(ids.a, { expected_version: version, changes: add })).status).toBe(200)
+    expect(
+      (
+        await send(
+          other,
+          [{ ...service('x', { name: a.name }), relationships: [{ type_key: 'depends_on', target_id: ids.b }] }],
+          { adopt: true },
+        )
+      ).status,
+    ).toBe(200)
+
+    const targets = async (id: string) =>
+      (await c.as('vic').get(`/v1/resources/${ids[id]}/relationships?direction=out`)).body.items
+        .map(({ peer }: { peer: { resource_id: string } }) => peer.resource_id)
+        .sort()
+    const again = await send(from, [listing(calls('b')), { ...machine, relationships: [on('h2')] }], whole)
+    expect(outcomes(again)).toEqual(['updated', 'updated'])
+    expect(await targets('a')).toEqual([ids.b, ids.e, target_id].sort())
+    expect(await targets('vm')).toEqual([ids.h2])
+    // An edge belongs to the item that lists it, whichever end of the edge that is.
+    expect(outcomes(await send(from, [e], whole))).toEqual(['updated'])
+    expect(await targets('a')).toEqual([ids.b, target_id].sort())
+    // Without the option an item adds only.
+    expect(outcomes(await send(from, [listing()]))).toEqual(['unchanged'])
+    expect(outcomes(await send(from, [listing()], whole))).toEqual(['updated'])
+    expect(await targets('a')).toEqual([target_id])
+    for (const [one, two] of [
+      [h1, h2],
+      [h2, h1],
+    ] as const) {
+      const relationships = [{ type_key: 'connects_to', target_external_id: two.external_id }]
+      for (const [item, outcome] of [
+        [{ ...one, relationships }, 'updated'],
+        [two, 'unchanged'],
+        [one, 'updated'],
+      ] as const)
+        expect([one.external_id, outcomes(await send(from, [item], whole))]).toEqual([one.external_id, [outcome]])
+    }
+  })
+
   it('runs once per key: equal requests at once give one answer, and a repeat its bytes', async () => {
     const from = source()
     const items = [service('a'), service('b')]

@@ -121,6 +121,17 @@ const publicly: Case[] = [
     undefined,
     { raw: '{"type_key":"infra.service","name":"u","desired_state":{"port":9007199254740993}}' },
   ],
+  ...['1E-400', '-2.5e-0400', `0.${'0'.repeat(240)}1e-99`, `1${'0'.repeat(240)}e99`].map(
+    (number): Case => [
+      `a number beyond double precision, ${number.slice(0, 12)},`,
+      422,
+      'invalid_text',
+      'POST',
+      '/v1/resources',
+      undefined,
+      { raw: `{"type_key":"infra.service","name":"u","desired_state":{"port":${number}}}` },
+    ],
+  ),
   [
     'U+0000 in a state',
     422,
@@ -180,6 +191,10 @@ const publicly: Case[] = [
   ['an unknown parameter', 400, 'unknown_field', 'GET', '/v1/resources?colour=red'],
   ['a negative page size', 400, 'schema_violation', 'GET', '/v1/resources?page_size=-1'],
   ['a page size that is no number', 400, 'schema_violation', 'GET', '/v1/resources?page_size=many'],
+  ['a page size in hexadecimal', 400, 'schema_violation', 'GET', '/v1/resources?page_size=0x10'],
+  ['a page size with an exponent', 400, 'schema_violation', 'GET', '/v1/resources?page_size=1e1'],
+  ['a filter that is not percent-encoded', 400, 'malformed', 'GET', '/v1/resources?label=env=%zz'],
+  ['a filter that is not UTF-8', 400, 'malformed', 'GET', '/v1/resources?filter=name:%ff'],
   ['a forged page token', 400, 'page_token_invalid', 'GET', '/v1/resources?page_token=abc.def'],
   ['a broken filter', 400, 'filter_invalid', 'GET', `/v1/resources?filter=${encodeURIComponent('name:web drift=x')}`],
   ['a filter on nothing', 400, 'filter_invalid', 'GET', '/v1/resources?filter=teapot=1'],

@@ -236,6 +236,20 @@ export const CASES: readonly Case[] = [
         ),
   },
   {
+    name: 'a number that is not written in decimal digits',
+    behind: true,
+    breaks: (endpoint, call) =>
+      parametersOf(endpoint, 'query')
+        .filter(({ schema }) => [schema.type ?? []].flat().some((type) => type === 'integer' || type === 'number'))
+        .flatMap(({ name }) =>
+          ['0x10', '1e1', '%2B5', '5.', '%205', '0b1'].map((value) => ({
+            what: `${name}=${value}`,
+            call: { ...call(), query: [...call().query, [name, value]] as Call['query'] },
+            status: [400],
+          })),
+        ),
+  },
+  {
     name: 'a page that cannot be',
     behind: true,
     breaks: (endpoint, call) =>

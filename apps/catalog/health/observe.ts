@@ -1,11 +1,10 @@
-import { expiredResources, markSwept, readChecks, saveObservation } from '../../../db/catalog/health.ts'
-import { getResourcesByRid, lockStates, updateState } from '../../../db/catalog/resources/rows.ts'
+import { readChecks, saveObservation } from '../../../db/catalog/health.ts'
+import { updateState } from '../../../db/catalog/resources/rows.ts'
 import type { ObservationRow, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { OutboxEvent } from '../../../db/outbox.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
 import type { HealthMetric } from '../../shared/contracts/catalog/types.ts'
-import { uuidv7 } from '../../shared/ids.ts'
 import { type Cause, eventOf, tell } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { type OwnHealth, ownHealth } from '../rules/health.ts'
@@ -121,35 +120,3 @@ export const settleHealth = async (
   await Promise.all([updateState(tx, row.rid, state), tell(tx, ...told)])
   return after
 }
-
-const SWEEP_BATCH = 200
-
-/** Stores expired checks and emits their events: one turn; returns true if there may be more. */
-export const sweepHealth = async (deps: CatalogDeps): Promise<boolean> => {
-  const now = deps.clock.now().toISOString()
-  const rids = await expiredResources(deps.db, now, SWEEP_BATCH)
-  for (const rid of rids) {
-    await deps.db.transaction(async (tx) => {
-      await lockStates(tx, new Map([[rid, 'no key update']]))
-      const [row] = await getResourcesByRid(tx, [rid])
-      await markSwept(tx, [rid], now)
-      if (row) await settleHealth(tx, deps, row, sweepCause(now, 'health.sweep'), 'expired')
-    })
-  }
-  if (rids.length > 0) deps.wake()
-  return rids.length === SWEEP_BATCH
-}
-
-/** The cause of a change by time alone. */
-export const sweepCause = (at: string, action: string): Cause => ({
-  actor: 'svc:catalog',
-  roles: [],
-  source: 'operation',
-  action,
-  command_id: uuidv7(),
-  operation_id: null,
-  request_id: null,
-  reason: null,
-  evidence_refs: [],
-  at,
-})

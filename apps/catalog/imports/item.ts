@@ -11,9 +11,10 @@ import { asObject, type Causing, readAccess, type Write } from '../command/reque
 import { alreadyExists } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
-import type { StoredRelationshipType, Types } from '../packs/registry.ts'
+import type { Types } from '../packs/registry.ts'
 import { visibleOf } from '../read/access.ts'
 import { documentOf } from '../read/documents.ts'
+import { statedBy } from '../relationships/edges.ts'
 import { insertNew } from '../resources/create.ts'
 import { lockResource, lockToWrite } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
@@ -169,11 +170,10 @@ const change = async (
   edges: RelationshipChange[],
 ): Promise<Omit<Settled, 'missing'>> => {
   const { types } = deps.registry
-  const complete = request.options?.complete_relationship_types ?? []
   const relationship_changes = [
     ...(await moved(tx, resource_id, parent_id)),
     ...edges,
-    ...superfluous(tx, resource_id, relationsOf(types, complete), item, known),
+    ...superfluous(tx, types, resource_id, request, item, known),
   ]
   const { lifecycle_status } = item
   const wish = { relationship_changes, pointer: '/relationships', lifecycle_status }
@@ -219,26 +219,38 @@ const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined)
   return row.parent_id === null ? [into] : [{ op: 'remove', type_key: 'contained_in', target_id: row.parent_id }, into]
 }
 
-/** Edges of complete types that the source no longer lists. */
+/** Edges that an item no longer lists, of complete types or stated by this source. */
 const superfluous = (
   tx: Tx,
+  types: Types,
   resource_id: string,
-  complete: readonly StoredRelationshipType[],
+  request: ImportRequest,
   { relationships = [] }: ImportItem,
   known: ReadonlyMap<string, string>,
 ): RelationshipChange[] => {
-  if (complete.length === 0) return []
+  if (!readsEdges(request)) return []
+  const { complete_relationships, complete_relationship_types = [] } = request.options ?? {}
+  const nameOf = (type_key: string, end: 'src' | 'dst', target_id: string | undefined) =>
+    `${type_key} ${types.relationship(type_key)?.symmetric ? '' : end} ${target_id}`
   const listed = new Set(
-    relationships.map((edge) => `${edge.type_key} ${edge.target_id ?? known.get(edge.target_external_id ?? '')}`),
+    relationships.map(({ type_key, direction, target_id, target_external_id = '' }) =>
+      nameOf(type_key, direction === 'in' ? 'dst' : 'src', target_id ?? known.get(target_external_id)),
+    ),
   )
-  const open = heldOf(tx).targetsOf(resource_id, complete)
-  return open
-    .filter(({ type_key, target_id }) => type_key !== 'contained_in' && !listed.has(`${type_key} ${target_id}`))
-    .map(({ type_key, target_id }) => ({ op: 'remove', type_key, target_id }))
+  return heldOf(tx)
+    .edgesOf(resource_id)
+    .flatMap(({ reltype_id, end, peer_id: target_id, stated_by }) => {
+      const { type_key = '', containment } = types.relationshipById(reltype_id) ?? {}
+      const own = complete_relationships && stated_by === statedBy(managerOf(request), end)
+      if (!own && !(end === 'src' && complete_relationship_types.includes(type_key))) return []
+      if (containment || listed.has(nameOf(type_key, end, target_id))) return []
+      return [{ op: 'remove' as const, type_key, target_id, ...(end === 'dst' && { direction: 'in' as const }) }]
+    })
 }
 
-const relationsOf = (types: Types, keys: readonly string[]): StoredRelationshipType[] =>
-  keys.flatMap((key) => types.relationship(key) ?? [])
+/** Whether every existing edge of an item is needed. */
+export const readsEdges = ({ options = {} }: Pick<ImportRequest, 'options'>): boolean =>
+  options.complete_relationships === true || (options.complete_relationship_types ?? []).length > 0
 
 /** The name under which a source owns fields. */
 export const managerOf = ({ source }: Pick<ImportRequest, 'source'>): string => `import:${source.name}`

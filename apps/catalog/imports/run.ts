@@ -13,7 +13,7 @@ import { runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import { composed } from '../rules/notes.ts'
-import { edgesOf, managerOf, settle, type Taking } from './item.ts'
+import { edgesOf, managerOf, readsEdges, settle, type Taking } from './item.ts'
 import { deferred, merged, problemFor, refuseTwins, rehearsed, replyOf } from './results.ts'
 
 /**
@@ -130,7 +130,7 @@ const wishOf = ({ deps, request, known, ids }: Taking, item: ImportItem): Wish =
   return {
     resource_id,
     edges,
-    around: (request.options?.complete_relationship_types ?? []).length > 0,
+    around: readsEdges(request),
     ...(parent_id !== undefined && { also: [parent_id] }),
     ...(known.has(external_id) ? { lifecycle_status } : { create }),
   }

@@ -127,6 +127,9 @@ export const edgeEvent = (
   properties: edge.properties,
 })
 
+/** Who states an edge, and of which of its ends: the other end does not list it. */
+export const statedBy = (manager: string, end: 'src' | 'dst'): string => (end === 'src' ? manager : `${manager}:in`)
+
 /**
  * Applies edge changes in order and refuses cycles; the caller then checks the limits with checkCardinality.
  * Containment moves the subtree. The commanded resource gets a new version, as does each child that it gains or loses,
@@ -156,7 +159,8 @@ export const applyEdges = async (
       violations.push({ pointer: target_at, code: 'cycle', message: 'a resource cannot be related to itself' })
       continue
     }
-    const applied = applyOne(tx, change, key, cause)
+    const manager = cause.manager && statedBy(cause.manager, key.src === row.rid ? 'src' : 'dst')
+    const applied = applyOne(tx, change, key, { ...cause, manager })
     if ('ignored' in applied) outcome.ignored.push({ pointer: at, code: applied.ignored })
     else if ('violation' in applied)
       violations.push({ pointer: at, code: 'target_not_found', message: applied.violation })

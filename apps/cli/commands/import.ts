@@ -16,7 +16,7 @@ import { digestOf, parseSource, readSource, SourceError } from '../import/source
 import { readMapping } from '../import/table/mapping.ts'
 import { csvRows, jsonRows, readRows } from '../import/table/read.ts'
 import { readTerraform } from '../import/terraform/read.ts'
-import { progress } from '../terminal/ask.ts'
+import { needsTerminal, progress } from '../terminal/ask.ts'
 
 const OPTIONS = {
   'source-name': { type: 'string', value: 'NAME', about: 'the name of the source system' },
@@ -47,6 +47,7 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
   repeats: 0,
   run: async (context, [file = ''], values) => {
     const { name, size } = checked(values)
+    if (values.prune === true && !context.yes && !context.dry_run) needsTerminal('--prune asks before it retires.')
     const into = await containerOf(context, text(values, 'into'))
     const { found, digest } = usable(file, () => chosen(read(file, { source: name, into }, values), values, file))
     const source = { kind, name }
@@ -75,7 +76,7 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
           adopt: values.adopt === true,
           force: values.force === true,
           complete_fields: true,
-          ...(isWhole(values) && { complete_relationship_types: ['refers_to'] }),
+          complete_relationships: isWhole(values),
         },
         dry_run: context.dry_run,
         key,

@@ -16,6 +16,8 @@ export type Exchange = {
   res: ServerResponse
   request_id: string
   started: number
+  /** The path below which the client sees us; empty at the root. */
+  base: string
   endpoint: string
   /** For the objectives; undefined until the route is known, and for a stream, which has no awaited end. */
   priority: Priority | undefined
@@ -51,7 +53,7 @@ export const beginAnswer = (
   }
   const added = headers['content-security-policy']
   const policy = added === undefined ? API_POLICY : apiPolicy(added)
-  sent.exchange.res.writeHead(status, withCommon(sent, answerHeaders(headers, upstream), policy))
+  sent.exchange.res.writeHead(status, withCommon(sent, answerHeaders(headers, upstream, sent.exchange.base), policy))
 }
 
 /** Answers a browser's preflight request. */

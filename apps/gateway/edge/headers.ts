@@ -147,10 +147,11 @@ const isPassed = (name: string): boolean => {
   return passed
 }
 
-/** Returns the headers of an upstream's answer that go to the client; `set-cookie` only from session. */
+/** Returns the headers of an upstream's answer that go to a client below `base`; `set-cookie` only from session. */
 export const answerHeaders = (
   headers: Record<string, string | string[] | undefined>,
   upstream: Upstream,
+  base = '',
 ): HeaderList => {
   const named = connectionNames(headers.connection)
   const kept: HeaderList = []
@@ -158,10 +159,17 @@ export const answerHeaders = (
     const value = headers[name]
     if (value === undefined || !isPassed(name) || named.has(name)) continue
     if (name === 'set-cookie' && upstream !== 'session') continue
-    if (typeof value === 'string') kept.push(name, value)
-    else for (const one of value) kept.push(name, one)
+    const seen = base === '' ? undefined : BELOW[name]
+    for (const one of [value].flat()) kept.push(name, seen ? seen(one, base) : one)
   }
   return kept
+}
+
+/** The paths in headers as a client below a base path sees them. A cookie named `__Host-` has to keep the path `/`. */
+const BELOW: Record<string, (value: string, base: string) => string> = {
+  location: (value, base) => (value.startsWith('/') ? base + value : value),
+  link: (value, base) => value.replaceAll('</', `<${base}/`),
+  'set-cookie': (value, base) => (value.startsWith('__Host-') ? value : value.replace('; Path=/', `; Path=${base}/`)),
 }
 
 const API_POLICY = "default-src 'none'; frame-ancestors 'none'"

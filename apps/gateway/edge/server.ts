@@ -15,7 +15,7 @@ import type { Route } from '../routes/table.ts'
 import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
 import { checkHeaders, isPreflightPath, traceOf, upstreamHeaders } from './headers.ts'
 import { AUTH_BODY, chargeOpenRoute } from './open-routes.ts'
-import { type ClientAddress, parseTarget, type Target } from './target.ts'
+import { type ClientAddress, parseTarget, splitBase, type Target } from './target.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
@@ -51,6 +51,7 @@ export const createGateway = (deps: GatewayDeps) => {
       res,
       request_id,
       started: performance.now(),
+      base: '',
       endpoint: 'unknown',
       priority: undefined,
       upstream_ms: 0,
@@ -109,9 +110,15 @@ const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   // Older versions have neither hosts nor the length rules by which two parsers agree where a request ends.
   if (req.httpVersion !== '1.1') throw otherVersion()
   if (!req.headers.host) throw hostMissing()
+  const { url, base } = splitBase(
+    req.url ?? '',
+    req.headers['x-forwarded-prefix'],
+    deps.config.GATEWAY__HTTP__BASE_PATH,
+  )
+  exchange.base = base
   let target: Target
   try {
-    target = parseTarget(req.url ?? '')
+    target = parseTarget(url)
   } catch (refusal) {
     return refuseTarget(deps, exchange, refusal)
   }
@@ -120,8 +127,12 @@ const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   const found = deps.router(req.method ?? '', target.segments)
   if (found && 'match' in found) return serveRoute(deps, exchange, target, found.match)
   if (found) throw methodNotAllowed(found.allow)
-  const file = deps.docs(target.path) ?? (await deps.files(target.path, target.segments, req.headers))
-  if (!file) throw new AppError('not_found', 'not_found', `There is no ${req.method} ${target.path}.`)
+  const file =
+    deps.docs(target.path, base) ?? (base ? undefined : await deps.files(target.path, target.segments, req.headers))
+  if (!file)
+    throw new AppError('not_found', 'not_found', `There is no ${req.method} ${target.path}.`, {
+      ...(base && { hint: `The console is at ${deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN}/.` }),
+    })
   if (req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
   answerFile(deps, exchange, file)
 }
@@ -129,6 +140,7 @@ const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
 /** A person who mistypes an address reads of it in the console, as of any other that leads nowhere. */
 const refuseTarget = async (deps: GatewayDeps, exchange: Exchange, refusal: unknown): Promise<void> => {
   const { method, url = '', headers } = exchange.req
+  if (exchange.base) throw refusal
   const first = /^\/([\w-]+)\//.exec(url)?.[1]
   const page = method === 'GET' && first ? await deps.files(`/${first}/`, [first, ''], headers) : undefined
   if (!page || !(refusal instanceof AppError)) throw refusal

@@ -14,6 +14,15 @@ const RAW = /^[A-Za-z0-9\-._~:@!$&'()*+,;=]*$/
 const ENCODED = /^[A-Za-z0-9\-_~:@!$&'()*+,;=]$/
 const QUERY = /^(?:[A-Za-z0-9\-._~:@!$&'()*+,;=/?[\]|]|%[0-9A-Fa-f]{2})*$/
 
+/**
+ * Takes the base path off a request that came below it: the proxy kept it, or names it in X-Forwarded-Prefix. Only the
+ * configured path counts, so a caller cannot choose where our links lead.
+ */
+export const splitBase = (url: string, named: unknown, base: string): { url: string; base: string } =>
+  base !== '' && url.startsWith(`${base}/`)
+    ? { url: url.slice(base.length), base }
+    : { url, base: named === base ? base : '' }
+
 const bad = (detail: string) => new AppError('validation_error', 'bad_path', detail)
 
 /**

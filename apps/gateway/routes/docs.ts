@@ -25,20 +25,28 @@ type Document = {
 }
 type Row = { method: string; path: string; operation: Operation }
 
-/** Returns the file of a path, if it is one of the documents. */
-export type Docs = (path: string) => StaticFile | undefined
+/** Returns the file of a path, if it is one of the documents, as a client below `base` sees it. */
+export type Docs = (path: string, base: string) => StaticFile | undefined
+
+/** The documents at the root and, if there is a base path, below it. */
+export const createDocs = (base: string): Docs => {
+  const made = new Map([...new Set(['', base])].map((one) => [one, filesBelow(one)]))
+  return (path, below) => made.get(below)?.get(path)
+}
 
 /**
  * The document of the public API at `/openapi.json`, and its reference under `/docs`: an index of every endpoint and
  * one page per category of problem, to which the `type` of a refusal leads. Built once at the start.
  */
-export const createDocs = (): Docs => {
+const filesBelow = (base: string): Map<string, StaticFile> => {
   const files = new Map<string, StaticFile>()
-  const add = (path: string, text: string, name = path) => files.set(path, fileOf(name, Buffer.from(text), DOCS_POLICY))
+  const add = (path: string, text: string, name = path) =>
+    files.set(path, fileOf(name, Buffer.from(text.replaceAll('href="/', `href="${base}/`)), DOCS_POLICY))
   const read = (name: string, path: string) => {
     const text = readFileSync(new URL(name, FOLDER), 'utf8')
-    add(path, text)
-    return { path, document: JSON.parse(text) as Document }
+    const document = JSON.parse(text) as Document
+    add(path, base ? JSON.stringify({ ...document, servers: [{ url: base }] }) : text)
+    return { path, document }
   }
   const open = read('public.json', '/openapi.json')
   const internal = readdirSync(FOLDER)
@@ -48,7 +56,7 @@ export const createDocs = (): Docs => {
   add('/docs', page('API reference', reference(open.document, internal)), '/docs.html')
   add('/docs/errors', page('Refusals', errorList()), '/docs.html')
   for (const category of CATEGORIES) add(`/docs/errors/${category}`, page(category, errorPage(category)), '/docs.html')
-  return (path) => files.get(path)
+  return files
 }
 
 const escaped = (text: string) =>

@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls'
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { Ajv, type ValidateFunction } from 'ajv'
 import fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -24,7 +24,7 @@ import { acceptJson, unstorable } from './json-body.ts'
 import { idleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { PRIORITY_HEADER, priorityOf, shedLoad } from './pressure.ts'
-import { sendProblem, toAppError, unreadablePath } from './problems.ts'
+import { sendProblem, toAppError, unreadablePath, unreadableQuery } from './problems.ts'
 import { Problem } from './routes.ts'
 
 export type HttpOptions = {
@@ -78,16 +78,13 @@ export const createHttpApp = (options: HttpOptions) => {
   app.addHook('onRoute', closeInputs)
   // After unauthorized callers have been refused, and before the text is used.
   app.addHook('preParsing', (req, _reply, _payload, done) => {
+    if (!req.url.includes('%')) return done()
+    if (!isDecodable(req.url)) return done(unreadableQuery(codes))
     if (!req.url.includes('%00')) return done()
     done(unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring'))
   })
   // Like the deadline, it is set after the body.
   recordSpans(app)
-  // Ajv turns "1e999" into Infinity, which no bound then rejects.
-  app.addHook('preHandler', (req, _reply, done) => {
-    const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
-    done(endless && unstorable(codes, `/querystring/${endless[0]}`))
-  })
   const plain = app as unknown as FastifyInstance // without the types of our logger and schemas
   if (options.openapi) describeRoutes(plain, options.openapi, Problem)
   acceptJson(plain, options.json_limits ?? JSON_LIMITS, codes)
@@ -120,23 +117,41 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   const coercing = new Ajv({ ...common, coerceTypes: 'array' })
   for (const ajv of [strict, coercing]) addFormats(ajv)
   return ({ schema, httpPart }) => {
+    const numbers = httpPart === 'body' ? [] : numbersOf(schema)
     let compiled: ValidateFunction | undefined
-    const validate = (value: unknown): boolean => {
+    return (input: Record<string, unknown>) => {
+      for (const name of numbers)
+        if (typeof input[name] === 'string' && !DECIMAL.test(input[name])) input[name] = NO_NUMBER
       compiled ??= (httpPart === 'body' ? strict : coercing).compile(schema as object)
-      const fits = compiled(value) as boolean
-      validate.errors = compiled.errors ?? null
-      return fits
+      return compiled(input) ? { value: input } : { error: compiled.errors ?? [] }
     }
-    validate.errors = null as ErrorObject[] | null
-    return validate
   }
 }
+
+const numbersOf = ({ properties = {} }: { properties?: Record<string, { type?: string | string[] }> }): string[] =>
+  Object.entries(properties)
+    .filter(([, { type }]) => [type].flat().some((one) => one === 'integer' || one === 'number'))
+    .map(([name]) => name)
+
+/** How a number is written in a path or query. Ajv would also read `0x10`, `1e3`, and `1e999` as Infinity. */
+const DECIMAL = /^-?\d{1,16}(\.\d{1,16})?$/
+/** Takes the place of another spelling, so that the refusal is the usual one. */
+const NO_NUMBER = 'not a number'
 
 const serializers: ReturnType<typeof SerializerSelector> = (...all) => {
   const compile = SerializerSelector()(...all)
   return (route) => {
     let compiled: ReturnType<typeof compile> | undefined
     return (value) => (compiled ??= compile(route))(value)
+  }
+}
+
+const isDecodable = (url: string): boolean => {
+  try {
+    decodeURIComponent(url)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -6,8 +6,8 @@ import type { EdgeCodes } from './edge-codes.ts'
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json|scim\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
-/** Escapes of values that cannot be stored: U+0000, surrogates (a half may be missing), and infinite numbers. */
-const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
+/** Spellings of values that may not fit: U+0000, surrogates (a half may be missing), numbers beyond double precision. */
+const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE][+-]?\d{3}|\d{200}/
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -47,12 +47,18 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
     }
     parse(req, text, (error, value) => {
       if (error) return done(malformed(faultOf(text)))
-      const pointer = SUSPECT.test(text) ? pointerToUnstorable(value) : undefined
+      const pointer = SUSPECT.test(text) ? pointerToUnstorable(spelled(text)) : undefined
       if (pointer !== undefined) return done(unstorable(codes, pointer))
       done(null, value)
     })
   })
 }
+
+/** Returns the value of a text in which numbers too small for double precision are infinite, too, instead of 0. */
+const spelled = (text: string): unknown =>
+  JSON.parse(text, (_name, value: unknown, context?: { source?: string }) =>
+    value === 0 && /^[^eE]*[1-9]/.test(context?.source ?? '') ? Infinity : value,
+  )
 
 const FORM = 'application/x-www-form-urlencoded'
 
@@ -121,5 +127,7 @@ export const unstorable = ({ text: { code, status } }: Pick<Codes, 'text'>, poin
   new AppError('validation_error', code, `${pointer} contains a value that cannot be stored.`, {
     status,
     hint: 'Leave out the NUL character, halves of surrogate pairs, and numbers beyond double precision.',
-    violations: [{ pointer, code, message: 'holds U+0000, half a surrogate pair, or a number without end' }],
+    violations: [
+      { pointer, code, message: 'holds U+0000, half a surrogate pair, or a number beyond double precision' },
+    ],
   })

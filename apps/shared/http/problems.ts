@@ -24,6 +24,12 @@ export const unreadablePath = (codes: EdgeCodes) =>
     hint: 'Percent-encode each id as UTF-8; none is longer than 512 characters.',
   })
 
+export const unreadableQuery = (codes: EdgeCodes) =>
+  new AppError('validation_error', codes.malformed, 'The query is not percent-encoded UTF-8.', {
+    status: 400,
+    hint: 'Write % as %25, and other characters as the percent-encoded bytes of their UTF-8 form.',
+  })
+
 /** Server-side causes: a statement or transaction that took too long, a lost race. */
 const TOO_BUSY = new Set(['57014', '25P03', '25P04', '40P01', '40001'])
 

@@ -4,7 +4,7 @@ import { type Journal, Unheld } from './journal.ts'
 import type { Ended } from './missing.ts'
 
 /** The open edges of the rows that a transaction holds (held/rows.ts). */
-export type HeldEdge = EdgeRow & { command_id: string | null; operation_id: string | null }
+export type HeldEdge = EdgeRow & { command_id: string | null; operation_id: string | null; stated_by: string | null }
 
 const byNumber = (a: string, b: string) => (BigInt(a) < BigInt(b) ? -1 : 1)
 
@@ -86,10 +86,12 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
     ...{ get, begin, count, crowding, reaches },
     loaded: { ...known, open, ids, rel_nos },
     pending,
-    add: (key: EdgeKey, properties: Record<string, unknown>, { at, command_id, operation_id }: EdgeCause): EdgeRow => {
+    /** All edges around a resource, the oldest first. */
+    all: (rid: string): HeldEdge[] => touching(rid).sort((a, b) => byNumber(a.rel_no, b.rel_no)),
+    add: (key: EdgeKey, properties: Record<string, unknown>, cause: EdgeCause): EdgeRow => {
       const rel_no = journal.draw(rel_nos)
       if (rel_no === undefined) throw new Unheld({ numbers: { rows: 0, edges: 1 } })
-      const edge = { ...key, rel_no, rev: 1, properties, valid_from: at, command_id, operation_id }
+      const edge = { ...key, rel_no, rev: 1, properties, ...causeOf(cause) }
       journal.put(open, edgeKey(key), edge)
       journal.push(pending.opened, edge)
       journal.add(pending.added, edgeKey(key))
@@ -98,8 +100,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
     },
     revise: (key: EdgeKey, properties: Record<string, unknown>, cause: EdgeCause): EdgeRow => {
       const before = get(key) as HeldEdge
-      const { at: valid_from, command_id, operation_id } = cause
-      const edge = { ...before, rev: before.rev + 1, properties, valid_from, command_id, operation_id }
+      const edge = { ...before, rev: before.rev + 1, properties, ...causeOf(cause) }
       journal.push(pending.history, { ...before, valid_to: cause.at })
       journal.put(open, edgeKey(key), edge)
       journal.push(pending.opened, edge)
@@ -120,6 +121,10 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
         }),
   }
 }
+
+const causeOf = ({ at, command_id, operation_id, manager }: EdgeCause) => ({
+  ...{ valid_from: at, command_id, operation_id, stated_by: manager ?? null },
+})
 
 /** Questions about all open edges of a resource. */
 const questionsOf = (touching: (rid: string) => HeldEdge[], isKnown: (rid: string) => boolean) => ({

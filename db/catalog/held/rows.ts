@@ -166,15 +166,13 @@ export const createHeld = () => {
       journal.put(checks, word.rid, [...others, word])
       journal.put(observed, `${word.rid} ${word.source} ${word.check_key}`, row)
     },
-    targetsOf: (resource_id: string, relations: readonly { id: number; type_key: string }[]) => {
-      const row = rows.resourceOf(resource_id)
-      const ids = relations.map(({ id }) => id)
-      return (row ? edges.from(row.rid, ids) : [])
-        .sort((a, b) => (BigInt(a.rel_no) < BigInt(b.rel_no) ? -1 : 1))
-        .map(({ reltype_id, dst }) => ({
-          type_key: relations.find(({ id }) => id === reltype_id)?.type_key ?? '',
-          target_id: edges.loaded.ids.get(dst) ?? rowOf(dst).resource_id,
-        }))
+    /** The edges around a resource, the oldest first. */
+    edgesOf: (resource_id: string) => {
+      const rid = rows.resourceOf(resource_id)?.rid
+      return (rid === undefined ? [] : edges.all(rid)).map(({ reltype_id, src, dst, stated_by }) => {
+        const [end, peer] = src === rid ? (['src', dst] as const) : (['dst', src] as const)
+        return { reltype_id, stated_by, end, peer_id: edges.loaded.ids.get(peer) ?? rowOf(peer).resource_id }
+      })
     },
     /** Moves a resource and everything below it, with their new paths, under a new parent or to the top. */
     moveSubtree: (

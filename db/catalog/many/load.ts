@@ -133,7 +133,7 @@ const stands = ({ loaded }: Held, { rid, parent_rid }: Named & { rid: string }):
   return !row || (row.is_open && row.parent_rid === parent_rid)
 }
 
-const columns = sql`e.src, e.reltype_id, e.dst, e.rel_no, e.rev, e.properties, e.valid_from, e.command_id, e.operation_id`
+const columns = sql`e.src, e.reltype_id, e.dst, e.rel_no, e.rev, e.properties, e.valid_from, e.command_id, e.operation_id, e.stated_by`
 
 /** Those of these edges that are open. */
 export const loadEdges = async (tx: Tx, held: Held, keys: readonly EdgeKey[]): Promise<void> => {

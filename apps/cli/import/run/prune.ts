@@ -24,7 +24,8 @@ export const prune = async (context: Context, source: string, gone: readonly Kno
   if (doomed.length === 0) return pruned
   review(context, source, doomed)
   if (context.dry_run) return { ...pruned, retired: doomed.map(({ resource_id }) => resource_id) }
-  if (!context.yes) await confirm(`Retire these ${doomed.length} resources?`)
+  if (!context.yes)
+    await confirm(`Retire these ${doomed.length} resources?`, 'The import is done; it retired no resource.')
   await retireAll(context, doomed, pruned)
   return pruned
 }

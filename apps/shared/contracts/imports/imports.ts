@@ -67,6 +67,9 @@ export const ImportOptions = Closed({
       description: 'Outgoing edges of these types that an item does not list are removed.',
     }),
   ),
+  complete_relationships: Type.Optional(
+    Type.Boolean({ description: 'Edges that this source stated of an item, which no longer lists them, are removed.' }),
+  ),
   complete_fields: Type.Optional(
     Type.Boolean({
       description: 'Labels, annotations and desired_state that this source set and an item does not list are removed.',
