@@ -1,8 +1,6 @@
 import type * as en from '../../words/operations/evidence.ts'
 import { count } from '../frame/plural.ts'
 
-const decimal = (value: number): string => value.toFixed(1).replace('.', ',')
-
 /** The German texts for evidence: the records that prove an operation. */
 export const evidence: typeof en.evidence = {
   title: 'Nachweise',
@@ -98,10 +96,4 @@ export const artifacts: typeof en.artifacts = {
   too_large: 'Über 2 MB, zu groß für die Vorschau. Stattdessen herunterladen.',
   no_preview: 'Für diese Art von Inhalt gibt es keine Vorschau. Stattdessen herunterladen.',
   source: 'Als Quelltext gezeigt; darin läuft kein Code.',
-  size: (bytes: number) =>
-    bytes < 1000
-      ? `${bytes} B`
-      : bytes < 1_000_000
-        ? `${decimal(bytes / 1000)} kB`
-        : `${decimal(bytes / 1_000_000)} MB`,
 }

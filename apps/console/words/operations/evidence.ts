@@ -71,10 +71,4 @@ export const artifacts = {
   too_large: 'Over 2 MB, too large to preview. Download it instead.',
   no_preview: 'This type of content has no preview. Download it instead.',
   source: 'Shown as source; no code in it runs.',
-  size: (bytes: number) =>
-    bytes < 1000
-      ? `${bytes} B`
-      : bytes < 1_000_000
-        ? `${(bytes / 1000).toFixed(1)} kB`
-        : `${(bytes / 1_000_000).toFixed(1)} MB`,
 }
