@@ -2,7 +2,7 @@ import { and, asc, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
 import type { GateSubject, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
-import { iso } from '../expressions.ts'
+import { iso, operation_node_run_summary as run } from '../expressions.ts'
 import {
   gates,
   nodes,
@@ -34,8 +34,10 @@ export const getGraph = async (db: Queryable, operation_id: string, revision: nu
       ...pick(nodes, 'attempt', 'generation'),
       held: sql<boolean>`${nodes.hold_patch_id} is not null`,
       exception: nodes.exception,
+      ran_ms: sql<number | null>`case when ${run.ended_at} is not null then ${run.ran_ms} end`.mapWith(run.ran_ms),
     })
     .from(nodes)
+    .leftJoin(run, and(eq(run.operation_id, nodes.operation_id), eq(run.node_id, nodes.node_id)))
     .where(eq(nodes.operation_id, operation_id))
   const gateStates = await db
     .select({ gate_id: gates.gate_id, status: gates.status })
