@@ -26,6 +26,7 @@ export const evidence: typeof en.evidence = {
   print: 'Drucken',
   partly: (n: number, all: number) => `Einträge 1 bis ${n} von ${all}. „Drucken“ auf dieser Seite druckt alle.`,
   verify: 'In diesem Browser prüfen',
+  not_verified: 'Vor dem Drucken nicht in diesem Browser geprüft.',
   verifying: 'Alle Einträge werden gelesen und nachgerechnet …',
   holds: (n: number, hash: string) =>
     count(n, 'Der eine Eintrag stimmt', 'Alle {n} Einträge stimmen').concat(

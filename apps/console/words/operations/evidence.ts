@@ -25,6 +25,7 @@ export const evidence = {
   print: 'Print',
   partly: (n: number, all: number) => `Records 1 to ${n} of ${all}. “Print” on this page prints all.`,
   verify: 'Verify in this browser',
+  not_verified: 'Not verified in this browser before printing.',
   verifying: 'Reading and recomputing every record …',
   holds: (n: number, hash: string) =>
     count(n, 'The one record matches', 'All {n} records match').concat(`: from the plan to the head ${hash} …`),
