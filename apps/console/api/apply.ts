@@ -111,10 +111,10 @@ function applyToQuery(client: QueryClient, known: WeakMap<Query, Known>, query: 
   const { change_seq } = frame.data
   if (query.state.data === undefined) return
   const state = stateOf(known, query)
-  if (state === undefined) return followUnnumbered(client, query, frame)
-  const place = placeOf(state, change_seq)
-  if (place === 'ignore') return
-  if (place === 'refetch') return gather(client, query)
+  const place = state && placeOf(state, change_seq)
+  if (state === undefined) followUnnumbered(client, query, frame)
+  if (place === 'refetch') gather(client, query)
+  if (state === undefined || place !== 'patch') return
   state.applied = change_seq
   const { data, read } = patch(query.queryKey[0] as string, query.state.data, frame)
   if (data !== undefined) client.setQueryData(query.queryKey, data, { updatedAt: query.state.dataUpdatedAt })
