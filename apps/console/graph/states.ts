@@ -81,11 +81,11 @@ export const useLiveStates = (graph: Graph): GraphStates => {
 /** The live state of a node. */
 export const useNodeState = (id: string): { node: GraphNode | undefined; look: StatusLook | undefined } => {
   const states = useContext(StatesContext)
-  const node = useSyncExternalStore(
-    (listener) => states.subscribe(id, listener),
-    () => states.node(id),
-  )
-  return { node, look: node && states.look(node) }
+  const listen = (listener: () => void) => states.subscribe(id, listener)
+  const node = useSyncExternalStore(listen, () => states.node(id))
+  // A gate that begins to wait changes the look of a node, but not the node.
+  const look = useSyncExternalStore(listen, () => node && states.look(node))
+  return { node, look }
 }
 
 /** The live state of a gate, by its box id. */

@@ -28,11 +28,7 @@ type Props = {
  * a node. Draws only rows near the view, and those of the tab stop and of the selected node.
  */
 export const GraphMatrix = ({ matrix, ...props }: Props) =>
-  matrix === null ? (
-    <p className="p-4 text-muted">{tOperation.graph.no_matrix}</p>
-  ) : (
-    <Grid {...props} matrix={matrix} />
-  )
+  matrix === null ? <p className="p-4 text-muted">{tOperation.graph.no_matrix}</p> : <Grid {...props} matrix={matrix} />
 
 type GridProps = Props & { matrix: Matrix }
 
