@@ -33,7 +33,9 @@ const gateWith = (metrics: Metric[] | null | undefined) => {
 const UNBROKEN = '\u00a0'
 const lines = (metrics: Metric[] | null | undefined) => {
   const gate = gateWith(metrics)
-  return [canaryLine(gate, NOW), nowLine(gate)].map((line) => `${line?.bad ? '! ' : ''}${line?.label}: ${line?.text}`.replaceAll(UNBROKEN, ' '))
+  return [canaryLine(gate, NOW), nowLine(gate)].map((line) =>
+    `${line?.bad ? '! ' : ''}${line?.label}: ${line?.text}`.replaceAll(UNBROKEN, ' '),
+  )
 }
 
 const AS_USUAL = 'Now: 11 healthy'

@@ -69,8 +69,12 @@ describe('an operation of 10,000 nodes', () => {
       await until(async () => (await bright.count()) === (await cells.count()) / 4, { what: 'the filter' })
       await press(page, 'List')
       await page.getByRole('link', { name: 'move many-0001' }).waitFor()
-      await page.keyboard.press('Control+End')
-      await page.getByRole('link', { name: 'move many-2500' }).waitFor()
+      const last = page.getByRole('link', { name: 'move many-2500' })
+      const atEnd = async () => {
+        await page.keyboard.press('Control+End')
+        return last.isVisible()
+      }
+      await until(atEnd, { what: 'the last node', timeout_ms: 30_000 })
       expect(await elements()).toBeLessThanOrEqual(MOST_ELEMENTS)
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'list-many')
@@ -87,8 +91,9 @@ describe('an operation of 10,000 nodes', () => {
       const grid = page.getByRole('grid', { name: 'Hosts by steps' })
       await grid.getByRole('gridcell', { name: 'drain many-0001, Succeeded' }).waitFor()
       await page.getByText('Live', { exact: true }).waitFor()
-      let reads = 0
+      let [reads, streams] = [0, 1]
       page.on('request', (request) => {
+        if (request.url().includes('/v1/events')) streams += 1
         if (/\/(graph|nodes)$/.test(new URL(request.url()).pathname)) reads += 1
       })
       const gate = await people.eva.get<Gate>(`/v1/operations/${operation_id}/gates/cutover`)
@@ -101,7 +106,8 @@ describe('an operation of 10,000 nodes', () => {
       expect(median(took)).toBeLessThanOrEqual(100)
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test' })
       await page.getByText('Canceled', { exact: true }).first().waitFor({ timeout: 60_000 })
-      expect(reads).toBeLessThanOrEqual(2)
+      // A stream that begins again has missed frames.
+      expect(reads).toBeLessThanOrEqual(2 * streams)
 
       // The page has followed: its cells are as the API has them.
       const { nodes } = await people.eva.get<Nodes>(`/v1/operations/${operation_id}/graph`)
@@ -184,6 +190,7 @@ describe('an operation of 2,000 nodes', () => {
       // The paper is read back: on each sheet the heads and a number, in all of them every digest, and none is cut off.
       const sheets = await sheetsOf(page)
       expect(sheets.length).toBeGreaterThan(5)
+      expect(sheets.length).toBeLessThan(all / 10)
       for (const [at, { text, cut }] of sheets.entries()) {
         expect(cut).toEqual([])
         expect(text).toContain(`${at + 1}/${sheets.length}`)
@@ -191,7 +198,7 @@ describe('an operation of 2,000 nodes', () => {
       }
       const [first, paper] = [sheets[0]?.text ?? '', sheets.map(({ text }) => text).join('')]
       const { plan_hash, evidence_head } = await people.eva.get<Operation>(`/v1/operations/${operation_id}`)
-      for (const fact of ['Movemany', operation_id, plan_hash, evidence_head.hash, 'Signedinaseva'])
+      for (const fact of ['Movemany', operation_id, plan_hash, evidence_head.hash, 'Liveeva'])
         expect(first).toContain(fact)
       expect(first).toMatch(/\d+\w+\d{4},\d\d:\d\d:\d\dUTC/)
       expect(first).toContain(`All${all}recordsmatch`)
