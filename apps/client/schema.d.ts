@@ -5699,6 +5699,7 @@ export interface components {
                 estimate_s: number;
                 held_by_patch: boolean;
                 exception: string | null;
+                ran_ms: number | null;
             }[];
             groups: {
                 group_id: string;

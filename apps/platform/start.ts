@@ -151,7 +151,7 @@ const peopleOf = (users: Account[], fresh: boolean): string => {
 }
 
 const FIRST_MINUTE = [
-  'First minute:  1. Sign in as eva; the inbox has one gate.   2. Read what changes on eu1 and approve it.',
+  'First minute:  1. Sign in as eva; a gate and a patch wait.   2. Open the gate, read what changes on eu1, approve it.',
   '               3. Watch the hosts turn green in the graph.   4. Open "web 2.4.0 on us1": a failed node and a patch to judge.',
   'Or in a terminal:  npx signalbox login eva && npx signalbox inbox',
 ]

@@ -30,9 +30,12 @@ const gateWith = (metrics: Metric[] | null | undefined) => {
   const brief = { canary, now }
   return { brief, context: { conflicts: [] } } as unknown as Gate
 }
+const UNBROKEN = '\u00a0'
 const lines = (metrics: Metric[] | null | undefined) => {
   const gate = gateWith(metrics)
-  return [canaryLine(gate, NOW), nowLine(gate)].map((line) => `${line?.bad ? '! ' : ''}${line?.label}: ${line?.text}`)
+  return [canaryLine(gate, NOW), nowLine(gate)].map((line) =>
+    `${line?.bad ? '! ' : ''}${line?.label}: ${line?.text}`.replaceAll(UNBROKEN, ' '),
+  )
 }
 
 const AS_USUAL = 'Now: 11 healthy'
@@ -76,7 +79,7 @@ it('the same bad news stays the same while time and figures move; a metric that 
   expect(newsAt(NOW + 300_000, metric([260, 9], 43, 42), errors(0))?.news).toBe(newsAt(NOW, slow)?.news)
   expect(newsAt(NOW, slow, errors(4))?.news).not.toBe(newsAt(NOW, slow)?.news)
   // The dialog, which has few words, leaves out figures that are as usual.
-  expect(newsAt(NOW, slow, errors(0))?.text).toBe(
+  expect(newsAt(NOW, slow, errors(0))?.text.replaceAll(UNBROKEN, ' ')).toBe(
     'eu1-web-01: healthy, ended 4 min ago · p95 250 ms (rest 43, before 42)',
   )
 })

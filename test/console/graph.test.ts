@@ -24,6 +24,7 @@ const node = (node_id: string, depends_on: string[] = [], more: Partial<GraphNod
   estimate_s: 1,
   held_by_patch: false,
   exception: null,
+  ran_ms: null,
   ...more,
 })
 const graph = (nodes: GraphNode[], more: Partial<Graph> = {}): Graph => ({

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { deviceWords } from '../../apps/console/account/device-words.ts'
 import { signInError } from '../../apps/console/forms/sign-in-error.ts'
-import { clockTime, coarse, duration, exactTime, fullTime, shortTime } from '../../apps/console/kit/format.ts'
+import {
+  clockTime,
+  coarse,
+  duration,
+  exactTime,
+  fileSize,
+  fullTime,
+  shortTime,
+  unbroken,
+} from '../../apps/console/kit/format.ts'
 import { runsOf } from '../../apps/console/nodes/ansi.ts'
 import { dayStarts } from '../../apps/console/overview/days.ts'
 import { tAccount } from '../../apps/console/words/account.ts'
@@ -155,16 +164,12 @@ describe('times and numbers', () => {
   })
 
   it('write durations with at most two units', () => {
-    expect([0, 850, 4210, 59_999, 185_000, 3_840_000, 97_200_000].map(duration)).toEqual([
-      '0 ms',
-      '850 ms',
-      '4.2 s',
-      '59 s',
-      '3 min 05 s',
-      '1 h 04 min',
-      '1 d 03 h',
-    ])
-    expect([5000, 120_000, 7_200_000, 300_000_000].map(coarse)).toEqual(['5 s', '2 min', '2 h', '3 d'])
+    expect([0, 850, 4210, 59_999, 185_000, 3_840_000, 97_200_000].map(duration)).toEqual(
+      ['0 ms', '850 ms', '4.2 s', '59 s', '3 min 05 s', '1 h 04 min', '1 d 03 h'].map(unbroken),
+    )
+    expect([5000, 120_000, 7_200_000, 300_000_000].map(coarse)).toEqual(['5 s', '2 min', '2 h', '3 d'].map(unbroken))
+    expect([0, 999, 4210, 1_349_000].map(fileSize)).toEqual(['0 B', '999 B', '4.2 kB', '1.3 MB'].map(unbroken))
+    expect(unbroken('1 h 04 min')).toBe('1\u00a0h\u00a004\u00a0min')
   })
 
   it('count with the forms of the language', () => {

@@ -11,6 +11,7 @@ import { startPushService } from '../operations/support/push-service.ts'
 import { startMailServer } from '../operations/support/receivers.ts'
 import { carryOut, type Job, listenForWork } from '../support/agent/agent.ts'
 import { complaintsOf, launchBrowser, signInAs } from '../support/browser.ts'
+import { manySettings } from '../support/many.ts'
 import { scratchFolder } from '../support/servers.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
@@ -76,6 +77,7 @@ export const openDesk = async (): Promise<void> => {
       AUTH__PROVIDERS__FILE: providersFile(),
       // No one at the desk is an auditor, but for the case about it.
       SESSION__SECOND_FACTOR__ROLES: '["auditor"]',
+      ...manySettings(),
       NOTIFY__ENABLED: 'true',
       NOTIFY__SMTP__HOST: '127.0.0.1',
       NOTIFY__SMTP__PORT: String(mail.port),

@@ -77,7 +77,7 @@ export const complaintsOf = (page: Page): string[] => {
       message.type() === 'error' &&
       !/Failed to load resource: the server responded with a status of 4/.test(message.text())
     )
-      complaints.push(`console: ${message.text()}`)
+      complaints.push(`console: ${message.text()} ${message.location().url}`)
   })
   return complaints
 }

@@ -9,13 +9,15 @@ import type { Gate, Graph, Me, NodeRow, Operation, OperationRow, Page, PatchDeta
 type Known = { read_at: number; fetched: number; applied: number }
 type OperationFrame = Extract<Frame, { event: 'operation' | 'node' | 'gate' | 'patch' }>
 
+/** How many of the newest frames of operations are kept for reads that they overtake. */
+const KEPT = 2000
 const POLL_MS = 5000
 const POLL_HIDDEN_MS = 30_000
 
 /** Applies live frames to the query cache, at most once per painted frame, and polls while the stream is away. */
 export const applyLive = (client: QueryClient): void => {
   const known = new WeakMap<Query, Known>()
-  const newest = new Map<string, number>()
+  const recent: OperationFrame[] = []
   let waiting: Frame[] = []
   onFrame((frame) => {
     waiting.push(frame)
@@ -25,7 +27,11 @@ export const applyLive = (client: QueryClient): void => {
     const frames = waiting
     waiting = []
     notifyManager.batch(() => {
-      for (const frame of frames) applyFrame(client, known, newest, frame)
+      for (const frame of frames) {
+        if (isOfOperation(frame)) recent.push(frame)
+        applyFrame(client, known, frame)
+      }
+      recent.splice(0, recent.length - KEPT)
     })
   }
   onServed((topics) => refetchTopics(client, topics))
@@ -34,12 +40,14 @@ export const applyLive = (client: QueryClient): void => {
     // A person who asks for the next page ends the read that news had asked for: it is owed.
     if (event.action.type === 'fetch' && event.query.state.isInvalidated && isPaging(event.query))
       return gather(client, event.query)
-    // A read that overlapped with frames may be older than they are: it is read again.
+    // A read may be older than frames that came meanwhile: they are applied to it.
     if (event.action.type !== 'success' || event.action.manual) return
     const operation_id = operationOf(event.query)
     const seq = seqOf(event.query.state.data)
-    if (operation_id !== undefined && seq !== undefined && seq < (newest.get(operation_id) ?? 0))
-      gather(client, event.query)
+    if (operation_id === undefined || seq === undefined) return
+    for (const frame of recent)
+      if (frame.data.operation_id === operation_id && frame.data.change_seq > seq)
+        applyToQuery(client, known, event.query, frame)
   })
   let poll: ReturnType<typeof setTimeout> | undefined
   const tick = () => {
@@ -66,21 +74,18 @@ export const applyLive = (client: QueryClient): void => {
   })
 }
 
-function applyFrame(
-  client: QueryClient,
-  known: WeakMap<Query, Known>,
-  newest: Map<string, number>,
-  frame: Frame,
-): void {
+const OF_FRAME = new Set(['operation', 'node', 'gate', 'patch'])
+const isOfOperation = (frame: Frame): frame is OperationFrame => OF_FRAME.has(frame.event)
+
+function applyFrame(client: QueryClient, known: WeakMap<Query, Known>, frame: Frame): void {
+  if (isOfOperation(frame)) {
+    const { operation_id } = frame.data
+    for (const query of client.getQueryCache().findAll({ predicate: (query) => operationOf(query) === operation_id }))
+      applyToQuery(client, known, query, frame)
+    if (frame.event === 'operation') applyToRows(client, frame.data)
+    return
+  }
   switch (frame.event) {
-    case 'operation':
-    case 'node':
-    case 'gate':
-    case 'patch':
-      newest.set(frame.data.operation_id, Math.max(newest.get(frame.data.operation_id) ?? 0, frame.data.change_seq))
-      applyToOperation(client, known, frame)
-      if (frame.event === 'operation') applyToRows(client, frame.data)
-      return
     case 'command':
       refetch(client, (key) => key[0] === 'operation' && key[1] === frame.data.operation_id)
       return
@@ -101,27 +106,19 @@ function applyFrame(
   }
 }
 
-/** Brings every cached reply of one operation forward by one frame, or marks it for another read. */
-function applyToOperation(client: QueryClient, known: WeakMap<Query, Known>, frame: OperationFrame): void {
-  const { operation_id, change_seq } = frame.data
-  for (const query of client.getQueryCache().findAll({ predicate: (query) => operationOf(query) === operation_id })) {
-    if (query.state.data === undefined) continue
-    const state = stateOf(known, query)
-    if (state === undefined) {
-      followUnnumbered(client, query, frame)
-      continue
-    }
-    const place = placeOf(state, change_seq)
-    if (place === 'ignore') continue
-    if (place === 'refetch') {
-      gather(client, query)
-      continue
-    }
-    state.applied = change_seq
-    const { data, read } = patch(query.queryKey[0] as string, query.state.data, frame)
-    if (data !== undefined) client.setQueryData(query.queryKey, data, { updatedAt: query.state.dataUpdatedAt })
-    if (read) gather(client, query)
-  }
+/** Brings a cached reply of an operation forward by one frame, or marks it for another read. */
+function applyToQuery(client: QueryClient, known: WeakMap<Query, Known>, query: Query, frame: OperationFrame): void {
+  const { change_seq } = frame.data
+  if (query.state.data === undefined) return
+  const state = stateOf(known, query)
+  const place = state && placeOf(state, change_seq)
+  if (state === undefined) followUnnumbered(client, query, frame)
+  if (place === 'refetch') gather(client, query)
+  if (state === undefined || place !== 'patch') return
+  state.applied = change_seq
+  const { data, read } = patch(query.queryKey[0] as string, query.state.data, frame)
+  if (data !== undefined) client.setQueryData(query.queryKey, data, { updatedAt: query.state.dataUpdatedAt })
+  if (read) gather(client, query)
 }
 
 /** The patched reply if the frame is enough; `read` if the reply must be read again. */
@@ -173,8 +170,10 @@ function patchGraphNode(
   const node = graph.nodes[at]
   if (node === undefined) return { read: true }
   const { state = node.state, attempt = node.attempt, generation = node.generation } = change as Partial<typeof node>
+  const { started_at, ended_at } = change as Partial<NodeRow>
+  const ran_ms = started_at && ended_at ? Date.parse(ended_at) - Date.parse(started_at) : null
   const nodes = [...graph.nodes]
-  nodes[at] = { ...node, state, attempt, generation }
+  nodes[at] = { ...node, state, attempt, generation, ran_ms }
   return { data: { ...graph, nodes }, read: false }
 }
 
@@ -197,10 +196,11 @@ function patchNodeRows(
   const { operation_id: _operation, change_seq: _seq, event: _event, ...fields } = change
   return {
     ...data,
-    pages: data.pages.map((page) => ({
-      ...page,
-      items: page.items.map((row) => (row.node_id === change.node_id ? { ...row, ...fields } : row)),
-    })),
+    pages: data.pages.map((page) => {
+      const at = page.items.findIndex(({ node_id }) => node_id === change.node_id)
+      const row = page.items[at]
+      return row === undefined ? page : { ...page, items: page.items.with(at, { ...row, ...fields }) }
+    }),
   }
 }
 
@@ -248,7 +248,8 @@ function followUnnumbered(client: QueryClient, query: Query, frame: OperationFra
   if (noun === 'nodes' && frame.event === 'node') {
     const rows = patchNodeRows(query.state.data as InfiniteData<Page<NodeRow>>, frame.data)
     client.setQueryData(query.queryKey, rows, { updatedAt: query.state.dataUpdatedAt })
-    gather(client, query, 2000)
+    // Each of its pages is read again, and its rows are already patched.
+    gather(client, query, 2000 * rows.pages.length)
   } else if (noun === 'patches' && frame.event === 'patch') gather(client, query)
   else if (noun === 'timeline' || noun === 'evidence' || noun === 'artifacts') gather(client, query, 1000)
 }

@@ -22,6 +22,7 @@ type Kept = {
   staleTime?: number
   refetchInterval?: number
   refetchOnWindowFocus?: boolean
+  structuralSharing?: false
   placeholderData?: typeof keepPreviousData
 }
 

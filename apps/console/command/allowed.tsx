@@ -51,14 +51,16 @@ export const ActionButton = ({ action, press, main = false, danger = false, chil
   )
 }
 
+type WhyNotProps = { actions: (AllowedAction | undefined)[]; fold?: (action: AllowedAction) => boolean }
+
 /**
- * Why actions are not possible now, each reason once. Actions that the permissions never allow are folded under one
- * question. The server speaks English.
+ * Why actions are not possible now, each reason once. Those that `fold` names, by default the ones that the permissions
+ * never allow, are under one question. The server speaks English.
  */
-export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) => {
+export const WhyNot = ({ actions, fold = isNever }: WhyNotProps) => {
   const refused = actions.flatMap((action) => (action === undefined || mayPress(action) ? [] : action))
-  const never = Map.groupBy(refused.filter(isNever), ({ reason }) => reason)
-  const reasons = new Set(refused.flatMap((action) => (isNever(action) ? [] : (action.reason ?? []))))
+  const never = Map.groupBy(refused.filter(fold), ({ reason }) => reason)
+  const reasons = new Set(refused.flatMap((action) => (fold(action) ? [] : (action.reason ?? []))))
   return (
     <>
       {[...reasons].map((reason) => (
@@ -79,4 +81,4 @@ export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) 
     </>
   )
 }
-const REASON = 'basis-full text-table text-muted sm:text-right'
+const REASON = 'basis-full text-table text-muted sm:[:not(.decide)>&]:text-right'

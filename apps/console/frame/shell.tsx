@@ -3,7 +3,7 @@ import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Ellipsis } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
 import { usePhase, useTopic } from '../api/hooks.ts'
-import { clockTime, zoneWord } from '../kit/format.ts'
+import { clockTime, fullTime, zoneWord } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { meQuery, waitingFor } from '../queries/me.ts'
 import { lazyPart } from '../ui/lazy.ts'
@@ -77,7 +77,10 @@ const Clock = () => {
   const { zone } = useDisplay()
   return (
     <span className="text-table text-muted tabular-nums max-md:hidden print:inline">
-      {clockTime(now, zone)} {zoneWord(now, zone)}
+      <span className="print:hidden">
+        {clockTime(now, zone)} {zoneWord(now, zone)}
+      </span>
+      <span className="hidden print:inline">{fullTime(now, zone)}</span>
     </span>
   )
 }

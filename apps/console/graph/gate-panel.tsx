@@ -15,7 +15,7 @@ type GatePanelProps = {
   close: () => void
 }
 
-/** The gate selected in the graph, beside the drawing: its state, and every node that it guards. */
+/** The gate selected in the graph, beside the drawing: its state, and the nodes that it guards. */
 export const GatePanel = ({ gate, graph, operation_id, close }: GatePanelProps) => (
   <aside className="card side-panel" aria-label={tOperation.graph.selected_gate}>
     <div className="card-head">
@@ -29,11 +29,12 @@ export const GatePanel = ({ gate, graph, operation_id, close }: GatePanelProps) 
       <div>
         <p className="text-muted">{tOperation.graph.guards}</p>
         <ul>
-          {guardedNames(gate, graph).map(([id, name]) => (
+          {guardedNames(gate, graph, SHOWN).map(([id, name]) => (
             <li key={id} className="wrap-anywhere">
               {name}
             </li>
           ))}
+          {gate.guards.length > SHOWN ? <li>{t.others(gate.guards.length - SHOWN)}</li> : null}
         </ul>
       </div>
       {operation_id === null ? null : (
@@ -45,8 +46,8 @@ export const GatePanel = ({ gate, graph, operation_id, close }: GatePanelProps) 
   </aside>
 )
 
-/** The nodes that a gate guards, with their names. */
-export const guardedNames = ({ guards }: Gate, { nodes }: Graph): [id: string, name: string][] => {
-  const names = new Map(nodes.map(({ node_id, name }) => [node_id, name]))
-  return guards.map((id) => [id, names.get(id) ?? id])
-}
+const SHOWN = 50
+
+/** The first of the nodes that a gate guards, with their names. */
+export const guardedNames = ({ guards }: Gate, { nodes }: Graph, most: number): [id: string, name: string][] =>
+  guards.slice(0, most).map((id) => [id, nodes.find(({ node_id }) => node_id === id)?.name ?? id])

@@ -1,6 +1,7 @@
 import { lookOf } from '../../shared/contracts/client/status.ts'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { Card } from '../ui/card.tsx'
+import { LongList } from '../ui/window.tsx'
 import { GateLink, NodeLink } from '../values/links.tsx'
 import { Status } from '../values/status.tsx'
 import { t } from '../words/index.ts'
@@ -17,7 +18,7 @@ type Props = {
   /** Whether a node matches the search. */
   marked?: (node: GraphNode) => boolean
 }
-const ROW = 'flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0'
+const ROW = 'flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2'
 const NAME = 'min-w-44 font-medium wrap-anywhere'
 const NOTES = 'min-w-0 flex-1 text-table max-sm:basis-full text-muted wrap-anywhere'
 
@@ -38,10 +39,9 @@ export const GraphList = ({ graph, states, operation_id, only, marked = () => tr
               <span className="text-table font-normal text-muted">{tOperation.graph.nodes(section.nodes.length)}</span>
             </h2>
           ) : null}
-          <ol>
-            {section.nodes.map((node) => (
+          <LongList rows={section.nodes} keyOf={({ node_id }) => node_id}>
+            {(node) => (
               <Item
-                key={node.node_id}
                 node={node}
                 states={states}
                 operation_id={operation_id}
@@ -49,8 +49,8 @@ export const GraphList = ({ graph, states, operation_id, only, marked = () => tr
                 critical={critical.has(node.node_id)}
                 gates={graph.gates.filter((gate) => node.gates.includes(gate.gate_id)).map((gate) => gate.question)}
               />
-            ))}
-          </ol>
+            )}
+          </LongList>
         </section>
       ))}
     </div>
@@ -68,7 +68,7 @@ const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'opera
     <Card title={tOperation.graph.gates}>
       <ul>
         {gates.map(({ gate, look }) => (
-          <li key={gate.gate_id} className={ROW}>
+          <li key={gate.gate_id} className={`${ROW} last:border-0`}>
             {operation_id === null ? (
               <span className={NAME}>{gate.question}</span>
             ) : (
@@ -80,7 +80,13 @@ const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'opera
               <Status state={gate.state} look={look} />
             </span>
             <span className={NOTES}>
-              {tOperation.graph.guards} {t.and(abridged(guardedNames(gate, graph).map(([, name]) => name)))}
+              {tOperation.graph.guards}{' '}
+              {t.and(
+                abridged(
+                  guardedNames(gate, graph, AFTER + 1).map(([, name]) => name),
+                  gate.guards.length,
+                ),
+              )}
             </span>
           </li>
         ))}
@@ -106,8 +112,8 @@ function sectionsOf(graph: Graph, nodes: GraphNode[]): { id: string; name: strin
 }
 
 const AFTER = 4
-const abridged = (names: string[]): string[] =>
-  names.length > AFTER + 1 ? [...names.slice(0, AFTER), t.others(names.length - AFTER)] : names
+const abridged = (names: string[], of = names.length): string[] =>
+  of > AFTER + 1 ? [...names.slice(0, AFTER), t.others(of - AFTER)] : names
 
 type ItemProps = {
   node: GraphNode
@@ -125,7 +131,7 @@ const Item = ({ node, states, operation_id, after, critical, gates }: ItemProps)
     ...gates.map(tOperation.graph.gate_before),
   ]
   return (
-    <li className={ROW}>
+    <div className={`${ROW} [li:last-child>&]:border-0`}>
       {operation_id === null ? (
         <span className={NAME}>{node.name}</span>
       ) : (
@@ -137,6 +143,6 @@ const Item = ({ node, states, operation_id, after, critical, gates }: ItemProps)
         <Status state={node.state} look={states.look(node)} />
       </span>
       <span className={NOTES}>{notes.join('; ')}</span>
-    </li>
+    </div>
   )
 }

@@ -98,6 +98,7 @@ const withAdded = (
       estimate_s: change.node.estimate_s ?? 0,
       held_by_patch: false,
       exception: null,
+      ran_ms: null,
     })
   }
   return all

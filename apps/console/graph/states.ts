@@ -9,9 +9,12 @@ export class GraphStates {
   private readonly members = new Map<string, string[]>()
   private gates = new Map<string, Graph['gates'][number]>()
   private readonly listeners = new Map<string, Set<() => void>>()
+  private graph: Graph | undefined
 
   /** Takes the newest states and notifies the boxes whose state changed, and their groups. */
   update(graph: Graph): void {
+    if (graph === this.graph) return
+    this.graph = graph
     const before = this.nodes
     const gatesBefore = this.gates
     this.nodes = new Map(graph.nodes.map((node) => [node.node_id, node]))
@@ -27,7 +30,7 @@ export class GraphStates {
     for (const { gate_id } of moved) this.tell(gateBox(gate_id))
     for (const node of graph.nodes) {
       const old = before.get(node.node_id)
-      const same = old !== undefined && old.state === node.state && old.attempt === node.attempt
+      const same = old?.state === node.state && old.attempt === node.attempt && old.ran_ms === node.ran_ms
       if (same && !moved.some(({ gate_id }) => node.gates.includes(gate_id))) continue
       this.tell(node.node_id)
       if (node.group !== null) this.tell(node.group)
@@ -77,11 +80,11 @@ export const useLiveStates = (graph: Graph): GraphStates => {
 
 export const useNodeState = (id: string): { node: GraphNode | undefined; look: StatusLook | undefined } => {
   const states = useContext(StatesContext)
-  const node = useSyncExternalStore(
-    (listener) => states.subscribe(id, listener),
-    () => states.node(id),
-  )
-  return { node, look: node && states.look(node) }
+  const listen = (listener: () => void) => states.subscribe(id, listener)
+  const node = useSyncExternalStore(listen, () => states.node(id))
+  // A gate that begins to wait changes the look of a node, but not the node.
+  const look = useSyncExternalStore(listen, () => node && states.look(node))
+  return { node, look }
 }
 
 /** The live state of a gate, by its box id. */
@@ -90,6 +93,23 @@ export const useGateState = (box_id: string): Graph['gates'][number] | undefined
   return useSyncExternalStore(
     (listener) => states.subscribe(box_id, listener),
     () => states.gate(gateOfBox(box_id) ?? ''),
+  )
+}
+
+/** How long the newest attempts of these nodes took together, in ms; `undefined` if none has ended. */
+export const useRanMs = (nodes: readonly (GraphNode | undefined)[]): number | undefined => {
+  const states = useContext(StatesContext)
+  return useSyncExternalStore(
+    (listener) => {
+      const ends = nodes.flatMap((node) => (node ? [states.subscribe(node.node_id, listener)] : []))
+      return () => {
+        for (const end of ends) end()
+      }
+    },
+    () => {
+      const times = nodes.flatMap((node) => states.node(node?.node_id ?? '')?.ran_ms ?? [])
+      return times.length === 0 ? undefined : times.reduce((sum, ms) => sum + ms)
+    },
   )
 }
 

@@ -3,7 +3,7 @@ import { ChevronLeft, ChevronRight, type LucideIcon, Maximize, Minus, Plus } fro
 import { useEffect, useRef, useState } from 'react'
 import { Virtualizer } from 'virtua'
 import { lookOf } from '../../shared/contracts/client/status.ts'
-import { clockTime, duration, type Zone } from '../kit/format.ts'
+import { clockTime, duration, unbroken, type Zone } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { statusWord } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
@@ -212,7 +212,7 @@ const Axis = ({ whole, span, zone }: Scale & { zone: Zone }) => {
         const time = span.from + length * share
         return (
           <span key={share} style={{ left: `${share * 100}%` }}>
-            {whole.to - whole.from < SHORT_MS ? `+${away(time)} s` : clockTime(time, zone, length < 600_000)}
+            {whole.to - whole.from < SHORT_MS ? unbroken(`+${away(time)} s`) : clockTime(time, zone, length < 600_000)}
           </span>
         )
       })}

@@ -63,23 +63,34 @@ export const zoneWord = (at: number, zone: Zone): string =>
         .formatToParts(at)
         .find((part) => part.type === 'timeZoneName')?.value ?? '')
 
+/** Words that stay in one line: a number and its unit. */
+export const unbroken = (text: string): string => text.replaceAll(' ', '\u00a0')
+
 /** `850 ms`, `4.2 s`, `42 s`, `3 min 05 s`, `1 h 04 min`, `2 d 03 h`. */
 export const duration = (ms: number): string => {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
   const s = ms / 1000
-  if (s < 10) return `${(Math.floor(s * 10) / 10).toLocaleString(LANGUAGE)} s`
-  if (s < 60) return `${Math.floor(s)} s`
-  if (s < 3600) return `${Math.floor(s / 60)} min ${two(s % 60)} s`
-  if (s < 86_400) return `${Math.floor(s / 3600)} h ${two((s % 3600) / 60)} min`
-  return `${Math.floor(s / 86_400)} d ${two((s % 86_400) / 3600)} h`
+  if (s < 1) return unbroken(`${Math.max(0, Math.round(ms))} ms`)
+  if (s < 10) return unbroken(`${(Math.floor(s * 10) / 10).toLocaleString(LANGUAGE)} s`)
+  if (s < 60) return coarse(ms)
+  if (s < 3600) return unbroken(`${Math.floor(s / 60)} min ${two(s % 60)} s`)
+  if (s < 86_400) return unbroken(`${Math.floor(s / 3600)} h ${two((s % 3600) / 60)} min`)
+  return unbroken(`${Math.floor(s / 86_400)} d ${two((s % 86_400) / 3600)} h`)
 }
 
 /** The same, rounded to one unit, for `… ago`: `12 s`, `3 min`, `5 h`, `2 d`. */
 export const coarse = (ms: number): string => {
   const s = Math.abs(ms) / 1000
-  if (s < 60) return `${Math.floor(s)} s`
-  if (s < 3600) return `${Math.floor(s / 60)} min`
-  return s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`
+  if (s < 60) return unbroken(`${Math.floor(s)} s`)
+  if (s < 3600) return unbroken(`${Math.floor(s / 60)} min`)
+  return unbroken(s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`)
+}
+
+/** `512 B`, `4.2 kB`, `1.3 MB`. */
+export const fileSize = (bytes: number): string => {
+  if (bytes < 1000) return unbroken(`${bytes} B`)
+  const [least, unit] = bytes < 1_000_000 ? [1000, 'kB'] : [1_000_000, 'MB']
+  const digits = { minimumFractionDigits: 1, maximumFractionDigits: 1 }
+  return unbroken(`${(bytes / least).toLocaleString(LANGUAGE, digits)} ${unit}`)
 }
 
 /** A measured number, short: `0`, `0.1`, `4.3`, `41`, `1,204`. */

@@ -1,3 +1,4 @@
+import { useMemo } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
 
 export type Row = { target_id: string; name: string; group: string | null; cells: (GraphNode | undefined)[] }
@@ -40,6 +41,11 @@ export const matrixOf = (graph: Graph): Matrix | null => {
   )
   return { steps: shown.map(({ step }) => step), rows }
 }
+
+/** The matrix of a graph that is read again and again: its places change only with the plan. */
+export const useMatrix = (graph: Graph): Matrix | null =>
+  // biome-ignore lint/correctness/useExhaustiveDependencies: states come from `GraphStates`
+  useMemo(() => matrixOf(graph), [graph.plan_revision])
 
 /** The lines from top to bottom: before the rows of each block, a line with the block's name and index -1. Pure. */
 export const linesOf = ({ rows }: Matrix): { index: number; group: string | null }[] =>

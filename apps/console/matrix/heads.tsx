@@ -1,21 +1,19 @@
-import { memo } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
-import { countLooks, type GraphStates } from '../graph/states.ts'
+import { gateBox } from '../graph/gates.ts'
+import { countLooks, type GraphStates, useGateState } from '../graph/states.ts'
 import { duration } from '../kit/format.ts'
 import { ShapeIcon, Status } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { median } from './gates.ts'
 
-type StepProps = { states: GraphStates; nodes: GraphNode[]; ran: ReadonlyMap<string, number> }
+type StepProps = { states: GraphStates; nodes: GraphNode[] }
 
-/**
- * Below a step's name: how many nodes have ended, their median time, and how many are in each state. It counts all
- * nodes of the step, so it must not redraw for every key.
- */
-export const StepHead = memo(({ states, nodes, ran }: StepProps) => {
-  const p50 = median(nodes.flatMap(({ node_id }) => ran.get(node_id) ?? []))
-  const counts = countLooks(states, nodes)
+/** Below a step's name: how many nodes have ended, their median time, and how many are in each state. */
+export const StepHead = ({ states, nodes }: StepProps) => {
+  const live = nodes.map((node) => states.node(node.node_id) ?? node)
+  const p50 = median(live.flatMap(({ ran_ms }) => ran_ms ?? []))
+  const counts = countLooks(states, live)
   const ended = counts.reduce((sum, { look, count }) => sum + (ENDED.has(look.word) ? count : 0), 0)
   return (
     <>
@@ -33,7 +31,7 @@ export const StepHead = memo(({ states, nodes, ran }: StepProps) => {
       </span>
     </>
   )
-})
+}
 const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'cancelled', 'undone'])
 
 type GateMarksProps = { gates: Graph['gates'] | undefined; open: (gate_id: string) => void; numbered?: boolean }
@@ -44,6 +42,10 @@ export const GateMarks = ({ gates = [], open, numbered = false }: GateMarksProps
     <button key={gate_id} type="button" className="gate-mark" onClick={() => open(gate_id)}>
       {numbered ? `◇${at + 1} ` : null}
       <span>{question}</span>
-      <Status state={state} />
+      <GateState gate_id={gate_id} planned={state} />
     </button>
   ))
+
+const GateState = ({ gate_id, planned }: { gate_id: string; planned: Graph['gates'][number]['state'] }) => (
+  <Status state={useGateState(gateBox(gate_id))?.state ?? planned} />
+)

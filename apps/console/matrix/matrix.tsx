@@ -1,22 +1,20 @@
 import '../styles/matrix.css'
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { Virtualizer } from 'virtua'
 import type { Graph, GraphNode } from '../api/types.ts'
-import type { GraphStates } from '../graph/states.ts'
+import { type GraphStates, useNodeState, useRanMs } from '../graph/states.ts'
 import { duration } from '../kit/format.ts'
-import { nodesQuery } from '../queries/operations.ts'
-import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { WindowBody, WindowRow } from '../ui/window.tsx'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
-import { linesOf, type Matrix, matrixOf, type Place, placeAfter, type Row } from './cells.ts'
+import { linesOf, type Matrix, type Place, placeAfter, type Row } from './cells.ts'
 import { placeGates } from './gates.ts'
 import { GateMarks, StepHead } from './heads.tsx'
 
 type Props = {
-  operation_id: string
   graph: Graph
+  /** Of the graph; `null` if it has none. */
+  matrix: Matrix | null
   states: GraphStates
   selected: string | undefined
   /** The highlighted cells; the others are dimmed. */
@@ -29,32 +27,14 @@ type Props = {
  * Hosts by steps: the state of every node at a glance. It has one tab stop; arrow keys move through it and Enter opens
  * a node. Draws only rows near the view, and those of the tab stop and of the selected node.
  */
-export const GraphMatrix = (props: Props) => {
-  const { graph } = props
-  const matrix = useMemo(() => matrixOf(graph), [graph])
-  return matrix === null ? (
-    <p className="p-4 text-muted">{tOperation.graph.no_matrix}</p>
-  ) : (
-    <Grid {...props} matrix={matrix} />
-  )
-}
-
-/** How long the newest run of each node took, in ms; empty until all are read, so that a page redraws no row. */
-const useRunTimes = (operation_id: string): ReadonlyMap<string, number> => {
-  const list = useInfiniteQuery(nodesQuery(operation_id))
-  useAllPages(list)
-  const data = list.hasNextPage ? undefined : list.data
-  return useMemo(
-    () => new Map(rowsOf({ data }).flatMap(({ node_id, ran_ms }) => (ran_ms === null ? [] : [[node_id, ran_ms]]))),
-    [data],
-  )
-}
+export const GraphMatrix = ({ matrix, ...props }: Props) =>
+  matrix === null ? <p className="p-4 text-muted">{tOperation.graph.no_matrix}</p> : <Grid {...props} matrix={matrix} />
 
 type GridProps = Props & { matrix: Matrix }
 
-const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, matrix }: GridProps) => {
-  const ran = useRunTimes(operation_id)
-  const gates = useMemo(() => placeGates(graph, matrix), [graph, matrix])
+const Grid = ({ graph, states, selected, marked, open, openGate, matrix }: GridProps) => {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a gate keeps its place; its state comes from `states`
+  const gates = useMemo(() => placeGates(graph, matrix), [graph.gates.length, matrix])
   const lines = useMemo(() => linesOf(matrix), [matrix])
   const columns = useMemo(() => columnsOf(matrix), [matrix])
   const box = useRef<HTMLDivElement>(null)
@@ -103,7 +83,7 @@ const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, m
         onClick={press}
       >
         <thead ref={head}>
-          <HeadRow steps={matrix.steps} {...{ columns, gates, states, ran, openGate }} />
+          <HeadRow steps={matrix.steps} {...{ graph, columns, gates, states, openGate }} />
         </thead>
         <Virtualizer
           data={lines}
@@ -125,7 +105,7 @@ const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, m
               )
             const stop = at[0] === index ? at[1] : undefined
             const picked = chosen === index ? selected : undefined
-            return <RowCells key={row.target_id} {...{ row, index, stop, picked, marked, gates, states, ran }} />
+            return <RowCells key={row.target_id} {...{ row, index, stop, picked, marked, gates }} />
           }}
         </Virtualizer>
       </table>
@@ -135,26 +115,34 @@ const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, m
 }
 
 type Placed = ReturnType<typeof placeGates>
-type Shared = { gates: Placed; states: GraphStates; ran: ReadonlyMap<string, number> }
 
-type HeadRowProps = Shared & { steps: Matrix['steps']; columns: GraphNode[][]; openGate: (gate_id: string) => void }
+type HeadRowProps = {
+  /** Redraws it when it changes. */
+  graph: Graph
+  steps: Matrix['steps']
+  columns: GraphNode[][]
+  gates: Placed
+  states: GraphStates
+  openGate: (gate_id: string) => void
+}
 
 /** Counts all nodes, so it redraws when they change, but not for a key. */
-const HeadRow = memo(({ steps, columns, gates, states, ran, openGate }: HeadRowProps) => (
+const HeadRow = memo(({ steps, columns, gates, states, openGate }: HeadRowProps) => (
   <tr aria-rowindex={1}>
     <th scope="col">{tOperation.graph.host}</th>
     {steps.map((step, column) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
       <th key={column} scope="col" className={gates.columns.has(column) ? 'gated' : undefined}>
         {step}
-        <StepHead states={states} nodes={columns[column] ?? []} ran={ran} />
+        <StepHead states={states} nodes={columns[column] ?? []} />
         <GateMarks gates={gates.columns.get(column)} open={openGate} />
       </th>
     ))}
   </tr>
 ))
 
-type RowCellsProps = Shared & {
+type RowCellsProps = {
+  gates: Placed
   row: Row
   index: number
   /** The column of the tab stop, if it is in this row. */
@@ -164,12 +152,12 @@ type RowCellsProps = Shared & {
   marked: ((node: GraphNode) => boolean) | undefined
 }
 
-/** A key changes the tab stop of two rows; the others do not redraw. */
-const RowCells = memo(({ row, index, stop, picked, marked, gates, states, ran }: RowCellsProps) => (
+/** A key changes the tab stop of two rows; the others do not redraw. News redraws only its own cells. */
+const RowCells = memo(({ row, index, stop, picked, marked, gates }: RowCellsProps) => (
   <>
     <th scope="row">
       <bdi>{row.name}</bdi>
-      <RowTime nodes={row.cells} ran={ran} />
+      <RowTime nodes={row.cells} />
     </th>
     {row.cells.map((node, column) => (
       <Cell
@@ -177,12 +165,11 @@ const RowCells = memo(({ row, index, stop, picked, marked, gates, states, ran }:
         key={column}
         at={`${index}/${column}`}
         stop={stop === column}
-        node={node}
+        node_id={node?.node_id}
         gated={gates.columns.has(column)}
         numbers={node && gates.cells.get(node.node_id)}
-        states={states}
         chosen={node !== undefined && node.node_id === picked}
-        dim={node !== undefined && marked !== undefined && !marked(node)}
+        marked={marked}
       />
     ))}
   </>
@@ -209,28 +196,27 @@ const useHeight = (head: React.RefObject<HTMLElement | null>): number => {
   return height
 }
 
-const RowTime = ({ nodes, ran }: { nodes: readonly (GraphNode | undefined)[]; ran: ReadonlyMap<string, number> }) => {
-  const times = nodes.flatMap((node) => ran.get(node?.node_id ?? '') ?? [])
-  if (times.length === 0) return null
-  return <span className="time">{duration(times.reduce((sum, ms) => sum + ms, 0))}</span>
+const RowTime = ({ nodes }: { nodes: readonly (GraphNode | undefined)[] }) => {
+  const ran_ms = useRanMs(nodes)
+  return ran_ms === undefined ? null : <span className="time">{duration(ran_ms)}</span>
 }
 
 type CellProps = {
   /** Row and column. */
   at: string
   stop: boolean
-  node: GraphNode | undefined
+  node_id: string | undefined
   /** Behind a gate that is before the column. */
   gated: boolean
   /** The numbers of the gates before only this cell. */
   numbers: readonly number[] | undefined
-  states: GraphStates
   chosen: boolean
-  dim: boolean
+  marked: ((node: GraphNode) => boolean) | undefined
 }
 
-const Cell = ({ at, stop, node, gated, numbers, states, chosen, dim }: CellProps) => {
-  const look = node && states.look(node)
+const Cell = ({ at, stop, node_id = '', gated, numbers, chosen, marked }: CellProps) => {
+  const { node, look } = useNodeState(node_id)
+  const dim = node !== undefined && marked !== undefined && !marked(node)
   const word = node && look && statusWord(node.state, look)
   return (
     <td

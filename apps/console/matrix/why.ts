@@ -10,15 +10,14 @@ const DONE: ReadonlySet<string> = new Set(['succeeded', 'succeeded_with_exceptio
  * that holds them all. Of several unfinished dependencies, it follows the one that needs a person most. Pure.
  */
 export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[] => {
-  const nodes = new Map(graph.nodes.map((node) => [node.node_id, node]))
   const chain: Link[] = []
   const seen = new Set<string>()
   for (let id: string | undefined = node_id; id !== undefined && !seen.has(id); ) {
     seen.add(id)
-    const node = nodes.get(id)
+    const node = states.node(id)
     if (node === undefined || !['pending', 'gated', 'ready'].includes(node.state)) break
     const next: GraphNode | undefined = node.depends_on
-      .flatMap((before) => nodes.get(before) ?? [])
+      .flatMap((before) => states.node(before) ?? [])
       .filter((before) => !DONE.has(states.look(before).word))
       .sort((a, b) => states.look(a).rank - states.look(b).rank)[0]
     if (next === undefined) {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Suspense, useCallback, useMemo, useState } from 'react'
+import { Suspense, useCallback, useDeferredValue, useMemo, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { isNarrow, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
@@ -8,7 +8,7 @@ import { GatePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
 import { countLooks, StatesContext, useLiveStates } from '../graph/states.ts'
-import { matrixOf } from '../matrix/cells.ts'
+import { useMatrix } from '../matrix/cells.ts'
 import { FindNode } from '../matrix/find.tsx'
 import { found } from '../matrix/why.ts'
 import { WhyWaiting } from '../matrix/why-panel.tsx'
@@ -36,7 +36,9 @@ export const OperationGraphPage = () => {
   return <GraphView key={operation_id} graph={graph} operation_id={operation_id} />
 }
 
-const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string }) => {
+const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id: string }) => {
+  // News of thousands of nodes must not delay a key.
+  const graph = useDeferredValue(newest)
   const search = useSearch({ from: '/shell/operations/$operation_id/graph' })
   const navigate = useNavigate({ from: '/operations/$operation_id/graph' })
   const looks = useLiveStates(graph)
@@ -55,9 +57,17 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
   )
   const open = useCallback((node: string) => select({ node }), [select])
   const openGate = useCallback((gate: string) => select({ gate }), [select])
-  const hits = found(graph, (node) => statusWord(node.state, looks.look(node)), text)
-  const ids = new Set(hits.map(({ node_id }) => node_id))
-  const marked = text.trim() === '' ? undefined : ({ node_id }: GraphNode) => ids.has(node_id)
+  const matrix = useMatrix(graph)
+  const ids = useMemo(
+    () => new Set(found(graph, (node) => statusWord(node.state, looks.look(node)), text).map(({ node_id }) => node_id)),
+    [graph, looks, text],
+  )
+  const { only } = search
+  const marked = useMemo(() => {
+    if (text.trim() !== '') return ({ node_id }: GraphNode) => ids.has(node_id)
+    return only ? (node: GraphNode) => looks.look(node).word === only : undefined
+  }, [ids, looks, only, text])
+  const counts = useMemo(() => countLooks(looks, graph.nodes), [graph, looks])
   const goTo = (node_id: string) => {
     const group = graph.nodes.find((node) => node.node_id === node_id)?.group
     if (group && folded.has(group)) fold(group)
@@ -70,15 +80,15 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
   return (
     <StatesContext value={looks}>
       <Legend
-        counts={countLooks(looks, graph.nodes)}
-        only={search.only}
+        counts={counts}
+        only={only}
         choose={(word) => show(({ only: _only, ...rest }) => ({ ...rest, ...(word && { only: word }) }))}
       />
       <div className="flex flex-wrap items-center justify-between gap-3">
         <FindNode text={text} ids={[...ids]} type={setText} open={goTo} />
         <ViewChoice
           view={view}
-          matrix={useMemo(() => matrixOf(graph) !== null, [graph])}
+          matrix={matrix !== null}
           choose={(choice) => show((before) => ({ ...before, view: choice }))}
         />
       </div>
@@ -89,7 +99,7 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
               graph={graph}
               states={looks}
               operation_id={operation_id}
-              only={search.only}
+              only={only}
               {...(marked && { marked })}
             />
           </div>
@@ -97,11 +107,11 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
           <Suspense fallback={<Loading rows={1} />}>
             {view === 'matrix' ? (
               <GraphMatrix
-                operation_id={operation_id}
                 graph={graph}
+                matrix={matrix}
                 states={looks}
                 selected={search.node}
-                marked={marked ?? (search.only ? (node) => looks.look(node).word === search.only : undefined)}
+                marked={marked}
                 open={open}
                 openGate={openGate}
               />
@@ -112,7 +122,7 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
                 folded={folded}
                 fold={fold}
                 selected={search.node ?? (gate && gateBox(gate.gate_id))}
-                only={search.only}
+                only={only}
                 seek={seek}
                 open={open}
                 openGate={openGate}

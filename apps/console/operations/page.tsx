@@ -120,7 +120,7 @@ const Facts = ({ operation }: { operation: Operation }) => {
         {tOperation.operation.plan}
       </Link>
       <span className="flex items-center gap-1">
-        <code>{shortId(operation.operation_id)}</code>
+        {tOperation.event_nouns.operation} <code title={operation.operation_id}>{shortId(operation.operation_id)}</code>
         <CopyButton text={operation.operation_id} />
       </span>
       <EngineLink operation={operation} />

@@ -105,13 +105,15 @@ const Check = ({ operation_id, print }: { operation_id: string; print: () => voi
         <button type="button" className="button" aria-disabled={busy !== null} onClick={() => void download()}>
           {tProof.evidence.export}
         </button>
-        <button type="button" className="button" onClick={print}>
+        <button type="button" className="button" onClick={() => void verify().then(print)}>
           {tProof.evidence.print}
         </button>
       </div>
       <div role="status" className="flex flex-col gap-2">
         {busy === 'verify' ? <p className="text-muted">{tProof.evidence.verifying}</p> : null}
-        {said === null ? null : 'problem' in said ? (
+        {said === null ? (
+          <p className="hidden print:block">{tProof.evidence.not_verified}</p>
+        ) : 'problem' in said ? (
           <ProblemText problem={said.problem} />
         ) : 'exported' in said ? (
           <p>{tProof.evidence.exported}</p>

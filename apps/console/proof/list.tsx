@@ -4,6 +4,7 @@ import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { fetchBytes, saveAs, sha256Of } from '../api/download.ts'
 import type { Artifact } from '../api/types.ts'
+import { fileSize } from '../kit/format.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
@@ -94,7 +95,7 @@ const columnsOf = (operation_id: string): Column<Artifact>[] => [
     className: 'wrap-anywhere',
     cell: ({ node_id }) => <NodeLink operation_id={operation_id} node_id={node_id} />,
   },
-  { name: tProof.artifacts.columns.size, kind: 'number', cell: ({ size }) => tProof.artifacts.size(size) },
+  { name: tProof.artifacts.columns.size, kind: 'number', cell: ({ size }) => fileSize(size) },
   {
     name: tProof.artifacts.columns.sha256,
     cell: ({ sha256 }) => (

@@ -38,8 +38,14 @@ export const operationsQuery = (tab: OperationsTab, q: string, { from, to }: End
 export const operationQuery = (operation_id: string) =>
   queryOf(['operation', operation_id], '/v1/operations/{operation_id}', { path: { operation_id } })
 
+/** Changes to its nodes are found by their states; comparing thousands of them member by member takes too long. */
 export const graphQuery = (operation_id: string) =>
-  queryOf(['graph', operation_id], '/v1/operations/{operation_id}/graph', { path: { operation_id } })
+  queryOf(
+    ['graph', operation_id],
+    '/v1/operations/{operation_id}/graph',
+    { path: { operation_id } },
+    { structuralSharing: false },
+  )
 
 /** The graph of one revision, whose nodes and dependencies never change. */
 export const revisionQuery = (operation_id: string, revision: number) =>

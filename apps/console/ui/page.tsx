@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { shown } from '../kit/format.ts'
+import { markWaiting } from '../kit/mark.ts'
 import { noteOpened } from '../kit/recent.ts'
 import { meQuery, waitingFor } from '../queries/me.ts'
 import { sessionPhase } from '../session/token.ts'
@@ -19,6 +20,7 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
   useEffect(() => {
     document.title = t.title(title, waiting)
   }, [title, waiting])
+  useEffect(() => markWaiting(waiting), [waiting])
   useEffect(() => {
     if (inside) noteOpened(title, { href, pathname })
   }, [inside, title, href, pathname])

@@ -25,9 +25,36 @@ const whenPrinted = (told: () => void) => {
   return () => paper.removeEventListener('change', told)
 }
 
+const usePaper = (): boolean => useSyncExternalStore(whenPrinted, () => paper.matches)
+
 /** A long table on a scrolling page: like `DataTable`, but draws only the rows near the view. Paper has all of them. */
-export const LongTable = <Row,>(table: Table<Row>) =>
-  useSyncExternalStore(whenPrinted, () => paper.matches) ? <DataTable {...table} /> : <Window {...table} />
+export const LongTable = <Row,>(table: Table<Row>) => (usePaper() ? <DataTable {...table} /> : <Window {...table} />)
+
+type LongListProps<Row> = { rows: Row[]; keyOf: (row: Row) => string; children: (row: Row) => React.ReactNode }
+
+/** The same for the rows of an ordered list. */
+export const LongList = <Row,>({ rows, keyOf, children }: LongListProps<Row>) => {
+  const paper = usePaper()
+  if (paper || rows.length <= DRAWN)
+    return (
+      <ol>
+        {rows.map((row) => (
+          <li key={keyOf(row)}>{children(row)}</li>
+        ))}
+      </ol>
+    )
+  return (
+    <WindowVirtualizer data={rows} itemSize={ROW_PX} as="ol" item={ListItem}>
+      {(row) => <Fragment key={keyOf(row)}>{children(row)}</Fragment>}
+    </WindowVirtualizer>
+  )
+}
+const DRAWN = 100
+const ListItem = ({ ref, style, index, children }: CustomItemComponentProps) => (
+  <li ref={ref} style={{ ...style, visibility: 'visible' }} aria-posinset={index + 1}>
+    {children}
+  </li>
+)
 
 const Window = <Row,>({ className = '', caption, columns, rows, keyOf }: Table<Row>) => (
   <table className={`table cards long ${className}`} aria-rowcount={rows.length + 1} style={tracksOf(columns)}>

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { Suspense, useEffect, useState } from 'react'
 import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
-import { actionOf, mayPress } from '../command/allowed.tsx'
+import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { useWishes } from '../kit/wish.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { lazyPart } from '../ui/lazy.ts'
@@ -80,7 +80,9 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
         <button type="button" className="link self-start" onClick={() => setOpen('break')}>
           {tDecide.gate.brief.break_glass}
         </button>
-      ) : null}
+      ) : (
+        <WhyNot actions={[glass]} fold={() => true} />
+      )}
     </DecideBox>
   )
 }

@@ -1,5 +1,5 @@
 import type { Gate } from '../api/types.ts'
-import { coarse, figure, shown } from '../kit/format.ts'
+import { coarse, figure, shown, unbroken } from '../kit/format.ts'
 import { tDecide } from '../words/decide.ts'
 import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
@@ -70,7 +70,7 @@ const metricWords = ({ title, unit, own, rest, before }: Metric): string => {
     rest.median !== null && words.rest(figure(rest.median)),
     before.median !== null && words.before(figure(before.median)),
   ].filter((part) => part !== false)
-  return words.metric(shown(title), figure(own.median), shown(unit), beside)
+  return words.metric(shown(title), unbroken(`${figure(own.median)} ${shown(unit)}`), beside)
 }
 
 /** How the metrics of a canary compare, in words. */

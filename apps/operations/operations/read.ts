@@ -92,6 +92,7 @@ export const readGraph = async (
       generation: live?.generation ?? 1,
       held_by_patch: live?.held ?? false,
       exception: live?.exception ?? null,
+      ran_ms: live?.ran_ms ?? null,
     }
   })
   const counts = new Map<string, Record<string, number>>()

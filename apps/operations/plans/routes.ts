@@ -128,6 +128,7 @@ const pendingGraph = ({ graph, plan_hash, created_at }: Drawn, collapse: 'auto' 
         generation: 1,
         held_by_patch: false,
         exception: null,
+        ran_ms: null,
       })),
     groups: graph.groups.map((group) => ({ ...group, counts: { pending: sizes.get(group.group_id) ?? 0 } })),
     gates: graph.gates.map((gate) => ({ ...gate, state: 'armed' as const })),

@@ -13,6 +13,12 @@ import {
   plans,
 } from '../tables/index.ts'
 
+/** A join with the view of runs takes a second for the 2,000 nodes of an operation that has just begun. */
+const RAN_MS = sql<number | null>`(select (extract(epoch from t.ended_at - t.started_at) * 1000)::int
+  from operations.node_attempts t
+  where t.operation_id = nodes.operation_id and t.node_id = nodes.node_id and t.generation = nodes.generation
+  order by t.started_at desc limit 1)`
+
 /** The drawing of a revision (default: the newest) with the live states of nodes and gates. */
 export const getGraph = async (db: Queryable, operation_id: string, revision: number | undefined) => {
   const [drawing] = await db
@@ -34,6 +40,7 @@ export const getGraph = async (db: Queryable, operation_id: string, revision: nu
       ...pick(nodes, 'attempt', 'generation'),
       held: sql<boolean>`${nodes.hold_patch_id} is not null`,
       exception: nodes.exception,
+      ran_ms: RAN_MS,
     })
     .from(nodes)
     .where(eq(nodes.operation_id, operation_id))

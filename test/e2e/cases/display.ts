@@ -59,15 +59,17 @@ describe('the evidence on paper', () => {
       expect(await page.getByRole('main').getByRole('button').count()).toBe(0)
       const styleOf = (name: string, of = '') =>
         `[...document.querySelectorAll('main code[title]')].map((one) => getComputedStyle(one, '${of}')['${name}'])`
-      const digests = await page.evaluate<string[]>(styleOf('content', '::after'))
+      const [id, ...digests] = await page.evaluate<string[]>(styleOf('content', '::after'))
+      expect(id).toBe(JSON.stringify(operation_id))
       expect(digests.length).toBeGreaterThan(1)
       for (const digest of digests) expect(digest).toMatch(/^"(sha256:)?[0-9a-f]{64}"$/)
-      expect(new Set(await page.evaluate<string[]>(styleOf('color')))).toEqual(new Set(['rgb(0, 0, 0)']))
+      const [, ...colors] = await page.evaluate<string[]>(styleOf('color'))
+      expect(new Set(colors)).toEqual(new Set(['rgb(0, 0, 0)']))
       // At paper width: who printed it, and when.
       await page.setViewportSize({ width: 703, height: 900 })
       await page
         .locator('.topbar')
-        .getByText(/^\d\d:\d\d UTC$/)
+        .getByText(/^\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC$/)
         .waitFor()
       // Unfolded, and without any request about the reader's rights.
       const folded = page.locator('main details')

@@ -17,6 +17,7 @@ import {
   stack,
   start,
   tabOf,
+  takePictures,
 } from '../desk.ts'
 
 describe('a gate in the graph', () => {
@@ -85,6 +86,26 @@ describe('deciding a gate', () => {
       expect(new Set(asked)).toEqual(new Set(['gates/go']))
       expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
       expect(await page.getByRole('button', { name: 'Break glass' }).count()).toBe(0)
+      await page.getByText('What can’t I do here?').click()
+      await page
+        .getByText('break glass: Breaking the glass needs both operation:control and gate:decide here.')
+        .waitFor()
+      await takePictures(page, 'gate-cannot')
+      await page.getByText('What can’t I do here?').click()
+      const size = page.viewportSize()
+      for (const [width, height] of [
+        [1440, 900],
+        [1024, 768],
+        [390, 844],
+      ] as const) {
+        await page.setViewportSize({ width, height })
+        for (const name of ['Approve', 'Reject']) {
+          const { y = -1, height: own = 0 } =
+            (await page.getByRole('button', { name, exact: true }).boundingBox()) ?? {}
+          expect([name, width, y >= 0 && y + own <= height]).toEqual([name, width, true])
+        }
+      }
+      if (size) await page.setViewportSize(size)
       await press(page, 'Approve')
       await dialogOf(page).getByText('no step changes a target').waitFor()
       expect(await wordsIn(dialogOf(page))).toBeLessThanOrEqual(45)

@@ -1,29 +1,34 @@
 import type { Locator } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { approveGate } from '../../../apps/platform/demo/operations.ts'
+import type { Gate } from '../../../apps/shared/contracts/operations/gates.ts'
+import { median } from '../../bench/lib/graph.ts'
 import { accessibilityOf } from '../../support/browser.ts'
-import { startMany } from '../../support/many.ts'
+import { watchInteractions } from '../../support/interactions.ts'
+import { MOST_HOSTS, startMany } from '../../support/many.ts'
+import { sheetsOf } from '../../support/paper.ts'
 import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
+import { PATIENCE_MS, people, press, sitDown, stack, tabOf, takePictures } from '../desk.ts'
 
-const HOSTS = 500
 const MOST_ELEMENTS = 1500
 
-describe('an operation of 2,000 nodes', () => {
+describe('an operation of 10,000 nodes', () => {
   let operation_id: string
   beforeAll(async () => {
-    operation_id = await startMany(people, HOSTS)
-  }, 240_000)
+    operation_id = await startMany(people, MOST_HOSTS)
+  }, 300_000)
   const url = (path: string) => `${stack.gateway_url}/operations/${operation_id}/${path}`
+  type Nodes = { nodes: { name: string; state: string }[] }
 
   it(
-    'draws few elements of its matrix, wherever a key, a search or a link leads',
+    'draws few elements of its matrix, wherever a key, a search, a filter or a link leads',
     async () => {
       const page = await tabOf('eva')
       const elements = () => page.locator('*').count()
       await page.goto(url('graph?view=matrix'))
       const grid = page.getByRole('grid', { name: 'Hosts by steps' })
-      await grid.getByRole('gridcell', { name: 'drain many-001, Succeeded' }).waitFor()
-      expect(await grid.getAttribute('aria-rowcount')).toBe(String(HOSTS + 1))
+      await grid.getByRole('gridcell', { name: 'drain many-0001, Succeeded' }).waitFor()
+      expect(await grid.getAttribute('aria-rowcount')).toBe(String(MOST_HOSTS + 1))
       expect(await elements()).toBeLessThanOrEqual(MOST_ELEMENTS)
       expect(await accessibilityOf(page)).toEqual([])
 
@@ -39,27 +44,95 @@ describe('an operation of 2,000 nodes', () => {
       const focused = () => placeOf(grid.locator('td:focus'))
       await grid.locator('[tabindex="0"]').focus()
       for (let i = 0; i < 12; i++) await page.keyboard.press('PageDown')
-      expect(await focused()).toEqual(['drain many-121, Succeeded', '122', true])
+      expect(await focused()).toEqual(['drain many-0121, Succeeded', '122', true])
       for (const key of ['PageUp', 'ArrowUp', 'End']) await page.keyboard.press(key)
-      expect(await focused()).toEqual(['undrain many-110, Not started', '111', true])
+      expect(await focused()).toEqual(['undrain many-0110, Not started', '111', true])
       expect(await elements()).toBeLessThanOrEqual(MOST_ELEMENTS)
       await takePictures(page, 'matrix-many')
 
       const field = page.getByRole('searchbox', { name: 'Find a node' })
-      await field.fill('move many-487')
+      await field.fill('move many-2487')
+      await page.getByText('1 node', { exact: true }).waitFor()
       await field.press('Enter')
       const found = grid.locator('[aria-selected=true]')
-      const inView = async () => /^move many-487, .*,488,true$/.test((await placeOf(found)).join())
+      const inView = async () => /^move many-2487, .*,2488,true$/.test((await placeOf(found)).join())
       await until(inView, { what: 'the found cell in view' })
       expect(await elements()).toBeLessThanOrEqual(MOST_ELEMENTS)
       // A deep link: the same cell is in view in a page that has just been opened.
       await page.reload()
       await found.waitFor()
       await until(inView, { what: 'the linked cell in view' })
+
+      await press(page, 'Waiting for a person (2500)')
+      const cells = grid.getByRole('gridcell')
+      const bright = cells.and(page.locator(':not(.dim)'))
+      await until(async () => (await bright.count()) === (await cells.count()) / 4, { what: 'the filter' })
+      await press(page, 'List')
+      await page.getByRole('link', { name: 'move many-0001' }).waitFor()
+      const last = page.getByRole('link', { name: 'move many-2500' })
+      const atEnd = async () => {
+        await page.keyboard.press('Control+End')
+        return last.isVisible()
+      }
+      await until(atEnd, { what: 'the last node', timeout_ms: 30_000 })
+      expect(await elements()).toBeLessThanOrEqual(MOST_ELEMENTS)
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'list-many')
       await page.close()
     },
     PATIENCE_MS,
   )
+
+  it(
+    'is followed live without reading its graph again, and each press is answered at once',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      await page.goto(url('graph?view=matrix'))
+      const grid = page.getByRole('grid', { name: 'Hosts by steps' })
+      await grid.getByRole('gridcell', { name: 'drain many-0001, Succeeded' }).waitFor()
+      const gate = await people.eva.get<Gate>(`/v1/operations/${operation_id}/gates/cutover`)
+      await approveGate(people.eva, operation_id, gate, 'a test')
+      const moved = grid.getByRole('gridcell', { name: 'move many-0001, Succeeded' })
+      await moved.waitFor()
+      // From here on, nodes change during every read of the graph.
+      let [reads, streams] = [0, 0]
+      page.on('request', (request) => {
+        if (request.url().includes('/v1/events')) streams += 1
+        if (/\/(graph|nodes)$/.test(new URL(request.url()).pathname)) reads += 1
+      })
+      await page.reload()
+      await moved.waitFor()
+      await grid.locator('[tabindex="0"]').focus()
+      const took = await (await watchInteractions(page))(
+        Array.from({ length: 20 }, (_, at) => () => page.keyboard.press(at % 4 === 3 ? 'PageDown' : 'ArrowDown')),
+        300,
+      )
+      expect(median(took)).toBeLessThanOrEqual(100)
+      await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test' })
+      await page.getByText('Canceled', { exact: true }).first().waitFor({ timeout: 60_000 })
+      // A page reads it when it opens, and once its stream has begun.
+      expect(reads).toBeLessThanOrEqual(2 * streams)
+
+      // The page has followed: its cells are as the API has them.
+      const { nodes } = await people.eva.get<Nodes>(`/v1/operations/${operation_id}/graph`)
+      const done = new Set(nodes.flatMap(({ name, state }) => (state === 'succeeded' ? [name] : [])))
+      const wrong = async () =>
+        (await grid.getByRole('gridcell').evaluateAll((cells) => cells.map((cell) => cell.ariaLabel ?? ''))).filter(
+          (label) => label.endsWith(', Succeeded') !== done.has(label.split(',')[0] ?? ''),
+        )
+      await until(async () => (await wrong()).length === 0, { what: 'the newest states in all cells' })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('an operation of 2,000 nodes', () => {
+  let operation_id: string
+  beforeAll(async () => {
+    operation_id = await startMany(people, 500)
+  }, 240_000)
+  const url = (path: string) => `${stack.gateway_url}/operations/${operation_id}/${path}`
 
   it(
     'reaches every event of its timeline beyond the first 1,000',
@@ -99,6 +172,8 @@ describe('an operation of 2,000 nodes', () => {
     PATIENCE_MS,
   )
 
+  type Operation = { plan_hash: string; evidence_head: { hash: string } }
+  type Evidence = { seq: string; subject_digest: string; hash: string }
   it(
     'is complete on paper: with records that are not read yet, and events that are not drawn yet',
     async () => {
@@ -115,6 +190,30 @@ describe('an operation of 2,000 nodes', () => {
       await page.getByRole('button', { name: 'Print', exact: true }).click()
       await until(async () => (await page.evaluate('window.printed')) === 1, { what: 'the print', timeout_ms: 60_000 })
       expect(await rows.count()).toBe(all)
+
+      // The paper is read back: on each sheet the heads and a number, in all of them every digest, and none is cut off.
+      const sheets = await sheetsOf(page)
+      expect(sheets.length).toBeGreaterThan(5)
+      expect(sheets.length).toBeLessThan(all / 10)
+      for (const [at, { text, cut }] of sheets.entries()) {
+        expect(cut).toEqual([])
+        expect(text).toContain(`${at + 1}/${sheets.length}`)
+        expect(text).toContain('No.TimeKindStatementWhoSubjectdigestHash')
+      }
+      const [first, paper] = [sheets[0]?.text ?? '', sheets.map(({ text }) => text).join('')]
+      const { plan_hash, evidence_head } = await people.eva.get<Operation>(`/v1/operations/${operation_id}`)
+      for (const fact of ['Movemany', operation_id, plan_hash, evidence_head.hash, 'Liveeva'])
+        expect(first).toContain(fact)
+      expect(first).toMatch(/\d+\w+\d{4},\d\d:\d\d:\d\dUTC/)
+      expect(first).toContain(`All${all}recordsmatch`)
+      const missing: string[] = []
+      for (let after = 0; after < all; after += 200) {
+        const path = `/v1/operations/${operation_id}/evidence?limit=200&after_seq=${after}`
+        const { records } = await people.eva.get<{ records: Evidence[] }>(path)
+        for (const { seq, subject_digest, hash } of records)
+          if (!paper.includes(subject_digest) || !paper.includes(hash)) missing.push(seq)
+      }
+      expect(missing).toEqual([])
 
       await page.goto(url('activity?who=all'))
       const events = page.getByRole('table')

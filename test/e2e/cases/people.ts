@@ -192,8 +192,9 @@ describe('every action of the server, for each role', () => {
         ['break_glass', 'Break glass'],
       ] as const) {
         const one = votes.find((each) => each.action === action) as Action
-        const state = may(one) ? 'allowed' : action === 'break_glass' ? 'absent' : 'refused'
+        const state = may(one) ? 'allowed' : action === 'break_glass' ? 'listed' : 'refused'
         expect([action, await shown(button, action)]).toEqual([action, state])
+        if (state === 'listed') expect(await main.textContent()).toContain(one.reason)
       }
       await context.close()
     },

@@ -1,8 +1,6 @@
 import type * as en from '../../words/operations/evidence.ts'
 import { count } from '../frame/plural.ts'
 
-const decimal = (value: number): string => value.toFixed(1).replace('.', ',')
-
 /** The German texts for evidence: the records that prove an operation. */
 export const evidence: typeof en.evidence = {
   title: 'Nachweise',
@@ -28,6 +26,7 @@ export const evidence: typeof en.evidence = {
   print: 'Drucken',
   partly: (n: number, all: number) => `Einträge 1 bis ${n} von ${all}. „Drucken“ auf dieser Seite druckt alle.`,
   verify: 'In diesem Browser prüfen',
+  not_verified: 'Vor dem Drucken nicht in diesem Browser geprüft.',
   verifying: 'Alle Einträge werden gelesen und nachgerechnet …',
   holds: (n: number, hash: string) =>
     count(n, 'Der eine Eintrag stimmt', 'Alle {n} Einträge stimmen').concat(
@@ -98,10 +97,4 @@ export const artifacts: typeof en.artifacts = {
   too_large: 'Über 2 MB, zu groß für die Vorschau. Stattdessen herunterladen.',
   no_preview: 'Für diese Art von Inhalt gibt es keine Vorschau. Stattdessen herunterladen.',
   source: 'Als Quelltext gezeigt; darin läuft kein Code.',
-  size: (bytes: number) =>
-    bytes < 1000
-      ? `${bytes} B`
-      : bytes < 1_000_000
-        ? `${decimal(bytes / 1000)} kB`
-        : `${decimal(bytes / 1_000_000)} MB`,
 }

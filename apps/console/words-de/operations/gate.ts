@@ -71,8 +71,8 @@ export const gate: typeof en.gate = {
     canary_ended: (name: string, health: string, ago: string) => `${name}: ${health}, beendet ${ago}`,
     no_metrics: 'dieser Typ nennt keine Messwerte',
     too_early: (n: number) => `zu früh (${count(n, '1 Messung', '{n} Messungen')})`,
-    metric: (title: string, value: string, unit: string, beside: string[]) =>
-      `${title} ${value} ${unit}${beside.length > 0 ? ` (${beside.join(', ')})` : ''}`,
+    metric: (title: string, value: string, beside: string[]) =>
+      `${title} ${value}${beside.length > 0 ? ` (${beside.join(', ')})` : ''}`,
     rest: (value: string) => `übrige ${value}`,
     before: (value: string) => `vorher ${value}`,
     no_answer: 'unbekannt, der Katalog hat nicht geantwortet',

@@ -12,7 +12,7 @@ export const graph: typeof en.graph = {
   no_cell: 'Nicht geplant',
   host: 'Ziel',
   done: (n: number, of: number) => `${n} von ${of} fertig`,
-  p50: (time: string) => `Median ${time}`,
+  p50: (time: string) => `Median\u00a0${time}`,
   find: 'Schritt suchen',
   found: (at: number | undefined, n: number) =>
     n === 0 ? 'Kein Schritt gefunden' : at === undefined ? count(n, '{n} Schritt', '{n} Schritte') : `${at} von ${n}`,

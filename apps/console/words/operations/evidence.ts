@@ -25,6 +25,7 @@ export const evidence = {
   print: 'Print',
   partly: (n: number, all: number) => `Records 1 to ${n} of ${all}. “Print” on this page prints all.`,
   verify: 'Verify in this browser',
+  not_verified: 'Not verified in this browser before printing.',
   verifying: 'Reading and recomputing every record …',
   holds: (n: number, hash: string) =>
     count(n, 'The one record matches', 'All {n} records match').concat(`: from the plan to the head ${hash} …`),
@@ -71,10 +72,4 @@ export const artifacts = {
   too_large: 'Over 2 MB, too large to preview. Download it instead.',
   no_preview: 'This type of content has no preview. Download it instead.',
   source: 'Shown as source; no code in it runs.',
-  size: (bytes: number) =>
-    bytes < 1000
-      ? `${bytes} B`
-      : bytes < 1_000_000
-        ? `${(bytes / 1000).toFixed(1)} kB`
-        : `${(bytes / 1_000_000).toFixed(1)} MB`,
 }

@@ -38,8 +38,8 @@ export const gate = {
     canary_ended: (name: string, health: string, ago: string) => `${name}: ${health}, ended ${ago}`,
     no_metrics: 'this type declares no metrics',
     too_early: (n: number) => `too early (${count(n, '1 sample', '{n} samples')})`,
-    metric: (title: string, value: string, unit: string, beside: string[]) =>
-      `${title} ${value} ${unit}${beside.length > 0 ? ` (${beside.join(', ')})` : ''}`,
+    metric: (title: string, value: string, beside: string[]) =>
+      `${title} ${value}${beside.length > 0 ? ` (${beside.join(', ')})` : ''}`,
     rest: (value: string) => `rest ${value}`,
     before: (value: string) => `before ${value}`,
     no_answer: 'unknown, the catalog did not answer',

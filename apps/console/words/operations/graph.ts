@@ -11,7 +11,7 @@ export const graph = {
   no_cell: 'Not planned',
   host: 'Target',
   done: (n: number, of: number) => `${n} of ${of} done`,
-  p50: (time: string) => `p50 ${time}`,
+  p50: (time: string) => `p50\u00a0${time}`,
   find: 'Find a node',
   found: (at: number | undefined, n: number) =>
     n === 0 ? 'No node found' : at === undefined ? count(n, '{n} node', '{n} nodes') : `${at} of ${n}`,

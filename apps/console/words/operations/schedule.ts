@@ -1,3 +1,5 @@
+import { count } from '../frame/plural.ts'
+
 /** Texts for schedules: intents at set times. */
 export const schedule = {
   title: 'Schedules',
@@ -10,10 +12,10 @@ export const schedule = {
   at: 'once',
   every: (seconds: number) =>
     seconds % 86_400 === 0
-      ? `every ${seconds / 86_400} d`
+      ? count(seconds / 86_400, 'every day', 'every {n} days')
       : seconds % 3600 === 0
-        ? `every ${seconds / 3600} h`
-        : `every ${seconds / 60} min`,
+        ? count(seconds / 3600, 'every hour', 'every {n} hours')
+        : count(seconds / 60, 'every minute', 'every {n} minutes'),
   cron: (fields: string, zone: string) => `${fields} (${zone})`,
   webhook: { standard: 'on a signed webhook', forge: 'on a webhook of a code forge' },
   plan: 'Plans only: a person starts each plan.',

@@ -158,6 +158,7 @@ export const OperationGraph = Type.Object({
     estimate_s: Type.Number(),
     held_by_patch: Type.Boolean(),
     exception: NullableText,
+    ran_ms: Nullable(Type.Integer({ description: 'The time of the newest attempt; null until it has ended.' })),
   }),
   groups: ArrayOf({
     group_id: text('canary'),
