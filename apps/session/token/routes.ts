@@ -48,12 +48,12 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
 
   app.post('/v1/token', {
     ...common,
-      operationId: 'createToken',
-      summary: 'Sign in or renew tokens',
-      'x-errors': [401, 403],
-      description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
-      querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
-      body: TokenBody,
+    operationId: 'createToken',
+    summary: 'Sign in or renew tokens',
+    'x-errors': [401, 403],
+    description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
+    querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
+    body: TokenBody,
     response: { 200: TokenReply },
     handler: async (req, reply) => {
       const mode = modeFrom(req.query.response_mode)
@@ -72,22 +72,22 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
 
   app.post('/auth/login', {
     ...common,
-      operationId: 'startSession',
-      summary: 'Sign in',
-      description: 'Signs in.',
-      'x-errors': [401],
-      body: LoginBody,
+    operationId: 'startSession',
+    summary: 'Sign in',
+    description: 'Signs in.',
+    'x-errors': [401],
+    body: LoginBody,
     response: { 200: TokenReply },
     handler: (req, reply) => signIn(deps, req, reply, req.body, 'json'),
   })
 
   app.post('/auth/refresh', {
     ...common,
-      operationId: 'refreshSession',
-      summary: 'Renew the tokens of a session',
-      description: 'Renews the tokens.',
-      'x-errors': [401],
-      body: RefreshBody,
+    operationId: 'refreshSession',
+    summary: 'Renew the tokens of a session',
+    description: 'Renews the tokens.',
+    'x-errors': [401],
+    body: RefreshBody,
     response: { 200: TokenReply },
     handler: (req, reply) => renew(deps, req, reply, req.body.refresh_token, 'json'),
   })
@@ -97,9 +97,9 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
 const sessionRoutes = (app: Router, deps: SessionDeps) => {
   app.post('/auth/logout', {
     preHandler: allow('bearer', { kind: 'S' }),
-      operationId: 'endSession',
-      summary: 'Sign out',
-      description: "Ends the token's session. It may be repeated while the token is valid.",
+    operationId: 'endSession',
+    summary: 'Sign out',
+    description: "Ends the token's session. It may be repeated while the token is valid.",
     response: { 204: Type.Null() },
     handler: async (req, reply) => {
       const { claims } = req
@@ -116,10 +116,10 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
 
   app.get('/v1/token/csrf', {
     preHandler: open,
-      operationId: 'getCsrfToken',
-      summary: 'Read the CSRF token',
-      'x-errors': [401, 403],
-      description: 'Returns the CSRF token of the cookie session, for a new tab.',
+    operationId: 'getCsrfToken',
+    summary: 'Read the CSRF token',
+    'x-errors': [401, 403],
+    description: 'Returns the CSRF token of the cookie session, for a new tab.',
     response: { 200: CsrfReply },
     handler: async (req, reply) => {
       if (req.headers['sec-fetch-site'] !== 'same-origin') throw sameOriginOnly()
@@ -131,11 +131,11 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
 
   app.post('/v1/token/reauth', {
     preHandler: allow('self', { kind: 'W', enrols: true }),
-      operationId: 'confirmPassword',
-      summary: 'Confirm who you are',
-      'x-errors': [422],
-      description: 'Proves a password, a passkey or a code again and returns an access token with a fresh auth_time.',
-      body: ReauthBody,
+    operationId: 'confirmPassword',
+    summary: 'Confirm who you are',
+    'x-errors': [422],
+    description: 'Proves a password, a passkey or a code again and returns an access token with a fresh auth_time.',
+    body: ReauthBody,
     response: { 200: AccessReply },
     handler: async (req) => {
       const access_token = await proveAgain(deps, req.body, {

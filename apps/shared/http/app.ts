@@ -142,7 +142,10 @@ const serializers: ReturnType<typeof SerializerSelector> = (...all) => {
   const compile = SerializerSelector()(...all)
   return (route) => {
     let compiled: ReturnType<typeof compile> | undefined
-    return (value) => (compiled ??= compile(route))(value)
+    return (value) => {
+      compiled ??= compile(route)
+      return compiled(value)
+    }
   }
 }
 
