@@ -10,11 +10,13 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { billOfImage } from '../../apps/platform/deploy/sbom.ts'
 import { APPS, entryOf } from '../../apps/platform/run/apps.ts'
+import type { Account } from '../../apps/platform/servers/postgres.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
 import { withConnection } from '../../db/connection.ts'
 import { createAuthority } from '../support/certificates.ts'
-import { blocksOf, GUIDES, typeBlock } from '../support/guides.ts'
+import { blocksOf, typeBlock } from '../support/guides.ts'
 import { until } from '../support/until.ts'
+import { dayTwo } from './cases/day-two.ts'
 import { layOutImage } from './support/image.ts'
 import { createInstallation, type Image, NAMES, ORIGIN, startInstallation } from './support/installation.ts'
 
@@ -38,16 +40,15 @@ afterAll(async () => {
 const envOf = (app: string) =>
   ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
 /** Commands that a person types from a guide. */
-const typed = (block: string) =>
-  typeBlock(block, {
-    ...{
-      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-      HOME: home,
-      CONFIG: out,
-      OWNER_URL: up.servers.postgres.admin_url,
-    },
-    SIGNALBOX_DIR: join(home, 'ops'),
-  })
+const typed = async (block: string, more: NodeJS.ProcessEnv = {}, account?: Account) => {
+  const env = {
+    PATH: `${dirname(process.execPath)}:${up.postgres_tools}:${process.env.PATH}`,
+    ...{ HOME: home, CONFIG: out, OWNER_URL: up.servers.postgres.admin_url, SIGNALBOX_DIR: join(home, 'ops') },
+  }
+  const text = await typeBlock(block, { ...env, ...more }, account)
+  up.hand()
+  return text
+}
 const doctor = () => verb('doctor', '--production', '--env', out)
 /** Doctor's answer while a weakness is planted. */
 const doctorWith = async (plant: () => (() => unknown) | Promise<() => unknown>) => {
@@ -67,32 +68,36 @@ const statusAs = async (app: string, url: string) => {
   return [statusCode, ((await body.json()) as { code?: string }).code]
 }
 
+/** One of each class that a password needs. */
+const password = `Aa1-${randomBytes(9).toString('hex')}`
+const send = async (path: string, body?: object, token?: string) => {
+  const { statusCode, body: reply } = await request(`http://127.0.0.1:${up.portOf('gateway', 'http')}${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      ...(body && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }),
+      ...(token && { authorization: `Bearer ${token}` }),
+    },
+    body: body ? JSON.stringify(body) : null,
+  })
+  const answer = await reply.text()
+  return { status: statusCode, body: answer ? JSON.parse(answer) : undefined }
+}
+/** What every app answers to the first administrator, by its path. */
+const readings = async () => {
+  const { body } = await send('/v1/token', { grant_type: 'password', username: 'root', password })
+  const paths = ['/api/v1/me', '/api/v1/resource-types', '/api/v1/admin/users', '/api/v1/operations']
+  return Promise.all(paths.map(async (path) => [path, (await send(path, undefined, body?.access_token)).status]))
+}
+
 describe('a production installation by TLS', () => {
   it('signs in its first administrator, who reads through every app', async () => {
-    const gateway = `http://127.0.0.1:${up.portOf('gateway', 'http')}`
-    // One of each class that a password needs.
-    const password = `Aa1-${randomBytes(9).toString('hex')}`
     const [bootstrap = ''] = blocksOf('install.md', 'servers')
     const text = await typed(bootstrap)
     const enrolment_token = text.split(`${ORIGIN}/enrol#`)[1]?.trim().split('\n')[0] ?? text
-    const send = async (path: string, body?: object, token?: string) => {
-      const { statusCode, body: reply } = await request(`${gateway}${path}`, {
-        method: body ? 'POST' : 'GET',
-        headers: {
-          ...(body && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }),
-          ...(token && { authorization: `Bearer ${token}` }),
-        },
-        body: body ? JSON.stringify(body) : null,
-      })
-      const answer = await reply.text()
-      return { status: statusCode, body: answer ? JSON.parse(answer) : undefined }
-    }
     expect(await send('/api/v1/users/enrol', { enrolment_token, new_password: password })).toMatchObject({
       status: 204,
     })
-    const { body } = await send('/v1/token', { grant_type: 'password', username: 'root', password })
-    for (const path of ['/api/v1/me', '/api/v1/resource-types', '/api/v1/admin/users', '/api/v1/operations'])
-      expect([path, (await send(path, undefined, body.access_token)).status]).toEqual([path, 200])
+    for (const [path, status] of await readings()) expect([path, status]).toEqual([path, 200])
   })
 
   it('lets no one bypass the gateway', async () => {
@@ -143,26 +148,6 @@ describe('Temporal that requires an API key', () => {
     await typeBlock(commands.replaceAll(/--namespace \S+/g, '--namespace next'), {
       ...{ PATH: `${folder}:${process.env.PATH}`, HOME: home, TEMPORAL_API_KEY: API_KEY },
     })
-  })
-})
-
-describe('a guide', () => {
-  const first = (guide: string) => (guide === 'install.md' ? 1 : 0)
-  const blocks = GUIDES.flatMap((guide) =>
-    blocksOf(guide, 'servers')
-      .slice(first(guide))
-      .map((block): [string, string] => [guide, block]),
-  )
-  it.each(blocks)('%s: %s', async (_guide, block) => {
-    await typed(block)
-  })
-
-  it('leaves a support bundle that the apps answered', async () => {
-    await promisify(execFile)('tar', ['-xzf', join(out, 'last.tgz'), '-C', home])
-    for (const app of NAMES) {
-      const health = JSON.parse(readFileSync(join(home, 'last', app, 'health.json'), 'utf8'))
-      expect([app, health.status]).toEqual([app, 'ready'])
-    }
   })
 })
 
@@ -381,5 +366,7 @@ describe('the image', () => {
     expect(billOfImage(image.root)).toBe(bill)
   })
 })
+
+dayTwo({ made, up: () => up, typed, doctor, readings })
 
 type Component = { name: string; licenses?: unknown[]; hashes?: { content: string }[] }
