@@ -110,7 +110,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
       await asOwner("insert into public.told values ('after')")
       const [back = ''] = blocksOf('restore.md', 'postgres')
       const from = readdirSync(backup).find((name) => name.startsWith('base-')) ?? ''
-      await stopped(() => typed(back, { ...env, TO: rows[0].now, BASE: join(backup, from) }, account))
+      await stopped(() => typed(back, { ...env, TO: rows[0].now, BASE: join(backup, from) }))
       const promoted = async () => !(await asOwner('select pg_is_in_recovery() as is')).rows[0].is
       await until(promoted, { what: 'the promotion', timeout_ms: 60_000 })
       expect((await asOwner('select what from public.told')).rows).toEqual([{ what: 'before' }])

@@ -161,6 +161,9 @@ export const startInstallation = async (
   { home, out, setUp, node, shownBy, envFilesOf }: Installation,
   { root, program, env }: Image,
 ) => {
+  // The image has its own user, and Postgres too: they need access to these folders.
+  for (const folder of [home, root])
+    for (let at = folder; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
   const ports = createPorts()
   const take = (name: string) => ports.take(`secured ${name}`, 0)
   const [postgres, redis, nats, temporal] = [
@@ -217,9 +220,6 @@ export const startInstallation = async (
     servers.postgres.admin_url,
   )
   if (migrated.status !== 0) throw new Error(migrated.text)
-  // The image has its own user, who needs access to these folders.
-  for (const folder of [home, root])
-    for (let at = folder; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
   /** Gives what a command has written to the user of the image. */
   const hand = (): void => {
     const files = readdirSync(out, { recursive: true }).map((name) => join(out, String(name)))
