@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,6 +12,7 @@ import { billOfImage } from '../../apps/platform/deploy/sbom.ts'
 import { APPS, entryOf } from '../../apps/platform/run/apps.ts'
 import type { Account } from '../../apps/platform/servers/postgres.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
+import { createServiceKey } from '../../apps/shared/service/keys.ts'
 import { withConnection } from '../../db/connection.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { blocksOf, typeBlock } from '../support/guides.ts'
@@ -194,14 +195,16 @@ describe('npm run doctor -- --production', () => {
   /** Those of a round are planted together: none hides another. */
   const planted: [round: number, what: string, words: string, plant: Plant][] = [
     [
-      1, 'a certificate of another authority',
+      1,
+      'a certificate of another authority',
       'not signed by the authority in AUTH__TLS__CA_FILE',
       certificate(other.issue('catalog')),
     ],
     [2, 'an expired certificate', 'its certificate expired on', certificate(other.issue('catalog', { expired: true }))],
     [3, 'a certificate with another name', 'its certificate is not for catalog', certificate(other.issue('other'))],
     [
-      2, 'a foreign schema',
+      2,
+      'a foreign schema',
       'it can read the schema of another app: credential',
       statement(
         'grant usage on schema credential to signalbox_catalog; grant select on all tables in schema credential to signalbox_catalog',
@@ -209,17 +212,20 @@ describe('npm run doctor -- --production', () => {
       ),
     ],
     [
-      1, 'its own schema lost',
+      1,
+      'its own schema lost',
       'it cannot read its own schema: token',
       statement('revoke usage on schema token from signalbox_token', 'grant usage on schema token to signalbox_token'),
     ],
     [
-      1, 'a role with too many rights',
+      1,
+      'a role with too many rights',
       'its role has superuser rights',
       statement('alter role signalbox_session createrole', 'alter role signalbox_session nocreaterole'),
     ],
     [
-      2, 'no time-out of statements',
+      2,
+      'no time-out of statements',
       'statements have no timeout',
       statement(
         'alter role signalbox_token set statement_timeout = 0',
@@ -227,7 +233,8 @@ describe('npm run doctor -- --production', () => {
       ),
     ],
     [
-      1, 'commits that are not on disk',
+      1,
+      'commits that are not on disk',
       'synchronous_commit is off',
       statement(
         'alter role signalbox_identity set synchronous_commit = off',
@@ -237,12 +244,14 @@ describe('npm run doctor -- --production', () => {
     [1, 'Redis that syncs each second', 'appendfsync is everysec', redis('appendfsync', 'everysec', 'always')],
     [1, 'Redis that evicts', 'maxmemory-policy is allkeys-lru', redis('maxmemory-policy', 'allkeys-lru', 'noeviction')],
     [
-      2, 'a server by another name',
+      2,
+      'a server by another name',
       'Give the server a certificate with this name',
       env('identity.secret.env', /@localhost:/, '@127.0.0.1:'),
     ],
     [
-      2, 'an unknown authority',
+      2,
+      'an unknown authority',
       'Name the authority of the server in the CA file',
       () => {
         const file = join(home, 'other.pem')
@@ -251,7 +260,8 @@ describe('npm run doctor -- --production', () => {
       },
     ],
     [
-      1, 'a search attribute that is gone',
+      1,
+      'a search attribute that is gone',
       'search attributes are missing: PlanId',
       async () => {
         const change = async (verb: string, ...more: string[]) => {
@@ -265,7 +275,8 @@ describe('npm run doctor -- --production', () => {
       },
     ],
     [
-      2, 'an unknown namespace',
+      2,
+      'an unknown namespace',
       'it has no namespace "elsewhere"',
       env('worker.env', /NAMESPACE=\S+/, 'NAMESPACE=elsewhere'),
     ],
@@ -274,25 +285,81 @@ describe('npm run doctor -- --production', () => {
     [3, 'an account of the worker', 'it receives the work of agents', account('NATS', 'worker')],
     [4, 'a certificate that ends tomorrow', 'its certificate expires in 0 days', certificate(other.issue('catalog'))],
     [
-      5, 'the key of another certificate',
+      5,
+      'the key of another certificate',
       'its key does not match its certificate',
       () => edit('tls/catalog.key', () => other.issue('catalog').key),
     ],
     [
-      1, 'a relay that sees no replica',
+      1,
+      'a relay that sees no replica',
       'it cannot see the lag of replicas',
       statement('revoke pg_read_all_stats from signalbox_relay', 'grant pg_read_all_stats to signalbox_relay'),
     ],
     [1, 'Redis that keeps no log', 'appendonly is no', redis('appendonly', 'no', 'yes')],
     [
-      1, 'Redis that does not sync while it rewrites',
+      1,
+      'Redis that does not sync while it rewrites',
       'no-appendfsync-on-rewrite is yes',
       redis('no-appendfsync-on-rewrite', 'yes', 'no'),
     ],
     [
-      3, 'another password',
+      3,
+      'another password',
       'Make the account of the server as the set-up wrote it',
       env('token.secret.env', /(DATABASE__URL='?postgres(?:ql)?:\/\/[^:]+:)/, '$1x'),
+    ],
+    [
+      1,
+      'a migration that is missing',
+      'migrations of its schema are applied',
+      async () => {
+        const { rows } = await asOwner(
+          'delete from migrations.migrations_credential where id = (select max(id) from migrations.migrations_credential) returning hash, created_at',
+        )
+        const { hash, created_at } = rows[0] as { hash: string; created_at: string }
+        return () =>
+          asOwner(`insert into migrations.migrations_credential (hash, created_at) values ('${hash}', ${created_at})`)
+      },
+    ],
+    [
+      2,
+      'apps that disagree',
+      'AUTH__SECRET__KEYS differs from that of',
+      env('session.secret.env', /(AUTH__SECRET__KEYS=)\S+/, `$1'["${randomBytes(32).toString('base64')}"]'`),
+    ],
+    [
+      2,
+      'a key that no one knows',
+      'does not have its key',
+      () => edit('keys/operations.json', () => JSON.stringify(createServiceKey().private_jwk)),
+    ],
+    [
+      3,
+      'a short key',
+      'OPERATIONS__SECRET__KEYS',
+      env('operations.secret.env', /(OPERATIONS__SECRET__KEYS=)\S+/, `$1'["c2hvcnQ="]'`),
+    ],
+    [
+      3,
+      'a file that everyone can read',
+      'everyone can read',
+      () => {
+        chmodSync(join(out, 'keys/relay.json'), 0o644)
+        return () => chmodSync(join(out, 'keys/relay.json'), 0o600)
+      },
+    ],
+    [
+      4,
+      'an origin without TLS',
+      'GATEWAY__HTTP__PUBLIC_ORIGIN',
+      env('gateway.env', /(GATEWAY__HTTP__PUBLIC_ORIGIN=)https/, '$1http'),
+    ],
+    [
+      4,
+      'a proxy that may be anyone',
+      'GATEWAY__HTTP__TRUSTED_PROXIES trusts everyone',
+      () => edit('env/gateway.env', (text) => `${text}GATEWAY__HTTP__TRUSTED_PROXIES='["0.0.0.0/0"]'\n`),
     ],
   ]
   it.each([...Map.groupBy(planted, ([round]) => round)])('names each weakness of round %i', async (_round, cases) => {
