@@ -97,7 +97,9 @@ it.each<Case>([
   const read = async () => {
     const flush = () => made.db.execute(sql`select pg_stat_force_next_flush()`)
     await Promise.all([flush(), flush()])
-    const { rows } = await admin.query(`select seq_tup_read as n from pg_stat_user_tables where relid = '${table}'::regclass`)
+    const { rows } = await admin.query(
+      `select seq_tup_read as n from pg_stat_user_tables where relid = '${table}'::regclass`,
+    )
     return Number(rows[0].n)
   }
   const before = await count()

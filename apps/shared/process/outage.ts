@@ -57,12 +57,22 @@ const told = new Map<string, { at: number; more: number }>()
  * Logs a fault with its stack. An outage refuses many requests for one reason: one line a minute names it, with how many
  * `more` it refused since the line before.
  */
-export const logFault = (log: Pick<Telemetry['log'], 'error'>, error: AppError, about: Record<string, unknown>): void => {
-  if (error.status !== 503) return log.error({ err: error, cause: error.cause, ...about }, error.message)
+export const logFault = (
+  log: Pick<Telemetry['log'], 'error'>,
+  error: AppError,
+  about: Record<string, unknown>,
+): void => {
+  if (error.status !== 503) {
+    log.error({ err: error, cause: error.cause, ...about }, error.message)
+    return
+  }
   const why = reasonOf(error.cause)
   const [line, now] = [`${error.message} ${why}`, performance.now()]
   const before = told.get(line)
-  if (before && now - before.at < REPEAT_MS) return void (before.more += 1)
+  if (before && now - before.at < REPEAT_MS) {
+    before.more += 1
+    return
+  }
   if (told.size >= MOST_LINES) told.clear()
   told.set(line, { at: now, more: 0 })
   log.error({ code: error.code, ...about, why, more: before?.more }, error.message)
