@@ -159,7 +159,7 @@ const ownOf = ({ name: app, uses }: App, { origin, out }: Production): Record<st
   AUTH__TOKENS__ISSUER: origin,
   GATEWAY__CONSOLE__ENVIRONMENT: new URL(origin).hostname,
   GATEWAY__CONSOLE__TIER: 'prod',
-  // The console of the image, or the one that `npm run console` has built.
+  // The console of the image, or the one that `npm run console -- build` has built.
   GATEWAY__CONSOLE__DIR: '/signalbox/console',
   AUTH__TLS__CERT_FILE: join(out, 'tls', `${app}.pem`),
   AUTH__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),

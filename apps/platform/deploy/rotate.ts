@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServiceKey } from '../../shared/service/keys.ts'
 import { NEXT_KEYS } from '../run/keys.ts'
@@ -29,7 +29,7 @@ export const rotate = async (out: string, step: Rotation): Promise<string | unde
   turnLists(out, step)
   turnPayloadKeys(join(out, 'keys/payload.json'), step)
   if (step === 'next') await addNext(out, next)
-  else useNext(out, next)
+  else takeNext(out, next)
 }
 
 const read = (file: string): string => readFileSync(file, 'utf8')
@@ -74,7 +74,10 @@ const turnPayloadKeys = (file: string, step: Rotation): void => {
 const firstPem = (text: string): string => `${text.split('-----END CERTIFICATE-----')[0]}-----END CERTIFICATE-----\n`
 
 const addNext = async (out: string, next: string): Promise<void> => {
-  const [authority, trusted] = [{ cert_file: join(next, 'ca.pem'), key_file: join(next, 'ca.key') }, join(out, 'tls/ca.pem')]
+  const [authority, trusted] = [
+    { cert_file: join(next, 'ca.pem'), key_file: join(next, 'ca.key') },
+    join(out, 'tls/ca.pem'),
+  ]
   mkdirSync(next, { mode: 0o700 })
   for (const app of Object.keys(JSON.parse(read(join(out, 'keys/services.json')))))
     if (existsSync(join(out, `keys/${app}.json`)))
@@ -85,7 +88,7 @@ const addNext = async (out: string, next: string): Promise<void> => {
   write(trusted, firstPem(read(trusted)) + read(authority.cert_file))
 }
 
-const useNext = (out: string, next: string): void => {
+const takeNext = (out: string, next: string): void => {
   const [trusted, tls] = [join(out, 'tls/ca.pem'), join(out, 'tls')]
   if (existsSync(join(next, 'ca.key'))) {
     write(trusted, read(join(next, 'ca.pem')) + firstPem(read(trusted)))

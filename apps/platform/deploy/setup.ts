@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
-import { rotate, type Rotation, ROTATIONS } from './rotate.ts'
+import { ROTATIONS, type Rotation, rotate } from './rotate.ts'
 import { MOUNTED } from './secrets.ts'
 
 /**
