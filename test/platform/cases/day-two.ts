@@ -40,6 +40,15 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
     it.each(blocks)('%s: %s', async (_guide, block) => {
       await typed(block)
     })
+
+    it('leaves a support bundle that the apps answered', async () => {
+      await typed(blocksOf('uninstall.md', 'servers')[0] ?? '')
+      await promisify(execFile)('tar', ['-xzf', join(out, 'last.tgz'), '-C', home])
+      for (const app of NAMES) {
+        const health = JSON.parse(readFileSync(join(home, 'last', app, 'health.json'), 'utf8'))
+        expect([app, health.status]).toEqual([app, 'ready'])
+      }
+    })
   })
 
   describe('rotate.md', () => {
@@ -118,16 +127,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
   })
 
   describe('uninstall.md', () => {
-    const [bundle = '', remove = ''] = blocksOf('uninstall.md', 'servers')
-
-    it('leaves a support bundle that the apps answered', async () => {
-      await typed(bundle)
-      await promisify(execFile)('tar', ['-xzf', join(out, 'last.tgz'), '-C', home])
-      for (const app of NAMES) {
-        const health = JSON.parse(readFileSync(join(home, 'last', app, 'health.json'), 'utf8'))
-        expect([app, health.status]).toEqual([app, 'ready'])
-      }
-    })
+    const [, remove = ''] = blocksOf('uninstall.md', 'servers')
 
     it('leaves no database, role or namespace', async () => {
       await Promise.all(up().apps.map((app) => app.stop()))
