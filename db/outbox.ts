@@ -4,8 +4,11 @@ import type { Db, Queryable, Tx } from './client.ts'
 import { pruneRows } from './prune.ts'
 import { insertRow } from './rows.ts'
 
-/** The outbox of one owning schema (reliability.md 4.1); the relay numbers (`pub_seq`) and publishes its rows. */
-export const outboxTables = (schema: PgSchema) => ({
+/**
+ * The outbox of one owning schema (reliability.md 4.1); the relay numbers (`pub_seq`) and publishes its rows. An outbox
+ * that `pruneOutbox` sweeps finds its oldest rows by an index.
+ */
+export const outboxTables = (schema: PgSchema, { swept = false } = {}) => ({
   outbox: schema.table(
     'outbox',
     {
@@ -31,6 +34,7 @@ export const outboxTables = (schema: PgSchema) => ({
       unique().on(t.agg_type, t.agg_id, t.agg_version),
       index().on(t.id).where(sql`pub_seq is null`),
       index().on(t.pub_seq).where(sql`published_at is null and pub_seq is not null`),
+      ...(swept ? [index().on(t.published_at)] : []),
     ],
   ),
   relay_state: schema.table('relay_state', {

@@ -1,19 +1,21 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { pruneJobs } from '../../db/catalog/imports/jobs.ts'
 import { pruneOld, pruneRevisions } from '../../db/catalog/resources/commands.ts'
 import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import { tryLockOf } from '../../db/locks.ts'
+import { type Loop, startLoop } from '../shared/process/repeat.ts'
+import { noteTurn } from '../shared/turns.ts'
 import type { CatalogDeps } from './deps.ts'
 import { sweepHealth, sweepProviders, sweepReservations } from './expiry.ts'
 
+const SWEEP = 'sweep'
 const PRUNE_MS = 60_000
 const DAY_MS = 86_400_000
 
-/** Continues while batches are full. */
+/** Continues while batches are full. A long turn is not a stuck one. */
 const drain = async (stopped: () => boolean, turn: () => Promise<boolean>): Promise<void> => {
-  for (let more = true; more && !stopped(); ) more = await turn()
+  for (let more = true; more && !stopped(); noteTurn(SWEEP)) more = await turn()
 }
 
 /** One turn of cleanup (catalog.md 9, "Jobs"): expired command answers and observations. */
@@ -32,14 +34,17 @@ export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: 
   await drain(stopped, () => pruneOld(db, 'relationship_history', before))
   await drain(stopped, () => pruneOld(db, 'provider_history', before))
   let after: string | undefined = '0'
-  while (!stopped() && after !== undefined) after = await pruneRevisions(db, before, after)
+  await drain(stopped, async () => {
+    after = await pruneRevisions(db, before, after ?? '0')
+    return after !== undefined
+  })
   await pruneInbox(db, inboxOf)
 }
 
 /** Sweeps health and providers, and cleans up at intervals, in one process of all; `stop` waits for this turn. */
-export const startSweeper = (deps: CatalogDeps) => {
-  const stopping = new AbortController()
-  const stopped = () => stopping.signal.aborted
+export const startSweeper = (deps: CatalogDeps): Loop => {
+  let stopping = false
+  const stopped = () => stopping
   let pruned_at = Number.NEGATIVE_INFINITY
   let history_at = Number.NEGATIVE_INFINITY
   const work = async () => {
@@ -58,16 +63,14 @@ export const startSweeper = (deps: CatalogDeps) => {
       const { rows } = await tx.execute<{ held: boolean }>(sql`select ${tryLockOf('catalogJobs')} as held`)
       if (rows[0]?.held) await work()
     })
-  const loop = (async () => {
-    while (!stopped()) {
-      await sweepOnce().catch((error) => deps.telemetry.log.warn({ err: error }, 'expired rows could not be swept'))
-      await delay(deps.config.sweep_ms, undefined, { signal: stopping.signal }).catch(() => {})
-    }
-  })()
+  const loop = startLoop(SWEEP, sweepOnce, {
+    every_ms: deps.config.sweep_ms,
+    failed: (err) => deps.telemetry.log.warn({ err }, 'expired rows could not be swept'),
+  })
   return {
-    stop: async () => {
-      stopping.abort()
-      await loop
+    stop: () => {
+      stopping = true
+      return loop.stop()
     },
   }
 }

@@ -49,4 +49,4 @@ export const totp_factors = credentialSchema.table('totp_factors', {
 })
 export type TotpRow = typeof totp_factors.$inferSelect
 
-export const { outbox, relay_state } = outboxTables(credentialSchema)
+export const { outbox, relay_state } = outboxTables(credentialSchema, { swept: true })

@@ -315,4 +315,4 @@ export const machine_assertions = identitySchema.table(
 
 export const user_events = auditTable(identitySchema, 'user_events')
 export const idempotency = idempotencyTable(identitySchema)
-export const { outbox, relay_state } = outboxTables(identitySchema)
+export const { outbox, relay_state } = outboxTables(identitySchema, { swept: true })

@@ -7,6 +7,7 @@ import { type Outcome, wreak } from '../chaos/run.ts'
 import { scratchFolder } from '../support/servers.ts'
 import { earlierBuild } from './builds.ts'
 import { type Counts, createCounts, deaths, inTurn, roll, troubles } from './faults.ts'
+import { followGuide } from './guide.ts'
 import { startSite } from './site.ts'
 
 /**
@@ -15,11 +16,12 @@ import { startSite } from './site.ts'
  * newest migration). Operations run and people sign in throughout. All apps roll to this build, back, and here again.
  * Then one of each app and the first of each server is killed, and the network and the relays fail for a while. Prints
  * what was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated. `--quick` stays with this
- * build and kills five.
+ * build and kills five. `--guide` carries out the guide "On one machine" instead.
  */
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    guide: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     from: { type: 'string' },
   },
@@ -36,6 +38,7 @@ const report = (
   for (const breach of breaches) console.log(`BREACH  ${breach}`)
 }
 
+if (values.guide) process.exit(await followGuide())
 console.log(`seed ${values.seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
 const dir = scratchFolder()
 const earlier = values.quick ? undefined : earlierBuild(dir, values.from)

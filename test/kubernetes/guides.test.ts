@@ -50,7 +50,7 @@ const follow = async (guide: string) => {
     ...{ HOME: folder, KUBECONFIG: kube.kubeconfig, CONFIG: join(folder, 'config') },
     ...{ VALUES: join(folder, 'values.yaml'), OWNER: 'owner:s3cret' },
   }
-  for (const block of blocksOf(guide, 'cluster')) await typeBlock(block, env)
+  for (const block of blocksOf(guide, 'cluster', 'all')) await typeBlock(block, env)
 }
 const namesOf = async (api: string, kind: string): Promise<string[]> =>
   (await kube.get(`/${api}${BASE}/${kind}`)).items.map(({ metadata }: Any) => metadata.name)
@@ -68,9 +68,9 @@ it('install: Secrets with the owner, claims, a migration before the apps', async
   expect(await imageOf('gateway')).toBe('signalbox:v1')
 }, 120_000)
 
-it('scale: more workers, then autoscalers', async () => {
+it('scale: more workers, fewer workers, then autoscalers', async () => {
   await follow('scale.md')
-  expect((await deployment('worker-v1')).spec.replicas).toBe(4)
+  expect((await deployment('worker-v1')).spec.replicas).toBe(2)
   expect(await namesOf('apis/autoscaling/v2', 'horizontalpodautoscalers')).toContain('signalbox-gateway')
 }, 60_000)
 

@@ -119,6 +119,12 @@ describe('the metrics', () => {
     expect(await read()).not.toMatch(/^temporal_.*[0-9a-f]{8}-[0-9a-f]{4}-7/m)
   })
 
+  it('have the age of each loop that an alert watches', async () => {
+    const text = await (await fetch(`${stack.internal('catalog')}/metrics`)).text()
+    for (const loop of ['import', 'search', 'sweep'])
+      expect(text).toMatch(new RegExp(`^signalbox_loop_age_seconds\\{[^}]*loop="${loop}"`, 'm'))
+  })
+
   it('hold every name, label and value that a rule or the dashboard asks for', async () => {
     await letterSetAside()
     const panels = PANELS.flatMap(({ targets = [] }) => targets)

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,11 +10,14 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { billOfImage } from '../../apps/platform/deploy/sbom.ts'
 import { APPS, entryOf } from '../../apps/platform/run/apps.ts'
+import type { Account } from '../../apps/platform/servers/postgres.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
+import { createServiceKey } from '../../apps/shared/service/keys.ts'
 import { withConnection } from '../../db/connection.ts'
 import { createAuthority } from '../support/certificates.ts'
-import { blocksOf, GUIDES, typeBlock } from '../support/guides.ts'
+import { blocksOf, typeBlock } from '../support/guides.ts'
 import { until } from '../support/until.ts'
+import { dayTwo } from './cases/day-two.ts'
 import { layOutImage } from './support/image.ts'
 import { createInstallation, type Image, NAMES, ORIGIN, startInstallation } from './support/installation.ts'
 
@@ -38,16 +41,15 @@ afterAll(async () => {
 const envOf = (app: string) =>
   ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
 /** Commands that a person types from a guide. */
-const typed = (block: string) =>
-  typeBlock(block, {
-    ...{
-      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-      HOME: home,
-      CONFIG: out,
-      OWNER_URL: up.servers.postgres.admin_url,
-    },
-    SIGNALBOX_DIR: join(home, 'ops'),
-  })
+const typed = async (block: string, more: NodeJS.ProcessEnv = {}, account?: Account) => {
+  const env = {
+    PATH: `${dirname(process.execPath)}:${up.postgres_tools}:${process.env.PATH}`,
+    ...{ HOME: home, CONFIG: out, OWNER_URL: up.servers.postgres.admin_url, SIGNALBOX_DIR: join(home, 'ops') },
+  }
+  const text = await typeBlock(block, { ...env, ...more }, account)
+  up.hand()
+  return text
+}
 const doctor = () => verb('doctor', '--production', '--env', out)
 /** Doctor's answer while a weakness is planted. */
 const doctorWith = async (plant: () => (() => unknown) | Promise<() => unknown>) => {
@@ -67,32 +69,36 @@ const statusAs = async (app: string, url: string) => {
   return [statusCode, ((await body.json()) as { code?: string }).code]
 }
 
+/** One of each class that a password needs. */
+const password = `Aa1-${randomBytes(9).toString('hex')}`
+const send = async (path: string, body?: object, token?: string) => {
+  const { statusCode, body: reply } = await request(`http://127.0.0.1:${up.portOf('gateway', 'http')}${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      ...(body && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }),
+      ...(token && { authorization: `Bearer ${token}` }),
+    },
+    body: body ? JSON.stringify(body) : null,
+  })
+  const answer = await reply.text()
+  return { status: statusCode, body: answer ? JSON.parse(answer) : undefined }
+}
+/** What every app answers to the first administrator, by its path. */
+const readings = async () => {
+  const { body } = await send('/v1/token', { grant_type: 'password', username: 'root', password })
+  const paths = ['/api/v1/me', '/api/v1/resource-types', '/api/v1/admin/users', '/api/v1/operations']
+  return Promise.all(paths.map(async (path) => [path, (await send(path, undefined, body?.access_token)).status]))
+}
+
 describe('a production installation by TLS', () => {
   it('signs in its first administrator, who reads through every app', async () => {
-    const gateway = `http://127.0.0.1:${up.portOf('gateway', 'http')}`
-    // One of each class that a password needs.
-    const password = `Aa1-${randomBytes(9).toString('hex')}`
     const [bootstrap = ''] = blocksOf('install.md', 'servers')
     const text = await typed(bootstrap)
     const enrolment_token = text.split(`${ORIGIN}/enrol#`)[1]?.trim().split('\n')[0] ?? text
-    const send = async (path: string, body?: object, token?: string) => {
-      const { statusCode, body: reply } = await request(`${gateway}${path}`, {
-        method: body ? 'POST' : 'GET',
-        headers: {
-          ...(body && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }),
-          ...(token && { authorization: `Bearer ${token}` }),
-        },
-        body: body ? JSON.stringify(body) : null,
-      })
-      const answer = await reply.text()
-      return { status: statusCode, body: answer ? JSON.parse(answer) : undefined }
-    }
     expect(await send('/api/v1/users/enrol', { enrolment_token, new_password: password })).toMatchObject({
       status: 204,
     })
-    const { body } = await send('/v1/token', { grant_type: 'password', username: 'root', password })
-    for (const path of ['/api/v1/me', '/api/v1/resource-types', '/api/v1/admin/users', '/api/v1/operations'])
-      expect([path, (await send(path, undefined, body.access_token)).status]).toEqual([path, 200])
+    for (const [path, status] of await readings()) expect([path, status]).toEqual([path, 200])
   })
 
   it('lets no one bypass the gateway', async () => {
@@ -146,26 +152,6 @@ describe('Temporal that requires an API key', () => {
   })
 })
 
-describe('a guide', () => {
-  const first = (guide: string) => (guide === 'install.md' ? 1 : 0)
-  const blocks = GUIDES.flatMap((guide) =>
-    blocksOf(guide, 'servers')
-      .slice(first(guide))
-      .map((block): [string, string] => [guide, block]),
-  )
-  it.each(blocks)('%s: %s', async (_guide, block) => {
-    await typed(block)
-  })
-
-  it('leaves a support bundle that the apps answered', async () => {
-    await promisify(execFile)('tar', ['-xzf', join(out, 'last.tgz'), '-C', home])
-    for (const app of NAMES) {
-      const health = JSON.parse(readFileSync(join(home, 'last', app, 'health.json'), 'utf8'))
-      expect([app, health.status]).toEqual([app, 'ready'])
-    }
-  })
-})
-
 describe('npm run doctor -- --production', () => {
   it('finds no weakness in its own set-up', async () => {
     const { status, text } = await doctor()
@@ -205,15 +191,19 @@ describe('npm run doctor -- --production', () => {
   }
   const env = (file: string, from: RegExp, to: string) => () => edit(`env/${file}`, (text) => text.replace(from, to))
 
-  it.each<[string, string, () => (() => unknown) | Promise<() => unknown>]>([
+  type Plant = () => (() => unknown) | Promise<() => unknown>
+  /** Those of a round are planted together: none hides another. */
+  const planted: [round: number, what: string, words: string, plant: Plant][] = [
     [
+      1,
       'a certificate of another authority',
       'not signed by the authority in AUTH__TLS__CA_FILE',
       certificate(other.issue('catalog')),
     ],
-    ['an expired certificate', 'its certificate expired on', certificate(other.issue('catalog', { expired: true }))],
-    ['a certificate with another name', 'its certificate is not for catalog', certificate(other.issue('other'))],
+    [2, 'an expired certificate', 'its certificate expired on', certificate(other.issue('catalog', { expired: true }))],
+    [3, 'a certificate with another name', 'its certificate is not for catalog', certificate(other.issue('other'))],
     [
+      2,
       'a foreign schema',
       'it can read the schema of another app: credential',
       statement(
@@ -222,16 +212,19 @@ describe('npm run doctor -- --production', () => {
       ),
     ],
     [
+      1,
       'its own schema lost',
       'it cannot read its own schema: token',
       statement('revoke usage on schema token from signalbox_token', 'grant usage on schema token to signalbox_token'),
     ],
     [
+      1,
       'a role with too many rights',
       'its role has superuser rights',
       statement('alter role signalbox_session createrole', 'alter role signalbox_session nocreaterole'),
     ],
     [
+      2,
       'no time-out of statements',
       'statements have no timeout',
       statement(
@@ -240,6 +233,7 @@ describe('npm run doctor -- --production', () => {
       ),
     ],
     [
+      1,
       'commits that are not on disk',
       'synchronous_commit is off',
       statement(
@@ -247,14 +241,16 @@ describe('npm run doctor -- --production', () => {
         'alter role signalbox_identity reset synchronous_commit',
       ),
     ],
-    ['Redis that syncs each second', 'appendfsync is everysec', redis('appendfsync', 'everysec', 'always')],
-    ['Redis that evicts', 'maxmemory-policy is allkeys-lru', redis('maxmemory-policy', 'allkeys-lru', 'noeviction')],
+    [1, 'Redis that syncs each second', 'appendfsync is everysec', redis('appendfsync', 'everysec', 'always')],
+    [1, 'Redis that evicts', 'maxmemory-policy is allkeys-lru', redis('maxmemory-policy', 'allkeys-lru', 'noeviction')],
     [
+      2,
       'a server by another name',
       'Give the server a certificate with this name',
       env('identity.secret.env', /@localhost:/, '@127.0.0.1:'),
     ],
     [
+      2,
       'an unknown authority',
       'Name the authority of the server in the CA file',
       () => {
@@ -264,6 +260,7 @@ describe('npm run doctor -- --production', () => {
       },
     ],
     [
+      1,
       'a search attribute that is gone',
       'search attributes are missing: PlanId',
       async () => {
@@ -278,38 +275,103 @@ describe('npm run doctor -- --production', () => {
       },
     ],
     [
+      2,
       'an unknown namespace',
       'it has no namespace "elsewhere"',
       env('worker.env', /NAMESPACE=\S+/, 'NAMESPACE=elsewhere'),
     ],
-    ['a plain address', 'CATALOG__NATS__URL is plain', env('catalog.secret.env', /(NATS__URL='?)tls:/, '$1nats:')],
-    ['an account of another app', 'it can read sessions', account('REDIS', 'session')],
-    ['an account of the worker', 'it receives the work of agents', account('NATS', 'worker')],
-    ['a certificate that ends tomorrow', 'its certificate expires in 0 days', certificate(other.issue('catalog'))],
+    [4, 'a plain address', 'CATALOG__NATS__URL is plain', env('catalog.secret.env', /(NATS__URL='?)tls:/, '$1nats:')],
+    [3, 'an account of another app', 'it can read sessions', account('REDIS', 'session')],
+    [3, 'an account of the worker', 'it receives the work of agents', account('NATS', 'worker')],
+    [4, 'a certificate that ends tomorrow', 'its certificate expires in 0 days', certificate(other.issue('catalog'))],
     [
+      5,
       'the key of another certificate',
       'its key does not match its certificate',
       () => edit('tls/catalog.key', () => other.issue('catalog').key),
     ],
     [
+      1,
       'a relay that sees no replica',
       'it cannot see the lag of replicas',
       statement('revoke pg_read_all_stats from signalbox_relay', 'grant pg_read_all_stats to signalbox_relay'),
     ],
-    ['Redis that keeps no log', 'appendonly is no', redis('appendonly', 'no', 'yes')],
+    [1, 'Redis that keeps no log', 'appendonly is no', redis('appendonly', 'no', 'yes')],
     [
+      1,
       'Redis that does not sync while it rewrites',
       'no-appendfsync-on-rewrite is yes',
       redis('no-appendfsync-on-rewrite', 'yes', 'no'),
     ],
     [
+      3,
       'another password',
       'Make the account of the server as the set-up wrote it',
       env('token.secret.env', /(DATABASE__URL='?postgres(?:ql)?:\/\/[^:]+:)/, '$1x'),
     ],
-  ])('names %s', async (_what, words, plant) => {
-    const { status, text } = await doctorWith(plant)
-    expect([text, status]).toEqual([expect.stringContaining(words), 3])
+    [
+      1,
+      'a migration that is missing',
+      'migrations of its schema are applied',
+      async () => {
+        const { rows } = await asOwner(
+          'delete from migrations.migrations_credential where id = (select max(id) from migrations.migrations_credential) returning hash, created_at',
+        )
+        const { hash, created_at } = rows[0] as { hash: string; created_at: string }
+        return () =>
+          asOwner(`insert into migrations.migrations_credential (hash, created_at) values ('${hash}', ${created_at})`)
+      },
+    ],
+    [
+      2,
+      'apps that disagree',
+      'AUTH__SECRET__KEYS differs from that of',
+      env('session.secret.env', /(AUTH__SECRET__KEYS=)\S+/, `$1'["${randomBytes(32).toString('base64')}"]'`),
+    ],
+    [
+      2,
+      'a key that no one knows',
+      'does not have its key',
+      () => edit('keys/operations.json', () => JSON.stringify(createServiceKey().private_jwk)),
+    ],
+    [
+      3,
+      'a short key',
+      'OPERATIONS__SECRET__KEYS',
+      env('operations.secret.env', /(OPERATIONS__SECRET__KEYS=)\S+/, `$1'["c2hvcnQ="]'`),
+    ],
+    [
+      3,
+      'a file that everyone can read',
+      'everyone can read',
+      () => {
+        chmodSync(join(out, 'keys/relay.json'), 0o644)
+        return () => chmodSync(join(out, 'keys/relay.json'), 0o600)
+      },
+    ],
+    [
+      4,
+      'an origin without TLS',
+      'GATEWAY__HTTP__PUBLIC_ORIGIN',
+      env('gateway.env', /(GATEWAY__HTTP__PUBLIC_ORIGIN=)https/, '$1http'),
+    ],
+    [
+      4,
+      'a proxy that may be anyone',
+      'GATEWAY__HTTP__TRUSTED_PROXIES trusts everyone',
+      () => edit('env/gateway.env', (text) => `${text}GATEWAY__HTTP__TRUSTED_PROXIES='["0.0.0.0/0"]'\n`),
+    ],
+  ]
+  it.each([...Map.groupBy(planted, ([round]) => round)])('names each weakness of round %i', async (_round, cases) => {
+    const { status, text } = await doctorWith(async () => {
+      const mends: (() => unknown)[] = []
+      for (const [, , , plant] of cases) mends.unshift(await plant())
+      return async () => {
+        for (const mend of mends) await mend()
+      }
+    })
+    for (const [, what, words] of cases) expect([what, text]).toEqual([what, expect.stringContaining(words)])
+    expect(status).toBe(3)
   })
 
   it('requires the folder', async () => {
@@ -381,5 +443,7 @@ describe('the image', () => {
     expect(billOfImage(image.root)).toBe(bill)
   })
 })
+
+dayTwo({ made, up: () => up, typed, doctor, readings })
 
 type Component = { name: string; licenses?: unknown[]; hashes?: { content: string }[] }

@@ -1,7 +1,12 @@
+import { Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createHttpApp } from '../../apps/shared/http/app.ts'
 import { CATALOG_CODES } from '../../apps/shared/http/edge-codes.ts'
 import { toAppError } from '../../apps/shared/http/problems.ts'
 import { Away, isDatabaseAway, isOutage, refusalOf } from '../../apps/shared/process/outage.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { testDatabase } from '../support/database.ts'
 import { type Link, startLink } from '../support/link.ts'
@@ -91,5 +96,49 @@ describe('an error', () => {
     ]
     for (const error of [...none, undefined, 'words', refusalOf('it', 404, 'that'), refusalOf('it', 422, 'that')])
       expect(isOutage(error)).toBe(false)
+  })
+})
+
+describe('the log of an outage', () => {
+  const REFUSED = 'connect ECONNREFUSED 127.0.0.1:4201'
+  const lines: Record<string, unknown>[] = []
+  const into = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(JSON.parse(String(chunk)))
+      done()
+    },
+  })
+  const telemetry = { ...createTelemetry('outage'), log: pino(into) as never }
+  const app = createHttpApp({ telemetry, codes: CATALOG_CODES, deadline_ms: 100 })
+  app.get('/away', () => {
+    throw new TypeError('fetch failed', { cause: Object.assign(new Error(REFUSED), { code: 'ECONNREFUSED' }) })
+  })
+  app.get('/late', async () => {
+    await delay(300)
+    throw new Error('its connection was cut')
+  })
+  app.get('/broken', () => {
+    throw new TypeError('a fault of ours')
+  })
+  afterAll(() => app.close())
+  const get = async (url: string) => (await app.inject({ url, headers: { 'x-request-deadline': '5000' } })).statusCode
+
+  it('is one line without a stack, however many requests it refuses', async () => {
+    for (let n = 0; n < 5; n += 1) expect(await get('/away')).toBe(503)
+    expect(lines.splice(0)).toEqual([
+      expect.objectContaining({ route: '/away', why: `fetch failed: ${REFUSED}`, code: 'unavailable' }),
+    ])
+  })
+
+  it('is one line for an answer that came too late', async () => {
+    expect(await get('/late')).toBe(503)
+    await delay(400)
+    expect(lines.splice(0)).toEqual([expect.objectContaining({ route: '/late', msg: 'The answer took too long.' })])
+  })
+
+  it('hides no fault of ours: each has its stack', async () => {
+    for (let n = 0; n < 2; n += 1) expect(await get('/broken')).toBe(500)
+    for (const line of lines) expect(line).toMatchObject({ err: { stack: expect.stringContaining('a fault of ours') } })
+    expect(lines.splice(0)).toHaveLength(2)
   })
 })

@@ -9,15 +9,20 @@ const FOLDER = join(ROOT, 'apps/platform/deploy/guides')
 export const GUIDES = readdirSync(FOLDER).filter((file) => file !== 'README.md')
 export const guideText = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
 
-/** The blocks of a guide of one kind: `cluster`, `servers`. */
-export const blocksOf = (file: string, kind: string): string[] =>
+/** The blocks of a guide of these kinds, in their order: `cluster`, `servers`, `postgres`, `all`. */
+export const blocksOf = (file: string, ...kinds: string[]): string[] =>
   [...guideText(file).matchAll(/^( *)```sh (\w+)\n([\s\S]*?)^ *```$/gm)]
-    .filter(([, , of]) => of === kind)
+    .filter(([, , of = '']) => kinds.includes(of))
     .map(([, indent = '', , block = '']) => block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
 
 /** Types a block as a person would in a checkout; throws with its output if one of its commands fails. */
-export const typeBlock = async (block: string, env: NodeJS.ProcessEnv): Promise<string> => {
-  const typed = promisify(execFile)('bash', ['-euo', 'pipefail', '-c', block], { cwd: ROOT, env })
+export const typeBlock = async (
+  block: string,
+  env: NodeJS.ProcessEnv,
+  account?: { uid: number; gid: number },
+): Promise<string> => {
+  const cwd = account ? '/' : ROOT
+  const typed = promisify(execFile)('bash', ['-euo', 'pipefail', '-c', block], { cwd, env, ...account })
   const { stdout, stderr } = await typed.catch((error) => {
     throw new Error(`${error.message}\n${error.stdout}`)
   })

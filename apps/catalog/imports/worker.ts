@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import {
   advanceJob,
   type JobItem,
@@ -17,6 +16,7 @@ import { AppError, problemOf } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 import { uuidv5 } from '../../shared/ids.ts'
+import { type Loop, startLoop } from '../../shared/process/repeat.ts'
 import { causing, type Write } from '../command/request.ts'
 import { stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -143,24 +143,8 @@ const giveUpOrWait = async (deps: CatalogDeps, job: JobRow, cause: unknown): Pro
 }
 
 /** Works on open jobs in every process; `stop` waits for the current chunk. */
-export const startImporter = (deps: CatalogDeps) => {
-  const stopping = new AbortController()
-  const stopped = () => stopping.signal.aborted
-  const turn = () =>
-    workOnce(deps).catch((error) => {
-      deps.telemetry.log.warn({ err: error }, 'a chunk of an import could not be made')
-      return false
-    })
-  const loop = (async () => {
-    while (!stopped()) {
-      if (await turn()) continue
-      await delay(IDLE_MS, undefined, { signal: stopping.signal }).catch(() => {})
-    }
-  })()
-  return {
-    stop: async () => {
-      stopping.abort()
-      await loop
-    },
-  }
-}
+export const startImporter = (deps: CatalogDeps): Loop =>
+  startLoop('import', () => workOnce(deps), {
+    every_ms: IDLE_MS,
+    failed: (err) => deps.telemetry.log.warn({ err }, 'a chunk of an import could not be made'),
+  })

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { lastPubSeq } from '../../../db/catalog/resources/lists.ts'
 import {
@@ -9,6 +8,7 @@ import {
   writeSearchPosition,
 } from '../../../db/catalog/search/fold.ts'
 import { tryLockOf } from '../../../db/locks.ts'
+import { type Loop, startLoop } from '../../shared/process/repeat.ts'
 import type { Uses } from '../deps.ts'
 
 const FILL = 1000
@@ -45,21 +45,8 @@ export const followSearchOnce = ({ db }: Deps): Promise<boolean> =>
   })
 
 /** Follows the log until stopped; retries after errors. */
-export const startSearch = (deps: Deps) => {
-  const stopping = new AbortController()
-  const loop = (async () => {
-    while (!stopping.signal.aborted) {
-      const more = await followSearchOnce(deps).catch((error: unknown) => {
-        deps.telemetry.log.warn({ err: error }, 'search could not follow the log')
-        return false
-      })
-      if (!more) await delay(IDLE_MS, undefined, { signal: stopping.signal }).catch(() => {})
-    }
-  })()
-  return {
-    stop: async () => {
-      stopping.abort()
-      await loop
-    },
-  }
-}
+export const startSearch = (deps: Deps): Loop =>
+  startLoop('search', () => followSearchOnce(deps), {
+    every_ms: IDLE_MS,
+    failed: (err) => deps.telemetry.log.warn({ err }, 'search could not follow the log'),
+  })

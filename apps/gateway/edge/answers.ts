@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, isFault, problemOf } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
+import { logFault } from '../../shared/process/outage.ts'
 import type { Priority } from '../../shared/process/priority.ts'
 import type { OpenSpan } from '../../shared/tracing.ts'
 import type { GatewayDeps } from '../deps.ts'
@@ -105,8 +106,7 @@ export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unkno
   // The client went away: no one is waiting for an answer, and this is no fault.
   if (res.destroyed) return
   const error = thrown instanceof AppError ? thrown : toAppError(thrown, AUTH_CODES)
-  if (isFault(error))
-    deps.telemetry.log.error({ err: error, cause: error.cause, request_id, route: exchange.endpoint }, error.message)
+  if (isFault(error)) logFault(deps.telemetry.log, error, { request_id, route: exchange.endpoint })
   if (res.headersSent) return void res.destroy()
   const { retry_after_ms, headers } = error.options
   const body = JSON.stringify(problemOf(error, request_id, (req.url ?? '/').split('?')[0] ?? '/'))

@@ -1,4 +1,4 @@
-import { webcrypto } from 'node:crypto'
+import { randomBytes, webcrypto } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import 'reflect-metadata' // needed by tsyringe, below x509
@@ -42,10 +42,11 @@ const isFresh = (file: string, names: readonly string[]): boolean => {
   return cert.notAfter.getTime() - Date.now() > (APP_DAYS * DAY_MS) / 3
 }
 
-const makeAuthority = async (files: AuthorityFiles): Promise<void> => {
+/** Creates an authority. During a rotation two of them are trusted, and OpenSSL finds an issuer by its name alone. */
+export const makeAuthority = async (files: AuthorityFiles): Promise<void> => {
   const keys = await webcrypto.subtle.generateKey(EC, true, ['sign', 'verify'])
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
-    name: 'CN=Signalbox',
+    name: `CN=Signalbox ${randomBytes(4).toString('hex')}`,
     ...lifeOf(AUTHORITY_DAYS),
     signingAlgorithm: EC,
     keys,

@@ -22,7 +22,9 @@ full_page_writes = on
 synchronous_commit = on
 password_encryption = 'scram-sha-256'
 `,
-  'postgres/pg_hba.conf': 'local all all peer\nhostssl all all all scram-sha-256\n',
+  'postgres/pg_hba.conf': `local all,replication all peer
+hostssl all,replication all all scram-sha-256
+`,
   'redis/redis.conf': `port 0
 tls-port 6379
 tls-cert-file ${at}/tls/redis.pem

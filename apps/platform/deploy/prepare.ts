@@ -3,9 +3,9 @@ import { ensureInstallation } from '../base/installation.ts'
 import { createScreen } from '../base/screen.ts'
 import { writeAppEnv } from '../run/app-env.ts'
 import { APPS } from '../run/apps.ts'
+import { containerContext } from '../run/containers.ts'
 import { ensureKeys } from '../run/keys.ts'
 import { startServers } from '../servers/up.ts'
-import { containerContext } from './containers.ts'
 
 /**
  * The first container of docker-compose.yml: creates the development keys, brings the database up to date, writes each

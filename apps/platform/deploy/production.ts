@@ -11,6 +11,7 @@ import type { ServerSecrets } from '../servers/up.ts'
 import { type AuthorityFiles, ensureCertificates } from './certificates.ts'
 import { DATABASE, nextSteps, serverFiles, withAccount } from './next-steps.ts'
 import { EVERY_APP, SCHEMAS } from './reference.ts'
+import { ROTATED } from './rotate.ts'
 import { kubernetesSecrets } from './secrets.ts'
 
 /** The parameters of the files. URLs of servers contain no account, because each app gets its own. */
@@ -69,7 +70,8 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
     asked.authority,
   )
   const context = contextOf(asked, keys)
-  write(join(out, 'keys/payload.json'), payloadFile(keys))
+  // A rotation adds keys to it.
+  if (!existsSync(join(out, 'keys/payload.json'))) write(join(out, 'keys/payload.json'), payloadFile(keys))
   if (asked.temporal_api_key) write(join(out, API_KEY), asked.temporal_api_key)
   const kept: string[] = []
   for (const app of PRODUCTION_APPS) {
@@ -103,7 +105,7 @@ const writeEnv = (file: string, lines: readonly Line[]): string[] => {
   const added = lines.filter(({ name }) => !before.some((line) => line.startsWith(`${name}=`)))
   const text = [...kept, ...added.flatMap(({ name, means }) => [`# ${means}`, given.get(name)])]
   write(file, `${text.join('\n')}\n`)
-  return [...given].flatMap(([name, line]) => (text.includes(line) ? [] : [name]))
+  return [...given].flatMap(([name, line]) => (text.includes(line) || ROTATED.test(name) ? [] : [name]))
 }
 
 const write = (file: string, text: string): void => {
@@ -157,7 +159,7 @@ const ownOf = ({ name: app, uses }: App, { origin, out }: Production): Record<st
   AUTH__TOKENS__ISSUER: origin,
   GATEWAY__CONSOLE__ENVIRONMENT: new URL(origin).hostname,
   GATEWAY__CONSOLE__TIER: 'prod',
-  // The console of the image, or the one that `npm run console` has built.
+  // The console of the image, or the one that `npm run console -- build` has built.
   GATEWAY__CONSOLE__DIR: '/signalbox/console',
   AUTH__TLS__CERT_FILE: join(out, 'tls', `${app}.pem`),
   AUTH__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),

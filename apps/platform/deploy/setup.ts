@@ -1,12 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
+import { ROTATIONS, type Rotation, rotate } from './rotate.ts'
 import { MOUNTED } from './secrets.ts'
 
 /**
  * `npm run setup -- production --out DIR --origin URL`: writes everything that a production installation needs before
- * its first start. Works offline; a second run changes no byte and adds what is missing.
+ * its first start. Works offline; a second run needs only --out, changes no byte and adds what is missing.
  */
 const USAGE = `usage: npm run setup -- production --out DIR --origin https://signalbox.example.com [options]
 
@@ -21,11 +22,25 @@ const USAGE = `usage: npm run setup -- production --out DIR --origin https://sig
   --temporal ADDRESS  host:port of the frontend, by TLS (tls://TO_FILL:7233)
   --namespace NAME    Temporal's namespace (signalbox)
   --temporal-api-key FILE  the key that Temporal asks for, as Temporal Cloud does: it is copied to keys/temporal.key
-  --ca CERT,KEY       PEM files of your authority; without it, one is made`
+  --ca CERT,KEY       PEM files of your authority; without it, one is made
+  --rotate STEP       next: adds a key beside each present one; use: makes the new ones sign; accounts: new passwords
+
+A later run needs only --out: setup.json in that folder has the other options.`
 
 const refuse = (why: string): never => {
   console.error(`${why}\n\n${USAGE}`)
   process.exit(2)
+}
+
+const DEFAULTS = {
+  data: '/var/lib/signalbox',
+  format: 'files',
+  listen: '0.0.0.0',
+  postgres: 'postgres://TO_FILL:5432?sslmode=verify-full',
+  redis: 'rediss://TO_FILL:6379',
+  nats: 'tls://TO_FILL:4222',
+  temporal: 'tls://TO_FILL:7233',
+  namespace: 'signalbox',
 }
 
 const read = () => {
@@ -37,17 +52,18 @@ const read = () => {
         out: text,
         origin: text,
         at: text,
-        data: { ...text, default: '/var/lib/signalbox' },
-        format: { ...text, default: 'files' },
+        data: text,
+        format: text,
         hosts: text,
-        listen: { ...text, default: '0.0.0.0' },
-        postgres: { ...text, default: 'postgres://TO_FILL:5432?sslmode=verify-full' },
-        redis: { ...text, default: 'rediss://TO_FILL:6379' },
-        nats: { ...text, default: 'tls://TO_FILL:4222' },
-        temporal: { ...text, default: 'tls://TO_FILL:7233' },
-        namespace: { ...text, default: 'signalbox' },
+        listen: text,
+        postgres: text,
+        redis: text,
+        nats: text,
+        temporal: text,
+        namespace: text,
         'temporal-api-key': text,
         ca: text,
+        rotate: text,
       },
     })
   } catch (error) {
@@ -56,10 +72,17 @@ const read = () => {
 }
 
 const { positionals, values } = read()
-const { out, origin = '', ca, at, format, hosts, 'temporal-api-key': api_key_file, ...rest } = values
-const kubernetes = format === 'kubernetes'
+const { out, rotate: rotation, 'temporal-api-key': api_key_file, ...given } = values
 if (positionals.join(' ') !== 'production') refuse('The target of the set-up is missing: production.')
 if (!out) refuse('--out is missing: the folder to write.')
+const folder = resolve(out as string)
+const options_file = join(folder, 'setup.json')
+const options: typeof given = {
+  ...(existsSync(options_file) && JSON.parse(readFileSync(options_file, 'utf8'))),
+  ...given,
+}
+const { origin = '', ca, at, format, hosts, ...rest } = { ...DEFAULTS, ...options }
+const kubernetes = format === 'kubernetes'
 if (!/^https:\/\/[^/]+$/.test(origin))
   refuse('--origin must be an https origin, such as https://signalbox.example.com.')
 if (!kubernetes && format !== 'files') refuse(`--format must be files or kubernetes, not ${format}.`)
@@ -72,7 +95,6 @@ if (ca !== undefined && ![cert_file, key_file].every((file) => existsSync(file))
   refuse('--ca names two files, CERT,KEY: one is missing.')
 if (api_key_file !== undefined && !existsSync(api_key_file))
   refuse(`--temporal-api-key names a file that does not exist: ${api_key_file}`)
-const folder = resolve(out as string)
 const asked: Production = {
   ...rest,
   origin,
@@ -83,7 +105,14 @@ const asked: Production = {
   temporal_api_key: api_key_file && readFileSync(api_key_file, 'utf8'),
   authority: ca === undefined ? undefined : { cert_file, key_file },
 }
+if (rotation !== undefined && !ROTATIONS.includes(rotation as Rotation))
+  refuse(`--rotate takes ${ROTATIONS.join(', ')}, not ${rotation}.`)
+if (rotation !== undefined) {
+  const hindrance = await rotate(folder, rotation as Rotation)
+  if (hindrance) refuse(hindrance)
+}
 const kept = await writeProduction(asked)
+writeFileSync(options_file, `${JSON.stringify(options, null, 2)}\n`, { mode: 0o600 })
 console.log(`${folder} holds the configuration. For the remaining steps, see ${folder}/NEXT.md`)
 const open = (['postgres', 'redis', 'nats', 'temporal'] as const).filter((name) => asked[name].includes(TO_FILL))
 if (kept.length > 0) console.log(`These settings keep the values of the previous run:\n  ${kept.join('\n  ')}`)

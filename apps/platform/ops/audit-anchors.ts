@@ -1,18 +1,27 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, parse } from 'node:path'
 import { type Anchor, readAnchor } from '../../../db/audit.anchors.ts'
 import { connectNats } from '../../shared/events/events.ts'
 import { readStream } from '../../shared/events/read.ts'
-import { readKeyFile } from '../../shared/service/keys.ts'
+import { type PrivateKey, readKeyFile } from '../../shared/service/keys.ts'
 import { settingOf } from './access.ts'
 
 /** Anchors of one place, and its entries that lack the relay's signature. */
 export type Anchors = { place: string; lines: string[]; anchors: Anchor[]; forged?: string }
 
+/** The key of the relay, and earlier ones that a rotation left beside it as `audit.<time>.json`. */
+const anchorKeys = (): PrivateKey[] => {
+  const file = settingOf('relay', 'AUDIT__KEY_FILE')
+  const { dir, name } = parse(file)
+  const earlier = readdirSync(dir).filter((one) => new RegExp(`^${name}\\.\\d+\\.json$`).test(one))
+  return [file, ...earlier.map((one) => join(dir, one))].map((one) => readKeyFile('RELAY__AUDIT__KEY_FILE', one))
+}
+
 const read = (place: string, lines: string[], nameOf: (n: number) => string): Anchors => {
-  const key = readKeyFile('RELAY__AUDIT__KEY_FILE', settingOf('relay', 'AUDIT__KEY_FILE'))
+  const keys = anchorKeys()
   const anchors: Anchor[] = []
   for (const [i, line] of lines.entries()) {
-    const anchor = readAnchor(line, key)
+    const anchor = keys.map((key) => readAnchor(line, key)).find(Boolean)
     if (!anchor) return { place, lines: lines.slice(0, i), anchors, forged: nameOf(i + 1) }
     anchors.push(anchor)
   }

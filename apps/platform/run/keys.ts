@@ -1,11 +1,13 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createServiceKey, type RegistryEntry, registryEntryOf, type ServiceJwk } from '../../shared/service/keys.ts'
 import { SERVICE_SCOPES } from '../../shared/service/scopes.ts'
 import { DATABASE_ROLES } from '../base/database.ts'
 import { createServerSecrets, type ServerSecrets } from '../servers/up.ts'
 
+/** The folder below `keys` with keys that are known, but not in use yet. */
+export const NEXT_KEYS = 'next'
 const APPS_WITH_SECRET = [
   'gateway',
   'session',
@@ -94,7 +96,10 @@ const signingKey = (file: string, make = () => generateKeyPairSync('ed25519')): 
   return file
 }
 
-/** Adds a key and a registry entry with audiences and scopes for every caller; other entries stay as they are. */
+/**
+ * Adds a key and a registry entry with audiences and scopes for every caller; other entries stay as they are. During a
+ * rotation an entry has two keys: the one that signs, and the next or the previous one.
+ */
 const writeRegistry = (
   services_file: string,
   serviceKeyFile: (app: string) => string,
@@ -104,7 +109,9 @@ const writeRegistry = (
   const registry = JSON.parse(before) as Record<string, RegistryEntry>
   for (const app of callers) {
     keep(serviceKeyFile(app), () => JSON.stringify(createServiceKey().private_jwk))
-    registry[app] = registryEntryOf(app, [publicPart(serviceKeyFile(app))])
+    const [own, next] = [publicPart(serviceKeyFile(app)), join(dirname(services_file), NEXT_KEYS, `${app}.json`)]
+    const others = (registry[app]?.keys ?? []).filter(({ kid }) => kid !== own.kid)
+    registry[app] = registryEntryOf(app, [own, ...(existsSync(next) ? [publicPart(next)] : others)])
   }
   const text = `${JSON.stringify(registry, null, 2)}\n`
   if (text !== before) writeFileSync(services_file, text, { mode: 0o600 })

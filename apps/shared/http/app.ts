@@ -209,6 +209,8 @@ const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadlin
       if (reply.sent) return
       if (reply.raw.headersSent) reply.raw.destroy()
       else reply.send(refusal())
+      // The cut work of the handler fails after that, and Fastify would log it as an error of its own.
+      reply.log = reply.log.child({}, { level: 'silent' })
     }
     const timer = setTimeout(late, time_ms)
     reply.raw.once('close', () => {

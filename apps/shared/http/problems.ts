@@ -2,13 +2,13 @@ import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { violationOf } from '../data/json-schema.ts'
 import { AppError, isFault, problemOf, unavailable, type Violation } from '../errors.ts'
-import { isDatabaseAway, isOutage } from '../process/outage.ts'
+import { isDatabaseAway, isOutage, logFault } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 import { otherMediaType } from './json-body.ts'
 
 /** Sends a refusal as problem+json; the only place where an error becomes an answer. */
 export const sendProblem = (req: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply => {
-  if (isFault(error)) req.log.error({ err: error, cause: error.cause, route: req.routeOptions?.url }, error.message)
+  if (isFault(error)) logFault(req.log, error, { route: req.routeOptions?.url })
   const body = problemOf(error, String(req.id), req.url.split('?')[0] ?? '/')
   if (error.options.retry_after_ms !== undefined)
     reply.header('retry-after', Math.ceil(error.options.retry_after_ms / 1000))

@@ -1,3 +1,6 @@
+import type { AppError } from '../errors.ts'
+import type { Telemetry } from '../telemetry.ts'
+
 /** Another service did not answer, or cannot now: the question is still open, and may be asked again. */
 export class Away extends Error {}
 
@@ -45,3 +48,38 @@ export const isOutage = (error: unknown): boolean => {
   }
   return false
 }
+
+const REPEAT_MS = 60_000
+const MOST_LINES = 100
+const told = new Map<string, { at: number; more: number }>()
+
+/**
+ * Logs a fault with its stack. An outage refuses many requests for one reason: one line a minute names it, with how many
+ * `more` it refused since the line before.
+ */
+export const logFault = (
+  log: Pick<Telemetry['log'], 'error'>,
+  error: AppError,
+  about: Record<string, unknown>,
+): void => {
+  if (error.status !== 503) {
+    log.error({ err: error, cause: error.cause, ...about }, error.message)
+    return
+  }
+  const why = reasonOf(error.cause)
+  const [line, now] = [`${error.message} ${why}`, performance.now()]
+  const before = told.get(line)
+  if (before && now - before.at < REPEAT_MS) {
+    before.more += 1
+    return
+  }
+  if (told.size >= MOST_LINES) told.clear()
+  told.set(line, { at: now, more: 0 })
+  log.error({ code: error.code, ...about, why, more: before?.more }, error.message)
+}
+
+/** The messages of an error and its causes. A host whose addresses all refused has only a code. */
+const reasonOf = (error: unknown): string =>
+  error instanceof Error
+    ? [error.message || (error as NodeJS.ErrnoException).code, reasonOf(error.cause)].filter(Boolean).join(': ')
+    : ''

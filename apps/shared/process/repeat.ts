@@ -25,7 +25,10 @@ export const repeatUntilDone = async (
 }
 export type Loop = { stop: () => Promise<void> }
 
-/** Runs an act now, and again this long after it ended, until stopped; a running act then finishes first. */
+/**
+ * Runs an act now, and again this long after it ended, or at once if it returns true: there is more. Once stopped, it
+ * lets a running act finish.
+ */
 export const startLoop = (
   name: string,
   act: () => Promise<unknown>,
@@ -36,11 +39,15 @@ export const startLoop = (
   let running: Promise<void> = Promise.resolve()
   noteTurn(name)
   const turn = () => {
+    let more: unknown
     running = act()
-      .then(() => noteTurn(name))
+      .then((result) => {
+        more = result
+        noteTurn(name)
+      })
       .catch(failed)
       .finally(() => {
-        if (!stopped) timer = setTimeout(turn, every_ms)
+        if (!stopped) timer = setTimeout(turn, more === true ? 0 : every_ms)
       })
   }
   turn()

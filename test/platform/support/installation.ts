@@ -16,13 +16,15 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Agent, request } from 'undici'
 import { ensureInstallation } from '../../../apps/platform/base/installation.ts'
-import { ROOT } from '../../../apps/platform/base/paths.ts'
+import { cacheDir, ROOT } from '../../../apps/platform/base/paths.ts'
 import { createPorts } from '../../../apps/platform/base/ports.ts'
 import { createProcess, type Managed } from '../../../apps/platform/base/process.ts'
 import { silentScreen } from '../../../apps/platform/base/screen.ts'
 import { APPS } from '../../../apps/platform/run/apps.ts'
+import { locate } from '../../../apps/platform/servers/sources.ts'
 import { ensureServers, type Servers, startServers } from '../../../apps/platform/servers/up.ts'
 import { withoutGivenServers } from '../../support/servers.ts'
+import { found, unpacked } from '../../support/unpacked.ts'
 
 /** A production installation from its own files alone: only they and PATH reach an app. */
 export const ORIGIN = 'https://signalbox.example.com'
@@ -142,11 +144,26 @@ export type Image = {
 /** The user of the image; only root can become another user. */
 const USER = process.getuid?.() === 0 ? { uid: 65532, gid: 65532 } : undefined
 
+/** The oldest Postgres that we support, with the client programs that the guides use; ours has only the server. */
+const findPostgres = async (): Promise<string> => {
+  const [bin, home] = ['usr/lib/postgresql/15/bin', join(cacheDir(), 'postgres-15-tools')]
+  const sources = [
+    found(join('/', bin, 'pg_basebackup')),
+    found(join(home, bin, 'pg_basebackup')),
+    unpacked(home, ['postgresql-15', 'postgresql-client-15', 'libpq5'], join(bin, 'pg_basebackup')),
+  ]
+  const program = await locate('postgres 15', sources, 'install Postgres 15 with its client programs.', silentScreen)
+  return dirname(dirname(program))
+}
+
 /** Servers over TLS, the database, and every app of the image as a separate process. */
 export const startInstallation = async (
   { home, out, setUp, node, shownBy, envFilesOf }: Installation,
   { root, program, env }: Image,
 ) => {
+  // The image has its own user, and Postgres too: they need access to these folders.
+  for (const folder of [home, root])
+    for (let at = folder; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
   const ports = createPorts()
   const take = (name: string) => ports.take(`secured ${name}`, 0)
   const [postgres, redis, nats, temporal] = [
@@ -169,10 +186,11 @@ export const startInstallation = async (
   )
   if (made.status !== 0) throw new Error(made.text)
   const { servers: secrets } = JSON.parse(readFileSync(join(out, 'keys/secrets.json'), 'utf8'))
+  const postgres_folder = await findPostgres()
   const servers: Servers = await withoutGivenServers(['postgres', 'redis', 'nats', 'temporal'], async () =>
     startServers({
       dir: home,
-      programs: await ensureServers(silentScreen),
+      programs: { ...(await ensureServers(silentScreen)), postgres: postgres_folder },
       secrets,
       installation: identity,
       prefer_ports: { postgres, redis, nats, temporal: 0, temporal_ui: 0 },
@@ -202,12 +220,12 @@ export const startInstallation = async (
     servers.postgres.admin_url,
   )
   if (migrated.status !== 0) throw new Error(migrated.text)
-  // The image has its own user, who needs access to these folders.
-  for (const folder of [home, root])
-    for (let at = folder; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
-  if (USER)
-    for (const file of [data, out, ...filesBelow(out), ...['keys', 'env', 'tls'].map((name) => join(out, name))])
-      chownSync(file, USER.uid, USER.gid)
+  /** Gives what a command has written to the user of the image. */
+  const hand = (): void => {
+    const files = readdirSync(out, { recursive: true }).map((name) => join(out, String(name)))
+    if (USER) for (const file of [data, out, ...files]) chownSync(file, USER.uid, USER.gid)
+  }
+  hand()
   const portOf = (app: string, listener: 'http' | 'internal') =>
     moved.get(APPS.find(({ name }) => name === app)?.[listener]?.[1] ?? 0)
   const apps: Managed[] = NAMES.map((name) =>
@@ -243,5 +261,5 @@ export const startInstallation = async (
     await stop()
     throw error
   }
-  return { servers, frontend, api_key, portOf, stop }
+  return { servers, frontend, api_key, portOf, stop, apps, hand, postgres_tools: join(postgres_folder, 'bin') }
 }

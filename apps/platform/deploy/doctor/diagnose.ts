@@ -1,11 +1,12 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { TObject } from 'typebox'
 import { faultsOf, loadConfig } from '../../../shared/config.ts'
 import { loadLinks, temporalAuthorities } from '../../../shared/links.ts'
 import { loadMtls } from '../../../shared/process/mtls.ts'
+import { type RegistryEntry, readKeyFile } from '../../../shared/service/keys.ts'
 import { paint } from '../../base/screen.ts'
 import { PRODUCTION_APPS, SERVERS } from '../production.ts'
 import { SCHEMAS } from '../reference.ts'
@@ -28,7 +29,9 @@ export const diagnose = async (dir: string | undefined): Promise<number> => {
     )
     return 2
   }
-  const found = (await Promise.all(PRODUCTION_APPS.map(({ name }) => findingsOf(name, dir)))).flat()
+  const envs = new Map(PRODUCTION_APPS.map(({ name }) => [name, envOf(name, dir)]))
+  const all = [...envs].map(([app, env]) => findingsOf(app, env))
+  const found = [...(await Promise.all(all)).flat(), ...weakTogether(envs), ...openFiles(dir)]
   for (const { app, about, what, remedy } of found)
     console.log(`${paint('red', 'wrong')}  ${app.padEnd(11)} ${about.padEnd(12)} ${what}. ${remedy}.`)
   const checked = `${PRODUCTION_APPS.length} apps with their settings, certificates, Postgres, Redis, NATS and Temporal`
@@ -38,9 +41,57 @@ export const diagnose = async (dir: string | undefined): Promise<number> => {
   return found.length === 0 ? 0 : FOUND
 }
 
-const findingsOf = async (app: string, dir: string): Promise<Finding[]> => {
+const envOf = (app: string, dir: string): NodeJS.ProcessEnv => {
   const read = (kind: string) => parseEnv(readFileSync(join(dir, `env/${app}${kind}.env`), 'utf8'))
-  const env: NodeJS.ProcessEnv = { ...read(''), ...read('.secret') }
+  return { ...read(''), ...read('.secret') }
+}
+
+/** Settings on which apps must agree, and keys that the others must know. */
+const weakTogether = (envs: ReadonlyMap<string, NodeJS.ProcessEnv>): Finding[] => {
+  const found: Finding[] = []
+  const first = new Map<string, { app: string; value: string }>()
+  for (const [app, env] of envs) {
+    const tell = (what: string, remedy: string) => found.push({ app, about: 'settings', what, remedy })
+    for (const name of [
+      'AUTH__SECRET__KEYS',
+      'AUTH__TOKENS__ISSUER',
+      'SIGNALBOX__NATS__PREFIX',
+      'AUTH__REDIS__PREFIX',
+    ]) {
+      const value = env[name]
+      if (value === undefined) continue
+      const other = first.get(name)
+      if (!other) first.set(name, { app, value })
+      else if (other.value !== value) tell(`${name} differs from that of ${other.app}`, 'Give both the same value')
+    }
+    if (/\/0"/.test(env.GATEWAY__HTTP__TRUSTED_PROXIES ?? ''))
+      tell('GATEWAY__HTTP__TRUSTED_PROXIES trusts everyone to name the address of a client', 'Name your proxy alone')
+    const [key, registry] = [env[`${app.toUpperCase()}__SERVICE__KEY_FILE`] ?? '', env.AUTH__SERVICES__FILE ?? '']
+    if (existsSync(key) && existsSync(registry) && !isRegistered(app, key, registry))
+      tell(`${registry} does not have its key`, 'Run the set-up again, and bring the file to every host')
+  }
+  return found
+}
+
+const isRegistered = (app: string, key: string, registry: string): boolean => {
+  const entries = JSON.parse(readFileSync(registry, 'utf8')) as Record<string, RegistryEntry>
+  return entries[app]?.keys.some(({ kid }) => kid === readKeyFile('the key', key).kid) ?? false
+}
+
+/** Secrets that any account of this machine can read. */
+const openFiles = (dir: string): Finding[] =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(key|json)$|secret/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => (statSync(file).mode & 0o004) !== 0)
+    .map((file) => ({
+      app: 'all',
+      about: 'files',
+      what: `everyone can read ${file}`,
+      remedy: `Run "chmod 600 ${file}"`,
+    }))
+
+const findingsOf = async (app: string, env: NodeJS.ProcessEnv): Promise<Finding[]> => {
   const told = (about: string, weaknesses: readonly Weakness[]) =>
     weaknesses.map(([what, remedy]): Finding => ({ app, about, what, remedy }))
   const schema = SCHEMAS[app as keyof typeof SCHEMAS] as TObject

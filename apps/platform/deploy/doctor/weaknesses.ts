@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { Redis } from 'ioredis'
 import type { NatsConnection } from 'nats'
@@ -7,6 +9,7 @@ import { AREAS } from '../../../../db/migrate.ts'
 import { connectNats } from '../../../shared/events/events.ts'
 import { type Links, redisLink, temporalOptions } from '../../../shared/links.ts'
 import { DATABASE_ROLES } from '../../base/database.ts'
+import { ROOT } from '../../base/paths.ts'
 import { SEARCH_ATTRIBUTES } from '../../servers/temporal.ts'
 
 /** A weakness and its remedy. */
@@ -49,8 +52,20 @@ export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]>
       ...weakPooler(app, is_pooled, new URL(url).searchParams.get('pooler') === 'transaction'),
       ...weak(skew > MAX_SKEW_MS, `its clock differs by ${skew} ms`, 'Set the clocks by NTP'),
       ...(await weakRole(client, app)),
+      ...(await weakTables(client, app)),
     ]
   })
+
+/** An app waits at its start until every migration of its build is applied. */
+const weakTables = async (client: pg.Client, app: string): Promise<Weakness[]> => {
+  const area = DATABASE_ROLES[app]
+  if (!area) return []
+  const journal = readFileSync(join(ROOT, 'db/migrations', area, 'meta/_journal.json'), 'utf8')
+  const wanted = (JSON.parse(journal) as { entries: unknown[] }).entries.length
+  const { rows } = await client.query<{ n: number }>(`select count(*)::int as n from migrations.migrations_${area}`)
+  const n = rows[0]?.n ?? 0
+  return weak(n < wanted, `${n} of ${wanted} migrations of its schema are applied`, 'Run "npm run migrate"')
+}
 
 const weakPooler = (app: string, is_pooled: boolean, is_said: boolean): Weakness[] => {
   if (is_pooled === is_said) return []

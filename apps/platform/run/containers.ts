@@ -1,6 +1,6 @@
-import { type AppContext, tablePorts } from '../run/apps.ts'
-import type { Keys } from '../run/keys.ts'
 import type { Servers } from '../servers/up.ts'
+import { type AppContext, tablePorts } from './apps.ts'
+import type { Keys } from './keys.ts'
 
 /** The wiring of the apps in docker-compose.yml: each listens on its port of the table and is reached by its name. */
 export const containerContext = (dir: string, keys: Keys, servers: Servers, roles: boolean): AppContext => ({

@@ -1,0 +1,1 @@
+ALTER TABLE "credential"."outbox" SET (autovacuum_vacuum_scale_factor = 0.01);

@@ -1,0 +1,1 @@
+CREATE INDEX IF NOT EXISTS "outbox_published_at_index" ON "identity"."outbox" USING btree ("published_at");

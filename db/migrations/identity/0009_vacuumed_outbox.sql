@@ -1,0 +1,1 @@
+ALTER TABLE "identity"."outbox" SET (autovacuum_vacuum_scale_factor = 0.01);

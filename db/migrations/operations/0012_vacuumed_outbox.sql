@@ -1,0 +1,1 @@
+ALTER TABLE "operations"."outbox" SET (autovacuum_vacuum_scale_factor = 0.01);

@@ -1,0 +1,49 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { silentScreen } from '../../apps/platform/base/screen.ts'
+import { unprivileged } from '../../apps/platform/servers/postgres.ts'
+import { ensureServers } from '../../apps/platform/servers/up.ts'
+import { blocksOf } from '../support/guides.ts'
+import { scratchFolder } from '../support/servers.ts'
+
+/** Where Debian keeps the programs that it does not put on PATH. */
+const DEBIAN = ['/usr/lib/postgresql/15/bin', '/usr/sbin']
+
+/**
+ * Types the guide "On one machine", word by word, in one shell and as an ordinary user. Returns the exit code of the first
+ * command that failed, or 0. The guide's ports must be free.
+ */
+export const followGuide = async (): Promise<number> => {
+  const { redis, nats, temporal } = await ensureServers(silentScreen)
+  const home = scratchFolder()
+  const bin = join(home, 'bin')
+  mkdirSync(bin)
+  const programs = { node: process.execPath, 'redis-server': redis, 'nats-server': nats, temporal }
+  for (const [name, file] of Object.entries(programs)) symlinkSync(file ?? name, join(bin, name))
+  const account = unprivileged()
+  // An ordinary user has a checkout of their own.
+  const checkout = account ? join(home, 'checkout') : ROOT
+  if (account) {
+    execFileSync('git', ['clone', '--quiet', ROOT, checkout])
+    symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
+    execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, home])
+  }
+  for (let at = home; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
+  const blocks = blocksOf('one-machine.md', 'machine')
+  const [last = ''] = blocks.splice(-1)
+  const steps = blocks.map((block, i) => `echo; echo "STEP ${i + 1}"\n${block}`)
+  // Whatever happens, the last step stops all that was started.
+  const script = `trap 'code=$?; set +eu; echo; echo "THE END, $code"; ${last.replaceAll("'", `'\\''`)}\nexit $code' EXIT\n${steps.join('\n')}`
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+    cwd: checkout,
+    env: { PATH: [bin, ...DEBIAN, process.env.PATH].join(':'), HOME: home },
+    stdio: ['ignore', 'inherit', 'inherit'],
+    ...account,
+  })
+  const [code] = (await once(shell, 'close')) as [number | null]
+  rmSync(home, { recursive: true, force: true })
+  return code ?? 1
+}

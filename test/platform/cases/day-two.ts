@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process'
+import { chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { silentScreen } from '../../../apps/platform/base/screen.ts'
+import { type Account, dataFolder, unprivileged } from '../../../apps/platform/servers/postgres.ts'
+import { locateTemporal } from '../../../apps/platform/servers/temporal.ts'
+import { withConnection } from '../../../db/connection.ts'
+import { blocksOf, GUIDES } from '../../support/guides.ts'
+import { until } from '../../support/until.ts'
+import { type Installation, NAMES, type startInstallation } from '../support/installation.ts'
+
+type Given = {
+  made: Installation
+  up: () => Awaited<ReturnType<typeof startInstallation>>
+  typed: (block: string, env?: NodeJS.ProcessEnv, account?: Account) => Promise<string>
+  doctor: () => Promise<{ status: number; text: string }>
+  readings: () => Promise<(number | string)[][]>
+}
+/** Each in its own describe, because something has to happen between their commands. */
+const APART = ['backup.md', 'rotate.md', 'uninstall.md']
+
+/** The guides' commands on an installation that has served; the last of them removes it. */
+export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Given) => {
+  const restart = async (apps = up().apps) => {
+    await Promise.all(apps.map((app) => app.stop()))
+    await Promise.all(apps.map((app) => app.start()))
+  }
+  const serves = async () => {
+    for (const [path, status] of await readings()) expect([path, status]).toEqual([path, 200])
+  }
+
+  describe('a guide', () => {
+    const blocks = GUIDES.filter((guide) => !APART.includes(guide)).flatMap((guide) =>
+      blocksOf(guide, 'servers', 'all')
+        .slice(guide === 'install.md' ? 1 : 0)
+        .map((block): [string, string] => [guide, block]),
+    )
+    it.each(blocks)('%s: %s', async (_guide, block) => {
+      await typed(block)
+    })
+
+    it('leaves a support bundle that the apps answered', async () => {
+      await typed(blocksOf('uninstall.md', 'servers')[0] ?? '')
+      await promisify(execFile)('tar', ['-xzf', join(out, 'last.tgz'), '-C', home])
+      for (const app of NAMES) {
+        const health = JSON.parse(readFileSync(join(home, 'last', app, 'health.json'), 'utf8'))
+        expect([app, health.status]).toEqual([app, 'ready'])
+      }
+    })
+  })
+
+  describe('rotate.md', () => {
+    const [renew = '', next = '', use = '', passwords = ''] = blocksOf('rotate.md', 'servers', 'all')
+    const authority = () => readFileSync(join(out, 'tls/ca.key'), 'utf8')
+
+    it('changes every key and the authority in two steps, and apps of both steps understand each other', async () => {
+      const before = authority()
+      await typed(renew)
+      await typed(next)
+      await restart()
+      await serves()
+      await typed(use)
+      expect(authority()).not.toBe(before)
+      // The odd ones sign with new keys, the even ones with old ones.
+      await restart(up().apps.filter((_app, i) => i % 2 === 0))
+      await serves()
+      await restart(up().apps.filter((_app, i) => i % 2 === 1))
+      await serves()
+      await expect(typed(use)).rejects.toThrow('run --rotate next first')
+    }, 240_000)
+
+    it('leaves no weakness, and an audit log that old and new keys verify', async () => {
+      const [verify = ''] = blocksOf('roll-back.md', 'servers')
+      expect(await typed(verify)).not.toContain('not signed')
+      const { status, text } = await doctor()
+      expect([text, status]).toEqual([expect.stringMatching(/^ok .*9 apps/m), 0])
+    })
+
+    it('changes the passwords of the servers', async () => {
+      await typed(passwords)
+      const { text } = await doctor()
+      // Postgres has the new ones; Redis and NATS get them from the files.
+      expect(text).not.toContain('postgres')
+      expect(text).toContain('redis')
+    })
+  })
+
+  describe('backup.md, then restore.md', () => {
+    const account = unprivileged()
+    const backup = join(home, 'backup')
+    const asOwner = (statement: string) =>
+      withConnection({ connectionString: up().servers.postgres.url(undefined, 'signalbox') }, (client) =>
+        client.query(statement),
+      )
+    const stopped = async (act: () => Promise<unknown>) => {
+      const postgres = up().servers.managed.find(({ name }) => name === 'postgres')
+      await postgres?.stop()
+      await act()
+      await postgres?.start()
+    }
+
+    it('go back to a point in time: what was committed before it is there, what came later is not', async () => {
+      mkdirSync(join(backup, 'wal'), { recursive: true })
+      // Another account cannot enter the folder of the configuration.
+      copyFileSync(join(out, 'tls/ca.pem'), join(backup, 'ca.pem'))
+      if (account) for (const file of ['', 'wal', 'ca.pem']) chownSync(join(backup, file), account.uid, account.gid)
+      const url = up().servers.postgres.admin_url.replace(join(out, 'tls/ca.pem'), join(backup, 'ca.pem'))
+      const env = { BACKUP: backup, PGDATA: dataFolder(home), OWNER_URL: url, HOME: backup }
+      const [archive = '', keep = ''] = blocksOf('backup.md', 'servers')
+      const [base = ''] = blocksOf('backup.md', 'postgres')
+      await typed(archive, env)
+      await stopped(async () => {})
+      await typed(base, env, account)
+      await typed(keep, env)
+      await asOwner("create table public.told as select 'before' as what")
+      const { rows } = await asOwner('select clock_timestamp()::text as now')
+      await asOwner("insert into public.told values ('after')")
+      const [back = ''] = blocksOf('restore.md', 'postgres')
+      const from = readdirSync(backup).find((name) => name.startsWith('base-')) ?? ''
+      await stopped(() => typed(back, { ...env, TO: rows[0].now, BASE: join(backup, from) }))
+      const promoted = async () => !(await asOwner('select pg_is_in_recovery() as is')).rows[0].is
+      await until(promoted, { what: 'the promotion', timeout_ms: 60_000 })
+      expect((await asOwner('select what from public.told')).rows).toEqual([{ what: 'before' }])
+    })
+  })
+
+  describe('uninstall.md', () => {
+    const [, remove = ''] = blocksOf('uninstall.md', 'servers')
+
+    it('leaves no database, role or namespace', async () => {
+      await Promise.all(up().apps.map((app) => app.stop()))
+      const next = readFileSync(join(out, 'NEXT.md'), 'utf8')
+      const [at = ''] = /export TEMPORAL_ADDRESS.+/.exec(next) ?? []
+      const PATH = `${up().postgres_tools}:${dirname(await locateTemporal(silentScreen))}:${process.env.PATH}`
+      const key = readFileSync(join(out, 'keys/temporal.key'), 'utf8').trim()
+      // NEXT.md has made this namespace; the platform of the test has another name.
+      const block = `${at}\n${remove.replace('--namespace signalbox', '--namespace next')}`
+      await typed(block, { PATH, TEMPORAL_API_KEY: key })
+      const { rows } = await withConnection({ connectionString: up().servers.postgres.admin_url }, (client) =>
+        client.query(
+          "select rolname as name from pg_roles where rolname like 'signalbox%' union all select datname from pg_database where datname = 'signalbox'",
+        ),
+      )
+      expect(rows).toEqual([])
+    })
+  })
+}
