@@ -1,3 +1,4 @@
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { AREAS } from '../../../db/migrate.ts'
@@ -16,6 +17,10 @@ if (unknown) {
 }
 const more = [...(values.name ? ['--name', values.name] : []), ...(values.custom ? ['--custom'] : [])]
 for (const area of positionals.length > 0 ? positionals : AREAS) {
-  const said = await generateMigration(area, join(ROOT, 'db/migrations', area), more)
+  const folder = join(ROOT, 'db/migrations', area)
+  const said = await generateMigration(area, folder, more)
+  // The next migration is the difference to the newest snapshot. Git keeps the older ones.
+  const snapshots = readdirSync(join(folder, 'meta')).filter((file) => file.endsWith('_snapshot.json'))
+  for (const file of snapshots.sort().slice(0, -1)) rmSync(join(folder, 'meta', file))
   console.log(`${area}: ${said.trim().split('\n').at(-1)}`)
 }
