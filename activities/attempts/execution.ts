@@ -23,18 +23,10 @@ import type { AttemptResult, Refusal } from '../../workflows/operation/state/eve
 import type { ActivityDeps } from '../deps.ts'
 import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import { type AttemptInput, createAims } from './aim.ts'
-import {
-  allowSecrets,
-  inputsOf,
-  isWanted,
-  namesOfWork,
-  resolveSecrets,
-  SecretError,
-  type Work,
-  workOf,
-} from './inputs.ts'
+import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
 import { CHUNK_BYTES, createLog } from './logs.ts'
 import { type Look, lookOf, refuseTarget } from './read.ts'
+import { allowSecrets, resolveSecrets, SecretError } from './secrets.ts'
 
 /** Tries of one activity; the workflow sets the same number (operations.md 8). */
 export const ACTIVITY_TRIES = 5

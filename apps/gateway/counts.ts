@@ -1,6 +1,6 @@
 import { PRIORITIES } from '../shared/process/priority.ts'
 import type { MetricName, Telemetry } from '../shared/telemetry.ts'
-import type { Denylist } from './guard/guard.ts'
+import type { Denylist } from './guard/denylist.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Streams } from './proxy/streams.ts'
 import type { DiskWatch } from './routes/disk.ts'

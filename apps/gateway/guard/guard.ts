@@ -2,14 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import { factorRequired, isEnrolling } from '../../shared/auth/caller.ts'
 import type { RememberingVerifier } from '../../shared/auth/user-tokens.ts'
 import { AppError } from '../../shared/errors.ts'
-import { type AccessClaims, TOKEN_KINDS } from '../../shared/jwt/claims.ts'
+import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import type { Csrf } from '../../shared/web/csrf-token.ts'
 import { csrfFailed, type Origins } from '../../shared/web/origins.ts'
 import { type KeyNames, rateLimited } from '../../shared/web/rates.ts'
 import type { GatewayConfig } from '../config.ts'
-import type { ClientAddress } from '../edge/target.ts'
+import type { ClientAddress } from '../edge/address.ts'
 import type { Route } from '../routes/table.ts'
+import type { Denylist } from './denylist.ts'
 import type { Bucket, LocalLimits, RedisGate } from './limits.ts'
 
 export type GuardDeps = {
@@ -171,40 +172,3 @@ const revocationUnknown = () =>
     retryable: true,
     retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
   })
-
-const CAP = 100_000
-const SWEEP_MS = 30_000
-/** How long a denial must be remembered: the life of an access token plus the spread of clocks. */
-export const DENY_MS = 960_000
-
-type DenylistDeps = { onDenied?: (session_id: string) => void; onDropped?: () => void }
-
-/**
- * The revoked sessions that this process knows, for the time that Redis is away. Revocation is final, so order and
- * repeats do not matter. Bounded: above the cap the oldest entry is dropped.
- */
-export const createDenylist = ({ onDenied, onDropped }: DenylistDeps = {}) => {
-  const until = new Map<string, number>()
-  const sweep = setInterval(() => {
-    const now = Date.now()
-    for (const [session_id, end] of until) if (end < now) until.delete(session_id)
-  }, SWEEP_MS).unref()
-  return {
-    add: (session_id: string, access_valid_until: string | undefined): void => {
-      const end = Date.parse(access_valid_until ?? '')
-      const last = Number.isFinite(end) ? end + DENY_MS - 1000 * TOKEN_KINDS.access.lifetime_s : Date.now() + DENY_MS
-      if (last < Date.now()) return
-      until.delete(session_id)
-      if (until.size >= CAP) {
-        until.delete(until.keys().next().value as string)
-        onDropped?.()
-      }
-      until.set(session_id, last)
-      onDenied?.(session_id)
-    },
-    has: (session_id: string): boolean => until.has(session_id),
-    size: () => until.size,
-    close: () => clearInterval(sweep),
-  }
-}
-export type Denylist = ReturnType<typeof createDenylist>
