@@ -9,6 +9,7 @@ import { clockTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { Failure, ProblemText } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
+import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { runsOf } from './ansi.ts'
 import { useLog } from './log.ts'
@@ -98,10 +99,17 @@ const name = (event: React.MouseEvent, seq: number) => {
   location.hash = `L${Math.min(first, seq)}-L${Math.max(first, seq)}`
 }
 
-type LogViewProps = { operation_id: string; node_id: string; attempt: number; open: boolean }
+type LogViewProps = {
+  operation_id: string
+  node_id: string
+  attempt: number
+  open: boolean
+  /** It then opens at its first error. */
+  failed: boolean
+}
 
 /** The log of one attempt. Opens at the end and follows only there; scrolling up loads older lines. */
-export const LogView = ({ operation_id, node_id, attempt, open }: LogViewProps) => {
+export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogViewProps) => {
   const log = useLog(operation_id, node_id, attempt)
   const scroll = useScroll(log)
   const [wrap, setWrap] = useState(true)
@@ -113,11 +121,50 @@ export const LogView = ({ operation_id, node_id, attempt, open }: LogViewProps) 
   useEffect(() => {
     if (from !== undefined) void scroll.go(from)
   }, [from])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when it opens
+  useEffect(() => {
+    if (log.loading || !failed || range !== null) return
+    const toFirst = async () => {
+      const error = await log.nearest('error', { after_seq: 0 })
+      const seq = error ?? (await log.nearest('warn', { after_seq: 0 }))
+      if (seq !== undefined) await scroll.go(seq)
+    }
+    void toFirst()
+  }, [log.loading])
+  const [said, setSaid] = useState('')
+  const toError = async (place: 'after_seq' | 'before_seq') => {
+    const here = scroll.found ?? (place === 'after_seq' ? 0 : log.total + 1)
+    const seq = await log.nearest('error', { [place]: here })
+    setSaid(seq === undefined ? tOperation.logs.no_error : '')
+    if (seq !== undefined) await scroll.go(seq)
+  }
+  const copy = async (what: string) => {
+    await navigator.clipboard?.writeText(what)
+    setSaid(t.copied)
+  }
+  const press = (event: React.KeyboardEvent) => {
+    const act = new Map<string, () => unknown>([
+      ['e', () => toError('after_seq')],
+      ['E', () => toError('before_seq')],
+      ['f', scroll.follow],
+      ['t', () => setTimes(!times)],
+      ['w', () => setWrap(!wrap)],
+      ['y', () => copy(location.href)],
+      ['c', () => copy(textOf(log.lines.filter(({ seq }) => isIn(range, seq))))],
+    ]).get(event.key)
+    if (act === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    event.stopPropagation()
+    void act()
+  }
   if (log.loading) return <Loading rows={1} />
   if (log.problem !== null && log.lines.length === 0)
     return <Failure error={new ProblemError(log.problem)} retry={() => void log.again()} />
   return (
     <section className="card log" aria-label={tOperation.logs.label}>
+      <div role="status" className="sr-only">
+        {said}
+      </div>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line px-4 py-2 text-table">
         <span className="text-muted tabular-nums">
           {tOperation.logs.total(Math.max(log.total, scroll.last))}
@@ -143,15 +190,15 @@ export const LogView = ({ operation_id, node_id, attempt, open }: LogViewProps) 
       {log.lines.length === 0 ? (
         <Empty>{tOperation.logs.empty}</Empty>
       ) : log.complete && log.total <= FEW ? (
-        <FewLines lines={log.lines} scroll={scroll} range={range} wrap={wrap} times={times} />
+        <FewLines lines={log.lines} {...{ scroll, range, wrap, times, press }} />
       ) : (
-        <Lines lines={log.lines} scroll={scroll} range={range} wrap={wrap} times={times} />
+        <Lines lines={log.lines} {...{ scroll, range, wrap, times, press }} />
       )}
     </section>
   )
 }
 
-const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: boolean) => void }) => (
+export const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: boolean) => void }) => (
   <label className="flex items-center gap-1.5">
     <input type="checkbox" checked={on} onChange={(event) => set(event.target.checked)} />
     {word}
@@ -164,21 +211,29 @@ type LinesProps = {
   range: Range | null
   wrap: boolean
   times: boolean
+  press: (event: React.KeyboardEvent) => void
 }
+
+const textOf = (lines: readonly LogLine[]): string => lines.map(({ text }) => `${text}\n`).join('')
 
 /** A log that has ended with so few lines takes no more room than they do. */
 const FEW = 20
 
-const FewLines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-  <section className={`log-lines few ${wrap ? 'wrapped' : ''}`} tabIndex={0} aria-label={tOperation.logs.lines}>
+const FewLines = ({ lines, scroll, range, wrap, times, press }: LinesProps) => (
+  <section
+    className={`log-lines few ${wrap ? 'wrapped' : ''}`}
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+    tabIndex={0}
+    aria-label={tOperation.logs.lines}
+    onKeyDown={press}
+  >
     {lines.map((line) => (
       <Line key={line.seq} line={line} times={times} found={line.seq === scroll.found || isIn(range, line.seq)} />
     ))}
   </section>
 )
 
-const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
+const Lines = ({ lines, scroll, range, wrap, times, press }: LinesProps) => (
   <div className="relative">
     <div className="log-lines">
       {/*
@@ -195,7 +250,7 @@ const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
         role="region"
         aria-label={tOperation.logs.lines}
         onKeyDown={(event) => {
-          if (!['End', 'Home', 'PageUp', 'ArrowUp'].includes(event.key)) return
+          if (!['End', 'Home', 'PageUp', 'ArrowUp'].includes(event.key)) return press(event)
           event.preventDefault()
           if (event.key === 'End') scroll.follow()
           else if (event.key === 'Home') void scroll.go(1)
@@ -218,7 +273,6 @@ const Lines = ({ lines, scroll, range, wrap, times }: LinesProps) => (
 
 const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; found: boolean }) => {
   const { zone } = useDisplay()
-  const runs = useMemo(() => runsOf(line.text), [line.text])
   return (
     <div
       className={`log-line ${line.level === 'error' ? 'error' : line.level === 'warn' ? 'warn' : ''} ${found ? 'found' : ''}`}
@@ -240,24 +294,32 @@ const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; foun
       ) : null}
       <span className="log-text">
         {line.level === 'error' || line.level === 'warn' ? <span className="log-level">{line.level} </span> : null}
-        {runs.map((run, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the runs of a line never change
-          <span key={at} className={run.className}>
-            {run.text}
-          </span>
-        ))}
+        <LogText text={line.text} />
         {line.cut ? <span className="text-muted"> ({tOperation.logs.cut})</span> : null}
       </span>
     </div>
   )
 })
 
+/** The text of a line in its ANSI colors. */
+export const LogText = ({ text }: { text: string }) => {
+  const runs = useMemo(() => runsOf(text), [text])
+  return runs.map((run, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the runs of a line never change
+    <span key={at} className={run.className}>
+      {run.text}
+    </span>
+  ))
+}
+
+export const rawLogPath = (operation_id: string, node_id: string, attempt: number): string =>
+  `/v1/operations/${encodeURIComponent(operation_id)}/nodes/${encodeURIComponent(node_id)}/logs/raw?attempt=${attempt}`
+
 /** Saves the stored bytes. The session authorizes the request, so no link contains a token. */
 const RawLog = ({ operation_id, node_id, attempt }: { operation_id: string; node_id: string; attempt: number }) => {
   const [failed, setFailed] = useState<string | null>(null)
   const save = async () => {
-    const path = `/v1/operations/${encodeURIComponent(operation_id)}/nodes/${encodeURIComponent(node_id)}/logs/raw?attempt=${attempt}`
-    const got = await fetchBytes(path)
+    const got = await fetchBytes(rawLogPath(operation_id, node_id, attempt))
     setFailed('problem' in got ? got.problem.detail : null)
     if ('blob' in got) saveAs(got.blob, `${node_id}-${attempt}.log`)
   }

@@ -15,6 +15,7 @@ const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, p
 type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before_seq', number>> & {
   tail?: boolean
   q?: string
+  level?: string
 }
 type Where = 'tail' | 'older' | 'newer'
 
@@ -148,11 +149,20 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
       (await page({ q, match_before_seq, tail: true, limit: 1 })).matches ?? { count: 0, seqs: [] },
     [page],
   )
+  /** The number of the line of a level that is nearest to a line, after it or before it; undefined if none is. */
+  const nearest = useCallback(
+    async (level: 'error' | 'warn', place: Pick<Query, 'after_seq' | 'before_seq'>): Promise<number | undefined> => {
+      const reply = await page({ level, limit: 1, ...place }).catch(() => undefined)
+      return reply?.lines[0]?.seq
+    },
+    [page],
+  )
 
   return {
     ...state,
     reach,
     search,
+    nearest,
     older: () => extend('older'),
     newer: () => extend('newer'),
     again: () => extend('tail'),

@@ -4,7 +4,7 @@ import { Suspense, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { NodeDetail, Operation } from '../api/types.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
-import { Select } from '../forms/select.tsx'
+import { Filter, Select } from '../forms/select.tsx'
 import { interventionsOfNode } from '../interventions/offered.ts'
 import { useWishes } from '../kit/wish.ts'
 import { ArtifactTable } from '../proof/list.tsx'
@@ -22,6 +22,7 @@ import { tProof } from '../words/proof.ts'
 import { NodeFacts, newestAttempt } from './facts.tsx'
 
 const LogView = lazyPart(() => import('./log-view.tsx').then((part) => ({ default: part.LogView })))
+const CompareView = lazyPart(() => import('./compare-view.tsx').then((part) => ({ default: part.CompareView })))
 const RetryDialog = lazyPart(() => import('./retry.tsx').then((part) => ({ default: part.RetryDialog })))
 const InterveneDialog = lazyPart(() =>
   import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
@@ -32,19 +33,26 @@ type Tab = (typeof TABS)[number]
 /** One node: its work, its attempts, its log. */
 export const NodePage = () => {
   const { operation_id, node_id } = useParams({ from: '/shell/operations/$operation_id/nodes/$node_id' })
-  const { tab, attempt: wanted } = useSearch({ from: '/shell/operations/$operation_id/nodes/$node_id' })
+  const search = useSearch({ from: '/shell/operations/$operation_id/nodes/$node_id' })
   useTopic(`operation:${operation_id}`)
   const operation = useQuery(operationQuery(operation_id)).data
   const query = useQuery(nodeQuery(operation_id, node_id))
   const node = query.data
   if (node === undefined) return <UnreadPage title={node_id} query={query} noun="node" />
-  return <Shown node={node} operation={operation} tab={tab} attempt={wanted} />
+  return <Shown node={node} operation={operation} {...search} />
 }
 
 type Attempt = NodeDetail['attempts'][number]
-type ShownProps = { node: NodeDetail; operation: Operation | undefined; tab: Tab; attempt: number | undefined }
+type ShownProps = {
+  node: NodeDetail
+  operation: Operation | undefined
+  tab: Tab
+  attempt?: number
+  /** The attempt whose log is compared with this one's. */
+  compare?: number
+}
 
-const Shown = ({ node, operation, tab, attempt: wanted }: ShownProps) => {
+const Shown = ({ node, operation, tab, attempt: wanted, compare }: ShownProps) => {
   const { operation_id, node_id } = useParams({ from: '/shell/operations/$operation_id/nodes/$node_id' })
   const attempt = node.attempts.find((one) => one.attempt === wanted) ?? newestAttempt(node)
   return (
@@ -82,7 +90,7 @@ const Shown = ({ node, operation, tab, attempt: wanted }: ShownProps) => {
           <NodeFacts node={node} attempt={attempt} />
         </div>
       ) : null}
-      {tab === 'logs' ? <Logs operation_id={operation_id} node_id={node_id} attempt={attempt} /> : null}
+      {tab === 'logs' ? <Logs node={node} attempt={attempt} compare={compare} /> : null}
       {tab === 'io' ? <InputsOutputs node={node} /> : null}
       {tab === 'artifacts' ? (
         <div className="card">
@@ -150,24 +158,58 @@ const Actions = ({ node, operation }: { node: NodeDetail; operation: Operation |
   )
 }
 
-type LogsProps = { operation_id: string; node_id: string; attempt: Attempt | undefined }
+type LogsProps = { node: NodeDetail; attempt: Attempt | undefined; compare: number | undefined }
 
-const Logs = ({ operation_id, node_id, attempt }: LogsProps) =>
-  attempt ? (
+const Logs = ({ node, attempt, compare }: LogsProps) => {
+  const { operation_id, node_id } = useParams({ from: '/shell/operations/$operation_id/nodes/$node_id' })
+  if (attempt === undefined)
+    return (
+      <div className="card">
+        <Empty>{tOperation.logs.not_started}</Empty>
+      </div>
+    )
+  const other = node.attempts.find((one) => one.attempt === compare && one !== attempt)?.attempt
+  return (
     <Suspense fallback={<Loading rows={1} />}>
-      <LogView
-        key={attempt.attempt}
-        operation_id={operation_id}
-        node_id={node_id}
-        attempt={attempt.attempt}
-        open={attempt.ended_at === null}
-      />
+      <CompareSwitch node={node} attempt={attempt} other={other} />
+      {other === undefined ? (
+        <LogView
+          key={attempt.attempt}
+          operation_id={operation_id}
+          node_id={node_id}
+          attempt={attempt.attempt}
+          open={attempt.ended_at === null}
+          failed={attempt.error !== null}
+        />
+      ) : (
+        <CompareView operation_id={operation_id} node_id={node_id} before={other} after={attempt.attempt} />
+      )}
     </Suspense>
-  ) : (
-    <div className="card">
-      <Empty>{tOperation.logs.not_started}</Empty>
-    </div>
   )
+}
+
+type CompareSwitchProps = { node: NodeDetail; attempt: Attempt; other: number | undefined }
+
+/** Chooses the attempt whose log stands beside this one's. */
+const CompareSwitch = ({ node, attempt, other }: CompareSwitchProps) => {
+  const navigate = useNavigate({ from: '/operations/$operation_id/nodes/$node_id' })
+  const others = node.attempts.filter((one) => one !== attempt)
+  if (others.length === 0) return null
+  const choices = others.map((one) => [one.attempt, tOperation.compare.attempt(one.attempt)] as const)
+  return (
+    <Filter
+      label={tOperation.compare.with}
+      choices={[['', tOperation.compare.none], ...choices]}
+      value={other ?? ''}
+      change={(value) =>
+        void navigate({
+          search: ({ compare: _, ...before }) => ({ ...before, ...(value !== '' && { compare: Number(value) }) }),
+          replace: true,
+        })
+      }
+    />
+  )
+}
 
 const AttemptSwitch = ({ node, attempt }: { node: NodeDetail; attempt: number | undefined }) => {
   const navigate = useNavigate({ from: '/operations/$operation_id/nodes/$node_id' })

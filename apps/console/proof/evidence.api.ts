@@ -1,7 +1,7 @@
 import type { Chain, ChainResult } from '../../shared/contracts/client/browser-chain.ts'
 import { api, read } from '../api/client.ts'
 import type { Operation } from '../api/types.ts'
-import { workerUrl } from '../kit/worker-url.ts'
+import { inWorker } from '../kit/in-worker.ts'
 
 const PAGE = 1000
 
@@ -25,20 +25,9 @@ export const verifyEvidence = async (operation_id: string): Promise<ChainResult>
       api.GET('/v1/operations/{operation_id}', { params: { path: { operation_id } } }),
     )
     const { evidence_head: head, plan_hash } = operation
-    if (head.seq <= records.length) return inWorker({ operation_id, records, plan_hash, head })
-  }
-}
-
-const inWorker = async (chain: Chain): Promise<ChainResult> => {
-  const { default: url } = await import('../kit/hash.worker.ts?worker&url')
-  const worker = new Worker(workerUrl(url), { type: 'module' })
-  try {
-    return await new Promise<ChainResult>((resolve, reject) => {
-      worker.onmessage = ({ data }: MessageEvent<ChainResult>) => resolve(data)
-      worker.onerror = (event) => reject(new Error(event.message))
-      worker.postMessage(chain)
-    })
-  } finally {
-    worker.terminate()
+    if (head.seq > records.length) continue
+    const { default: url } = await import('../kit/hash.worker.ts?worker&url')
+    const chain: Chain = { operation_id, records, plan_hash, head }
+    return inWorker<ChainResult>(url, chain)
   }
 }

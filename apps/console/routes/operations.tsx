@@ -67,10 +67,11 @@ const evidence = tab('/evidence', () => import('../proof/evidence.tsx'), 'Operat
 const node = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id/nodes/$node_id',
-  validateSearch: (search): { attempt?: number; tab: 'summary' | 'logs' | 'io' | 'artifacts' } => {
-    const attempt = whole(search.attempt)
+  validateSearch: (search): { attempt?: number; compare?: number; tab: 'summary' | 'logs' | 'io' | 'artifacts' } => {
+    const [attempt, compare] = [whole(search.attempt), whole(search.compare)]
     return {
       ...(attempt === undefined ? {} : { attempt }),
+      ...(compare === undefined ? {} : { compare }),
       tab: oneOf(search.tab, ['summary', 'logs', 'io', 'artifacts'] as const, 'summary'),
     }
   },

@@ -122,3 +122,64 @@ describe('a long log', () => {
     PATIENCE_MS,
   )
 })
+
+describe('the log of a failed attempt', () => {
+  it(
+    'opens at its first error, and beside that of another attempt shows only what differs',
+    async () => {
+      const COUNT = 300
+      const BAD = 40
+      jobs.try = async ({ attempt }, { log }) => {
+        for (let n = 1; n <= COUNT; n++)
+          if (n === BAD || n === BAD + 200) log(`attempt ${attempt} found no disk ${n}`, 'error')
+          else log(`${new Date().toISOString()} step ${n} took ${attempt * 7} ms`)
+        throw new Error('no disk')
+      }
+      const { operation_id } = await startOperation(people.olga, 'tried', {
+        kind: 'graph',
+        title: 'tried',
+        reason: 'a test',
+        targets: [],
+        graph: { nodes: [{ node_id: 'try', executor: 'external', pool: 'lab', with: { job: 'try', inputs: {} } }] },
+      })
+      const path = `/v1/operations/${operation_id}/nodes/try`
+      const failed = (attempt: number) =>
+        until(
+          async () => {
+            const node = await people.eva.get<{ state: string; attempt: number }>(path)
+            return node.state === 'failed' && node.attempt === attempt
+          },
+          { what: `attempt ${attempt} to fail`, timeout_ms: 30_000 },
+        )
+      await failed(1)
+      await people.olga.post(`${path}/retry`, { reason: 'once more' })
+      await failed(2)
+
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/try?tab=logs`)
+      const box = page.getByRole('region', { name: 'Lines of the log' })
+      const marked = async () => (await box.locator('[aria-current=true] .log-seq').allTextContents()).join()
+      await until(async () => (await marked()) === String(BAD), { what: 'the first error' })
+      await box.focus()
+      await page.keyboard.press('e')
+      await until(async () => (await marked()) === String(BAD + 200), { what: 'the next error' })
+      await page.keyboard.press('e')
+      await page.getByText('No more errors in this direction.').waitFor()
+      await page.keyboard.press('Shift+E')
+      await until(async () => (await marked()) === String(BAD), { what: 'the error before' })
+
+      await page.getByLabel('Compare with').selectOption('Attempt 1')
+      await page.getByText(`2 of ${COUNT} lines differ`).waitFor()
+      expect(await box.locator('.log-text').allTextContents()).toEqual(
+        [BAD, BAD + 200].flatMap((n) => [`attempt 1 found no disk ${n}`, `attempt 2 found no disk ${n}`]),
+      )
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.getByLabel('Only differences').uncheck()
+      await box.getByText('step 1 took 14 ms').waitFor()
+      await page.reload()
+      await page.getByText(`2 of ${COUNT} lines differ`).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})

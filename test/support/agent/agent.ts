@@ -25,19 +25,20 @@ export type Work = {
   artifacts_url: string
 }
 type Phase = 'started' | 'heartbeat' | 'progress' | 'succeeded' | 'failed'
+type Level = 'info' | 'error'
 type About = { name: string; kind: string; media_type: string }
 type More = {
   outputs?: Record<string, unknown>
   progress?: Record<string, unknown>
   error?: { class: string; message: string; retryable?: boolean }
   artifacts?: (About & { size: number; sha256: string })[]
-  lines?: { seq: number; time: string; stream: 'log'; level: 'info'; text: string }[]
+  lines?: { seq: number; time: string; stream: 'log'; level: Level; text: string }[]
 }
 export type Answer = { status: number; cancel_requested?: boolean; code?: string }
 
 type Tools = {
   signal: AbortSignal
-  log: (text: string) => void
+  log: (text: string, level?: Level) => void
   /** Announces what the job has produced, then sends its bytes. */
   keep: (about: About, bytes: Buffer) => Promise<void>
 }
@@ -100,10 +101,10 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
   if (first.cancel_requested) stop.abort()
   const lines: NonNullable<More['lines']> = []
   let numbered = 0
-  const log = (text: string) => {
+  const log = (text: string, level: Level = 'info') => {
     numbered += 1
     const line = { seq: numbered, time: new Date().toISOString(), text: text.slice(0, TEXT) }
-    lines.push({ ...line, stream: 'log', level: 'info' })
+    lines.push({ ...line, stream: 'log', level })
   }
   const keep = async (about: About, bytes: Buffer) => {
     const sha256 = createHash('sha256').update(bytes).digest('hex')

@@ -17,6 +17,9 @@ export const keys: typeof en.keys = {
     ['j, k', 'nächste, vorige Zeile'],
     ['x', 'Freigabe oder Planänderung auswählen'],
     ['[, ]', 'voriger, nächster Reiter'],
+    ['e, E', 'im Log: nächster, voriger Fehler'],
+    ['w, t, f', 'im Log: Zeilen umbrechen, Zeiten zeigen, dem Ende folgen'],
+    ['y, c', 'im Log: den Link, die markierten Zeilen kopieren'],
     ['Esc', 'schließen'],
   ],
 }

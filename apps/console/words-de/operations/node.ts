@@ -66,4 +66,18 @@ export const logs: typeof en.logs = {
   matches: (at: number, n: number) => (n === 0 ? 'Keine Treffer' : `${at} von ${n}${n > 1 ? ', neueste zuerst' : ''}`),
   previous: 'Voriger Treffer',
   next: 'Nächster Treffer',
+  no_error: 'Keine weiteren Fehler in dieser Richtung.',
+}
+
+/** The German texts for two logs side by side. */
+export const compare: typeof en.compare = {
+  with: 'Vergleichen mit',
+  none: 'keinem anderen Versuch',
+  attempt: (n: number) => `Versuch ${n}`,
+  label: (before: number, after: number) => `Versuche ${before} und ${after} im Vergleich`,
+  differ: (n: number, all: number) =>
+    `${n} von ${count(all, '{n} Zeile', '{n} Zeilen')} ${n === 1 ? 'weicht ab' : 'weichen ab'}`,
+  masked: 'Zeiten, Dauern und Kennungen zählen nicht.',
+  only: 'Nur Abweichungen',
+  same: 'Die Logs sind gleich.',
 }

@@ -15,6 +15,9 @@ export const keys = {
     ['j, k', 'next, previous row'],
     ['x', 'select a gate or patch in the inbox'],
     ['[, ]', 'previous, next tab'],
+    ['e, E', 'in a log: next, previous error'],
+    ['w, t, f', 'in a log: wrap lines, show times, follow the end'],
+    ['y, c', 'in a log: copy the link, the selected lines'],
     ['Esc', 'close'],
   ] as [string, string][],
 }

@@ -63,4 +63,18 @@ export const logs = {
   matches: (at: number, n: number) => (n === 0 ? 'No matches' : `${at} of ${n}${n > 1 ? ', newest first' : ''}`),
   previous: 'Previous match',
   next: 'Next match',
+  no_error: 'No more errors in this direction.',
+}
+
+/** Texts for two logs side by side. */
+export const compare = {
+  with: 'Compare with',
+  none: 'no other attempt',
+  attempt: (n: number) => `Attempt ${n}`,
+  label: (before: number, after: number) => `Attempts ${before} and ${after} compared`,
+  differ: (n: number, all: number) =>
+    `${n} of ${count(all, '{n} line', '{n} lines')} ${n === 1 ? 'differs' : 'differ'}`,
+  masked: 'Times, durations and ids are ignored.',
+  only: 'Only differences',
+  same: 'The logs are the same.',
 }
