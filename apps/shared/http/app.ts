@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls'
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import { Ajv, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -119,12 +119,16 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   return ({ schema, httpPart }) => {
     const numbers = httpPart === 'body' ? [] : numbersOf(schema)
     let compiled: ValidateFunction | undefined
-    return (input: Record<string, unknown>) => {
+    const validate = (input: Record<string, unknown>): boolean => {
       for (const name of numbers)
         if (typeof input[name] === 'string' && !DECIMAL.test(input[name])) input[name] = NO_NUMBER
       compiled ??= (httpPart === 'body' ? strict : coercing).compile(schema as object)
-      return compiled(input) ? { value: input } : { error: compiled.errors ?? [] }
+      const fits = compiled(input) as boolean
+      validate.errors = compiled.errors ?? null
+      return fits
     }
+    validate.errors = null as ErrorObject[] | null
+    return validate
   }
 }
 
