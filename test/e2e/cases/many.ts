@@ -84,7 +84,7 @@ describe('an operation of 10,000 nodes', () => {
   )
 
   it(
-    'is followed live without reading its graph again, and each press is answered at once',
+    'is followed live without reading its graph at each change, and each press is answered at once',
     async () => {
       const { context, page } = await sitDown('eva')
       await page.goto(url('graph?view=matrix'))
@@ -110,8 +110,8 @@ describe('an operation of 10,000 nodes', () => {
       expect(median(took)).toBeLessThanOrEqual(100)
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test' })
       await page.getByText('Canceled', { exact: true }).first().waitFor({ timeout: 60_000 })
-      // A page reads it when it opens, and once its stream has begun.
-      expect(reads).toBeLessThanOrEqual(2 * streams)
+      // A page reads it when it opens, once its stream has begun, and after a gap in the frames; not at every change.
+      expect(reads).toBeLessThanOrEqual(2 * streams + 2)
 
       // The page has followed: its cells are as the API has them.
       const { nodes } = await people.eva.get<Nodes>(`/v1/operations/${operation_id}/graph`)
