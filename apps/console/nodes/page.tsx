@@ -190,7 +190,7 @@ const Logs = ({ node, attempt, compare }: LogsProps) => {
 
 type CompareSwitchProps = { node: NodeDetail; attempt: Attempt; other: number | undefined }
 
-/** Chooses the attempt whose log stands beside this one's. */
+/** Chooses the attempt whose log is shown beside this one's. */
 const CompareSwitch = ({ node, attempt, other }: CompareSwitchProps) => {
   const navigate = useNavigate({ from: '/operations/$operation_id/nodes/$node_id' })
   const others = node.attempts.filter((one) => one !== attempt)
