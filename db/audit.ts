@@ -10,7 +10,11 @@ import {
   unique,
   uuid,
 } from 'drizzle-orm/pg-core'
+import type { Static } from 'typebox'
+import type { Clock } from '../apps/shared/clock.ts'
+import type { AuditQuery } from '../apps/shared/contracts/audit.ts'
 import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/data/digest.ts'
+import type { Pages } from '../apps/shared/http/pages.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
 
@@ -139,10 +143,24 @@ export const listAudit = (db: Queryable, table: AuditTable, filter: AuditFilter,
   db.select().from(table).where(auditMatches(table, filter)).orderBy(desc(table.id)).limit(limit)
 
 /** A row without its number, its seal and its signed body. */
-export const auditView = ({ id, body, mac, seal_seq, prev_hash, seal_hash, ...row }: AuditTable['$inferSelect']) => ({
+const auditView = ({ id, body, mac, seal_seq, prev_hash, seal_hash, ...row }: AuditTable['$inferSelect']) => ({
   ...row,
   at: new Date(row.at).toISOString(),
 })
+
+/** A page of an audit log as its readers see it, newest first. */
+export const pageOfAudit = async (
+  { db, pages, clock }: { db: Queryable; pages: Pages; clock: Clock },
+  table: AuditTable,
+  { page_size, page_token, ...filter }: Static<typeof AuditQuery>,
+) => {
+  const { action: type, ...rest } = filter
+  const list = { route: 'audit', ...filter }
+  const [before] = pages.after(page_token, list) ?? []
+  const rows = await listAudit(db, table, { ...rest, type, before }, page_size + 1)
+  const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])
+  return { items: items.map(auditView), next_page_token, as_of: clock.now().toISOString() }
+}
 
 /** The audit logs of all schemas, for the relay to seal and the verifier to read. */
 export const AUDIT_LOGS = [

@@ -1,4 +1,4 @@
-import { auditView, listAudit } from '../../../db/audit.ts'
+import { pageOfAudit } from '../../../db/audit.ts'
 import { audit } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../../shared/contracts/audit.ts'
@@ -15,14 +15,6 @@ export const auditRoutes = routes<Uses<'clock' | 'db' | 'pages'>>('history', (ap
     querystring: AuditQuery,
     response: { 200: AuditList },
     preHandler: allow('audit:read', { kind: 'R' }),
-    handler: async (req) => {
-      const { page_size, page_token, ...filter } = req.query
-      const { action: type, ...rest } = filter
-      const list = { route: 'audit', ...filter }
-      const [before] = deps.pages.after(page_token, list) ?? []
-      const rows = await listAudit(deps.db, audit, { ...rest, type, before }, page_size + 1)
-      const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
-      return { items: items.map(auditView), next_page_token, as_of: deps.clock.now().toISOString() }
-    },
+    handler: (req) => pageOfAudit(deps, audit, req.query),
   })
 })
