@@ -3,13 +3,12 @@ import { giveUpExecution } from '../../../db/operations/agents/executions.ts'
 import { askAgain } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
 import { listUnpassed, waitingGates } from '../../../db/operations/gates/rows.ts'
-import { getNode, listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
+import { getNode, listCone, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { readRunning } from '../../../db/operations/patches/rows.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
-  coneOf,
   INTERVENTION_STATES,
   type NodeIntervention,
   refuseGuardedSkip,
@@ -37,16 +36,16 @@ export const interveneOnNode = async (
   { type, node_id, payload }: { type: NodeIntervention; node_id: string; payload: Payload },
 ): Promise<Intervened> => {
   const { operation_id } = subject
-  const all = await listNodeFacts(tx, operation_id)
-  const node = all.find((candidate) => candidate.node_id === node_id)
+  const cone = await listCone(tx, operation_id, node_id)
+  const node = cone.find((candidate) => candidate.node_id === node_id)
   const row = node && (await getNode(tx, operation_id, node_id))
   if (!node || !row) throw notFound('node', node_id)
-  refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone: coneOf(all, node_id) }))
+  refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone }))
   const unpassed = type === 'skip' ? await listUnpassed(tx, operation_id, node_id) : []
-  refuseOn(deps, command, subject, refuseGuardedSkip(unpassed, node, { type, cone: coneOf(all, node_id) }))
+  refuseOn(deps, command, subject, refuseGuardedSkip(unpassed, node, { type, cone }))
   if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
 
-  const made = await CHANGES[type](deps, tx, { subject, node, all, payload })
+  const made = await CHANGES[type](deps, tx, { subject, node, cone, payload })
   const undo = { nodes: made.before, gates: made.gates?.undo ?? [] }
   const asked = made.gates?.events ?? []
   const body: CommandBodies['intervene'] = {
@@ -88,7 +87,7 @@ const EXCEPTIONS: ReadonlySet<NodeIntervention> = new Set([
   'trigger_compensation',
 ])
 
-type Subjected = { subject: Intervening['subject']; node: NodeFacts; all: readonly NodeFacts[]; payload: Payload }
+type Subjected = { subject: Intervening['subject']; node: NodeFacts; cone: readonly NodeFacts[]; payload: Payload }
 type Changed = {
   before: Awaited<ReturnType<typeof readUndo>>
   generation?: number
@@ -135,9 +134,9 @@ const CHANGES: Record<NodeIntervention, Change> = {
     return { before, generation: node.generation + 1, gates }
   },
   // The nodes that wait for this node begin a new generation: a claim in flight must not build on what is being undone.
-  trigger_compensation: async (_deps, tx, { subject, node, all }) => {
+  trigger_compensation: async (_deps, tx, { subject, node, cone }) => {
     const { operation_id } = subject
-    const later = node.state === 'succeeded' ? all.filter((other) => isWaitingFor(other, node.node_id)) : []
+    const later = node.state === 'succeeded' ? cone.filter((other) => isWaitingFor(other, node.node_id)) : []
     const before = await readUndo(
       tx,
       operation_id,

@@ -1,15 +1,8 @@
 import { listUnpassed } from '../../../db/operations/gates/rows.ts'
-import {
-  getNode,
-  listArtifacts,
-  listAttempts,
-  listGatesOfNode,
-  listNodeFacts,
-} from '../../../db/operations/nodes/rows.ts'
+import { getNode, listArtifacts, listAttempts, listCone, listGatesOfNode } from '../../../db/operations/nodes/rows.ts'
 import { getOperation } from '../../../db/operations/operations/read.ts'
 import type { NodeFacts, OperationFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
-  coneOf,
   NODE_INTERVENTIONS,
   refuseGuardedSkip,
   refuseIntervention,
@@ -50,11 +43,11 @@ export const readNode = async (
     throw notFound('operation', operation_id)
   const row = await getNode(deps.db, operation_id, node_id)
   if (!row) throw notFound('node', node_id)
-  const [attempts, artifacts, gates, facts, unpassed] = await Promise.all([
+  const [attempts, artifacts, gates, cone, unpassed] = await Promise.all([
     listAttempts(deps.db, operation_id, node_id, attempt),
     listArtifacts(deps.db, operation_id, { node_id, after: undefined, limit: ARTIFACTS_SHOWN }),
     listGatesOfNode(deps.db, operation_id, row.gate_ids),
-    listNodeFacts(deps.db, operation_id),
+    listCone(deps.db, operation_id, node_id),
     listUnpassed(deps.db, operation_id, node_id),
   ])
   if (attempt !== undefined && attempts.length === 0) throw notFound('attempt', String(attempt))
@@ -73,11 +66,7 @@ export const readNode = async (
     gates,
     catalog: row.catalog,
     change_seq: operation.summary.change_seq,
-    allowed_actions: nodeActions(deps, caller, { ...governed, places }, factsOf(governed), {
-      nodes: facts,
-      node_id,
-      unpassed,
-    }),
+    allowed_actions: nodeActions(deps, caller, { ...governed, places }, factsOf(governed), { cone, node_id, unpassed }),
   }
 }
 
@@ -87,23 +76,21 @@ const nodeActions = (
   caller: Caller,
   operation: Governed,
   facts: OperationFacts,
-  { nodes, node_id, unpassed }: { nodes: readonly NodeFacts[]; node_id: string; unpassed: Unpassed },
+  { cone, node_id, unpassed }: { cone: readonly NodeFacts[]; node_id: string; unpassed: Unpassed },
 ): AllowedAction[] => {
-  const node = nodes.find((candidate) => candidate.node_id === node_id)
+  const node = cone.find((candidate) => candidate.node_id === node_id)
   if (!node) return []
   const object = operationObject(operation)
   const retry = refuseByPolicy(deps, caller, 'node.retry', object, operation.places)
   const intervene = refuseByPolicy(deps, caller, 'node.intervene', object, operation.places)
-  const cone = resetCone(nodes, node_id, 'downstream')
-  const after = coneOf(nodes, node_id)
+  const reset = resetCone(cone, node_id, 'downstream')
   return [
-    allowedAction('retry', retry, refuseRetry(facts, node, { cone, reconciliation: true })),
+    allowedAction('retry', retry, refuseRetry(facts, node, { cone: reset, reconciliation: true })),
     ...NODE_INTERVENTIONS.map((type) =>
       allowedAction(
         type,
         intervene,
-        refuseIntervention(facts, node, { type, cone: after }) ??
-          refuseGuardedSkip(unpassed, node, { type, cone: after }),
+        refuseIntervention(facts, node, { type, cone }) ?? refuseGuardedSkip(unpassed, node, { type, cone }),
       ),
     ),
   ]

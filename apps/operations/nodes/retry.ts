@@ -5,7 +5,7 @@ import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
 import { listGuardingGates } from '../../../db/operations/gates/rows.ts'
 import { listTargets, lowerPins } from '../../../db/operations/leases/drift.ts'
-import { listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
+import { listCone, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
@@ -36,7 +36,7 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
     lock: (tx) => lockVisible(deps, tx, command),
     decide: async (tx, subject, command_id) => {
       const scope = body.scope ?? 'downstream'
-      const all = await listNodeFacts(tx, subject.operation_id)
+      const all = await listCone(tx, subject.operation_id, command.node_id)
       const node = all.find(({ node_id }) => node_id === command.node_id)
       if (!node) throw notFound('node', command.node_id)
       const object = operationObject(subject)
