@@ -27,8 +27,13 @@ type Props = {
  * Hosts by steps: the state of every node at a glance. It has one tab stop; arrow keys move through it and Enter opens
  * a node. Draws only rows near the view, and those of the tab stop and of the selected node.
  */
-export const GraphMatrix = ({ matrix, ...props }: Props) =>
-  matrix === null ? <p className="p-4 text-muted">{tOperation.graph.no_matrix}</p> : <Grid {...props} matrix={matrix} />
+export const GraphMatrix = memo(({ matrix, ...props }: Props) =>
+  matrix === null ? (
+    <p className="p-4 text-muted">{tOperation.graph.no_matrix}</p>
+  ) : (
+    <Grid {...props} matrix={matrix} />
+  ),
+)
 
 type GridProps = Props & { matrix: Matrix }
 

@@ -56,13 +56,17 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
     [show],
   )
   const open = useCallback((node: string) => select({ node }), [select])
+  // The router renders at once, and a large graph takes longer than a frame.
+  const selected = useDeferredValue(search.node)
+  const only = useDeferredValue(search.only)
   const openGate = useCallback((gate: string) => select({ gate }), [select])
   const matrix = useMatrix(graph)
-  const ids = useMemo(
-    () => new Set(found(graph, (node) => statusWord(node.state, looks.look(node)), text).map(({ node_id }) => node_id)),
-    [graph, looks, text],
+  const find = useCallback(
+    (sought: string) =>
+      found(graph, (node) => statusWord(node.state, looks.look(node)), sought).map(({ node_id }) => node_id),
+    [graph, looks],
   )
-  const { only } = search
+  const ids = useMemo(() => new Set(find(text)), [find, text])
   const marked = useMemo(() => {
     if (text.trim() !== '') return ({ node_id }: GraphNode) => ids.has(node_id)
     return only ? (node: GraphNode) => looks.look(node).word === only : undefined
@@ -81,11 +85,11 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
     <StatesContext value={looks}>
       <Legend
         counts={counts}
-        only={only}
+        only={search.only}
         choose={(word) => show(({ only: _only, ...rest }) => ({ ...rest, ...(word && { only: word }) }))}
       />
       <div className="flex flex-wrap items-center justify-between gap-3">
-        <FindNode text={text} ids={[...ids]} type={setText} open={goTo} />
+        <FindNode count={ids.size} type={setText} find={find} open={goTo} />
         <ViewChoice
           view={view}
           matrix={matrix !== null}
@@ -110,7 +114,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
                 graph={graph}
                 matrix={matrix}
                 states={looks}
-                selected={search.node}
+                selected={selected}
                 marked={marked}
                 open={open}
                 openGate={openGate}
@@ -121,7 +125,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
                 name={operation_id}
                 folded={folded}
                 fold={fold}
-                selected={search.node ?? (gate && gateBox(gate.gate_id))}
+                selected={selected ?? (gate && gateBox(gate.gate_id))}
                 only={only}
                 seek={seek}
                 open={open}
@@ -130,9 +134,9 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
             )}
           </Suspense>
         )}
-        {search.node ? (
-          <NodePanel operation_id={operation_id} node_id={search.node} close={() => select({})}>
-            <WhyWaiting graph={graph} states={looks} node_id={search.node} select={select} />
+        {selected ? (
+          <NodePanel operation_id={operation_id} node_id={selected} close={() => select({})}>
+            <WhyWaiting graph={graph} states={looks} node_id={selected} select={select} />
           </NodePanel>
         ) : gate ? (
           <GatePanel gate={gate} graph={graph} operation_id={operation_id} close={() => select({})} />
