@@ -36,21 +36,21 @@ const fromAnywhere = () => {
   address += 1
   return { ...json, 'x-forwarded-for': `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}` }
 }
-export const login = ({ gateway }: Bench, username: string, password: string) =>
+export const login = ({ gateway }: Pick<Bench, 'gateway'>, username: string, password: string) =>
   send(gateway, {
     method: 'POST',
     path: '/auth/login',
     headers: fromAnywhere(),
     body: JSON.stringify({ username, password }),
   })
-export const signIn = async (bench: Bench, at: number): Promise<Tokens> => {
+export const signIn = async (bench: Pick<Bench, 'gateway' | 'users'>, at: number): Promise<Tokens> => {
   const { username, password } = bench.users[at % bench.users.length] as Bench['users'][number]
   const reply = await login(bench, username, password)
   if (reply.status !== 200) throw new Error(`${username} cannot sign in: ${reply.status} ${reply.text}`)
   return JSON.parse(reply.text) as Tokens
 }
 
-export const refresher = (bench: Bench, sessions: Tokens[]) => async (worker: number) => {
+export const refresher = (bench: Pick<Bench, 'gateway'>, sessions: Tokens[]) => async (worker: number) => {
   const session = sessions[worker] as Tokens
   const reply = await send(bench.gateway, {
     method: 'POST',

@@ -4,9 +4,9 @@ import { statOf, TICK_MS } from './cpu.ts'
 
 type Process = { pid: number; parent: number; ticks: number; name: string }
 
-/** The name of a process in the tables: our apps by folder, servers by program. */
+/** The name of a process in the tables: our apps by folder, with their helper processes, and servers by program. */
 const nameOf = (command: string): string | undefined => {
-  const app = /\/apps\/([a-z]+)\/main\.ts/.exec(command)?.[1]
+  const app = /\/apps\/([a-z]+)\/(?:\S*\.process|main)\.ts/.exec(command)?.[1]
   if (app !== undefined) return app
   if (command.includes('bench/bare/')) return 'bare worker'
   return /postgres|temporal|nats-server|redis-server/.exec(command.split(' ')[0] ?? '')?.[0].replace('-server', '')

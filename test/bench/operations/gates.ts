@@ -14,7 +14,7 @@ type Gate = Parameters<typeof approveGate>[2]
 type Times = { decided_ms: number[]; begun_ms: number[] }
 
 /** An operation whose every node waits at its own gate. */
-const startGates = async (bench: Bench, count: number): Promise<string> => {
+export const startGates = async (bench: Bench, count: number): Promise<string> => {
   const gates = Array.from({ length: count }, (_, i) => ({
     gate_id: `g${i}`,
     question: `Go on with ${i}?`,
@@ -28,7 +28,7 @@ const startGates = async (bench: Bench, count: number): Promise<string> => {
 }
 
 /** Reads a gate and decides it; returns the time of the decision alone. */
-const decide = async ({ approver }: Bench, operation_id: string, gate_id: string) => {
+export const decide = async ({ approver }: Bench, operation_id: string, gate_id: string) => {
   const gate = await approver.get<Gate>(`/v1/operations/${operation_id}/gates/${gate_id}`)
   const at = Date.now()
   const before = performance.now()
