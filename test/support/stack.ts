@@ -160,7 +160,9 @@ export const startStack = async (options: StackOptions = {}) => {
 
 export type Stack = Awaited<ReturnType<typeof startStack>>
 /** A platform as its users see it, and its database. */
-export type Site = Pick<Stack, 'context' | 'dir' | 'gateway_url' | 'database_url' | 'people' | 'url'>
+export type Site = Pick<Stack, 'dir' | 'gateway_url' | 'database_url' | 'people' | 'url'> & {
+  context: Pick<Stack['context'], 'keys'>
+}
 
 const stackOf = (platform: Platform) => {
   const { context, servers, apps, gateway_url } = platform

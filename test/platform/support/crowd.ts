@@ -30,8 +30,8 @@ const fakeConsole = (into: string) => {
   writeFileSync(join(into, 'console.stamp'), sourceHash())
 }
 
-/** One `npm start` with its own folder, at the ports that every member wants. */
-export const member = (hosts: number) => {
+/** One `npm start` with its own folder, at the ports that every member wants: with a demo of so many hosts, or none. */
+export const member = (hosts: number, env: Record<string, string> = {}) => {
   const home = mkdtempSync(join(tmpdir(), 'signalbox-member-'))
   const dir = join(home, 'data')
   const scratch = join(home, 'tmp')
@@ -44,7 +44,9 @@ export const member = (hosts: number) => {
     run,
     installation: () => readJson<Installation>('installation.json'),
     start: (by: typeof runVerb = runVerb): Running =>
-      by('start', ['--hosts', String(hosts)], { env: { SIGNALBOX_DIR: dir, TMPDIR: scratch } }),
+      by('start', hosts === 0 ? ['--no-demo'] : ['--hosts', String(hosts)], {
+        env: { ...env, SIGNALBOX_DIR: dir, TMPDIR: scratch },
+      }),
     /** The process id of the supervisor itself. */
     supervisor: () => holderOf(dir) as number,
     /** Every process that runs for this folder, whatever started it. */
