@@ -85,6 +85,8 @@ const pass = async (start: () => Promise<Part>): Promise<boolean> => {
 }
 
 process.exitCode = 1
-console.log(`${kills} kills, ${supervisor} of the supervisor, seed ${seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
+console.log(
+  `${kills} kills, ${supervisor} of the supervisor, seed ${seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`,
+)
 const held = (kills === 0 || (await pass(openRandom))) && (supervisor === 0 || (await pass(openSupervised)))
 if (held) process.exitCode = 0

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
 import { signIn } from '../../apps/platform/demo/client.ts'
@@ -9,12 +11,23 @@ import type { Harm } from './kills.ts'
 const READY = /Signalbox is ready/
 const READY_MS = 300_000
 
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
 /**
  * A platform as `npm start` runs it. Its harm is `kill -9` of the supervisor alone at random moments, on average `gap_s`
  * seconds apart: the next start ends the processes that were left and resumes with their data.
  */
 export const startSupervised = async ({ kills, gap_s }: { kills: number; gap_s: number }) => {
-  const one = member(0, TEST_SETTINGS)
+  // The ports of the table may belong to another platform by the time of the next start, and callers keep their addresses.
+  const [gateway_port, fleet_port] = await Promise.all([freePort(), freePort()])
+  const ports = { GATEWAY__HTTP__PORT: String(gateway_port), FLEET__HTTP__PORT: String(fleet_port) }
+  const one = member(0, { ...TEST_SETTINGS, ...ports })
   let running = one.start()
   await running.says(READY, READY_MS)
   const { gateway, postgres } = one.run()
