@@ -1,3 +1,4 @@
+import { getResources } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Answer, Given } from '../../../db/command/run.ts'
@@ -166,7 +167,8 @@ export const changeResource = async (
     checkAsked(deps, locked, asked)
     delete next.desired_state
   }
-  const written = await applyChange(tx, deps, locked, next, cause)
+  const together = pluck(await getResources(tx, write.together ?? []), 'rid')
+  const written = await applyChange(tx, deps, { ...locked, together }, next, cause)
   const intent = asked && (await askForIntent(tx, deps, written.row, asked, write, cause))
   return {
     row: written.row,
