@@ -2,9 +2,10 @@ import { and, asc, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-
 import type { BlockedOn, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
+import { anyCase } from '../../any-case.ts'
 import { equals, first, type Queryable } from '../../client.ts'
 import { UNDELIVERED } from '../commands/undelivered.ts'
-import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
+import { iso, operation_summary_view as summary } from '../expressions.ts'
 import { votableBy } from '../gates/rows.ts'
 import {
   gates,
