@@ -8,15 +8,15 @@ export type SearchPosition = { pub_seq: string; filling_after: string | null }
 const TEXT_LIMIT = 60_000
 const PEERS = 50
 
-const splitBy = (collation: 'C' | 'und-x-icu'): SQL =>
-  sql`regexp_replace(lower(t collate ${sql.identifier(collation)}), '[^[:alnum:]]+', ' ', 'g') collate "C"`
+const split = (text: SQL): SQL => sql`regexp_replace(lower(${text}), '[^[:alnum:]]+', ' ', 'g') collate "C"`
 
 /**
  * A text's words: lower case, split at every character but letters and digits, so any part of an id is found. Letters
  * beyond ASCII count in any locale of the database; text without them is split faster.
  */
 export const wordsOf = (expression: SQL): SQL =>
-  sql`(select case when octet_length(t) = length(t) then ${splitBy('C')} else ${splitBy('und-x-icu')} end
+  sql`(select case when octet_length(t) = length(t) then ${split(sql`t collate "C"`)}
+      else ${split(sql`normalize(t) collate "und-x-icu"`)} end
     from (select left(${expression}, ${sql.raw(String(TEXT_LIMIT))}) as t offset 0) whole)`
 const weighted = (expression: SQL, weight: 'A' | 'B' | 'C' | 'D'): SQL =>
   sql`setweight(to_tsvector('simple', ${wordsOf(expression)}), ${sql.raw(`'${weight}'`)})`
