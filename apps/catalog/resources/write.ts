@@ -16,8 +16,9 @@ import type { JsonObject } from '../document/pointers.ts'
 import { settleHealth } from '../health/observe.ts'
 import { applyEdges, checkCardinality, checkPeers, type Ignored, type Sees } from '../relationships/edges.ts'
 import { checkImmutable, checkTransition, fittingType, refuseTerminal } from '../rules/change.ts'
+import { NOTES } from '../rules/notes.ts'
 import { closeAllEdges } from './retire.ts'
-import { type Change, columnsOf, type Next, NOTES, recordOf, referencesOf, type Version } from './versions.ts'
+import { type Change, columnsOf, type Next, recordOf, referencesOf, type Version } from './versions.ts'
 
 /** The data locked for the change: the current row, its edges, and all resources that would end with it. */
 export type Locked = {

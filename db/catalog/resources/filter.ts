@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { anyCase } from '../../any-case.ts'
+import { anyCase } from '../../columns.ts'
 import { ridsOf } from './paths.ts'
 import { array } from './rows.ts'
 

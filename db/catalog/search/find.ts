@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { anyCase } from '../../any-case.ts'
 import type { Queryable, Tx } from '../../client.ts'
+import { anyCase } from '../../columns.ts'
 import { rowsOf } from '../resources/rows.ts'
 import { wordsOf } from './fold.ts'
 
