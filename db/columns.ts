@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { bigint, customType, integer, jsonb, timestamp } from 'drizzle-orm/pg-core'
 
 /** Columns common to all schemas. A time is text as Postgres prints it: a `Date` would lose microseconds. */
@@ -9,3 +9,9 @@ export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType
 export const count = (name: string) => integer(name).notNull().default(0)
 /** A 64-bit column read as a number: exact up to 2^53. */
 export const big = (name: string) => bigint(name, { mode: 'number' })
+
+/**
+ * A collation to append to a text in a case-insensitive search. It lets `lower` and `ilike` handle letters beyond
+ * ASCII, whatever the database's locale, if the sought text has any. Without it the search is faster.
+ */
+export const anyCase = (sought: string): SQL => (/^[ -~]*$/.test(sought) ? sql`` : sql` collate "und-x-icu"`)

@@ -4123,10 +4123,10 @@ export interface components {
                 after?: unknown;
             }[];
             more_changes: number;
-            /** @description Relationships of this resource that are open at only one of the two times; at most 100. */
+            /** @description Relationships from this resource that are open at only one of the two times, or have other properties; at most 100. */
             relationships: {
                 /** @enum {unknown} */
-                op: "added" | "removed";
+                op: "added" | "removed" | "updated";
                 type_key: string;
                 to_id: string | null;
             }[];
@@ -4919,6 +4919,8 @@ export interface components {
             complete_relationship_types?: string[];
             /** @description Edges that this source stated of an item, which no longer lists them, are removed. */
             complete_relationships?: boolean;
+            /** @description Edges that leave an item, were stated before owners were stored and are not listed are removed. */
+            unowned_relationships?: boolean;
             /** @description Labels, annotations and desired_state that this source set and an item does not list are removed. */
             complete_fields?: boolean;
             /** @description Takes over fields that people or operations changed. */

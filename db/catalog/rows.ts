@@ -32,7 +32,8 @@ export type EdgeCause = {
   at: string
   command_id: string | null
   operation_id: string | null
-  manager?: string | undefined
+  /** Who states the edge. */
+  manager: string
 }
 
 /** A closed edge, with the ids of both ends. */

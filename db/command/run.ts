@@ -80,6 +80,8 @@ export type Kernel<C = Command> = {
   denied?: (error: AppError) => Promise<void>
   /** The refusal behind an error of the database, such as a name that another transaction took first. */
   clash?: (error: unknown) => AppError | undefined
+  /** Whether another transaction wrote the same row first, so that a repeat sees it. */
+  raced?: (error: unknown) => boolean
   /** Called after each commit. */
   wake?: () => void
 }
@@ -159,9 +161,9 @@ const partsOf = <C>(commands: readonly C[], names: (command: C) => readonly stri
 const TRIES = 3
 const codeOf = (error: unknown) => (error as { cause?: { code?: string } }).cause?.code
 
-/** Commits the work of one transaction; retries after a deadlock, up to three attempts in all. */
+/** Commits the work of one transaction; retries after a deadlock or a race, up to three attempts in all. */
 export const commit = async <T>(
-  { db, clash, wake }: Pick<Kernel, 'db' | 'clash' | 'wake'>,
+  { db, clash, raced, wake }: Pick<Kernel, 'db' | 'clash' | 'raced' | 'wake'>,
   work: (tx: Tx, last: Last) => Promise<T>,
 ): Promise<T> => {
   for (let tries = 1; ; tries++) {
@@ -177,7 +179,7 @@ export const commit = async <T>(
     } catch (error) {
       const refusal = clash?.(error)
       if (refusal) throw refusal
-      if (tries >= TRIES || codeOf(error) !== '40P01') throw error
+      if (tries >= TRIES || (codeOf(error) !== '40P01' && !raced?.(error))) throw error
       await delay(Math.random() * 20 * tries)
     }
   }

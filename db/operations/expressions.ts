@@ -87,12 +87,6 @@ export function iso(column: SQLWrapper): SQL {
   return sql`operations.iso(${column})`
 }
 
-/**
- * A collation to append to a text in a case-insensitive search. It lets `lower` and `ilike` handle letters beyond
- * ASCII, whatever the database's locale, if the sought text has any. Without it the search is faster.
- */
-export const anyCase = (sought: string): SQL => (/^[ -~]*$/.test(sought) ? sql`` : sql` collate "und-x-icu"`)
-
 /** Any number of ids as one parameter. */
 export const textArray = (ids: readonly string[]): SQL =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`

@@ -77,6 +77,7 @@ const UNEQUAL = new Set([
   'last_operation_id',
   'last_command_id',
   'last_operation_at',
+  'stated_by',
 ])
 const isTime = (value: unknown) => typeof value === 'string' && /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(value)
 /** Everything stored for the resources whose ids have this prefix, except ids, times and numbers. */
@@ -291,6 +292,41 @@ describe('bulk', () => {
     const done = results(await bulk(items))
     expect(done.map(({ status }) => status)).toEqual([201, 201, 201, 400, 400, 409, 201, 201, 201])
     expect(dry.map(({ status }) => status)).toEqual(done.map(({ status }) => status))
+  })
+
+  it('retires resources that need one another together or not at all', async () => {
+    const [a, b, d] = ['a', 'b', 'd'].map((id) => `ring-${id}-${randomUUID()}`) as [string, string, string]
+    const needs = (resource_id: string, target_id: string): Item => ({
+      op: 'relate',
+      change: {
+        ...{ resource_id, expected_version: 1 },
+        relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id }],
+      },
+    })
+    const ring = [needs(a, b), needs(b, d), needs(d, a)]
+    expect(results(await bulk([...[a, b, d].map((id) => create(service(id))), ...ring]))).toHaveLength(6)
+    const end = (...ids: string[]): Item[] =>
+      ids.map((resource_id) => ({ op: 'retire', change: { resource_id, expected_version: 2 } }))
+    const before = await c.traces()
+    const blocked = { code: 'blocked_by_dependents' }
+    expect(results(await bulk(end(a, b, d))).map(({ body }) => body)).toMatchObject([blocked, blocked, blocked])
+    expect(await bulk(end(a, b), {}, true)).toMatchObject({ status: 422, body: { ...blocked, index: 0 } })
+    expect(await c.traces()).toEqual(before)
+    const done = results(await bulk(end(a, b, d), {}, true))
+    expect(done.map(({ status, body }) => [status, body.version])).toEqual([
+      [200, 3],
+      [200, 3],
+      [200, 3],
+    ])
+    expect((await c.as('vic').get(`/v1/resources/${a}/relationships`)).body.items).toEqual([])
+  })
+
+  it('refuses an item whose patch names another version', async () => {
+    const id = `v-${randomUUID()}`
+    await c.as('ada').record(service(id))
+    const patch = { expected_version: 2, labels: { a: 'b' } }
+    const [result] = results(await bulk([{ op: 'update', change: { resource_id: id, expected_version: 1, patch } }]))
+    expect(result).toMatchObject({ status: 400, body: { code: 'malformed' } })
   })
 
   it('repeats its first answers and retries what was refused', async () => {

@@ -102,6 +102,35 @@ describe('the difference of a subtree between two times', () => {
     expect(items[0]?.relationships).toEqual([{ op: 'added', type_key: 'depends_on', to_id: 'db' }])
   })
 
+  it('names relationships that their other end changed, and those with other properties', async () => {
+    for (const id of ['near', 'far-end']) await record(id)
+    const edge = { type_key: 'refers_to', direction: 'in', target_id: 'near' }
+    const changed = (op: string, fields: string[]) =>
+      change('far-end', { relationship_changes: [{ op, ...edge, properties: { fields } }] })
+    const times = [await tick()]
+    for (const act of [
+      () => changed('add', ['a']),
+      () => changed('update', ['b']),
+      () => change('far-end', { lifecycle_status: 'retired' }),
+    ]) {
+      expect(await act()).toBe(200)
+      times.push(await tick())
+    }
+    for (const [at, op] of ['added', 'updated', 'removed'].entries()) {
+      const { items } = await ask('near', times[at] as string, times[at + 1] as string)
+      expect(items).toMatchObject([
+        {
+          ...{ resource_id: 'near', kind: 'changed', version_from: 1, version_to: 1, changes: [] },
+          relationships: [{ op, type_key: 'refers_to', to_id: 'far-end' }],
+          actors: ['svc:demo-control-plane'],
+        },
+      ])
+      expect(items[0]?.operation_ids).toHaveLength(1)
+      expect(Date.parse(items[0]?.last_change_at ?? '')).toBeGreaterThan(Date.parse(times[at] as string))
+    }
+    expect((await ask('near', times[0] as string, times[3] as string)).items).toEqual([])
+  })
+
   it('is read in pages that keep the time of the first', async () => {
     await record('many')
     const before = await tick()

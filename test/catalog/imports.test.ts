@@ -269,6 +269,36 @@ describe('import', () => {
     }
   })
 
+  it('adopts edges from before owners were stored, and removes the others only if asked', async () => {
+    const from = source()
+    const [a, b, d, e] = ['a', 'b', 'd', 'e'].map((id) => service(id)) as [Item, Item, Item, Item]
+    const listing = (...targets: string[]) => ({ ...a, relationships: targets.map(calls) })
+    const { results } = (await send(from, [b, d, e, listing('b', 'd', 'e')])).body
+    const id = results[3].resource_id
+    await c.rows(`update catalog.relationship set stated_by = null where stated_by = $1`, [`import:${from.name}`])
+    const targets = async () =>
+      (await c.as('vic').get(`/v1/resources/${id}/relationships?direction=out`)).body.items
+        .map(({ peer }: { peer: { name: string } }) => peer.name[0])
+        .join('')
+    const whole = { complete_relationships: true }
+    // A person confirms one of them, the source another.
+    const add = { op: 'add', type_key: 'depends_on', target_id: results[1].resource_id }
+    expect(await c.result(id, { expected_version: 1, changes: { relationship_changes: [add] } })).toMatchObject({
+      body: { applied: false, version: 1 },
+    })
+    expect(outcomes(await send(from, [listing('b')], whole))).toEqual(['unchanged'])
+    expect(await targets()).toBe('bde')
+    const unowned = { ...whole, unowned_relationships: true }
+    const dry = await send(from, [listing('b')], unowned, { query: '?validate_only=true' })
+    expect(dry.body.results[0].diff).toEqual([
+      { path: `/relationships/depends_on/${results[2].resource_id}`, before: 'there' },
+    ])
+    expect(outcomes(await send(from, [listing('b')], unowned))).toEqual(['updated'])
+    expect(await targets()).toBe('bd')
+    expect(outcomes(await send(from, [listing()], unowned))).toEqual(['updated'])
+    expect(await targets()).toBe('d')
+  })
+
   it('runs once per key: equal requests at once give one answer, and a repeat its bytes', async () => {
     const from = source()
     const items = [service('a'), service('b')]

@@ -379,6 +379,25 @@ describe('filters', () => {
     })
   })
 
+  it('ignores case in any script, and reads the largest integer', async () => {
+    const attributes = { place: 'Örtlich in МОСКВА', most: Number.MAX_SAFE_INTEGER }
+    const body = { type_key: 'infra.generic', name: 'scripts', display_name: 'ÜBER' }
+    const { resource_id } = await c
+      .as('ada')
+      .record({ ...body, desired_state: { provider: 'p', kind: 'k', attributes } })
+    for (const filter of [
+      'display_name:"über"',
+      'desired_state.attributes.place:"ÖRTLICH in москва"',
+      `desired_state.attributes.most=${Number.MAX_SAFE_INTEGER}`,
+    ]) {
+      const reply = await c.as('vic').get(`/v1/resources?filter=${encodeURIComponent(filter)}`)
+      expect([filter, reply.body.items?.map((one: { resource_id: string }) => one.resource_id)]).toEqual([
+        filter,
+        [resource_id],
+      ])
+    }
+  })
+
   it('equals an evaluation in memory on random expressions', async () => {
     const items = (await walk('page_size=500&label=tier&include=state')) as (Item & {
       labels: Record<string, string>

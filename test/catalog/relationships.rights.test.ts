@@ -204,6 +204,15 @@ const action = fc.oneof(
   { weight: 3, arbitrary: fc.record({ act: fc.constant('create' as const), parent: anyone, relations }) },
   { weight: 4, arbitrary: fc.record({ act: fc.constant('import' as const), item: anyone, parent: anyone, relations }) },
   { weight: 1, arbitrary: fc.record({ act: fc.constant('retire' as const), item: anyone }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      act: fc.constant('relate' as const),
+      item: anyone,
+      relations: fc.array(relation, { minLength: 1, maxLength: 2 }),
+      leaves: fc.boolean(),
+    }),
+  },
 )
 
 type Made = { id: string; type_key: string; name: string }
@@ -221,7 +230,7 @@ const plant = async (nodes: { kind: string; above: number }[]): Promise<Made[]> 
 }
 
 it('no sequence of allowed requests enlarges the set of resources that a caller may write', async () => {
-  const seen = { allowed: 0, refused: 0, moved: 0 }
+  const seen = { allowed: 0, refused: 0, moved: 0, related: 0 }
   const actions = fc.array(action, { minLength: 5, maxLength: 10 })
   const property = fc.asyncProperty(given, tree, actions, async (grants, nodes, acts) => {
     const items = await plant(nodes)
@@ -251,7 +260,17 @@ it('no sequence of allowed requests enlarges the set of resources that a caller 
         return reply.status === 201
       }
       const id = ids[one.item % ids.length] as string
-      const { version } = (await c.as('ada').get(`/v1/resources/${id}`)).body
+      const { version, parent_id } = (await c.as('ada').get(`/v1/resources/${id}`)).body
+      if (one.act === 'relate') {
+        const gone = one.leaves && parent_id ? [{ op: 'remove', type_key: 'contained_in', target_id: parent_id }] : []
+        const relationship_changes = [...gone, ...edges(one.relations).map((edge) => ({ op: 'add', ...edge }))]
+        const items = [{ op: 'relate', change: { resource_id: id, expected_version: version, relationship_changes } }]
+        const { status, text, body } = await c.as('rover').post('/v1/resources:bulk?mode=record_only', { items })
+        expect([200, 403], text).toContain(status)
+        const related = body.results?.[0]?.status === 200
+        if (related) seen.related += 1
+        return related
+      }
       const patch = { lifecycle_status: 'retired', expected_version: version }
       const reply = await c.as('rover').patch(`/v1/resources/${id}?mode=record_only`, patch)
       expect([200, 403, 404, 422], reply.text).toContain(reply.status)
@@ -270,4 +289,5 @@ it('no sequence of allowed requests enlarges the set of resources that a caller 
   expect(seen.allowed).toBeGreaterThan(15)
   expect(seen.refused).toBeGreaterThan(15)
   expect(seen.moved).toBeGreaterThan(0)
+  expect(seen.related).toBeGreaterThan(0)
 }, 240_000)

@@ -163,6 +163,34 @@ describe('the tree and its edges', () => {
     expect([...codes]).toEqual(expect.arrayContaining(['cycle', 'version_mismatch']))
   }, 120_000)
 
+  it('takes one change of an edge after the other, also from both of its ends at once', async () => {
+    const change = (id: string, version: number, edge: object) =>
+      c.result(id, { expected_version: version, changes: { relationship_changes: [edge] } }, { once: true })
+    for (let round = 0; round < 15; round++) {
+      const [a, b] = [await box(), await box()]
+      const [to, from] = [
+        { type_key: 'depends_on', target_id: b },
+        { type_key: 'depends_on', direction: 'in', target_id: a },
+      ]
+      const added = await Promise.all([change(a, 1, { op: 'add', ...to }), change(b, 1, { op: 'add', ...from })])
+      expect(added.map(({ status, text }) => [status, status === 200 || text])).toEqual([
+        [200, true],
+        [200, true],
+      ])
+      expect(added.filter(({ body }) => body.applied)).toHaveLength(1)
+      const [va, vb] = [await versionOf(a), await versionOf(b)]
+      const removed = await Promise.all([
+        change(a, va, { op: 'remove', ...to }),
+        change(b, vb, { op: 'remove', ...from }),
+      ])
+      expect(removed.map(({ status, text }) => [status, status === 200 || text])).toEqual([
+        [200, true],
+        [200, true],
+      ])
+      expect(removed.filter(({ body }) => body.applied)).toHaveLength(1)
+    }
+  })
+
   it('closes, blocks or detaches the edges of an ended resource, as their types say', async () => {
     const pool = await record({ type_key: 'infra.pool', parent_id: 'eu1-a-web' })
     const target = await record({ type_key: 'infra.service', desired_state: { tier: 1 } })

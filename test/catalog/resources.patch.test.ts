@@ -57,6 +57,58 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
     expect(await patch(await make(1), [add])).toMatchObject({ status: 200, body: { version: 2, labels: { a: '1' } } })
   })
 
+  it('tests everything that the document shows', async () => {
+    const id = await make(1)
+    const { scope, health_status, conditions } = (await c.as('olga').get(`/v1/resources/${id}`)).body
+    const tests = Object.entries({ scope, health_status, conditions }).map(([name, value]) => ({
+      op: 'test',
+      path: `/${name}`,
+      value,
+    }))
+    expect((await patch(id, tests)).status).toBe(200)
+    expect((await patch(id, [{ op: 'test', path: '/health_status', value: 'healthy' }])).status).toBe(409)
+  })
+
+  it('ends a resource as any other request does, wherever the state comes from', async () => {
+    const id = await make(1)
+    const needs = { type_key: 'depends_on', target_id: id }
+    const user = await c
+      .as('ada')
+      .record({
+        ...{ type_key: 'infra.generic', name: `n-${randomUUID()}`, desired_state: { provider: 'p', kind: 'k' } },
+        relationships: [needs],
+      })
+    const operations = [
+      { op: 'add', path: '/labels/x', value: 'retired' },
+      { op: 'copy', from: '/labels/x', path: '/lifecycle_status' },
+    ]
+    const end = (expected_version = 1) =>
+      c
+        .as('ada')
+        .patch(`/v1/resources/${id}?mode=record_only&expected_version=${expected_version}`, operations, { type })
+    expect(await end()).toMatchObject({ status: 422, body: { code: 'blocked_by_dependents' } })
+    await c
+      .as('ada')
+      .patch(`/v1/resources/${user.resource_id}?mode=record_only`, {
+        ...{ lifecycle_status: 'retired', expected_version: 1 },
+      })
+    expect(await end()).toMatchObject({ status: 200, body: { lifecycle_status: 'retired' } })
+    // A resource that ends excludes a child that is created at the same moment.
+    for (let round = 0; round < 15; round++) {
+      const parent_id = await make(1)
+      const path = `/v1/resources/${parent_id}?mode=record_only&expected_version=1`
+      const child = { type_key: 'infra.generic', name: 'child', desired_state: { provider: 'p', kind: 'k' }, parent_id }
+      const both = await Promise.all([
+        c.as('ada').patch(path, operations, { type }),
+        c.as('ada').post('/v1/resources?mode=record_only', child),
+      ])
+      expect(
+        both.filter(({ status }) => status < 300),
+        both.map(({ text }) => text).join(),
+      ).toHaveLength(1)
+    }
+  })
+
   it('accepts an empty patch as a change of nothing', async () => {
     const id = await make(1)
     expect(await patch(id, [])).toMatchObject({ status: 200, body: { version: 1 } })

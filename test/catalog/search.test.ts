@@ -20,6 +20,7 @@ beforeAll(async () => {
   await record('pay-db', { display_name: 'Payments database', owner: 'team-ledger', labels: { tier: 'gold' } })
   await record('pay-api', { relationships: [{ type_key: 'depends_on', target_id: 'pay-db' }] })
   await record('router', { desired_state: generic({ loopback: '10.20.30.40', serial: 'XK-4711' }) })
+  await record('abroad', { display_name: 'GRÖSSE Größe', desired_state: generic({ place: 'örtlich in Москва' }) })
   await record('secret-us', { parent_id: 'us1-a-web', labels: { tier: 'gold' } })
 })
 afterAll(() => c.stop())
@@ -52,6 +53,8 @@ describe('search', () => {
     ['an attribute', '10.20.30', 'router', 'attribute'],
     ['a part of an attribute', '4711', 'router', 'attribute'],
     ['a name that is misspelled', 'roter', 'router', 'spelling'],
+    ['letters of any script, in any case', 'ÖRTL москв', 'abroad', 'attribute'],
+    ['a name of any script', 'größe', 'abroad', 'name'],
   ])('finds by %s', async (_, q, expected, where) => {
     const { items } = await ask(`q=${encodeURIComponent(q)}`)
     expect(items[0]).toMatchObject({ resource_id: expected })
@@ -87,6 +90,32 @@ describe('search', () => {
     await c.result('short-lived', { expected_version: 2, changes: { lifecycle_status: 'retired' } })
     expect(ids(await ask('q=sun'))).toEqual([])
     expect(ids(await ask('q=sun&include_retired=true'))).toEqual(['short-lived'])
+  })
+
+  it('follows relations, whichever end stated them', async () => {
+    await record('quartz')
+    await record('willow')
+    const change = (op: string, type_key: string, direction: string) => ({
+      relationship_changes: [{ op, type_key, direction, target_id: 'quartz' }],
+    })
+    const found = async (q: string) => {
+      await folded()
+      return ids(await ask(`q=${q}`)).sort()
+    }
+    for (const [version, [op, type_key, left]] of (
+      [
+        ['add', 'depends_on', ['quartz', 'willow']],
+        ['remove', 'depends_on', ['willow']],
+        ['add', 'connects_to', ['quartz', 'willow']],
+      ] as const
+    ).entries()) {
+      await c.result('willow', { expected_version: version + 1, changes: change(op, type_key, 'in') })
+      expect(await found('willow')).toEqual(left)
+    }
+    // A connection leads in both directions.
+    expect(await found('quartz')).toEqual(['quartz', 'willow'])
+    await c.result('quartz', { expected_version: 1, changes: { lifecycle_status: 'retired' } })
+    expect(await found('quartz')).toEqual([])
   })
 
   it('accepts any text, and cuts at a word', async () => {

@@ -5,7 +5,7 @@ import type { BulkChange, BulkDone, BulkItem, BulkOp } from '../../shared/contra
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { createWish, END, type Wish } from '../changes/hold.ts'
-import { type Causing, splitPatch, type Write } from '../command/request.ts'
+import { type Causing, preconditionOf, splitPatch, type Write } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
@@ -48,8 +48,9 @@ const create = (deps: CatalogDeps, body: BulkChange<'create'>, write: Write): Pr
 }
 
 const update = (deps: CatalogDeps, body: BulkChange<'update'>, write: Write): Prepared => {
-  const { resource_id, expected_version } = body
-  const { patch } = splitPatch(body.patch as JsonObject)
+  const { resource_id } = body
+  const { patch, expected_version: named } = splitPatch(body.patch as JsonObject)
+  const { version: expected_version } = preconditionOf(undefined, body.expected_version, named)
   refuseMembers(patch, write.query.mode === 'record_only')
   const { lifecycle_status } = patch
   return {

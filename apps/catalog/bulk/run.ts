@@ -29,12 +29,13 @@ export const bulkResources = async (
   const tried = write.query.validate_only === true
   const key = tried ? '' : commandOf(deps, write).idempotency_key
   const ready: Item[] = []
+  const together = items.flatMap(({ op, change }) => (atomic && op === 'retire' ? String(change.resource_id) : []))
   for (const [index, item] of items.entries()) {
     try {
       const errors = check(item.op, item.change)
       if (errors) throw invalid(errors, 'body', CATALOG_CODES)
       const command = commandAt(deps, write, key, index, item)
-      const { wish, make } = prepare(deps, item, write)
+      const { wish, make } = prepare(deps, item, { ...write, together })
       const command_id = tried ? NO_COMMAND : command.command_id
       ready.push({ command, wish, index, work: (tx, stamp) => make(tx, causing(write, command_id, stamp)) })
     } catch (error) {

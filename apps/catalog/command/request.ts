@@ -24,6 +24,8 @@ export type Write = {
   key: string | undefined
   /** The deadline for its commit, in `performance.now()`. */
   ends_at: number
+  /** Resources that one atomic request retires: they do not block one another. */
+  together?: readonly string[]
   /** What identifies a repeated request: path, query, If-Match, body. */
   content: unknown
 }

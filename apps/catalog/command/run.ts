@@ -76,6 +76,7 @@ const kernelOf = (deps: CommandDeps): Kernel<Command> => ({
   db: deps.db,
   keys: commandLog(deps),
   clash: clashOf,
+  raced: isRaced,
   wake: deps.wake,
 })
 
@@ -115,6 +116,10 @@ export const clashOf = (error: unknown): AppError | undefined => {
   const clash = code === '23505' ? CLASHES[constraint ?? ''] : undefined
   return clash && alreadyExists(clash)
 }
+
+/** Commands on both ends of an edge do not wait for each other, so both may write it. */
+const EDGES = new Set(['relationship_src_reltype_id_dst_pk', 'relationship_history_rel_no_rev_pk'])
+const isRaced = (error: unknown): boolean => EDGES.has(causeOf(error).constraint ?? '')
 
 type Clash = 'resource_id' | 'name' | 'identity'
 const CLASHES: Record<string, Clash> = {

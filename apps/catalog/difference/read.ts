@@ -11,6 +11,7 @@ import { accessSql, visibleRids } from '../../../db/catalog/resources/lists.ts'
 import type { Queryable } from '../../../db/client.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { Difference, DifferenceItem, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
@@ -94,6 +95,11 @@ const itemsOf = async (
   return rows.map((row) => {
     const [before, after] = [thenOf(was.get(row.rid)), thenOf(now.get(row.rid))]
     const { actors = [], operation_ids = [], last_change_at } = changers.get(row.rid) ?? {}
+    const own = edges.get(row.rid) ?? []
+    const last = [last_change_at, ...pluck(own, 'at')]
+      .filter((at) => at !== undefined)
+      .sort(byTime)
+      .at(-1)
     return {
       resource_id: row.resource_id,
       type_key: types.keyOf(row.type_id),
@@ -102,13 +108,17 @@ const itemsOf = async (
       version_from: row.version_from,
       version_to: row.version_to,
       ...changesOf(before, after),
-      relationships: (edges.get(row.rid) ?? []).slice(0, MAX_CHANGES).map((edge) => relationshipOf(types, edge, seen)),
-      actors,
-      operation_ids: operation_ids.slice(0, MAX_OPERATIONS),
-      last_change_at: last_change_at === undefined ? null : timeText(last_change_at),
+      relationships: own.slice(0, MAX_CHANGES).map((edge) => relationshipOf(types, edge, seen)),
+      actors: known([...actors, ...pluck(own, 'actor')]),
+      operation_ids: known([...operation_ids, ...pluck(own, 'operation_id')]).slice(0, MAX_OPERATIONS),
+      last_change_at: last === undefined ? null : timeText(last),
     }
   })
 }
+
+const byTime = (a: string, b: string): number => Date.parse(a) - Date.parse(b)
+const known = (names: readonly (string | null)[]): string[] =>
+  [...new Set(names.filter((name) => name !== null))].sort()
 
 const thenOf = (revisions: readonly RevisionRow[] | undefined): ResourceDocument | undefined =>
   revisions && documentThen(revisions)

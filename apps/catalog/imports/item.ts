@@ -219,7 +219,7 @@ const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined)
   return row.parent_id === null ? [into] : [{ op: 'remove', type_key: 'contained_in', target_id: row.parent_id }, into]
 }
 
-/** Edges that an item no longer lists, of complete types or stated by this source. */
+/** Edges that an item no longer lists, of complete types, stated by this source or, if asked, by no known manager. */
 const superfluous = (
   tx: Tx,
   types: Types,
@@ -229,7 +229,7 @@ const superfluous = (
   known: ReadonlyMap<string, string>,
 ): RelationshipChange[] => {
   if (!readsEdges(request)) return []
-  const { complete_relationships, complete_relationship_types = [] } = request.options ?? {}
+  const { complete_relationships, unowned_relationships, complete_relationship_types = [] } = request.options ?? {}
   const nameOf = (type_key: string, end: 'src' | 'dst', target_id: string | undefined) =>
     `${type_key} ${types.relationship(type_key)?.symmetric ? '' : end} ${target_id}`
   const listed = new Set(
@@ -242,7 +242,8 @@ const superfluous = (
     .flatMap(({ reltype_id, end, peer_id: target_id, stated_by }) => {
       const { type_key = '', containment } = types.relationshipById(reltype_id) ?? {}
       const own = complete_relationships && stated_by === statedBy(managerOf(request), end)
-      if (!own && !(end === 'src' && complete_relationship_types.includes(type_key))) return []
+      const free = (unowned_relationships && stated_by === null) || complete_relationship_types.includes(type_key)
+      if (!own && !(end === 'src' && free)) return []
       if (containment || listed.has(nameOf(type_key, end, target_id))) return []
       return [{ op: 'remove' as const, type_key, target_id, ...(end === 'dst' && { direction: 'in' as const }) }]
     })
@@ -250,7 +251,9 @@ const superfluous = (
 
 /** Whether every existing edge of an item is needed. */
 export const readsEdges = ({ options = {} }: Pick<ImportRequest, 'options'>): boolean =>
-  options.complete_relationships === true || (options.complete_relationship_types ?? []).length > 0
+  options.complete_relationships === true ||
+  options.unowned_relationships === true ||
+  (options.complete_relationship_types ?? []).length > 0
 
 /** The name under which a source owns fields. */
 export const managerOf = ({ source }: Pick<ImportRequest, 'source'>): string => `import:${source.name}`

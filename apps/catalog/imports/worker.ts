@@ -98,26 +98,9 @@ const writeOfJob = async (deps: CatalogDeps, { user_id, request_id, reason }: Jo
   const principal = await deps.trust.principals.get(user_id)
   if (principal?.user.status !== 'ACTIVE' || !principal.permissions.has('catalog:record'))
     return permissionMissing(['catalog:record'])
-  const {
-    user,
-    roles,
-    group_keys: groups,
-    grants,
-    permissions,
-    memberships,
-    reset,
-    renewal_required,
-    behind,
-  } = principal
-  const caller: Caller = {
-    user_id,
-    username: user.username,
-    session_id: '',
-    kind: user.kind,
-    mode: 'json',
-    auth_time: 0,
-    ...{ roles, groups, grants, permissions, memberships, reset, renewal_required, behind },
-  }
+  const { user, group_keys: groups, ...rights } = principal
+  const { username, kind } = user
+  const caller: Caller = { user_id, username, session_id: '', kind, mode: 'json', auth_time: 0, groups, ...rights }
   return {
     caller,
     query: { ...(reason !== null && { reason }) },

@@ -9,6 +9,7 @@ import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { bindClaims, type Claimed, isClaim } from '../capabilities/claims.ts'
 import type { EdgePlan, Resolved } from '../command/edges.ts'
+import type { Cause } from '../command/outbox.ts'
 import type { Uses } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { StoredRelationshipType, StoredType, Types } from '../packs/registry.ts'
@@ -127,7 +128,7 @@ export const edgeEvent = (
   properties: edge.properties,
 })
 
-/** Who states an edge, and of which of its ends: the other end does not list it. */
+/** Who states an edge, and of which of its ends: the other end does not list it. Null in rows: stated before owners. */
 export const statedBy = (manager: string, end: 'src' | 'dst'): string => (end === 'src' ? manager : `${manager}:in`)
 
 /**
@@ -140,7 +141,7 @@ export const applyEdges = async (
   deps: Uses<'telemetry' | 'config' | 'registry' | 'clock'>,
   { types, row }: Pick<Place, 'types' | 'row'>,
   plan: EdgePlan,
-  cause: EdgeCause,
+  cause: Cause,
 ): Promise<EdgeOutcome> => {
   const crowded = deps.telemetry.counter(
     'signalbox_relationships_crowded_total',
@@ -159,7 +160,8 @@ export const applyEdges = async (
       violations.push({ pointer: target_at, code: 'cycle', message: 'a resource cannot be related to itself' })
       continue
     }
-    const manager = cause.manager && statedBy(cause.manager, key.src === row.rid ? 'src' : 'dst')
+    // Only importers and named managers ask later whether an edge is theirs: for others, their kind is enough.
+    const manager = statedBy(cause.manager ?? cause.source, key.src === row.rid ? 'src' : 'dst')
     const applied = applyOne(tx, change, key, { ...cause, manager })
     if ('ignored' in applied) outcome.ignored.push({ pointer: at, code: applied.ignored })
     else if ('violation' in applied)
@@ -208,7 +210,10 @@ const applyOne = (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeC
     if (found === 'most') throw tooMany()
     return { op: 'added', edge: edges.add(key, properties, cause), crowded: found === 'many' }
   }
-  if (equalJson(known.properties, properties)) return { ignored: 'already_there' }
+  if (equalJson(known.properties, properties)) {
+    if (known.stated_by === null) edges.adopt(key, cause)
+    return { ignored: 'already_there' }
+  }
   return { op: 'updated', edge: edges.revise(key, properties, cause), before: known }
 }
 

@@ -1,8 +1,10 @@
+import { getResources } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Answer, Given } from '../../../db/command/run.ts'
-import type { OperationRef, ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
+import type { OperationRef, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import { mergeDiff, mergePatch } from '../../shared/data/merge-patch.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { runChange } from '../changes/run.ts'
@@ -142,7 +144,9 @@ export const changeResource = async (
   by: Causing,
 ) => {
   const { types } = deps.registry
-  const locked = await lockToWrite(tx, deps, write, resource_id, { lifecycle_status: lifecycleIn(patch) })
+  const lock = (lifecycle_status?: string) => lockToWrite(tx, deps, write, resource_id, { lifecycle_status })
+  const named = lifecycleIn(patch)
+  let locked = await lock(named)
   const { row, scope } = locked
   const cause = by(row)
   const type = types.byId(row.type_id)
@@ -150,7 +154,9 @@ export const changeResource = async (
   if (conflict) throw conflict
   if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is unknown here.')
 
-  const next = changeOf(row, applyPatch(documentOf(row, types), patch))
+  const next = changeOf(row, applyPatch(viewOf(row, scope, types), patch))
+  // An operation of the patch may have copied the state from another member.
+  if (next.lifecycle_status !== (named ?? row.lifecycle_status)) locked = await lock(next.lifecycle_status)
   const desired = next.desired_state
   const by_intent = write.query.mode !== 'record_only' && type.writes === 'operation'
   if (desired && write.query.mode !== 'record_only') checkReadOnly(type, row.desired_state as JsonObject, desired)
@@ -161,7 +167,8 @@ export const changeResource = async (
     checkAsked(deps, locked, asked)
     delete next.desired_state
   }
-  const written = await applyChange(tx, deps, locked, next, cause)
+  const together = pluck(await getResources(tx, write.together ?? []), 'rid')
+  const written = await applyChange(tx, deps, { ...locked, together }, next, cause)
   const intent = asked && (await askForIntent(tx, deps, written.row, asked, write, cause))
   return {
     row: written.row,
@@ -185,7 +192,7 @@ const lifecycleIn = (patch: JsonObject | PatchOperation[]): string | undefined =
 }
 
 /** The document after the patch; only writable members count, which `refuseMembers` has ensured. */
-const applyPatch = (document: ResourceDocument, patch: JsonObject | PatchOperation[]): JsonObject => {
+const applyPatch = (document: ResourceView, patch: JsonObject | PatchOperation[]): JsonObject => {
   if (Array.isArray(patch)) return asObject(jsonPatch(document as unknown as JsonObject, patch))
   return asObject(mergePatch(document, patch))
 }

@@ -12,6 +12,7 @@ import type { StoredType } from '../packs/registry.ts'
 import { documentDelta, documentOf, factsChanged, storedDocument } from '../read/documents.ts'
 import { identityHash } from '../rules/change.ts'
 import { ownersAfter } from '../rules/field-owners.ts'
+import { NOTES } from '../rules/notes.ts'
 
 /** The content of a version in each table: computed in memory, written by one command or by a batch of them. */
 
@@ -38,8 +39,6 @@ export type Next = {
   observed_state: JsonObject
   ends: boolean
 }
-
-export const NOTES = ['display_name', 'owner', 'labels', 'annotations'] as const
 
 /**
  * The columns that the next version changes, in `resource` (often none) and in `resource_state`; `told`: the number of

@@ -16,11 +16,19 @@ import type { JsonObject } from '../document/pointers.ts'
 import { settleHealth } from '../health/observe.ts'
 import { applyEdges, checkCardinality, checkPeers, type Ignored, type Sees } from '../relationships/edges.ts'
 import { checkImmutable, checkTransition, fittingType, refuseTerminal } from '../rules/change.ts'
+import { NOTES } from '../rules/notes.ts'
 import { closeAllEdges } from './retire.ts'
-import { type Change, columnsOf, type Next, NOTES, recordOf, referencesOf, type Version } from './versions.ts'
+import { type Change, columnsOf, type Next, recordOf, referencesOf, type Version } from './versions.ts'
 
 /** The data locked for the change: the current row, its edges, and all resources that would end with it. */
-export type Locked = { row: ResourceRow; plan: EdgePlan; leaving: string[]; sees: Sees }
+export type Locked = {
+  row: ResourceRow
+  plan: EdgePlan
+  leaving: string[]
+  /** Others that the transaction ends by changes of their own. */
+  together?: readonly string[]
+  sees: Sees
+}
 
 export type Written = {
   row: ResourceRow
@@ -180,9 +188,10 @@ export const versionMoved = async (
 }
 
 /** Closes an ending resource's edges and ends everything that cascades from it, each with its own version and event. */
-const endWith = async (tx: Tx, deps: CatalogDeps, { leaving, sees }: Locked, row: ResourceRow, cause: Cause) => {
+const endWith = async (tx: Tx, deps: CatalogDeps, locked: Locked, row: ResourceRow, cause: Cause) => {
   const { types } = deps.registry
-  const all = new Set(leaving)
+  const { leaving, together = [], sees } = locked
+  const all = new Set([...leaving, ...together])
   const close = (member: ResourceRow) => closeAllEdges(tx, types, member, { leaving: all, sees, cause })
   const ended = await close(row)
   for (const rid of leaving.slice(1)) {

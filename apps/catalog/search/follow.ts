@@ -12,7 +12,8 @@ import { type Loop, startLoop } from '../../shared/process/repeat.ts'
 import type { Uses } from '../deps.ts'
 
 const FILL = 1000
-const EVENTS = 5000
+/** Each may name 500 relations. */
+const EVENTS = 1000
 /** A resource that changes several times within this period is folded once. */
 const IDLE_MS = 2000
 

@@ -16,7 +16,7 @@ import { digestOf, parseSource, readSource, SourceError } from '../import/source
 import { readMapping } from '../import/table/mapping.ts'
 import { csvRows, jsonRows, readRows } from '../import/table/read.ts'
 import { readTerraform } from '../import/terraform/read.ts'
-import { needsTerminal, progress } from '../terminal/ask.ts'
+import { confirm, needsTerminal, progress } from '../terminal/ask.ts'
 
 const OPTIONS = {
   'source-name': { type: 'string', value: 'NAME', about: 'the name of the source system' },
@@ -25,6 +25,10 @@ const OPTIONS = {
   force: { type: 'boolean', about: 'overwrite fields that people or operations changed since' },
   'mark-missing': { type: 'boolean', about: 'label resources that the file no longer names' },
   prune: { type: 'boolean', about: 'retire resources that this source made and no longer names, after a review' },
+  'prune-relations': {
+    type: 'boolean',
+    about: 'remove relations without a known owner that the file does not name; --dry-run lists them',
+  },
   strict: { type: 'boolean', about: 'refuse the import if a field would be lost' },
   report: { type: 'string', value: 'FILE', about: 'write the whole report, with every lost field, as JSON' },
   map: { type: 'string', value: 'FILE', about: 'maps foreign kinds to resource types' },
@@ -63,6 +67,8 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
     }
     const known = await knownOf(context, name)
     const { items, kept } = settledItems(found, name, known)
+    if (values['prune-relations'] === true && !context.yes && !context.dry_run)
+      await confirm('Remove relations without a known owner that the file does not name? --dry-run lists them.')
     const bar = progress(items.length, context.dry_run ? 'compared' : 'imported')
     const key = context.idempotency_key ?? uuidv7()
     const resume = resuming(context, key)
@@ -77,6 +83,7 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
           force: values.force === true,
           complete_fields: true,
           complete_relationships: isWhole(values),
+          unowned_relationships: values['prune-relations'] === true,
         },
         dry_run: context.dry_run,
         key,
@@ -186,7 +193,7 @@ const checked = (values: Values) => {
     throw usageError('--source-name takes small letters, digits, dots and dashes, at most 63.')
   const size = Number(text(values, 'batch') ?? 1000)
   if (!Number.isInteger(size) || size < 1 || size > 1000) throw usageError('--batch takes a number from 1 to 1000.')
-  for (const option of ['mark-missing', 'prune'])
+  for (const option of ['mark-missing', 'prune', 'prune-relations'])
     if (values[option] === true && !isWhole(values))
       throw usageError(`--${option} needs the whole file: it cannot be combined with --only or --leave-out.`)
   return { name, size }

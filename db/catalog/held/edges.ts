@@ -107,11 +107,16 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
       if (!pending.added.has(edgeKey(key))) journal.add(pending.revised, edgeKey(key))
       return edge
     },
-    close: (key: EdgeKey, { at }: EdgeCause): EdgeRow | undefined => {
+    /** Gives an edge without an owner its first one; the edge itself stays as it is. */
+    adopt: (key: EdgeKey, { manager }: EdgeCause): void => {
+      journal.put(open, edgeKey(key), { ...(get(key) as HeldEdge), stated_by: manager })
+      if (!pending.added.has(edgeKey(key))) journal.add(pending.revised, edgeKey(key))
+    },
+    close: (key: EdgeKey, { at }: Pick<EdgeCause, 'at'>): EdgeRow | undefined => {
       const edge = get(key)
       return edge && close(edge, at)
     },
-    closeAll: (rid: string, { at }: EdgeCause, idOf: (rid: string) => string): ClosedEdge[] =>
+    closeAll: (rid: string, { at }: Pick<EdgeCause, 'at'>, idOf: (rid: string) => string): ClosedEdge[] =>
       touching(rid)
         .sort((a, b) => byNumber(a.rel_no, b.rel_no))
         .map((edge) => {
@@ -123,7 +128,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
 }
 
 const causeOf = ({ at, command_id, operation_id, manager }: EdgeCause) => ({
-  ...{ valid_from: at, command_id, operation_id, stated_by: manager ?? null },
+  ...{ valid_from: at, command_id, operation_id, stated_by: manager },
 })
 
 /** Questions about all open edges of a resource. */

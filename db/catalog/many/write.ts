@@ -172,7 +172,7 @@ const removeEdges = async (tx: Tx, keys: readonly object[]): Promise<void> => {
 const reviseEdges = async (tx: Tx, rows: readonly object[]): Promise<void> => {
   if (rows.length === 0) return
   await tx.execute(
-    sql`update catalog.relationship e set ${assignments(['rev', 'properties', 'valid_from', 'command_id', 'operation_id'])}
+    sql`update catalog.relationship e set ${assignments(['rev', 'properties', 'valid_from', 'command_id', 'operation_id', 'stated_by'])}
         from ${recordset('relationship', rows)} x where ${IS_EDGE}`,
   )
 }

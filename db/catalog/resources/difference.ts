@@ -56,7 +56,22 @@ export const countMembers = async (
   return row?.n ?? 0
 }
 
-/** Members of a subtree at either time that were added, removed or have another version, by id. `where` is over r. */
+/** Whether a resource has outgoing edges that are open at only one of the two times, or with other properties then. */
+const turned = (
+  rid: SQL,
+  { containment_id, from, to }: Pick<DifferenceOf, 'containment_id' | 'from' | 'to'>,
+): SQL => sql`
+  exists (select from (
+      select src, reltype_id, valid_from, 'infinity' as valid_to from catalog.relationship
+      union all select src, reltype_id, valid_from, valid_to from catalog.relationship_history) e
+    where e.src = ${rid} and e.reltype_id <> ${containment_id}
+      and (e.valid_from <= ${from}::timestamptz and e.valid_to > ${from}::timestamptz)
+        <> (e.valid_from <= ${to}::timestamptz and e.valid_to > ${to}::timestamptz))`
+
+/**
+ * Members of a subtree at either time that were added, removed, have another version or other edges, by id. `where` is
+ * over r.
+ */
 export const listDiffering = (
   db: Queryable,
   { rid, containment_id, from, to, most, where, after, back, limit }: DifferenceOf,
@@ -73,7 +88,8 @@ export const listDiffering = (
           cross join lateral (select max(version) filter (where at <= ${from}::timestamptz) as version_from,
               max(version) as version_to
             from catalog.revision where rid = m.rid and at <= ${to}::timestamptz) v
-        where (m.was_in <> m.is_in or v.version_from is distinct from v.version_to)
+        where (m.was_in <> m.is_in or v.version_from is distinct from v.version_to
+            or ${turned(sql`m.rid`, { containment_id, from, to })})
           and v.version_to is not null and ${where}
           and ${after === undefined ? sql`true` : back ? sql`r.resource_id < ${after}` : sql`r.resource_id > ${after}`}
         order by r.resource_id ${back ? sql`desc` : sql`asc`} limit ${limit}`,
@@ -92,30 +108,43 @@ export const changersOf = async (db: Queryable, rids: readonly string[], from: s
   return new Map(rows.map(({ rid, ...row }) => [rid, row]))
 }
 
-export type TurnedEdge = { src: string; dst: string; to_id: string; reltype_id: number; op: 'added' | 'removed' }
+export type TurnedEdge = {
+  src: string
+  dst: string
+  to_id: string
+  reltype_id: number
+  op: 'added' | 'removed' | 'updated'
+  /** When and by whom: also a change of the other end. */
+  at: string
+  actor: string | null
+  operation_id: string | null
+}
 
-/** Outgoing non-containment edges of these resources that are open at only one of the two times. */
+/** Outgoing non-containment edges of these resources that are open at only one of the two times, or differ. */
 export const edgesTurned = (
   db: Queryable,
   rids: readonly string[],
   { containment_id, from, to }: Pick<DifferenceOf, 'containment_id' | 'from' | 'to'>,
 ): Promise<TurnedEdge[]> => {
   const openAt = (at: string) => sql`(
-    select src, reltype_id, dst from catalog.relationship
+    select src, reltype_id, dst, properties, valid_from, null as valid_to from catalog.relationship
       where src = any(${array(rids, 'bigint')}) and reltype_id <> ${containment_id} and valid_from <= ${at}::timestamptz
-    union
-    select src, reltype_id, dst from catalog.relationship_history
+    union all
+    select src, reltype_id, dst, properties, valid_from, valid_to from catalog.relationship_history
       where src = any(${array(rids, 'bigint')}) and reltype_id <> ${containment_id}
         and valid_from <= ${at}::timestamptz and valid_to > ${at}::timestamptz)`
   return rowsOf(
     db,
     sql`with was as (${openAt(from)}), now as (${openAt(to)})
-        select coalesce(was.src, now.src) as src, coalesce(was.dst, now.dst) as dst, p.resource_id as to_id,
-          coalesce(was.reltype_id, now.reltype_id) as reltype_id,
-          case when was.src is null then 'added' else 'removed' end as op
-        from was full join now on now.src = was.src and now.reltype_id = was.reltype_id and now.dst = was.dst
-          join catalog.resource p on p.rid = coalesce(was.dst, now.dst)
-        where was.src is null or now.src is null
+        select src, dst, p.resource_id as to_id, reltype_id, op, e.at, v.actor, v.operation_id
+        from (select coalesce(was.src, now.src) as src, coalesce(was.dst, now.dst) as dst,
+                coalesce(was.reltype_id, now.reltype_id) as reltype_id, coalesce(now.valid_from, was.valid_to) as at,
+                case when was.src is null then 'added' when now.src is null then 'removed' else 'updated' end as op
+              from was full join now on now.src = was.src and now.reltype_id = was.reltype_id and now.dst = was.dst
+              where was.properties is distinct from now.properties) e
+          join catalog.resource p on p.rid = e.dst
+          left join lateral (select actor, operation_id from catalog.revision
+            where rid in (e.src, e.dst) and revision.at = e.at limit 1) v on true
         order by 4, 3, 5`,
   )
 }

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { anyCase } from '../../columns.ts'
 import { ridsOf } from './paths.ts'
 import { array } from './rows.ts'
 
@@ -80,7 +81,8 @@ const testSql = (test: FilterTest, types: FilterTypes): SQL => {
   throw new FilterMismatch(test, `${test.field.join('.')} cannot be used in a filter`)
 }
 
-const isNumber = (text: string) => /^-?\d{1,15}(\.\d{1,15})?$/.test(text)
+/** Integers have at most 16 digits (catalog.md 1). */
+const isNumber = (text: string) => /^-?\d{1,16}(\.\d{1,15})?$/.test(text)
 /** A date means the start of that day. */
 const atMidnight = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
 const isPresence = ({ comparison, value, raw }: FilterTest) => comparison === ':' && raw && value === '*'
@@ -94,7 +96,7 @@ const only = (test: FilterTest, ...allowed: Comparison[]) => {
 const textSql = (column: SQL, test: FilterTest): SQL => {
   const { comparison, value } = test
   if (isPresence(test)) return sql`${column} is not null`
-  if (comparison === ':') return sql`${column} ilike ${like(value)}`
+  if (comparison === ':') return sql`${column}${anyCase(value)} ilike ${like(value)}`
   if (comparison === '=') return sql`${column} = ${value}`
   if (comparison === '!=') return sql`${column} is distinct from ${value}`
   return sql`${column} collate "C" ${OPERATORS[comparison]} ${value}`
@@ -175,7 +177,8 @@ const stateSql = (column: SQL, path: string[], test: FilterTest): SQL => {
   if (test.comparison === '!=') return sql`not ${equal}`
   if (test.comparison === ':') {
     const members = meanings(test).map((value) => holds([value]))
-    return sql`((${column} #>> ${array(path, 'text')}) ilike ${like(test.value)} or ${sql.join(members, sql` or `)})`
+    const text = sql`(${column} #>> ${array(path, 'text')})${anyCase(test.value)}`
+    return sql`(${text} ilike ${like(test.value)} or ${sql.join(members, sql` or `)})`
   }
   const operator = OPERATORS[test.comparison]
   return test.raw && isNumber(test.value)

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
+import { anyCase } from '../../columns.ts'
 import { rowsOf } from '../resources/rows.ts'
 import { wordsOf } from './fold.ts'
 
@@ -40,6 +41,8 @@ export const searchResources = (
   { q, where, limit, by }: { q: string; where: readonly SQL[]; limit: number; by: 'words' | 'spelling' },
 ): Promise<SearchRow[]> => {
   const conditions = sql.join([...where], sql` and `)
+  const lower_q = q.toLowerCase()
+  const name = sql`lower(r.name${anyCase(q)})`
   const query = (weight: '' | 'A' | 'B' | 'C' | 'D', operator: '&' | '|'): SQL =>
     sql`(select string_agg(w || ':*' || ${weight}, ${` ${operator} `})::tsquery from asked)`
   const found =
@@ -47,7 +50,7 @@ export const searchResources = (
       ? sql`select r.rid from ${searchable} join catalog.search d on d.rid = r.rid
             where d.document @@ ${query('', '&')} and ${conditions} limit ${sql.raw(String(RANKED))}`
       : sql`select r.rid from ${searchable} join catalog.search d on d.rid = r.rid
-            where lower(${q}) <% d.names and ${conditions} limit ${sql.raw(String(RANKED))}`
+            where ${lower_q} <% d.names and ${conditions} limit ${sql.raw(String(RANKED))}`
   return rowsOf(
     db,
     sql`with asked as materialized (select w from regexp_split_to_table(${wordsOf(sql`${q}`)}, ' ') w where w <> '' limit 12),
@@ -60,10 +63,10 @@ export const searchResources = (
           coalesce(d.document @@ ${query('B', '|')}, false) as in_label,
           coalesce(d.document @@ ${query('C', '|')}, false) as in_relation,
           coalesce(d.document @@ ${query('D', '|')}, false) as in_attribute,
-          ((case when r.resource_id = ${q} or lower(r.name) = lower(${q}) then 100
-                 when starts_with(r.resource_id, lower(${q})) or starts_with(lower(r.name), lower(${q})) then 10 else 0 end)
+          ((case when r.resource_id = ${q} or ${name} = ${lower_q} then 100
+                 when starts_with(r.resource_id, ${lower_q}) or starts_with(${name}, ${lower_q}) then 10 else 0 end)
             + coalesce(ts_rank_cd(d.document, ${query('', by === 'words' ? '&' : '|')}), 0)
-            + word_similarity(lower(${q}), coalesce(d.names, '')))::float8 as score
+            + word_similarity(${lower_q}, coalesce(d.names, '')))::float8 as score
         from found f join catalog.resource r on r.rid = f.rid join catalog.resource_state s on s.rid = r.rid
           left join catalog.search d on d.rid = f.rid
         order by score desc, r.resource_id limit ${limit}`,

@@ -1,7 +1,7 @@
 import { and, asc, desc, type SQL, sql } from 'drizzle-orm'
 import type { LogLineView } from '../../../apps/shared/contracts/operations/nodes.ts'
 import { equals, first, type Queryable } from '../../client.ts'
-import { anyCase } from '../expressions.ts'
+import { anyCase } from '../../columns.ts'
 import { log_chunks, node_attempts, operation_job_log_index } from '../tables/index.ts'
 import { openChunk } from './archive.ts'
 

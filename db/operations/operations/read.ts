@@ -3,8 +3,9 @@ import type { BlockedOn, CancelMode, Control } from '../../../apps/shared/contra
 import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable } from '../../client.ts'
+import { anyCase } from '../../columns.ts'
 import { UNDELIVERED } from '../commands/undelivered.ts'
-import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
+import { iso, operation_summary_view as summary } from '../expressions.ts'
 import { votableBy } from '../gates/rows.ts'
 import {
   gates,

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readNetbox } from '../../../apps/cli/import/netbox/read.ts'
-import { atTerminal, home, json, login, signalbox } from '../client.ts'
+import { atTerminal, home, json, login, signalbox, stack } from '../client.ts'
 import { NETBOX } from '../netbox.ts'
 
 type Resource = {
@@ -338,5 +339,42 @@ items:
     expect(pruned).toMatchObject({ code: 7, err: expect.stringContaining(`kept     ${idOf(hub)?.resource_id}`) })
     expect(reportOf('many').pruned.retired).toHaveLength(COUNT - 101)
     expect(json<object[]>(await all())).toHaveLength(101)
+  })
+
+  it('retires resources that need one another together, and then what they need', async () => {
+    const mapping = `
+format: signalbox.mapping/v1
+items:
+  - { id: "{id}", type: infra.service, name: "{id}", relations: [{ type: depends_on, to: "{needs}", separator: ";" }] }
+`
+    write('ring.yaml', mapping)
+    const args = (...more: string[]) => ['ring.csv', 'ring', '--mapping', 'ring.yaml', ...more] as const
+    write('ring.csv', 'id,needs\nring-a,ring-b;ring-base\nring-b,ring-c\nring-c,ring-a\nring-base,\nring-other,\n')
+    expect((await run('csv', ...args())).code).toBe(0)
+    write('ring.csv', 'id,needs\nring-other,\n')
+    const pruned = await run('csv', ...args('--prune', '--yes'))
+    expect(pruned.code, pruned.err).toBe(0)
+    expect(reportOf('ring').pruned.retired).toHaveLength(4)
+    expect([...(await stored('ring')).keys()]).toEqual(['ring-other'])
+  })
+
+  it('removes relations from before owners were stored, after a review', async () => {
+    const args = (...more: string[]) => ['ring.csv', 'old', '--mapping', 'ring.yaml', ...more] as const
+    write('ring.csv', 'id,needs\nold-a,old-b;old-c\nold-b,\nold-c,\n')
+    expect((await run('csv', ...args())).code).toBe(0)
+    const database = new pg.Client({ connectionString: stack.database_url })
+    await database.connect()
+    await database.query(`update catalog.relationship set stated_by = null where stated_by = 'import:old'`)
+    await database.end()
+    write('ring.csv', 'id,needs\nold-a,old-b\nold-b,\nold-c,\n')
+    expect(await run('csv', ...args())).toMatchObject({ code: 0, err: expect.stringContaining('changes  0') })
+    const listed = await run('csv', ...args('--prune-relations', '--dry-run'))
+    expect(listed).toMatchObject({ code: 8, out: expect.stringMatching(/~ change {3}old-a .*depends_on.*"there"/) })
+    expect((await run('csv', ...args('--prune-relations'))).code).toBe(2)
+    const removed = await run('csv', ...args('--prune-relations', '--yes'))
+    expect(removed).toMatchObject({ code: 0, err: expect.stringContaining('changes  1') })
+    const edges = await edgesOf((await stored('old')).get('old-a')?.resource_id ?? '')
+    expect(edges).toContain('old-b')
+    expect(edges).not.toContain('old-c')
   })
 })

@@ -2,6 +2,7 @@ import type { ResourceView } from '../../../shared/contracts/catalog/resources.t
 import type { ImportItem, ImportResult } from '../../../shared/contracts/imports/imports.ts'
 import { uuidv7 } from '../../../shared/ids.ts'
 import type { Context } from '../../command.ts'
+import { CliError } from '../../errors.ts'
 import { type Found, fieldsOf } from '../items.ts'
 
 export const SOURCE_LABEL = 'signalbox/import-source'
@@ -88,17 +89,31 @@ const BATCH = 500
 export const change = async (api: Context['api'], wanted: readonly Wanted[]): Promise<(Refusal | undefined)[]> => {
   const refusals: (Refusal | undefined)[] = []
   for (let from = 0; from < wanted.length; from += BATCH) {
-    const items = wanted
-      .slice(from, from + BATCH)
-      .map(({ one: { resource_id, version }, op, patch }) => ({
-        op,
-        change: { resource_id, expected_version: version, ...(patch && { patch }) },
-      }))
-    const key = { 'idempotency-key': uuidv7() }
-    const { body } = await api.send<BulkReply>('POST', '/api/v1/resources:bulk?mode=record_only', { items }, key)
+    const { body } = await send(api, wanted.slice(from, from + BATCH))
     refusals.push(...body.results.map(({ status, body: one }) => (status < 300 ? undefined : (one as Refusal))))
   }
   return refusals
 }
-export type Refusal = { code: string; detail: string }
+
+const send = (api: Context['api'], wanted: readonly Wanted[], atomic = false) => {
+  const items = wanted.map(({ one: { resource_id, version }, op, patch }) => ({
+    op,
+    change: { resource_id, expected_version: version, ...(patch && { patch }) },
+  }))
+  const key = { 'idempotency-key': uuidv7() }
+  return api.send<BulkReply>('POST', '/api/v1/resources:bulk?mode=record_only', { atomic, items }, key)
+}
+
+/** Retires all of these, although they need one another, or none. Returns whether it did. */
+export const retireTogether = async (api: Context['api'], ring: readonly Known[]): Promise<boolean> => {
+  const all = ring.map((one) => ({ one, op: 'retire' as const }))
+  return send(api, all, true).then(
+    () => true,
+    (error) => {
+      if (error instanceof CliError && !error.passing) return false
+      throw error
+    },
+  )
+}
+export type Refusal = { code: string; detail: string; blockers?: { resource_id: string }[]; blockers_count?: number }
 type BulkReply = { results: { status: number; body: unknown }[] }

@@ -1,6 +1,6 @@
 import type { Context } from '../../command.ts'
 import { confirm } from '../../terminal/ask.ts'
-import { change, ID_NOTE, type Known, type Refusal } from './known.ts'
+import { change, ID_NOTE, type Known, type Refusal, retireTogether } from './known.ts'
 
 export type Pruned = {
   /** Retired, or to be retired in a dry run. */
@@ -40,9 +40,11 @@ const review = ({ out }: Context, name: string, doomed: readonly Known[]): void 
 /** The states on the way to retired, for lifecycles that do not lead there directly. */
 const STEPS = ['deprovisioning', 'failed']
 
+type Left = { one: Known; refusal: Refusal }
+
 /**
- * Retires in rounds, because a container can go only after its contents; ends when a round makes no progress. A
- * resource that changed since the review stays.
+ * Retires in rounds, because a container can go only after its contents; resources that need one another go together.
+ * Ends when a round makes no progress. A resource that changed since the review stays.
  */
 const retireAll = async ({ api }: Context, doomed: readonly Known[], pruned: Pruned): Promise<void> => {
   let left: { one: Known; reason?: string }[] = doomed.map((one) => ({ one }))
@@ -58,14 +60,41 @@ const retireAll = async ({ api }: Context, doomed: readonly Known[], pruned: Pru
       return refusal ? [{ one, refusal }] : []
     })
     const stepped = await step(api, rest)
-    moved = done.length + stepped.size > 0
-    left = rest.map(({ one, refusal }) => ({ one: stepped.get(one) ?? one, reason: refusal.detail }))
+    const together = new Set<Known>()
+    for (const ring of done.length + stepped.size > 0 ? [] : ringsOf(rest))
+      if (await retireTogether(api, ring)) for (const one of ring) together.add(one)
+    pruned.retired.push(...[...together].map(({ resource_id }) => resource_id))
+    moved = done.length + stepped.size + together.size > 0
+    left = rest.flatMap(({ one, refusal }) =>
+      together.has(one) ? [] : [{ one: stepped.get(one) ?? one, reason: refusal.detail }],
+    )
   }
   pruned.failed.push(...left.map(({ one: { resource_id }, reason = '' }) => ({ resource_id, reason })))
 }
 
+/** Groups of resources that only members of the same group still need. */
+const ringsOf = (rest: readonly Left[]): Known[][] => {
+  const blocked = new Map(rest.map(({ one, refusal: { blockers = [] } }) => [one, blockers]))
+  const byId = new Map(rest.map(({ one }) => [one.resource_id, one]))
+  const needing = (one: Known) => (blocked.get(one) ?? []).map(({ resource_id }) => byId.get(resource_id))
+  const isFree = (one: Known) => needing(one).length > 0 && needing(one).every((other) => other && blocked.has(other))
+  for (let size = -1; size !== blocked.size; ) {
+    size = blocked.size
+    for (const one of blocked.keys()) if (!isFree(one)) blocked.delete(one)
+  }
+  const groups = new Map([...blocked.keys()].map((one) => [one, new Set([one])]))
+  for (const one of blocked.keys()) {
+    for (const other of needing(one)) {
+      const [group, more] = [groups.get(one), groups.get(other as Known)]
+      if (!group || !more || group === more) continue
+      for (const member of more) groups.set(member, group.add(member))
+    }
+  }
+  return [...new Set(groups.values())].map((group) => [...group])
+}
+
 /** Moves resources that cannot end at once one step closer to their end. Returns those moved, at the new version. */
-const step = async (api: Context['api'], rest: readonly { one: Known; refusal: Refusal }[]) => {
+const step = async (api: Context['api'], rest: readonly Left[]) => {
   const stepped = new Map<Known, Known>()
   for (const lifecycle_status of STEPS) {
     const on = rest.filter(({ one, refusal }) => refusal.code === 'lifecycle_transition' && !stepped.has(one))

@@ -70,6 +70,11 @@ export const ImportOptions = Closed({
   complete_relationships: Type.Optional(
     Type.Boolean({ description: 'Edges that this source stated of an item, which no longer lists them, are removed.' }),
   ),
+  unowned_relationships: Type.Optional(
+    Type.Boolean({
+      description: 'Edges that leave an item, were stated before owners were stored and are not listed are removed.',
+    }),
+  ),
   complete_fields: Type.Optional(
     Type.Boolean({
       description: 'Labels, annotations and desired_state that this source set and an item does not list are removed.',

@@ -32,11 +32,14 @@ export const DifferenceItem = Type.Object({
   more_changes: Type.Integer(),
   relationships: Type.Array(
     Type.Object({
-      op: Type.Enum(['added', 'removed']),
+      op: Type.Enum(['added', 'removed', 'updated']),
       type_key: text('depends_on'),
       to_id: nullable(Type.String({ description: 'Null: a resource that you may not see.' })),
     }),
-    { description: 'Relationships of this resource that are open at only one of the two times; at most 100.' },
+    {
+      description:
+        'Relationships from this resource that are open at only one of the two times, or have other properties; at most 100.',
+    },
   ),
   actors: Type.Array(Type.String(), { description: 'Who changed it between the two times.' }),
   operation_ids: Type.Array(Uuid, { description: 'By which operations; at most 20.' }),
