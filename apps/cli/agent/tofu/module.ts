@@ -39,7 +39,7 @@ export const openModule = async (job: Job): Promise<Module> => {
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw refusal('"workspace" must consist of letters, digits and ._-.')
   const dir = join(job.folder, 'module')
-  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
+  const source_digest = copySource(job, String(source), found.path, dir, { skipped: SKIPPED })
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
   if (state_file !== undefined) {
     const backend = { terraform: { backend: { local: { path: state_file } } } }
