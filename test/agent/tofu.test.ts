@@ -40,7 +40,7 @@ resource "terraform_data" "one" {
   input = 1
 }
 output "large" {
-  value = join("", [for n in range(30000) : "0123456789"])
+  value = join("", [for n in range(1000) : join("", [for m in range(30) : "0123456789"])])
 }
 output "small" {
   value = 5
