@@ -60,7 +60,7 @@ const start = async (idempotent: boolean, start_s = 20) => {
 }
 type Started = Awaited<ReturnType<typeof start>>
 const ends = ({ node }: Started, state: string) =>
-  until(async () => ((await node()).state === state ? node() : undefined), { timeout_ms: 60_000, what: state })
+  until(async () => ((await node()).state === state ? node() : undefined), { timeout_ms: 110_000, what: state })
 const line = (text: string) => ({
   seq: 1,
   time: new Date().toISOString(),
@@ -122,10 +122,10 @@ it('a step that may not be repeated waits for a person, and one that is never kn
 }, 120_000)
 
 it('the work of a lost agent is never said to have had no effect', async () => {
-  const left = await start(true, 5)
-  const cancelled = await start(true, 5)
+  const left = await start(true, 10)
+  const cancelled = await start(true, 10)
   for (const started of [left, cancelled]) {
-    await createReporter(await started.handed(1))('started')
+    expect((await createReporter(await started.handed(1))('started')).status).toBe(200)
     await started.lose()
   }
   const next = await cancelled.handed(2)
@@ -135,4 +135,4 @@ it('the work of a lost agent is never said to have had no effect', async () => {
     'The operation was cancelled after its agent was lost.',
   )
   expect((await ends(left, 'outcome_unknown')).error_message).toMatch(/An agent was lost/)
-}, 120_000)
+}, 240_000)
