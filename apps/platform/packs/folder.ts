@@ -86,7 +86,11 @@ const refuseTypes = (dir: string, { types }: TypeModel, found: PackFault[]): voi
       const type = known.get(match?.resource_type ?? '')
       if (typeof match?.resource_type === 'string' && !type)
         source?.report(at('resource_type'), 'type', `there is no type "${match.resource_type}"`)
-      if (type && typeof match?.action === 'string' && !type.actions.some(({ action_key }) => action_key === match.action))
+      if (
+        type &&
+        typeof match?.action === 'string' &&
+        !type.actions.some(({ action_key }) => action_key === match.action)
+      )
         source?.report(at('action'), 'type', `the type "${type.type_key}" has no action "${match.action}"`)
     }
   }

@@ -42,7 +42,7 @@ const spellingsOf = (value: string): string[] => {
 
 /**
  * Replaces these secret values wherever they appear: verbatim, without a scheme such as "Bearer", line by line, in hex,
- * in base64 also as part of a longer text, and as URLs and JSON escape them.
+ * in base64, and as URLs and JSON escape them. In base64 it finds them within a longer text too.
  */
 export const maskerOf = (secrets: readonly string[]): ((text: string) => string) => {
   const values = secrets.flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
