@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { type NodeError, RETRYABLE } from '../../apps/shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../apps/shared/crash.ts'
-import { maskerOf } from '../../apps/shared/data/mask.ts'
+import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 import { CelError } from '../../apps/shared/expressions/cel.ts'
 import { takeOutputs } from '../../apps/shared/expressions/outputs.ts'
 import { ValueError } from '../../apps/shared/expressions/values.ts'
@@ -126,12 +126,12 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
     const ended = await patiently(() => readEnd(deps.pool, ref))
     return ended ? endedBefore({ verdict: 'ended', ...ended }) : { status: 'dropped' }
   }
-  if (verdict.status === 'unknown' && mayRepeat(claim, input)) {
+  if (verdict.status === 'unknown' && !verdict.final && mayRepeat(claim, input)) {
     await patiently(() => noteAttempt(deps.pool, ref, { lines }))
     throw ApplicationFailure.retryable(prepared.mask(verdict.message), 'attempt_unknown')
   }
   const artifacts = attempt.artifacts
-  const outputs = taken && !taken.error ? masked(taken.outputs, prepared.mask) : null
+  const outputs = taken && !taken.error ? maskIn(taken.outputs, prepared.mask) : null
   const end =
     verdict.status === 'succeeded'
       ? endOf('succeeded', prepared.inputs, outputs, null, lines, artifacts)
@@ -286,8 +286,6 @@ const artifactOf = (
     content: bytes.toString('base64'),
   }
 }
-
-const masked = <T>(value: T, mask: (text: string) => string): T => JSON.parse(mask(JSON.stringify(value))) as T
 
 const endOf = (
   phase: AttemptEnd['phase'],

@@ -44,8 +44,8 @@ export type ExecutorResult =
       hint?: string
       raw?: unknown
     }
-  /** It is unknown whether it took effect. */
-  | { status: 'unknown'; class: string; message: string }
+  /** It is unknown whether it took effect; `final`: it is not repeated, although the step may be. */
+  | { status: 'unknown'; class: string; message: string; final?: boolean }
   /** Not finished: called again later with `resume`. */
   | { status: 'pending'; poll_after_s: number; resume: Record<string, unknown> }
 

@@ -7,7 +7,13 @@ import type { Uses } from './deps.ts'
 const UNDELIVERED_S = 10
 
 /** This app's dependencies and their state; only its own Postgres makes it unready (reliability.md 2.3). */
-export const checksOf = ({ pool, nats, db, fence }: Uses<'db' | 'fence' | 'nats' | 'pool'>): Checks => ({
+export const checksOf = ({
+  pool,
+  nats,
+  db,
+  fence,
+  library,
+}: Uses<'db' | 'fence' | 'library' | 'nats' | 'pool'>): Checks => ({
   restore: { critical: false, run: () => refuseHeld(fence) },
   postgres: { critical: true, run: () => pool.query('select 1').then(() => undefined) },
   nats: {
@@ -16,6 +22,13 @@ export const checksOf = ({ pool, nats, db, fence }: Uses<'db' | 'fence' | 'nats'
       const nc = nats.get()
       if (!nc) throw new Error('not connected')
       await nc.flush()
+    },
+  },
+  packs: {
+    critical: false,
+    run: async () => {
+      const [reason] = library.away ?? []
+      if (reason !== undefined) throw new Error(reason)
     },
   },
   workflows: {

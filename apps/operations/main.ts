@@ -5,17 +5,16 @@ import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
 import { createLags } from './metrics.ts'
-import { openPackages } from './packs/packages.ts'
+import { openLibrary } from './packs/open.ts'
 import { recordLibrary } from './packs/record.ts'
 import { createDeps, createTrust } from './wire.ts'
 
 await runApp('operations', async () => {
   const config = loadOperationsConfig()
   const telemetry = createTelemetry('operations')
-  const packages = await openPackages(config.OPERATIONS__PACKS__PACKAGES, config.OPERATIONS__PACKS__REGISTRY_FILE)
+  const library = await openLibrary(config)
   const trust = createTrust(config, telemetry)
-  const deps = createDeps(config, trust, { telemetry, packages: packages.dirs })
-  packages.close()
+  const deps = createDeps(config, trust, library, { telemetry })
   await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
   await insist(() => recordLibrary(deps.db, deps.library))
   const { app, internal, health } = await buildApp(deps)

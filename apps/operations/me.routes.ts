@@ -13,7 +13,7 @@ import { countsFor } from './waiting/mine.ts'
 const VERSION = '0.1.0'
 
 /** Information about the caller: permissions, groups, and the number of waiting decisions. */
-export const meRoutes = routes<Uses<'db' | 'fence' | 'nats' | 'pool'>>('me', (app, { deps }) => {
+export const meRoutes = routes<Uses<'db' | 'fence' | 'library' | 'nats' | 'pool'>>('me', (app, { deps }) => {
   const readiness = createReadiness(checksOf(deps))
   app.get('/v1/me', {
     operationId: 'getCaller',

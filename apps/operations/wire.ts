@@ -20,12 +20,12 @@ import { createCatalogProjection } from './catalog/projection.ts'
 import { createOutcomes } from './command/outcomes.ts'
 import type { OperationsConfig } from './config.ts'
 import type { IsActive, OperationsDeps, Passkeys, Trust } from './deps.ts'
+import type { Library } from './graph/types.ts'
 import { createRequestedIntent } from './intents/requested.ts'
 import { createNatsHolder } from './nats.ts'
 import { createChannels } from './notifications/channels/channels.ts'
 import { createNotifyKeys } from './notifications/keys.ts'
 import { loadExecutorRules } from './packs/executors.ts'
-import { loadLibrary } from './packs/library.ts'
 import { createAdministrators, createApprovers } from './policies/approvers.ts'
 import { loadPolicies } from './policies/cedar.ts'
 import { loadPlanPolicies } from './policies/plans.ts'
@@ -34,9 +34,10 @@ import { loadPlanPolicies } from './policies/plans.ts'
 export const createDeps = (
   config: OperationsConfig,
   trust: Trust,
-  options: { telemetry?: Telemetry; clock?: Clock; packages?: readonly string[] } = {},
+  library: Library,
+  options: { telemetry?: Telemetry; clock?: Clock } = {},
 ): OperationsDeps => {
-  const { telemetry = createTelemetry('operations'), clock = systemClock, packages = [] } = options
+  const { telemetry = createTelemetry('operations'), clock = systemClock } = options
   const { db, pool, close } = createDb(config.OPERATIONS__DATABASE__URL, { app: 'operations', max: 20 })
   measurePool(telemetry, pool)
   const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
@@ -55,10 +56,7 @@ export const createDeps = (
     nats,
     keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
     pages: createPages([signing as Buffer, ...others]),
-    library: loadLibrary({
-      packs_dirs: [...(config.OPERATIONS__PACKS__DIR ? [config.OPERATIONS__PACKS__DIR] : []), ...packages],
-      policy_dir: config.OPERATIONS__POLICY__DIR,
-    }),
+    library,
     projection: createCatalogProjection({
       db,
       catalog: trust.catalog,

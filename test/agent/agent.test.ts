@@ -1,6 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { connectNats } from '../../apps/shared/events/events.ts'
+import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
 
@@ -27,6 +29,8 @@ beforeAll(async () => {
         `trap 'echo interrupted >> ${effects}/"$2"; exit 3' INT; echo begun >> ${effects}/"$2"; sleep 60 & wait`,
       ),
       deaf: program('deaf', `trap '' INT; echo begun >> ${effects}/"$2"; while :; do sleep 1; done`),
+      // Lines of which 500 are larger than one message may be.
+      loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16000))" | head -n 1200; echo done >> ${effects}/"$2"`),
       brief: program('brief', `echo begun >> ${effects}/"$2"; sleep 3; echo done >> ${effects}/"$2"`),
     },
   }
@@ -98,6 +102,25 @@ it('refuses jobs that its file does not list, and machines that the pool does no
   const person = await lab.p.as('olga').post('/v1/pools/infra/work', {})
   expect([person.status, person.body.code]).toEqual([403, 'not_an_agent'])
 }, 90_000)
+
+it('a message of the stream that is no work is dropped, and holds up no other', async () => {
+  const nc = await connectNats(serverUrl('NATS_URL'), 'test')
+  for (const text of ['neither', '{"v":1}', '[]']) await nc.jetstream().publish(`${lab.p.prefix}.execution.infra`, text)
+  await nc.close()
+  const agent = lab.startAgent(file)
+  await lab.reaches(await lab.start(job('effect', 'frames')), 'succeeded')
+  await ends(agent)
+}, 90_000)
+
+it('a log of any size neither stops its work nor loses a line', async () => {
+  const agent = lab.startAgent(file)
+  const path = await lab.start(job('loud', 'loud', { timeouts: { run_s: 90 } }))
+  await lab.reaches(path, 'succeeded')
+  expect(effects('loud')).toEqual(['done'])
+  const [{ log }] = (await lab.nodeOf(path)).attempts
+  expect(log).toMatchObject({ lines: 1200, complete: true })
+  await ends(agent)
+}, 120_000)
 
 it('two agents: each piece of work is done once', async () => {
   const both = [

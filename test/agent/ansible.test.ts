@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
@@ -39,6 +39,14 @@ beforeAll(async () => {
     join(web, 'big.yml'),
     playbook(task('big', 'ansible.builtin.copy', { dest: dest('big'), src: 'big.txt' })),
   )
+  writeFileSync(
+    join(web, 'spill.yml'),
+    playbook(task('spill', 'ansible.builtin.fail', { msg: `${'x'.repeat(175)}{{ word }}` })),
+  )
+  const linked = lab.place('linked')
+  for (const at of [lab.folder, linked]) writeFileSync(join(at, 'site.yml'), playbook(site.join('')))
+  symlinkSync('site.yml', join(linked, 'inside.yml'))
+  symlinkSync('../site.yml', join(linked, 'outside.yml'))
   writeFileSync(join(web, 'broken.yml'), '- hosts: [\n')
   writeFileSync(
     join(web, 'half.yml'),
@@ -54,7 +62,13 @@ beforeAll(async () => {
   lab.write('password', SECRET)
   file = {
     ...{ pools: ['infra'], uid: 0, concurrency: 3 },
-    ansible: { program, sources: { web: { path: web, vars: { ansible_python_interpreter: '/usr/bin/python3' } } } },
+    ansible: {
+      program,
+      sources: {
+        web: { path: web, vars: { ansible_python_interpreter: '/usr/bin/python3' } },
+        linked: { path: linked },
+      },
+    },
     credentials: {
       host: {
         jobs: ['ansible.preview', 'ansible.run'],
@@ -206,6 +220,9 @@ it("refuses variables, hosts and playbooks that reach beyond the agent's file, a
     [inventory({ web1: host() }, { all: ['web1'] }), /not a group name/],
     [inventory({ web1: host() }, { webs: ['web9'] }), /"web9" is not one/],
     [{ limit: ['all'] }, /"limit" must be a list/],
+    [{ source: 'linked' }, /The link "outside\.yml" leads out of the source "linked"/],
+    [{ credentials: 'constructor' }, /to use the credential "constructor"/],
+    [{ playbook: 'spill.yml' }, /^(?!.*hunter2).*"spill": x+/s, 'hosts_failed'],
     [{ playbook: 'broken.yml' }, /ansible-playbook failed: .*No change was made/s, 'tool_failed'],
   ]
   const path = await lab.start(

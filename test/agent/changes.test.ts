@@ -6,7 +6,7 @@ import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { changesOf } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
-import { maskerOf } from '../../apps/shared/data/mask.ts'
+import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 
 const SECRET = 'hunter2-is-one'
 const plain = (text: string) => text
@@ -47,6 +47,41 @@ it('reads only listed members, and masks credentials in every spelling', () => {
   const text = JSON.stringify(changesOf(plan, mask))
   for (const one of [...spelled, JSON.stringify(value).slice(1, -1)]) expect(text).not.toContain(one)
   expect(text.match(/•••/g)).toHaveLength(3)
+})
+
+it('masks each spelling that a tool may give a secret, also inside a longer encoding and cut off from it', () => {
+  const value = 'päss<w&rd "x/y+z" 9'
+  const [bytes, json] = [Buffer.from(value), JSON.stringify(value).slice(1, -1)]
+  const spelled = [
+    ...['a:', 'ab:', 'abc:'].map((user) => Buffer.from(`${user}${value}:more`).toString('base64')),
+    Buffer.from(`user:${value}`).toString('base64url'),
+    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('hex'),
+    JSON.stringify(json).slice(1, -1),
+    json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`),
+    json.replace('ä', '\\u00e4'),
+    encodeURIComponent(value).toLowerCase(),
+    new URLSearchParams({ v: value }).toString(),
+  ]
+  const mask = maskerOf([value])
+  for (const one of spelled) {
+    const shown = mask(one)
+    expect(shown, one).toContain('•••')
+    // At most the characters of its encoding that its neighbors share with it.
+    expect(shown.replace('•••', '').length, one).toBeLessThan(16)
+  }
+})
+
+it('a value that is also a number or a word of JSON leaves the JSON readable', () => {
+  const mask = maskerOf(['5432', 'true', 'null'])
+  expect(maskIn({ port: 5432, other: 15432, on: true, none: null, url: 'db:5432', list: ['5432'] }, mask)).toEqual({
+    ...{ port: '•••', other: 15432, on: true, none: null, url: 'db:•••', list: ['•••'] },
+  })
+  const plan = planOf({ before: { port: 5431, on: false }, after: { port: 5432, on: true } })
+  expect(changesOf(plan, mask).changes[0]?.fields).toEqual([
+    { path: '/on', before: false, after: true },
+    { path: '/port', before: 5431, after: '•••' },
+  ])
 })
 
 it('marks values known after apply at their paths, in lists too', () => {

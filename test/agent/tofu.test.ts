@@ -35,6 +35,17 @@ output "password" {
   sensitive = true
 }
 `
+const LARGE = `
+resource "terraform_data" "one" {
+  input = 1
+}
+output "large" {
+  value = join("", [for n in range(1000) : join("", [for m in range(30) : "0123456789"])])
+}
+output "small" {
+  value = 5
+}
+`
 const SLOW = `
 resource "terraform_data" "quick" {
   input = 1
@@ -50,8 +61,9 @@ beforeAll(async () => {
   const program = await locateTofu(createScreen())
   lab = await startLab(['infra'])
   const state = lab.place('tfstate')
-  const sources = Object.fromEntries(['web', 'slow'].map((name) => [name, { path: lab.place(name), state }]))
+  const sources = Object.fromEntries(['web', 'large', 'slow'].map((name) => [name, { path: lab.place(name), state }]))
   writeFileSync(join(lab.folder, 'web/main.tf'), MODULE)
+  writeFileSync(join(lab.folder, 'large/main.tf'), LARGE)
   writeFileSync(join(lab.folder, 'slow/main.tf'), SLOW.replaceAll('BEGUN', join(lab.folder, 'begun')))
   const path = join(lab.folder, 'credential')
   writeFileSync(path, `${TOKEN}\n`)
@@ -186,6 +198,14 @@ it('files of the source that changed after the preview, and a preview that was a
   const other = await lab.startGraph(graph)
   const refused = await lab.reaches(other, 'failed', 'apply')
   expect(refused.error_message).toMatch(/cannot be fetched/)
+}, 120_000)
+
+it('an apply whose outputs are too large to be returned has succeeded, with the others', async () => {
+  const path = await lab.startGraph(change('large', 'large', 1))
+  await lab.approve(path)
+  const node = await lab.reaches(path, 'succeeded', 'apply')
+  expect(node.outputs).toMatchObject({ outputs: { small: 5 }, applied: ['terraform_data.one'] })
+  expect(node.outputs.outputs).not.toHaveProperty('large')
 }, 120_000)
 
 it('an interrupted apply reports its progress and leaves no lock', async () => {

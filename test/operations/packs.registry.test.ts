@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -7,10 +8,15 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Header } from 'tar'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startBackground } from '../../apps/operations/background.ts'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { loadLibrary } from '../../apps/operations/packs/library.ts'
 import { openPackages } from '../../apps/operations/packs/packages.ts'
-import { startRegistry } from './support/registry.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { initPack } from '../../apps/platform/packs/main.ts'
+import { until } from '../support/until.ts'
+import { must, startPlatform } from './support/platform.ts'
+import { linkClient, startRegistry } from './support/registry.ts'
 
 /** Packs from a real registry, pulled by the digest of their manifest. */
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-registry-'))
@@ -61,7 +67,7 @@ const push = async (name: string, layers: Layer[], blob = archive()) => {
   return `oci+http://${registry.host}/${name}@sha256:${sha256(manifest)}`
 }
 const packsOf = async (pinned: string, credentials_file?: string) => {
-  const { dirs, close } = await openPackages([pinned], credentials_file)
+  const { dirs, close } = await openPackages([pinned], { credentials_file })
   const { packs } = loadLibrary({ packs_dirs: dirs })
   close()
   return packs.map(({ pack, version }) => `${pack}@${version}`)
@@ -76,6 +82,21 @@ it('is pulled by its digest, which the setting accepts', async () => {
   const tagged = { ...env, OPERATIONS__PACKS__PACKAGES: '["oci://registry.example/packs/greet:4.0.0"]' }
   expect(String(catchOf(() => loadOperationsConfig(tagged)))).toMatch(others)
 })
+it('is pushed as the guide says, and the setting that the guide prints loads it', async () => {
+  const guide = readFileSync(join(ROOT, 'apps/operations/packs/README.md'), 'utf8')
+  const [, block = ''] = /```sh\n(cd network[\s\S]*?)```/.exec(guide) ?? []
+  initPack(join(scratch, 'network'), 'http')
+  linkClient(scratch)
+  // The client uses no TLS for this name.
+  const host = registry.host.replace('127.0.0.1', 'localhost')
+  const env = { ...process.env, PATH: `${scratch}:${process.env.PATH}`, DOCKER_CONFIG: scratch }
+  const typed = block.replaceAll('registry.example', host)
+  const said = execFileSync('bash', ['-euo', 'pipefail', '-c', typed], { cwd: scratch, env, encoding: 'utf8' })
+  const [, setting = '[]'] = /OPERATIONS__PACKS__PACKAGES=(.*)/.exec(said) ?? []
+  const [pinned = ''] = JSON.parse(setting) as string[]
+  expect(await packsOf(pinned.replace('oci:', 'oci+http:'))).toContain('network@0.1.0')
+}, 600_000)
+
 const catchOf = (act: () => unknown): unknown => {
   try {
     act()
@@ -88,11 +109,6 @@ const catchOf = (act: () => unknown): unknown => {
 it('stops the start with a reason if it is missing, different, or not an archive', async () => {
   const absent = `oci+http://${registry.host}/packs/none@sha256:${'0'.repeat(64)}`
   await expect(openPackages([absent])).rejects.toThrow(/answered 404 for packs\/none/)
-  const gone = await startWay((_, bytes) => bytes)
-  gone.stop()
-  await expect(openPackages([gone.through(absent)])).rejects.toThrow(
-    /cannot be read: .*ECONNREFUSED.*\(fetch\)\. Make its server reachable/,
-  )
   const two = await push('packs/two', [layerOf(archive()), layerOf(archive())])
   await expect(openPackages([two])).rejects.toThrow(/has 2 layers instead of one/)
   const other = Buffer.from('no archive')
@@ -101,7 +117,7 @@ it('stops the start with a reason if it is missing, different, or not an archive
 })
 
 /** A proxy to the registry that alters bytes and asks for credentials. */
-const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentials?: string) => {
+const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentials?: string, port = 0) => {
   const asked: string[] = []
   const server = createServer(async (req, res) => {
     const { authorization } = req.headers
@@ -117,9 +133,13 @@ const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentia
     const answer = await fetch(`http://${registry.host}${req.url}`, { headers: { accept: req.headers.accept ?? '' } })
     res.writeHead(answer.status).end(alter(req.url ?? '', Buffer.from(await answer.arrayBuffer())))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { asked, host, through: (pinned: string) => pinned.replace(registry.host, host), stop: () => server.close() }
+  const stop = () => {
+    server.close()
+    server.closeAllConnections()
+  }
+  return { asked, host, through: (pinned: string) => pinned.replace(registry.host, host), stop }
 }
 
 it('verifies each byte: an altered manifest and an altered layer are refused', async () => {
@@ -148,11 +168,76 @@ it('is pulled with the credentials of docker login, by the token that the regist
   expect(way.asked.some((line) => line.includes('scope=repository%3Apacks%2Fgreet%3Apull'))).toBe(true)
   const unknown = (words: RegExp, given?: object) => {
     if (given) writeFileSync(file, JSON.stringify(given))
-    return expect(openPackages([way.through(pinned)], given && file)).rejects.toThrow(words)
+    return expect(openPackages([way.through(pinned)], { credentials_file: given && file })).rejects.toThrow(words)
   }
   await unknown(/issued no token: 401; no credentials were given \(fetch\)\. .*OPERATIONS__PACKS__REGISTRY_FILE/)
   // docker login keeps them in a store of its own, and leaves an empty entry.
   await unknown(/401; .*docker\.json has no credentials for 127/, { auths: { [way.host]: {} }, credsStore: 'desktop' })
   await unknown(/401; it refused the credentials of .*docker\.json/, { auths: { [way.host]: { auth: 'eDp5' } } })
   way.stop()
+})
+
+it('that is away delays plans alone: the app starts, says so, and uses the pack as soon as the registry answers', async () => {
+  const pinned = await push('packs/late', [layerOf(archive())])
+  const way = await startWay((_, bytes) => bytes)
+  way.stop()
+  const place = way.through(pinned)
+  const p = await startPlatform({ env: { OPERATIONS__PACKS__PACKAGES: JSON.stringify([place]) } })
+  const [first] = p.running
+  if (!first) throw new Error('no instance')
+  const background = startBackground(first.deps)
+  const health = async () => (await fetch(`${first.internal_url}/health/ready`)).json()
+  const runbook = { pack: 'greet', procedure: 'greet' }
+  const intent = { kind: 'runbook', title: 'greet', reason: 'a test', targets: [], runbook }
+  try {
+    const other = {
+      ...intent,
+      kind: 'graph',
+      runbook: undefined,
+      graph: { nodes: [{ node_id: 'one', executor: 'noop' }] },
+    }
+    const { intent_id } = must(await p.as('olga').post('/v1/intents', other), 201).body
+    const preview = () => p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {})
+    const why = /packs\/late: the package cannot be read: /
+    expect((await p.as('olga').post('/v1/intents', intent)).body.detail).toMatch(why)
+    expect(await preview()).toMatchObject({ status: 503, body: { detail: expect.stringMatching(why) } })
+    expect(await health()).toMatchObject({
+      status: 'degraded',
+      checks: { packs: { ok: false, detail: expect.stringMatching(why) } },
+    })
+    const back = await startWay((_, bytes) => bytes, undefined, Number(way.host.split(':')[1]))
+    await until(async () => (await preview()).status === 201, { timeout_ms: 30_000, what: 'a plan' })
+    expect(await health()).toMatchObject({ status: 'ready', checks: { packs: { ok: true } } })
+    expect(must(await p.as('olga').get('/v1/packs'), 200).body.items).toContainEqual(
+      expect.objectContaining({ pack: 'greet', version: '4.0.0', status: 'current' }),
+    )
+    back.stop()
+  } finally {
+    await background.stop()
+    await p.stop()
+  }
+}, 90_000)
+
+it('is not asked for a package that was loaded once; kept bytes that were altered are fetched again', async () => {
+  const pinned = await push('packs/kept', [layerOf(archive())])
+  const kept = join(scratch, 'kept')
+  const way = await startWay((_, bytes) => bytes)
+  const load = () => openPackages([way.through(pinned)], { kept })
+  const away = async () => {
+    const { away, close } = await load()
+    close()
+    return away
+  }
+  expect(await away()).toEqual([])
+  expect(way.asked).toHaveLength(2)
+  expect(await away()).toEqual([])
+  expect(way.asked).toHaveLength(2)
+  const [file = ''] = readdirSync(kept)
+  writeFileSync(join(kept, file), 'altered')
+  expect(await away()).toEqual([])
+  expect(way.asked).toHaveLength(3)
+  way.stop()
+  expect(await away()).toEqual([])
+  rmSync(kept, { recursive: true })
+  expect(await away()).toEqual([expect.stringMatching(/packs\/kept: the package cannot be read/)])
 })

@@ -41,6 +41,25 @@ describe('the next time', () => {
     expect(nextTime({ ...when, cron: '30 2 * * *' }, 0, at('2026-10-25T01:05:00Z'))).toBe(at('2026-10-26T01:30:00Z'))
   })
 
+  it('is the first one after the repeated hour, whatever the minute', () => {
+    for (const [cron, first] of [
+      ['* * * * *', '2026-10-25T02:00:00Z'],
+      ['3 3 * * *', '2026-10-25T02:03:00Z'],
+      ['*/5 * * * *', '2026-10-25T02:00:00Z'],
+    ] as const)
+      for (let after = at('2026-10-25T01:05:30Z'); after < at('2026-10-25T02:00:00Z'); after += 60_000)
+        expect(nextTime({ cron, timezone: 'Europe/Berlin' }, 0, after), cron).toBe(at(first))
+  })
+
+  it('comes once on a day whose clocks skip it', () => {
+    const times = nextTimes({ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, 0, at('2026-03-28T00:00:00Z'), 3)
+    expect(times.map((ms) => new Date(ms).toISOString().slice(0, 16))).toEqual([
+      '2026-03-28T01:30',
+      '2026-03-29T01:30',
+      '2026-03-30T00:30',
+    ])
+  })
+
   it('ends when the schedule is over', () => {
     expect(nextTime({ at: '2026-01-01T00:00:00Z' }, 0, at('2026-01-01T00:00:00Z'))).toBeUndefined()
     expect(nextTimes({ cron: '0 0 30 2 *', timezone: 'UTC' }, 0, 0, 3)).toEqual([])
@@ -279,6 +298,39 @@ describe('a schedule', () => {
     drifts(one, `yes${number}`)
     expect((await look())[0]).toEqual([[one], 'planned'])
     expect(await look()).toHaveLength(3)
+  })
+
+  it('runs once the operation has ended that ran as resources began to meet its condition, unless it is paused', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const when = { on: { type_key: 'fleet.host', when: `target.labels.?late.orValue('') == 'yes${number}'` } }
+    const { schedule_id } = must(await create({ when, intent, proceed: 'start' }), 201).body
+    const drifts = async (id: string, late: string) => {
+      catalog.put(id, { parent_id: 'eu1', name: id, labels: { late } })
+      await p.deps.projection.catchUp()
+      await fire()
+    }
+    const states = async () => (await runsOf(schedule_id)).map(({ state }: { state: string }) => state)
+    const ends = async () => {
+      await p.query(
+        `update operations.operations set ended_at = clock_timestamp() where operation_id in
+         (select operation_id from operations.schedule_runs where schedule_id = $1)`,
+        [schedule_id],
+      )
+      await p.query('update operations.schedule_runs set leased_until = null where schedule_id = $1', [schedule_id])
+      await fire()
+    }
+    const [one, two] = hosts as [string, string]
+    await drifts(one, `yes${number}`)
+    await drifts(two, `yes${number}`)
+    expect(await states()).toEqual(['begun', 'started'])
+    await ends()
+    expect(await states()).toEqual(['started', 'started'])
+    await drifts(one, 'no')
+    await drifts(one, `yes${number}`)
+    expect(await states()).toEqual(['begun', 'started', 'started'])
+    must(await act(schedule_id, 'pause'), 200)
+    await ends()
+    expect(await states()).toEqual(['skipped', 'started', 'started'])
   })
 
   it('is created once per key', async () => {

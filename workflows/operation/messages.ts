@@ -75,7 +75,8 @@ export type CommandBodies = {
     role?: 'run' | 'undo'
     attempt: number
     fence: number
-    status: 'succeeded' | 'failed' | 'unknown'
+    /** `again`: the attempt is handed over once more. */
+    status: 'succeeded' | 'failed' | 'unknown' | 'again'
     class?: string
     message?: string
     retryable?: boolean

@@ -1,6 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
-import { closeExecution, insertExecution, newestExecution } from '../../../db/operations/agents/executions.ts'
+import { isObject } from '../../../apps/shared/data/pointer.ts'
+import {
+  closeExecution,
+  type Execution,
+  HANDOVERS,
+  insertExecution,
+  newestExecution,
+} from '../../../db/operations/agents/executions.ts'
 import { failed } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
@@ -28,7 +35,7 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
   refers: true,
   run: async (context) => {
     const known = await newestExecution(deps.pool, context)
-    if (!known || known.closed) return handOver(policy, deps, context)
+    if (!known || known.closed) return handOver(policy, deps, context, known)
     const { operation_id, node_id, attempt } = context
     const { fence, generation } = known
     const close = async (because: 'not_started' | 'silent' | 'over') => {
@@ -38,15 +45,20 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
         await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })
       return closed
     }
-    if (known.overdue && (await close('over')))
-      return { status: 'unknown', class: 'timeout', message: 'The agent did not end it in time.' }
+    if (known.overdue && (await close('over'))) return { ...unknown('The agent did not end it in time.'), final: true }
     if (!known.started && known.start_due && (await close('not_started')))
-      return failed('not_picked_up', 'No agent took it in time, so it has no effect.')
-    if (known.silent && (await close('silent')))
-      return { status: 'unknown', class: 'timeout', message: 'The agent was silent for three heartbeats.' }
+      return known.begun
+        ? unknown('An agent was lost, and no other took the work in time.', known)
+        : failed('not_picked_up', 'No agent took it in time, so it has no effect.')
+    if (known.silent && (await close('silent'))) return unknown('The agent was silent for three heartbeats.', known)
     return waiting(known.look_after_s)
   },
 })
+
+const unknown = (message: string, { handovers = 0 }: Partial<Execution> = {}) => {
+  const lost = { status: 'unknown' as const, class: 'timeout', message }
+  return handovers < HANDOVERS ? lost : { ...lost, final: true }
+}
 
 const waiting = (look_after_s: number): ExecutorResult => ({
   status: 'pending',
@@ -55,14 +67,19 @@ const waiting = (look_after_s: number): ExecutorResult => ({
 })
 
 /** The row precedes the message, so that an agent that answers at once finds its token known. */
-const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: ExecutorContext) => {
+const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: ExecutorContext, known?: Execution) => {
   const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
   const { job, inputs = {}, labels } = context.with
   const { secrets } = context
+  if (typeof job !== 'string' || !isObject(inputs) || !isObject(labels ?? {}))
+    return failed('refused', '"job" must be a text; "inputs" and "labels" must be objects.')
   if (!policy.agentsOf(pool)) return failed('refused', `The pool "${pool}" has no agents.`)
   const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
   const left_s = (deadline - Date.now()) / 1000
-  if (left_s <= 0) return failed('timeout', 'There was no time left to begin.')
+  if (left_s <= 0)
+    return known?.begun
+      ? { ...unknown('An agent was lost, and there was no time left for another.'), final: true }
+      : failed('timeout', 'There was no time left to begin.')
   const token = `exe_${randomBytes(32).toString('base64url')}`
   const token_sha256 = createHash('sha256').update(token).digest('hex')
   const ref = { operation_id, node_id, attempt, fence }
@@ -88,7 +105,9 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   }
   const refused = await bringWork(policy, deps.agents, context, body)
   if (refused !== undefined && (await closeExecution(deps.pool, ref, 'not_started')))
-    return failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)
+    return known?.begun
+      ? unknown(`An agent was lost, and no other accepted the work: ${refused}`, known)
+      : failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)
   // An agent that begins at once and dies at once has then been silent for three heartbeats.
   return waiting(Math.min(start_s, left_s, 3 * heartbeat_s))
 }

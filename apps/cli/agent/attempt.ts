@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
-import { maskerOf } from '../../shared/data/mask.ts'
+import { maskerOf, maskIn } from '../../shared/data/mask.ts'
+import { isObject } from '../../shared/data/pointer.ts'
 import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
 import { command } from './jobs/command.ts'
 import { merge, previewCommit, push } from './jobs/git.ts'
@@ -18,6 +19,7 @@ import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
 import { type AgentFile, environmentOf } from './tools/file.ts'
+import { fitting } from './tools/picture.ts'
 import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
 const TOOLS: Record<string, Tool> = {
@@ -34,6 +36,8 @@ export const JOBS: readonly string[] = Object.keys(TOOLS)
 /** More often than required: the answer to a heartbeat carries a cancellation. */
 const BEAT_MS = 2000
 const LINES = 500
+/** Bytes of lines in one message, far below the accepted size: escapes may multiply them. */
+const MAX_PART = 2_000_000
 /** The job pauses above this many lines until the control plane accepts some. */
 const HELD = 2000
 const MAX_TEXT = 16_000
@@ -62,8 +66,13 @@ export const removeLeft = ({ uid }: AgentFile): void => {
  */
 export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
   const { report, keep, fetch } = createReporter(work)
+  // Without it no work can begin, such as on a full disk.
+  const folder = mkdtempSync(join(tmpdir(), FOLDER))
   const first = await report('started')
-  if (first.status !== 200) return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
+  if (first.status !== 200) {
+    rmSync(folder, { recursive: true })
+    return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
+  }
   say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
   const stop = new AbortController()
   if (first.cancel_requested) stop.abort()
@@ -79,7 +88,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   let ended = false
   let beating: Promise<void> = Promise.resolve()
   const beat = async () => {
-    const part = lines.slice(0, LINES)
+    const part = partOf(lines)
     const { status, cancel_requested } = await report('heartbeat', { lines: part }, true)
     if (status === 200) {
       heard = Date.now()
@@ -92,7 +101,6 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
       stop.abort()
     }
   }
-  const folder = mkdtempSync(join(tmpdir(), FOLDER))
   const timer = setInterval(
     () => {
       void utimes(folder, new Date(), new Date()).catch(() => {})
@@ -101,7 +109,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
   )
 
-  const env = environmentOf(file, work.inputs.credentials, work.job)
+  const env = isObject(work.inputs)
+    ? environmentOf(file, work.inputs.credentials, work.job)
+    : '"inputs" must be an object.'
   // Masking shorter values would garble ordinary words.
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
   const log: Job['log'] = (text, { stream = 'log', level = 'info' } = {}) => {
@@ -131,12 +141,13 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     ended = true
     await beating
     // All lines except the last part are sent before the final message, which carries that part.
-    while (lines.length > LINES) {
-      const part = lines.splice(0, LINES)
+    for (let part = partOf(lines); part.length < lines.length; part = partOf(lines)) {
+      lines.splice(0, part.length)
       await report('heartbeat', { lines: part })
     }
     const { status, ...rest } = verdict
-    const said = await report(status, { ...closing(rest, mask), lines })
+    let said = await report(status, { ...closing(rest, mask), lines })
+    if (said.code === 'too_large') said = await report('failed', closing(TOO_LARGE, mask))
     say(
       `${work.node_id}: ${status}${said.status === 200 ? '' : `, but the report was refused: ${said.code ?? said.status}`}`,
     )
@@ -146,8 +157,22 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   }
 }
 
+const partOf = <T extends { text: string }>(lines: T[]): T[] => {
+  const fit = fitting(
+    lines.slice(0, LINES).map(({ text }) => text),
+    MAX_PART,
+  )
+  return lines.slice(0, Math.max(fit.length, 1))
+}
+
+const TOO_LARGE = {
+  class: 'outputs_invalid',
+  message: 'The job succeeded, but its outputs are larger than 256 KiB.',
+  retryable: false,
+}
+
 const closing = (rest: object, mask: (text: string) => string) => {
-  if ('outputs' in rest) return JSON.parse(mask(JSON.stringify(rest))) as { outputs: Record<string, unknown> }
+  if ('outputs' in rest) return maskIn(rest as { outputs: Record<string, unknown> }, mask)
   const { class: kind, message, retryable } = rest as { class: string; message: string; retryable?: boolean }
   const text = mask(message).slice(0, MAX_MESSAGE)
   return { error: { class: kind, message: text, ...(retryable !== undefined && { retryable }) } }

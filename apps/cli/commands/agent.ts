@@ -112,7 +112,9 @@ const takeTurns = async (
       const answer = await api.send<Work | undefined>('POST', `/api/v1/pools/${pool}/work`, body)
       wait = 1000
       if (answer.status === 204 || !answer.body) continue
-      await carryOut(file, answer.body, kill, (line) => out.note(line))
+      const say = (line: string) => out.note(line)
+      const { node_id } = answer.body
+      await carryOut(file, answer.body, kill, say).catch(({ message }: Error) => say(`${node_id}: ${message}`))
       if (once) return stop.abort()
     } catch (error) {
       if (!(error instanceof CliError) || !(error.passing || error.exit === EXIT.error)) {

@@ -1,7 +1,9 @@
 import type { Tx } from '../../../db/client.ts'
 import { announceArtifacts } from '../../../db/operations/agents/artifacts.ts'
+import { HANDOVERS } from '../../../db/operations/agents/executions.ts'
 import {
   appendLines,
+  closeHandover,
   endExecution,
   type Handed,
   keepAnswer,
@@ -25,6 +27,9 @@ import { refused } from '../policies/authority.ts'
 const LOGS_AFTER_S = 600
 const MAX_OUTPUTS = 262_144
 const MAX_LOG = 50 * 1024 * 1024
+const MAX_SEQ = 2 ** 31 - 1
+/** An attempt that has less time is not handed over again. */
+const LEAST_S = 10
 const LOG_CUT = 'The log is longer than 50 MiB; the rest is not stored.'
 const TERMINAL: ReadonlySet<ExecutionResult['phase']> = new Set(['succeeded', 'failed', 'unknown'])
 
@@ -116,9 +121,17 @@ const take = async (
   const lines = bounded(handed, message.lines ?? [])
   const conflict = keeps ? await appendLines(tx, handed, handed.generation, lines) : undefined
   if (conflict !== undefined)
-    return { refusal: rejected('log_conflict', `Line ${conflict} already exists with different text.`, 422) }
+    return {
+      refusal: rejected(
+        'log_conflict',
+        `Line ${conflict - handed.lines_before} already exists with different text.`,
+        422,
+      ),
+    }
   const other =
-    keeps && handed.started ? await announceArtifacts(tx, handed, message.artifacts ?? [], stored) : undefined
+    keeps && handed.started
+      ? await announceArtifacts(tx, handed, message.artifacts ?? [], stored, token_sha256)
+      : undefined
   if (other !== undefined)
     return {
       refusal: rejected(
@@ -132,8 +145,11 @@ const take = async (
   const unready = refuseBegin(handed, message.phase === 'started')
   if (unready) return { refusal: rejected('not_dispatched', unready) }
   if (message.phase === 'started' && handed.role === 'run' && handed.control === 'cancel') {
-    const error = { class: 'cancelled', message: 'The operation was cancelled before an agent began.' }
-    await end(tx, token_sha256, handed, { ...message, phase: 'failed', error })
+    const [phase, when] = handed.begun_before
+      ? (['unknown', 'after its agent was lost'] as const)
+      : (['failed', 'before an agent began'] as const)
+    const error = { class: 'cancelled', message: `The operation was cancelled ${when}.` }
+    await end(tx, token_sha256, handed, { ...message, phase, error })
     return { refusal: rejected('attempt_closed', error.message) }
   }
   const terminal = TERMINAL.has(message.phase)
@@ -158,9 +174,11 @@ const refuseBegin = ({ started, start_due }: Handed, begins: boolean): string | 
 }
 
 /** Limits the log as for any other attempt; the line after the last one kept says so. */
-const bounded = ({ log_bytes }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
+const bounded = ({ log_bytes, lines_before }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
   if (log_bytes > MAX_LOG) return []
-  const lines: LogLine[] = given.map((line) => ({ ...line }))
+  const lines: LogLine[] = given.flatMap(({ seq, ...line }) =>
+    seq + lines_before < MAX_SEQ ? { seq: seq + lines_before, ...line } : [],
+  )
   const last = lines.reduce((most, line) => Math.max(most, line.seq), 0)
   const size = lines.reduce((sum, { text }) => sum + Buffer.byteLength(text), log_bytes)
   if (size > MAX_LOG)
@@ -203,15 +221,27 @@ const end = async (tx: Tx, token_sha256: string, handed: Handed, message: Execut
   const error = taken ? taken.error : errorOf(message)
   // Only an agent that killed its tool reports an unknown outcome.
   const status = message.phase === 'unknown' ? 'unknown' : error ? 'failed' : 'succeeded'
+  const { operation_id, node_id, role, attempt, fence } = handed
+  const result = { node_id, role, attempt, fence, status, ...(error && { ...error }) }
+  if (status === 'unknown' && mayRepeat(handed)) {
+    await closeHandover(tx, token_sha256)
+    await tellEngine(tx, operation_id, 'node_result', { ...result, status: 'again' }, { actor: agentOf(handed) })
+    return { reply: { ...replyOf(handed, handed.node_state), next_before: null } }
+  }
   const phase = status === 'unknown' ? 'outcome_unknown' : status
   const outputs = taken && !taken.error ? taken.outputs : null
   if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
-  const { operation_id, node_id, role, attempt, fence } = handed
-  const result = { node_id, role, attempt, fence, status, ...(error && { ...error }) }
   await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })
   if (taken?.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422) }
   return { reply: { ...replyOf(handed, phase), next_before: null } }
+}
+
+/** An outcome that its agent does not know is treated like that of a lost agent: only an idempotent step is repeated. */
+const mayRepeat = ({ spec, role, control, cancel_mode, handovers, left_s }: Handed): boolean => {
+  const stopped = role === 'run' ? control === 'cancel' : cancel_mode === 'force'
+  const idempotent = role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)
+  return idempotent && !stopped && handovers < HANDOVERS && left_s >= LEAST_S
 }
 
 const errorOf = ({ error }: ExecutionResult): NodeError => ({

@@ -1,6 +1,7 @@
-import type { NatsConnection } from 'nats'
+import type { JsMsg, NatsConnection } from 'nats'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { Work } from '../../shared/contracts/engine/executions.ts'
+import { Work } from '../../shared/contracts/engine/executions.ts'
+import { compileSchema } from '../../shared/data/json-schema.ts'
 import { AppError } from '../../shared/errors.ts'
 import { EXECUTION_STREAM } from '../../shared/events/execution-stream.ts'
 import type { Uses } from '../deps.ts'
@@ -33,13 +34,29 @@ export const takeWork = async (
   while (consumer) {
     const message = await consumer.next({ expires: Math.max(end - Date.now(), LEAST_WAIT_MS) })
     if (!message) return undefined
-    const work = message.json<Work>()
+    const work = workIn(message)
+    if (!work) {
+      message.term('it is no work')
+      continue
+    }
     const fits = Object.entries((work.labels ?? {}) as object).every(([name, value]) => labels[name] === value)
     if (!fits || gone()) message.nak(fits ? 0 : OTHERS_MS)
     else if (await message.ackAck()) return work
     if (Date.now() >= end || gone()) return undefined
   }
   return undefined
+}
+
+const check = compileSchema(Work)
+
+/** Whoever may write to the stream could otherwise block a pool with a message that no agent can take. */
+const workIn = (message: JsMsg): Work | undefined => {
+  try {
+    const work = message.json<Work>()
+    return check(work).length === 0 ? work : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** The workers create the consumer of a pool before its first work. */

@@ -122,7 +122,14 @@ export type Freeze = {
   digest: string
 }
 /** The contents of this app's folders: procedures, gate policies, windows and freezes. */
-export type Library = { packs: Pack[]; policies: Map<string, Policy>; windows: Window[]; freezes: Freeze[] }
+export type Library = {
+  packs: Pack[]
+  policies: Map<string, Policy>
+  windows: Window[]
+  freezes: Freeze[]
+  /** Why packages are missing for now. */
+  away?: string[]
+}
 
 export type ChangeKind = 'create' | 'update' | 'replace' | 'delete' | 'no_change' | 'unknown'
 /** Type and region are missing where a plan was made before they were kept. */

@@ -12,6 +12,7 @@ import { requireFresh } from '../catalog/consumer.ts'
 import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
+import { refuseIncomplete } from '../packs/open.ts'
 import { findRunbook } from '../planner/match.ts'
 import { allowedAction, isInScope, isVisible, placesFor } from '../policies/authority.ts'
 import { resolveTargets, TargetsMissing } from '../targets/resolve.ts'
@@ -128,6 +129,7 @@ const resolvedOf = (targets: Target[]) =>
 
 /** An unknown runbook name is refused at once, not only at planning. */
 const refuseRunbook = ({ library }: Uses<'library'>, wanted: NonNullable<IntentBody['runbook']>) => {
+  refuseIncomplete(library)
   const found = findRunbook(library, wanted)
   if (typeof found === 'string')
     throw wrongAt('/runbook/procedure', found, { code: 'unknown_procedure', detail: found })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { sha256Hex } from '../../shared/data/digest.ts'
+import { Away } from '../../shared/process/outage.ts'
 
 /** `oci://registry.example/team/net@sha256:<manifest>`; `oci+http://` without TLS. */
 const PLACE = /^oci(\+http)?:\/\/([^/@\s]+)\/([a-z0-9][a-z0-9._/-]*)$/
@@ -8,7 +8,13 @@ const MAX_MANIFEST = 65_536
 const FETCH_MS = 30_000
 
 type Fetched = (answer: Response, most: number) => Promise<Buffer>
+/** Returns bytes that have the digest; fetches them only if they are not kept. */
+export type Proved = (what: string, digest: string, fetch: () => Promise<Buffer>) => Promise<Buffer>
 type Layer = { mediaType?: string; digest?: string; size?: number }
+
+/** A server's refusal; of an overloaded or broken one, an outage. */
+export const refusalBy = (status: number, words: string): Error =>
+  new (status >= 500 || status === 429 ? Away : Error)(words)
 
 export const isRegistry = (place: string): boolean => place.startsWith('oci')
 
@@ -20,6 +26,7 @@ export const pullLayer = async (
   place: string,
   digest: string,
   credentials_file: string | undefined,
+  proved: Proved,
   read: Fetched,
 ): Promise<Buffer> => {
   const [, plain, host = '', name = ''] = PLACE.exec(place) ?? []
@@ -48,24 +55,21 @@ export const pullLayer = async (
       answer = await ask()
     }
     const { status } = answer
-    if (!answer.ok || !answer.body) throw new Error(`${host} answered ${status}${login(status)} for ${name}${path}`)
+    if (!answer.ok || !answer.body)
+      throw refusalBy(status, `${host} answered ${status}${login(status)} for ${name}${path}`)
     return read(answer, most)
   }
-  const manifest = await get(`/manifests/sha256:${digest}`, MANIFEST, MAX_MANIFEST)
-  proved(manifest, digest, 'the manifest')
+  const manifest = await proved('the manifest', digest, () =>
+    get(`/manifests/sha256:${digest}`, MANIFEST, MAX_MANIFEST),
+  )
   const { layers } = JSON.parse(manifest.toString()) as { layers?: Layer[] }
   const [layer, ...more] = layers ?? []
   const of_layer = /^sha256:([0-9a-f]{64})$/.exec(layer?.digest ?? '')?.[1]
   if (!layer || more.length > 0 || of_layer === undefined)
     throw new Error(`the artifact has ${layers?.length ?? 'no'} layers instead of one, the archive of npm pack`)
-  const bytes = await get(`/blobs/${layer.digest}`, layer.mediaType ?? '*/*', Number(layer.size ?? 0))
-  return proved(bytes, of_layer, 'the layer')
-}
-
-const proved = (bytes: Buffer, digest: string, what: string): Buffer => {
-  const found = sha256Hex(bytes)
-  if (found !== digest) throw new Error(`${what} has the digest sha256:${found}, not the pinned sha256:${digest}`)
-  return bytes
+  return proved('the layer', of_layer, () =>
+    get(`/blobs/${layer.digest}`, layer.mediaType ?? '*/*', Number(layer.size ?? 0)),
+  )
 }
 
 /** Returns the token that a registry's challenge asks for; anonymous without credentials. */
@@ -79,7 +83,7 @@ const tokenOf = async (
   for (const key of ['service', 'scope']) if (parts[key]) url.searchParams.set(key, parts[key])
   const headers = basic === undefined ? {} : { authorization: basic }
   const answer = await fetch(url, { headers, signal: AbortSignal.timeout(FETCH_MS) })
-  if (!answer.ok) throw new Error(`${url.host} issued no token: ${answer.status}${login(answer.status)}`)
+  if (!answer.ok) throw refusalBy(answer.status, `${url.host} issued no token: ${answer.status}${login(answer.status)}`)
   const { token, access_token } = (await answer.json()) as { token?: string; access_token?: string }
   const found = token ?? access_token
   if (!found) throw new Error(`${url.host} issued no token`)

@@ -19,6 +19,7 @@ import {
   type Target,
 } from '../graph/types.ts'
 import type { SecretRules } from '../packs/executors.ts'
+import { refuseIncomplete } from '../packs/open.ts'
 import { refuseCeiling, unaskedPolicies, weigh } from '../planner/bind.ts'
 import { laneName } from '../planner/match.ts'
 import { type Made, makePlan } from '../planner/plan.ts'
@@ -110,6 +111,7 @@ export const loadWorld = async (
   targets: Target[],
   at: string,
 ) => {
+  refuseIncomplete(library)
   const { types, relationship_types } = await loadTypes(db)
   const inverse = new Map(relationship_types.map(({ type_key, inverse_key }) => [inverse_key, type_key]))
   const procedures = library.packs.flatMap((pack) => pack.procedures)
@@ -171,6 +173,7 @@ export const bindAgain = async (
   intent: Intent,
   { document, report }: Plan,
 ): Promise<Risk> => {
+  refuseIncomplete(library)
   const { diff, procedure_risk, affected } = measuredOf(report)
   const ids = document.catalog_pins.map(({ resource_id }) => resource_id)
   const input = {

@@ -2,6 +2,7 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import {
   beginRun,
   countOwned,
+  dropWaiting,
   getSchedule,
   insertSchedule,
   listDeliveries,
@@ -117,6 +118,7 @@ export const changeSchedule = (
     const keep = async () => {
       if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString(), matchedBy(schedule))
       else await moveSchedule(tx, schedule_id, { ...set, status_reason: reason })
+      if (act === 'pause' || act === 'end') await dropWaiting(tx, schedule_id)
       await audit(deps, tx, mutation, `schedule.${act}`, schedule_id, { reason, after: set })
       return { status: 200, body: await readSchedule(deps, tx, mutation.caller, schedule_id) }
     }

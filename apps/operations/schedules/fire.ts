@@ -12,6 +12,7 @@ import {
 } from '../../../db/operations/plans/schedules.ts'
 import { actorOfCaller, type Caller, callerBy } from '../../shared/auth/caller.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
+import { isTriggered } from '../../shared/contracts/operations/schedules.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
@@ -62,8 +63,8 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   const made: RunEnd = {}
   try {
     const running = await findRunning(deps.db, run.schedule_id)
-    if (running && 'webhook' in schedule.when) {
-      // Deliveries that arrive in the meantime become one run, afterwards.
+    if (running && isTriggered(schedule.when)) {
+      // What happens in the meantime counts afterwards: it does not happen again, as a time does.
       await endRun(deps.db, run, 'begun', { detail: `${running.title} is still running.` })
       return false
     }

@@ -13,11 +13,11 @@ export const nextTime = (when: When, made: number, after: number): number | unde
   return made + Math.max(1, Math.floor((after - made) / every) + 1) * every
 }
 
-const QUARTER_MS = 900_000
+const MINUTE_MS = 60_000
 /** When clocks go back, croner takes the hour's second pass for the first and returns past times. Each comes once. */
 const nextByCron = (when: Extract<When, { cron: string }>, after: number): number | undefined => {
   const cron = cronOf(when)
-  for (let from = after; ; from += QUARTER_MS) {
+  for (let from = after; ; from += MINUTE_MS) {
     const next = cron.nextRun(new Date(from))?.getTime()
     if (next === undefined || next > after) return next
   }

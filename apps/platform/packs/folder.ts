@@ -80,12 +80,13 @@ const refuseTypes = (dir: string, { types }: TypeModel, found: PackFault[]): voi
   const known = new Map(types.map((type) => [type.type_key, type]))
   for (const file of yamlOf(dir)) {
     const source = readShape<Pick<Pack, 'procedures'>>(file, () => [], found)
-    for (const [i, { match }] of Object.entries(source?.value?.procedures ?? [])) {
+    for (const [i, procedure] of Object.entries(source?.value?.procedures ?? [])) {
+      const match = procedure?.match
       const at = (member: string) => pointerOf('procedures', Number(i), 'match', member)
       const type = known.get(match?.resource_type ?? '')
-      if (match?.resource_type && !type)
+      if (typeof match?.resource_type === 'string' && !type)
         source?.report(at('resource_type'), 'type', `there is no type "${match.resource_type}"`)
-      if (type && match?.action && !type.actions.some(({ action_key }) => action_key === match.action))
+      if (type && typeof match?.action === 'string' && !type.actions.some(({ action_key }) => action_key === match.action))
         source?.report(at('action'), 'type', `the type "${type.type_key}" has no action "${match.action}"`)
     }
   }

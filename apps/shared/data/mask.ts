@@ -1,3 +1,5 @@
+import { isObject } from './pointer.ts'
+
 export const MASK = '•••'
 
 /** Logs are lines, so each line of a multi-line key is recognized separately. */
@@ -5,21 +7,58 @@ const SHORT_LINE = 8
 const linesOf = (value: string): string[] =>
   value.includes('\n') ? value.split(/\r?\n/).filter((line) => line.length >= SHORT_LINE) : []
 
+/** Shorter pieces of an encoding would garble words and digests that only resemble them. */
+const SHORT_CODE = 8
+
+/** The characters that these bytes alone determine, wherever they begin in a longer base64 text. */
+const base64Of = (bytes: Buffer): string[] =>
+  [0, 1, 2]
+    .map((shift) => {
+      const whole = Buffer.concat([Buffer.alloc(shift), bytes])
+      return whole.toString('base64').slice(Math.ceil((shift * 8) / 6), Math.floor((whole.length * 8) / 6))
+    })
+    .filter(({ length }) => length >= SHORT_CODE)
+
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
+const escapedChar = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+const lowerHex = (text: string): string => text.replace(/%../g, (code) => code.toLowerCase())
+
+const spellingsOf = (value: string): string[] => {
+  const bytes = Buffer.from(value)
+  const hex = bytes.toString('hex')
+  const base64 = [bytes.toString('base64'), ...base64Of(bytes)]
+  const urls = [encodeURIComponent(value), new URLSearchParams([['', value]]).toString().slice(1)]
+  return [
+    value,
+    ...base64.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]),
+    ...urls.flatMap((text) => [text, lowerHex(text)]),
+    ...[escaped(value), escaped(escaped(value))],
+    // Go escapes these in JSON, and Python all but ASCII.
+    escaped(value).replace(/[<>&]/g, escapedChar),
+    escaped(value).replace(/[^ -~]/g, escapedChar),
+    ...(hex.length >= 2 * SHORT_CODE ? [hex, hex.toUpperCase()] : []),
+  ]
+}
+
 /**
- * Replaces these secret values wherever they appear: verbatim, without a scheme such as "Bearer", line by line, in
- * base64, and as URLs and JSON escape them.
+ * Replaces these secret values wherever they appear: verbatim, without a scheme such as "Bearer", line by line, in hex,
+ * in base64 also as part of a longer text, and as URLs and JSON escape them.
  */
 export const maskerOf = (secrets: readonly string[]): ((text: string) => string) => {
-  const forms = secrets
-    .flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
-    .filter((value) => value.length > 0)
-    .flatMap((value) => [
-      value,
-      Buffer.from(value).toString('base64'),
-      Buffer.from(value).toString('base64url'),
-      encodeURIComponent(value),
-      JSON.stringify(value).slice(1, -1),
-    ])
-    .sort((a, b) => b.length - a.length)
+  const values = secrets.flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
+  const forms = [...new Set(values.filter((value) => value.length > 0).flatMap(spellingsOf))].sort(
+    (a, b) => b.length - a.length,
+  )
   return (text) => forms.reduce((masked, form) => masked.replaceAll(form, MASK), text)
+}
+
+/** Masks the texts and names of a JSON value, and numbers that are a secret. */
+export const maskIn = <T>(value: T, mask: (text: string) => string): T => {
+  const walk = (part: unknown): unknown => {
+    if (typeof part === 'string') return mask(part)
+    if (typeof part === 'number') return mask(String(part)) === MASK ? MASK : part
+    if (Array.isArray(part)) return part.map(walk)
+    return isObject(part) ? Object.fromEntries(Object.entries(part).map(([key, of]) => [mask(key), walk(of)])) : part
+  }
+  return walk(value) as T
 }

@@ -8,14 +8,15 @@ export type Announced = { name: string; kind: string; media_type: string; size: 
 type Key = { operation_id: string; node_id: string; attempt: number }
 
 /**
- * Records the artifacts that an attempt announces; a repeat has no effect. `stored`: digests whose bytes exist. Returns
- * the name of an artifact that was announced with other bytes before.
+ * Records the artifacts that an agent announces; a repeat has no effect. `stored`: digests whose bytes exist. Returns the
+ * name of an artifact that this agent announced with other bytes before. Those of a lost agent remain beside them.
  */
 export const announceArtifacts = async (
   tx: Tx,
   { operation_id, node_id, attempt }: Key,
   announced: readonly Announced[],
   stored: ReadonlySet<string>,
+  token_sha256: string,
 ): Promise<string | undefined> => {
   if (announced.length === 0) return undefined
   const rows = announced.map((artifact) => ({
@@ -24,18 +25,18 @@ export const announceArtifacts = async (
     status: artifact.uri !== undefined ? 'external' : stored.has(artifact.sha256) ? 'stored' : 'pending',
   }))
   const given = JSON.stringify(rows)
+  const ours = sql`i.operation_id = ${operation_id} and i.node_id = ${node_id} and i.attempt = ${attempt} and i.name = g.name
+    and i.created_at >= (select e.created_at from operations.executions e where e.token_sha256 = ${token_sha256})`
   const { rows: other } = await tx.execute<{ name: string }>(sql`
     select g.name from jsonb_to_recordset(${given}::jsonb) g(name text, sha256 text, size bigint)
-    left join operations.operation_artifact_index i on i.operation_id = ${operation_id} and i.node_id = ${node_id}
-      and i.attempt = ${attempt} and i.name = g.name
+    left join operations.operation_artifact_index i on ${ours}
     group by g.name having count(distinct g.sha256) > 1 or bool_or(i.sha256 <> g.sha256 or i.size <> g.size)`)
   if (other[0]) return other[0].name
   await tx.execute(sql`
     insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status, uri)
     select distinct on (g.name) g.artifact_id, ${operation_id}::uuid, ${node_id}, ${attempt}, g.name, g.kind, g.media_type, g.size, g.sha256, g.status, g.uri
     from jsonb_to_recordset(${given}::jsonb) g(artifact_id uuid, name text, kind text, media_type text, size bigint, sha256 text, status text, uri text)
-    where not exists (select from operations.operation_artifact_index i where i.operation_id = ${operation_id} and i.node_id = ${node_id}
-      and i.attempt = ${attempt} and i.name = g.name)`)
+    where not exists (select from operations.operation_artifact_index i where ${ours})`)
   return undefined
 }
 

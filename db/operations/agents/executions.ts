@@ -4,6 +4,9 @@ import type { NodeError } from '../../../apps/shared/contracts/operations/graph.
 import type { Tx } from '../../client.ts'
 import type { AttemptRef } from '../nodes/attempts.ts'
 
+/** How often an attempt that may be repeated is handed over at most. */
+export const HANDOVERS = 5
+
 /** One handover of an attempt to an external agent (operations.md 7.4). */
 export type Execution = {
   fence: number
@@ -15,6 +18,9 @@ export type Execution = {
   start_due: boolean
   silent: boolean
   overdue: boolean
+  /** Of the whole attempt: how many there were, and whether an agent began any of them. */
+  handovers: number
+  begun: boolean
   /** Seconds until the next check is due. */
   look_after_s: number
 }
@@ -22,7 +28,7 @@ export type Execution = {
 const SELECT = `
 select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
   started_at is not null and heartbeat_at + make_interval(secs => 3 * heartbeat_s) <= clock_timestamp() as silent,
-  deadline_at <= clock_timestamp() as overdue,
+  deadline_at <= clock_timestamp() as overdue, count(*) over ()::int as handovers, bool_or(started_at is not null) over () as begun,
   greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then start_before
     else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
 from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
@@ -63,8 +69,9 @@ export const insertExecution = async (pool: pg.Pool, e: NewExecution): Promise<H
 with earlier as (
   update operations.executions set closed_at = clock_timestamp()
   where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11 and fence < $6 and closed_at is null)
-insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role)
-values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $10), $11)
+insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role, lines_before)
+values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $10), $11,
+  (select coalesce(max(last_seq), 0) from operations.operation_job_log_index where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11))
 returning operations.iso(start_before) as start_before, operations.iso(deadline_at) as deadline_at,
   (select c.trace from operations.operation_commands c where c.operation_id = $2 and c.kind = 'start' limit 1) as trace`,
     values: [

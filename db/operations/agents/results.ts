@@ -19,6 +19,11 @@ export type Handed = {
   start_due: boolean
   expired: boolean
   newest: boolean
+  lines_before: number
+  /** Of the whole attempt: how many handovers there were, and whether an agent began an earlier one. */
+  handovers: number
+  begun_before: boolean
+  left_s: number
   phase: string | null
   ended_s: number | null
   node_state: string
@@ -44,6 +49,7 @@ export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boole
       e.deadline_at + interval '10 min' <= clock_timestamp() as expired,
       not exists (select from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id
         and o.role = e.role and o.attempt = e.attempt and o.fence > e.fence) as newest,
+      e.lines_before, h.handovers, h.begun_before, extract(epoch from e.deadline_at - clock_timestamp())::int as left_s,
       a.phase, extract(epoch from clock_timestamp() - a.ended_at)::int as ended_s, a.log_lines, a.log_bytes::int as log_bytes,
       n.state as node_state, case e.role when 'run' then n.attempt else (select max(u.attempt) from operations.node_attempts u
         where u.operation_id = e.operation_id and u.node_id = e.node_id and u.role = 'undo') end as node_attempt, n.generation as node_generation, n.spec,
@@ -51,6 +57,8 @@ export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boole
     from control c, operations.executions e
     join operations.nodes n on n.operation_id = e.operation_id and n.node_id = e.node_id
     left join operations.node_attempts a on a.operation_id = e.operation_id and a.node_id = e.node_id and a.role = e.role and a.attempt = e.attempt
+    cross join lateral (select count(*)::int as handovers, coalesce(bool_or(o.started_at is not null and o.fence < e.fence), false) as begun_before
+      from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id and o.role = e.role and o.attempt = e.attempt) h
     where e.token_sha256 = ${token_sha256} for update of e, n`)
   return rows[0]
 }
@@ -138,10 +146,15 @@ export const endExecution = async (
     from ended where ${key.role} = 'run' and n.operation_id = ${key.operation_id} and n.node_id = ${key.node_id})
     select from ended`)
   if (rows.length === 0) return false
+  await closeHandover(tx, token_sha256)
+  return true
+}
+
+/** Ends a handover. If its attempt is open, the next slice hands it over again. */
+export const closeHandover = async (tx: Tx, token_sha256: string): Promise<void> => {
   await tx.execute(
     sql`update operations.executions set closed_at = clock_timestamp() where token_sha256 = ${token_sha256}`,
   )
-  return true
 }
 
 export const knownAnswer = async (tx: Tx, token_sha256: string, result_id: string) => {

@@ -202,6 +202,13 @@ export const endRun = (
       ),
     )
 
+/** Runs that wait for the end of an operation do not outlive a pause of their schedule. */
+export const dropWaiting = (tx: Tx, schedule_id: string) =>
+  tx
+    .update(schedule_runs)
+    .set({ state: 'skipped', detail: 'The schedule was paused or ended.' })
+    .where(and(equals(schedule_runs, { schedule_id, state: 'begun' }), sql`${schedule_runs.intent_id} is null`))
+
 /** The unended operation of an earlier run of the schedule, if any. */
 export const findRunning = (db: Queryable, schedule_id: string) =>
   db

@@ -122,6 +122,8 @@ export const executions = t(
     sequence: big('sequence').notNull().default(0),
     closed_at: at('closed_at'),
     created_at: now('created_at'),
+    /** The number of the attempt's last line from earlier handovers: each agent numbers its lines from one. */
+    lines_before: integer('lines_before').notNull().default(0),
   },
   (c) => [index().on(c.operation_id, c.node_id, c.attempt)],
 )

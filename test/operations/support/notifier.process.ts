@@ -1,6 +1,7 @@
 import { loadOperationsConfig } from '../../../apps/operations/config.ts'
 import type { Trust } from '../../../apps/operations/deps.ts'
 import { startNotifier } from '../../../apps/operations/notifications/loop.ts'
+import { loadLibrary } from '../../../apps/operations/packs/library.ts'
 import { createDeps } from '../../../apps/operations/wire.ts'
 import { createPrincipals } from '../../../apps/shared/auth/principals.ts'
 import { createTelemetry } from '../../../apps/shared/telemetry.ts'
@@ -17,5 +18,5 @@ const trust = {
   isActive: async () => true,
 } as unknown as Trust
 const telemetry = createTelemetry('operations')
-startNotifier(createDeps(loadOperationsConfig(vars), trust, { telemetry, packages: [] }))
+startNotifier(createDeps(loadOperationsConfig(vars), trust, loadLibrary(), { telemetry }))
 process.send?.('ready')

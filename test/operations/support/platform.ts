@@ -11,7 +11,7 @@ import pg from 'pg'
 import { buildApp } from '../../../apps/operations/app.ts'
 import { loadOperationsConfig } from '../../../apps/operations/config.ts'
 import type { OperationsDeps, Trust } from '../../../apps/operations/deps.ts'
-import { openPackages } from '../../../apps/operations/packs/packages.ts'
+import { openLibrary } from '../../../apps/operations/packs/open.ts'
 import { createAdministrators, createApprovers } from '../../../apps/operations/policies/approvers.ts'
 import { createDeps } from '../../../apps/operations/wire.ts'
 import { createCommandSender } from '../../../apps/relay/commands/send.ts'
@@ -258,9 +258,8 @@ export const startPlatform = async ({
     stop: () => Promise<void>
   }[] = []
   for (let n = 0; n < instances; n++) {
-    const opened = await openPackages(packages[n] ?? [])
-    const deps = createDeps(config, trustOf(), { telemetry: telemetry(), packages: opened.dirs })
-    opened.close()
+    const library = await openLibrary({ ...config, ...(packages[n] && { OPERATIONS__PACKS__PACKAGES: packages[n] }) })
+    const deps = createDeps(config, trustOf(), library, { telemetry: telemetry() })
     const { app, internal } = await buildApp(deps)
     deps.nats.onConnect((nc) => {
       nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {

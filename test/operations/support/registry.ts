@@ -1,28 +1,28 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { cacheDir } from '../../../apps/platform/base/paths.ts'
 import { createPorts } from '../../../apps/platform/base/ports.ts'
 import { which } from '../../../apps/platform/servers/sources.ts'
 import { until } from '../../support/until.ts'
 
-/** A real registry of the OCI distribution API, built once from the module proxy. */
-const VERSION = '0.20.3'
-const MODULE = 'github.com/google/go-containerregistry'
+/** Programs that are built once from the module proxy: a registry of the OCI distribution API, and its usual client. */
+const CRANE = { module: 'github.com/google/go-containerregistry', program: 'cmd/crane', version: '0.20.3' }
+const ORAS = { module: 'oras.land/oras', program: 'cmd/oras', version: '1.2.3' }
 
-const buildRegistry = (): string => {
-  const target = join(cacheDir(), `crane-${VERSION}`)
+const built = ({ module, program, version }: typeof CRANE): string => {
+  const target = join(cacheDir(), `${basename(program)}-${version}`)
   if (existsSync(target)) return target
-  if (!which('go')) throw new Error('The tests of registries build one: put Go 1.23 or newer on PATH.')
+  if (!which('go')) throw new Error('The tests of registries build programs: put Go 1.23 or newer on PATH.')
   const dir = `${target}.making-${process.pid}`
   mkdirSync(dir, { recursive: true })
   try {
     const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=mod' }
     const go = (...args: string[]) => execFileSync('go', args, { cwd: dir, stdio: 'pipe', env })
     go('mod', 'init', 'registry')
-    go('get', `${MODULE}/cmd/crane@v${VERSION}`)
-    go('build', '-o', 'made', `${MODULE}/cmd/crane`)
+    go('get', `${module}/${program}@v${version}`)
+    go('build', '-o', 'made', `${module}/${program}`)
     renameSync(join(dir, 'made'), target)
   } finally {
     rmSync(dir, { recursive: true, force: true })
@@ -30,9 +30,12 @@ const buildRegistry = (): string => {
   return target
 }
 
+/** Puts the client into a folder, under its name. */
+export const linkClient = (folder: string): void => symlinkSync(built(ORAS), join(folder, 'oras'))
+
 export const startRegistry = async () => {
   const host = `127.0.0.1:${await createPorts().take('registry', 0)}`
-  const child = spawn(buildRegistry(), ['registry', 'serve', '--address', host], { stdio: 'ignore' })
+  const child = spawn(built(CRANE), ['registry', 'serve', '--address', host], { stdio: 'ignore' })
   await until(() => fetch(`http://${host}/v2/`).then(({ ok }) => ok), { timeout_ms: 30_000, what: 'the registry' })
   const put = async (path: string, type: string, bytes: Buffer) => {
     const answer = await fetch(`http://${host}/v2/${path}`, {

@@ -24,7 +24,7 @@ export type Work = {
   results_url: string
   artifacts_url: string
 }
-type Phase = 'started' | 'heartbeat' | 'progress' | 'succeeded' | 'failed'
+type Phase = 'started' | 'heartbeat' | 'progress' | 'succeeded' | 'failed' | 'unknown'
 type Level = 'info' | 'error'
 type About = { name: string; kind: string; media_type: string }
 type More = {

@@ -5,7 +5,20 @@ import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setDeadline, setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
-import { askAgain, enter, fail, isFlying, move, note, settle, tellAgain, tellAgent, toGate, toReady } from './nodes.ts'
+import {
+  askAgain,
+  enter,
+  fail,
+  isFlying,
+  move,
+  note,
+  setDue,
+  settle,
+  tellAgain,
+  tellAgent,
+  toGate,
+  toReady,
+} from './nodes.ts'
 import { hold, release } from './patch.ts'
 import { BAD, GOOD, type NodeRun, OPEN, type State } from './types.ts'
 
@@ -19,6 +32,8 @@ type Handle<K extends keyof CommandBodies> = (
 ) => Refused | undefined
 
 const SEEN = 256
+/** Milliseconds before an attempt whose outcome its agent does not know is handed over again. */
+const AGAIN_MS = 5000
 /** How many signals that no node waits for yet are kept; they are carried from run to run. */
 const KEPT_SIGNALS = 256
 
@@ -103,6 +118,10 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
     if (i === undefined || !node || !isFlying(node)) return undefined
     const undoing = node.state === 'compensating'
     if (undoing !== (role === 'undo') || attempt !== (undoing ? node.undo_attempt : node.attempt)) return undefined
+    if (status === 'again') {
+      if (node.doing === 'poll') setDue(s, i, at + AGAIN_MS)
+      return undefined
+    }
     const error = { class: cls, message, retryable }
     const times = { started_at: at, ended_at: at }
     endAttempt(s, i, status === 'succeeded' ? { status, ...times } : { status, ...times, error }, at)

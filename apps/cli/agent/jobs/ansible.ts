@@ -47,7 +47,7 @@ const prepare = (job: Job): Ready | Verdict => {
     return refusedBy('"limit" must be a list of hosts of the inventory.')
   const vars = yamlOf(varsOf(extra_vars, 'extra_vars'))
   const dir = join(job.folder, 'source')
-  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
+  const source_digest = copySource(job, String(source), found.path, dir, { skipped: SKIPPED, closed: true })
   if (!existsSync(join(dir, playbook))) return refusedBy(`The source "${source}" has no playbook "${playbook}".`)
   const plugins = join(job.folder, 'plugins')
   mkdirSync(plugins, { mode: 0o755 })
@@ -130,7 +130,7 @@ const take = (
   }
   told.running.delete(String(host))
   const bad = kind === 'failed' || kind === 'unreachable'
-  const words = hidden ? 'hidden by no_log' : String(message ?? '').replace(/\s+/g, ' ')
+  const words = hidden ? 'hidden by no_log' : job.mask(String(message ?? '')).replace(/\s+/g, ' ')
   if (bad) told.faults.set(String(host), `${kind} at "${task}": ${words}`)
   if (kind === 'ok' && changed) {
     const change = (diffs.get(key) ?? createDiff(job.mask)).change(name, 'update')

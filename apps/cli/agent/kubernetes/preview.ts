@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ObjectSet, PreviewChange, PreviewField } from '../../../shared/contracts/client/preview.ts'
+import { maskIn } from '../../../shared/data/mask.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { pictureOf } from '../tools/picture.ts'
 import { keepSealed } from '../tools/seal.ts'
@@ -115,7 +116,7 @@ const changeOf = (
   isSensitive: (path: string) => boolean,
 ): PreviewChange[] => {
   if (action === 'none' && taken.length === 0) return []
-  const values = (value: unknown): unknown => JSON.parse(mask(JSON.stringify(value)))
+  const values = (value: unknown): unknown => maskIn(value, mask)
   const shown = fields.map(({ path, before, after, unknown, noise }: Found): PreviewField => {
     const marks = { path, ...(unknown && { unknown }), ...(noise && { noise }) }
     if (isSensitive(path)) return { ...marks, sensitive: true }

@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { fitting } from '../tools/picture.ts'
 import { fetchSealed, keepSealed } from '../tools/seal.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
 import { lockIn, lockWords } from './lock.ts'
 import { baseOf, type Module, openModule } from './module.ts'
-import { recordOf } from './record.ts'
+import { MAX_LIST, recordOf } from './record.ts'
 
 const LOCK_WAIT_S = 30
 const MAX_LOCK_WAIT_S = 3600
@@ -53,7 +54,12 @@ const reader = (job: Job, said: Said): Job['log'] => {
     if (type === 'apply_start') said.begun.add(hook)
     if (type === 'apply_complete') said.done.push(hook)
     if (type === 'diagnostic' && isObject(event.diagnostic) && event.diagnostic.severity === 'error')
-      said.errors.push(`${event.diagnostic.summary}. ${event.diagnostic.detail ?? ''}`.replace(/\s+/g, ' ').trim())
+      said.errors.push(
+        job
+          .mask(`${event.diagnostic.summary}. ${event.diagnostic.detail ?? ''}`)
+          .replace(/\s+/g, ' ')
+          .trim(),
+      )
     if (type === 'outputs' && isObject(event.outputs))
       for (const [name, output] of Object.entries(event.outputs))
         if (isObject(output) && output.sensitive === false) said.outputs[name] = output.value
@@ -81,7 +87,17 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
     if (record instanceof Ended) return failed('partial', `${progress} ${UNREAD}`, false)
     const { serial } = record
     const catalog = { ...record, drift: { status: 'in_sync', at: new Date().toISOString() } }
-    return { status: 'succeeded', outputs: { outputs: said.outputs, applied: said.done, serial, catalog } }
+    let left = MAX_LIST
+    const outputs = Object.fromEntries(
+      Object.entries(said.outputs).filter(([name, value]) => {
+        const size = Buffer.byteLength(JSON.stringify(value))
+        const fits = size <= left
+        if (fits) left -= size
+        else job.log(`The output "${name}" is too large to be returned.`, { level: 'warn' })
+        return fits
+      }),
+    )
+    return { status: 'succeeded', outputs: { outputs, applied: fitting(said.done, MAX_LIST), serial, catalog } }
   }
   const [first = 'apply failed: see the log.'] = said.errors
   if (said.begun.size > 0) return failed('partial', `${progress} ${first}`, false)

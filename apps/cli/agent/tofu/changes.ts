@@ -1,4 +1,5 @@
 import type { PreviewField } from '../../../shared/contracts/client/preview.ts'
+import { maskIn } from '../../../shared/data/mask.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { pictureOf } from '../tools/picture.ts'
 
@@ -67,4 +68,4 @@ const at = (value: unknown, key: string): unknown =>
   value !== null && typeof value === 'object' ? (value as Record<string, unknown>)[key] : undefined
 
 const valued = (name: 'before' | 'after', value: unknown, mask: (text: string) => string) =>
-  value === undefined || value === null ? {} : { [name]: JSON.parse(mask(JSON.stringify(value))) as unknown }
+  value === undefined || value === null ? {} : { [name]: maskIn(value, mask) }

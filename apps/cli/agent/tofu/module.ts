@@ -17,7 +17,7 @@ export type Module = {
 const GRACE_S = 120
 const WORKSPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,89}$/
 const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
-/** `show -json` is one line. */
+/** `show -json` is one line, and so are the outputs of `apply -json`. */
 const MAX_JSON = 64 * 1024 * 1024
 
 const MAX_SAID = 4000
@@ -39,7 +39,7 @@ export const openModule = async (job: Job): Promise<Module> => {
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw refusal('"workspace" must consist of letters, digits and ._-.')
   const dir = join(job.folder, 'module')
-  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
+  const source_digest = copySource(job, String(source), found.path, dir, { skipped: SKIPPED })
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
   if (state_file !== undefined) {
     const backend = { terraform: { backend: { local: { path: state_file } } } }
@@ -61,8 +61,7 @@ export const openModule = async (job: Job): Promise<Module> => {
       if (!quiet || line?.stream === 'stderr') log(text, line)
     }
     const end = await runTool(job, {
-      ...{ path: rules.program, args, cwd: dir, env, grace_s: rules.grace_s ?? GRACE_S, log: take },
-      ...(quiet && { max_line: MAX_JSON }),
+      ...{ path: rules.program, args, cwd: dir, env, grace_s: rules.grace_s ?? GRACE_S, log: take, max_line: MAX_JSON },
     })
     const acts = ACTING.has(String(args[0]))
     const other = acts && isDone(end) ? undefined : stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)

@@ -132,7 +132,7 @@ export const environmentOf = (
   job: string,
 ): Record<string, string> | string => {
   if (name === undefined) return {}
-  const found = credentials[String(name)]
+  const found = Object.hasOwn(credentials, String(name)) ? credentials[String(name)] : undefined
   if (!found?.jobs.includes(job)) return `The agent's file does not allow ${job} to use the credential "${name}".`
   try {
     return Object.fromEntries(

@@ -22,6 +22,16 @@ export const pictureOf = (all: PreviewChange[]) => {
   }
 }
 
+/** The first items whose JSON fits into this many bytes. */
+export const fitting = <T>(items: T[], bytes: number): T[] => {
+  let left = bytes
+  const end = items.findIndex((item) => {
+    left -= Buffer.byteLength(JSON.stringify(item))
+    return left < 0
+  })
+  return end < 0 ? items : items.slice(0, end)
+}
+
 /** The heaviest changes, as many as fit. */
 const picture = (all: PreviewChange[]): PreviewChange[] => {
   let left = MAX_SHOWN

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createReporter, listenForWork, type Work } from '../support/agent/agent.ts'
+import { until } from '../support/until.ts'
+import { must, type Platform, startPlatform } from './support/platform.ts'
+import { startWorker } from './support/worker.ts'
+
+/** Work whose outcome is unknown: who gets it again, and what is said of it. */
+let p: Platform
+let worker: Awaited<ReturnType<typeof startWorker>>
+let folder: string
+let door: Awaited<ReturnType<typeof listenForWork>>
+const given: Work[] = []
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'signalbox-repeats-'))
+  door = await listenForWork(async (work) => void given.push(work))
+  const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
+  const web = { destinations: [loopback], secrets: [], mode: 'http', endpoint: door.url, max_in_flight: 20 }
+  const policy_file = join(folder, 'policy.yaml')
+  const pools = { default: { destinations: [], secrets: [] }, web }
+  writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
+  p = await startPlatform({
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+  })
+  worker = await startWorker(p, policy_file)
+}, 90_000)
+afterAll(async () => {
+  await worker.stop()
+  await p.stop()
+  await door.close()
+  rmSync(folder, { recursive: true })
+  await worker.end()
+})
+
+const start = async (idempotent: boolean, start_s = 20) => {
+  const timeouts = { run_s: 600, start_s, heartbeat_s: 5 }
+  const job = { node_id: 'job', executor: 'external', pool: 'web', with: { job: 'greet', inputs: {} }, idempotent }
+  const { operation_id } = await p.startOperation({ nodes: [{ ...job, timeouts }] })
+  const path = `/v1/operations/${operation_id}`
+  return {
+    path,
+    node: async () => must(await p.as('vic').get(`${path}/nodes/job`), 200).body,
+    /** The handover with this number. */
+    handed: (number: number) =>
+      until(() => given.filter((work) => work.operation_id === operation_id)[number - 1], {
+        timeout_ms: 60_000,
+        what: `handover ${number}`,
+      }),
+    /** The agent that has begun is not heard from again. */
+    lose: () =>
+      p.query(
+        `update operations.executions set heartbeat_at = heartbeat_at - interval '1 h' where operation_id = $1 and closed_at is null`,
+        [operation_id],
+      ),
+  }
+}
+type Started = Awaited<ReturnType<typeof start>>
+const ends = ({ node }: Started, state: string) =>
+  until(async () => ((await node()).state === state ? node() : undefined), { timeout_ms: 110_000, what: state })
+const line = (text: string) => ({
+  seq: 1,
+  time: new Date().toISOString(),
+  stream: 'log' as const,
+  level: 'info' as const,
+  text,
+})
+const plan = (bytes: string) => {
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return { name: 'plan', kind: 'saved_plan', media_type: 'application/octet-stream', size: bytes.length, sha256 }
+}
+const unknown = { error: { class: 'timeout', message: 'The tool had to be killed.' } }
+
+it.each([
+  ['reports that it does not know', (work: Work) => createReporter(work)('unknown', { ...unknown })],
+  ['is lost', (_: Work, started: Started) => started.lose()],
+])(
+  'an agent %s: another one does the work again, with its own log and artifacts',
+  async (_, go) => {
+    const started = await start(true)
+    const first = await started.handed(1)
+    const one = createReporter(first)
+    expect((await one('started')).status).toBe(200)
+    expect((await one('progress', { lines: [line('by the first')], artifacts: [plan('one')] })).status).toBe(200)
+    await go(first, started)
+    const second = await started.handed(2)
+    expect([second.key, second.attempt]).toEqual([first.key, first.attempt])
+    expect(second.fence).toBeGreaterThan(first.fence)
+    const two = createReporter(second)
+    expect((await two('started')).status).toBe(200)
+    expect((await one('succeeded')).code).toBe('stale_fence')
+    expect((await two('progress', { lines: [line('by the second')], artifacts: [plan('two')] })).status).toBe(200)
+    expect((await two('succeeded', { lines: [line('by the second')] })).status).toBe(200)
+    const node = await ends(started, 'succeeded')
+    expect(node.attempts).toHaveLength(1)
+    const { lines } = must(await p.as('vic').get(`${started.path}/nodes/job/logs`), 200).body
+    expect(lines.map(({ seq, text }: { seq: number; text: string }) => [seq, text])).toEqual([
+      [1, 'by the first'],
+      [2, 'by the second'],
+    ])
+  },
+  120_000,
+)
+
+it('a step that may not be repeated waits for a person, and one that is never known does so after five handovers', async () => {
+  const once = await start(false)
+  const report = createReporter(await once.handed(1))
+  await report('started')
+  expect((await report('unknown', unknown)).status).toBe(200)
+  expect((await ends(once, 'outcome_unknown')).error_message).toBe('The tool had to be killed.')
+  const ever = await start(true)
+  for (const number of [1, 2, 3, 4, 5]) {
+    const report = createReporter(await ever.handed(number))
+    await report('started')
+    expect((await report('unknown', unknown)).status).toBe(200)
+  }
+  await ends(ever, 'outcome_unknown')
+  expect(given.filter(({ operation_id }) => ever.path.endsWith(operation_id))).toHaveLength(5)
+}, 120_000)
+
+it('the work of a lost agent is never said to have had no effect', async () => {
+  const left = await start(true, 10)
+  const cancelled = await start(true, 10)
+  for (const started of [left, cancelled]) {
+    expect((await createReporter(await started.handed(1))('started')).status).toBe(200)
+    await started.lose()
+  }
+  const next = await cancelled.handed(2)
+  must(await p.as('olga').post(`${cancelled.path}/cancel`, { reason: 'a test' }), 200, 202)
+  expect((await createReporter(next)('started')).code).toBe('attempt_closed')
+  expect((await ends(cancelled, 'outcome_unknown')).error_message).toBe(
+    'The operation was cancelled after its agent was lost.',
+  )
+  expect((await ends(left, 'outcome_unknown')).error_message).toMatch(/An agent was lost/)
+}, 240_000)
