@@ -810,13 +810,60 @@ describe('a start', () => {
     expect(await held()).toEqual([])
   })
 
+  it('is granted what is free, however many wait longer for what is not', async () => {
+    const [a, b] = hosts as [string, string]
+    const one = (id: string) => ({ targets: [{ resource_id: id }] })
+    must(await start((await planned(one(a))).plan), 202)
+    const holder = must(await start((await planned(one(b))).plan), 202).body.operation_id
+    const late = must(await start((await planned(one(b))).plan), 202).body.operation_id
+    await p.query(
+      `insert into operations.lease_waits (operation_id, wanted, since)
+       select gen_random_uuid(), $1, now() - interval '1 h' from generate_series(1, 150)`,
+      [JSON.stringify([{ resource_id: a, mode: 'exclusive' }])],
+    )
+    await p.deps.db.transaction((tx) => operationClosed(tx, holder, 'succeeded'))
+    expect(await grantLeases(p.deps.db, { deadline_s: 300 })).toBe(1)
+    expect((await p.as('vic').get(`/v1/operations/${late}`)).body.blocked_on).toEqual([])
+    await p.query(`delete from operations.lease_waits where since < now() - interval '30 min'`)
+  })
+
+  it('begins its clock, and that of its commands, once it holds its leases', async () => {
+    const holder = must(await start((await planned({})).plan), 202).body.operation_id
+    const waits = await planned({ constraints: { deadline_s: 3600 } })
+    const { operation_id } = must(await start(waits.plan), 202).body
+    const read = async () => must(await p.as('olga').get(`/v1/operations/${operation_id}`), 200).body
+    for (const verb of ['pause', 'resume'])
+      must(await p.as('olga').post(`/v1/operations/${operation_id}/${verb}`, { reason: 'x' }), 200, 202)
+    const timeOfResume = async () =>
+      (
+        await p.query(
+          `select not_after from operations.operation_commands where operation_id = $1 and kind = 'resume'`,
+          [operation_id],
+        )
+      )[0]
+    expect(await timeOfResume()).toEqual({ not_after: null })
+    const { deadline_at } = await read()
+    await p.query(`update operations.lease_waits set since = since - interval '2 h' where operation_id = $1`, [
+      operation_id,
+    ])
+    await p.deps.db.transaction((tx) => operationClosed(tx, holder, 'succeeded'))
+    expect(await grantLeases(p.deps.db, { deadline_s: 300 })).toBe(1)
+    expect(await timeOfResume()).toEqual({ not_after: expect.anything() })
+    const later_ms = Date.parse((await read()).deadline_at) - Date.parse(deadline_at)
+    expect(later_ms).toBeGreaterThan(7_190_000)
+    expect(later_ms).toBeLessThan(7_500_000)
+  })
+
   it('does not overtake a waiting one, even if its own targets are free', async () => {
     const [a, b] = hosts as [string, string]
     const one = (...ids: string[]) => ({ targets: ids.map((resource_id) => ({ resource_id })) })
     must(await start((await planned(one(a))).plan), 202)
     must(await start((await planned(one(a, b))).plan), 202)
     const late = await planned(one(b))
-    expect(problem(await start(late.plan, { on_conflict: 'reject' }))).toBe('409 plan_locked/resource_lease_held')
+    for (const dry_run of [true, false])
+      expect(problem(await start(late.plan, { on_conflict: 'reject', dry_run }))).toBe(
+        '409 plan_locked/resource_lease_held',
+      )
     expect(must(await start(late.plan), 202).body.blocked_on).toMatchObject([{ kind: 'lease', id: b }])
   })
 

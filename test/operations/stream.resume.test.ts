@@ -157,4 +157,25 @@ describe('a resumed stream', () => {
       await stream.stop()
     }
   })
+
+  it('reloads resources if their place is ahead, as after a restore, or far behind; without that topic it does not', async () => {
+    const first = await listenTo(p, p.people.vic, 'me')
+    const now = JSON.parse(Buffer.from(first.frames[0]?.data.cursor, 'base64url').toString())
+    await first.stop()
+    await p.query(
+      `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, annotations, desired_state, observed_state, change_seq)
+       values ('far', 'fleet.host', 1, 'far', 1, 'active', '{}', '{}', '{}', '{}', setval('operations.catalog_change_seq', $1))`,
+      [now.c + 5000],
+    )
+    for (const c of [now.c, Number.MAX_SAFE_INTEGER]) {
+      const last_event_id = Buffer.from(JSON.stringify({ ...now, c })).toString('base64url')
+      const [resources, me] = [
+        await listenTo(p, p.people.vic, 'resources', { last_event_id }),
+        await listenTo(p, p.people.vic, 'me', { last_event_id }),
+      ]
+      await resources.next('resync', ({ data }) => data.topic === 'resources')
+      expect(me.frames.filter(({ event }) => event === 'resync')).toEqual([])
+      await Promise.all([resources.stop(), me.stop()])
+    }
+  })
 })

@@ -234,4 +234,12 @@ describe('the live stream', () => {
       await stop()
     }
   })
+
+  it('has at most ten for a session, however many open at the same moment', async () => {
+    const all = await Promise.all(Array.from({ length: 16 }, () => listenTo(p, p.people.vic, 'me')))
+    const statuses = all.map(({ response }) => response.status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(10)
+    expect(statuses.filter((status) => status === 503)).toHaveLength(6)
+    await Promise.all(all.map((one) => one.stop()))
+  })
 })

@@ -153,7 +153,10 @@ export const bypass = async (
         },
       },
     ],
-    set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)`, exceptions: [...subject.exceptions, exception] },
+    set: {
+      open_gates: sql`greatest(${operations.open_gates} - 1, 0)`,
+      exceptions: [...subject.exceptions, { ...exception, command_id }],
+    },
     undo: { gates: [undoOf(row)] },
     effect: { gate_id, round, status: 'bypassed' },
   }

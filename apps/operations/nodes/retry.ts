@@ -85,7 +85,13 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
         payload,
         events,
         // Rows from before the inputs moved come first, because they are restored last.
-        undo: { nodes: undo, gates: beforeOf([...(asked?.undo ?? []), ...changed.map(({ undo: before }) => before)]) },
+        undo: {
+          nodes: undo,
+          gates: beforeOf([
+            ...(asked?.undo ?? []),
+            ...rearmed.flatMap(({ written, undo: before }) => (written ? [before] : [])),
+          ]),
+        },
         effect: { reset_cone: node_ids, rearmed_gates },
         object: `node:${subject.operation_id}/${command.node_id}`,
         before: { state: node.state, generation: node.generation },
@@ -166,6 +172,8 @@ type Rearmed = {
   status: GateStatus
   round: number
   change: Partial<typeof gates.$inferInsert> | undefined
+  /** Whether its row changed: a used approval that holds can be used once more. */
+  written: boolean
   undo: Record<string, unknown>
 }
 
@@ -199,6 +207,7 @@ const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly strin
       status: armed ? 'armed' : gate.status,
       round: armed ? again.round : gate.round,
       change: armed ? again : undefined,
+      written: change !== undefined,
       undo,
     })
   }

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { type Tx, together } from '../../../db/client.ts'
-import { listBlockers, takeLeases } from '../../../db/operations/leases/rows.ts'
+import { takeLeases } from '../../../db/operations/leases/rows.ts'
 import { lockCalendar } from '../../../db/operations/plans/calendar.ts'
 import { intentOfPlan, listTargetsOfPlan, lockIntent, lockPlan, type Plan } from '../../../db/operations/plans/rows.ts'
 import { plans } from '../../../db/operations/tables/index.ts'
@@ -50,9 +50,8 @@ export const startSteps = (
       const pins = await currentPins(deps, tx, subject)
       await refuseLost(tx, plan.document.nodes, deps.clock.now().toISOString())
       const risk = await bindAgain(tx, deps, intent, plan)
-      const blockers = body.dry_run
-        ? await listBlockers(tx, plan.document.leases)
-        : await takeLeases(tx, command.operation_id, plan.document.leases, { queue: body.on_conflict !== 'reject' })
+      const queue = body.on_conflict !== 'reject'
+      const blockers = await takeLeases(tx, command.operation_id, plan.document.leases, { queue })
       if (blockers.length > 0 && body.on_conflict === 'reject') throw leaseHeld(blockers)
       const now = deps.clock.now()
       const opens_at = openingFor(deps, plan, body, now.getTime())

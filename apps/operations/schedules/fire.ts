@@ -4,6 +4,7 @@ import {
   endRun,
   findRunning,
   getSchedule,
+  lastEnd,
   leaseRuns,
   lockDue,
   moveSchedule,
@@ -78,7 +79,9 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
     return true
   } catch (error) {
     const refused = error instanceof AppError && error.status < 500
-    const late = deps.clock.now().getTime() - Date.parse(run.due_at) > GIVE_UP_MS
+    // A run that waited for an operation was not tried before that ended.
+    const since = Math.max(Date.parse(run.due_at), Date.parse((await lastEnd(deps.db, run.schedule_id)) ?? run.due_at))
+    const late = deps.clock.now().getTime() - since > GIVE_UP_MS
     const detail = error instanceof AppError ? error.message : 'It failed.'
     if (!refused) deps.telemetry.log.warn({ err: error, ...run }, 'a run of a schedule failed')
     await deps.db.transaction(async (tx) => {

@@ -32,40 +32,42 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
           retryable: true,
           retry_after_ms: 2000,
         })
-      const { topics, accepted, refused } = await openTopics(deps, caller, req.query.topics)
-      const here = await tail.here()
-      const sent = req.headers['last-event-id']
-      const resumed = sent === undefined ? undefined : decodeCursor(sent)
-      const exp = (req.claims?.exp ?? 0) * 1000
+      await tail.opens(caller.session_id, async () => {
+        const { topics, accepted, refused } = await openTopics(deps, caller, req.query.topics)
+        const here = await tail.here()
+        const sent = req.headers['last-event-id']
+        const resumed = sent === undefined ? undefined : decodeCursor(sent)
+        const exp = (req.claims?.exp ?? 0) * 1000
 
-      reply.hijack()
-      const { raw } = reply
-      raw.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store, no-transform',
-        'x-accel-buffering': 'no',
-        'x-content-type-options': 'nosniff',
-        'x-request-id': req.id,
+        reply.hijack()
+        const { raw } = reply
+        raw.writeHead(200, {
+          'content-type': 'text/event-stream; charset=utf-8',
+          'cache-control': 'no-store, no-transform',
+          'x-accel-buffering': 'no',
+          'x-content-type-options': 'nosniff',
+          'x-request-id': req.id,
+        })
+        const stream = createStream(deps, raw, caller, topics, resumed ?? here)
+        const atExp = setTimeout(() => stream.end('token'), Math.max(0, exp - deps.clock.now().getTime()))
+        raw.on('error', () => tail.leave(stream))
+        raw.on('close', () => {
+          clearTimeout(atExp)
+          tail.leave(stream)
+        })
+        stream.send({
+          event: 'hello',
+          data: {
+            topics: accepted,
+            refused,
+            cursor: encodeCursor(stream.cursor),
+            server_time: deps.clock.now().toISOString(),
+          },
+        })
+        const whole = await tail.join(stream)
+        if (!whole || (sent !== undefined && !resumed))
+          for (const topic of accepted) stream.send({ event: 'resync', data: { topic } })
       })
-      const stream = createStream(deps, raw, caller, topics, resumed ?? here)
-      const atExp = setTimeout(() => stream.end('token'), Math.max(0, exp - deps.clock.now().getTime()))
-      raw.on('error', () => tail.leave(stream))
-      raw.on('close', () => {
-        clearTimeout(atExp)
-        tail.leave(stream)
-      })
-      stream.send({
-        event: 'hello',
-        data: {
-          topics: accepted,
-          refused,
-          cursor: encodeCursor(stream.cursor),
-          server_time: deps.clock.now().toISOString(),
-        },
-      })
-      const whole = await tail.join(stream)
-      if (!whole || (sent !== undefined && !resumed))
-        for (const topic of accepted) stream.send({ event: 'resync', data: { topic } })
       return reply
     },
   })

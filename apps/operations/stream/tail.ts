@@ -12,6 +12,8 @@ const HEARTBEAT_MS = 15_000
 const BATCH = 200
 /** The catalog's counter is drawn before the commit, so a late commit can appear behind the newest number. */
 const RESOURCE_WINDOW = 500
+/** A reader further behind, or ahead after a restore, reloads instead: each row is a question about rights. */
+const RESOURCES_BEHIND = 1000
 
 /** Each stream with the numbers of the catalog's counter that it has seen recently. */
 type Streams = Map<Stream, Set<number> | undefined>
@@ -24,6 +26,8 @@ type ForAll = (deliver: (stream: Stream) => Promise<void>) => Promise<void>
 export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>) => {
   const { db, telemetry } = deps
   const streams: Streams = new Map()
+  /** The sessions of streams that are being opened. */
+  const opening: string[] = []
   const open = telemetry.gauge('signalbox_sse_streams', 'Open live streams.')
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
@@ -75,9 +79,12 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
     here: (): Promise<Cursor> => readLogEnds(db).then(({ last, catalog }) => ({ p: last, c: catalog, l: {} })),
     /** Lets a stream follow from its cursor. Returns false if it is too old or unknown: the client must reload. */
     join: async (stream: Stream): Promise<boolean> => {
-      const [{ first, last }, { lost }] = await Promise.all([readLogEnds(db), deps.fence()])
-      const resumable = isResumable(stream.cursor.p, { first, last, lost })
-      if (!resumable) stream.cursor.p = last
+      const [{ first, last, catalog }, { lost }] = await Promise.all([readLogEnds(db), deps.fence()])
+      const { cursor } = stream
+      const behind = catalog - cursor.c
+      const near = !followsResources(stream) || (behind >= 0 && behind <= RESOURCES_BEHIND)
+      const resumable = isResumable(cursor.p, { first, last, lost }) && near
+      if (!resumable) Object.assign(cursor, { p: last, c: catalog })
       if (stream.isEnded()) return resumable
       streams.set(stream, undefined)
       open.set(streams.size)
@@ -88,8 +95,19 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
       stream.gone()
       remove(stream)
     },
+    /** The open streams of a session, and those that are being opened. */
     countOf: (session_id: string) =>
-      [...streams.keys()].filter(({ caller }) => caller.session_id === session_id).length,
+      [...[...streams.keys()].map(({ caller }) => caller.session_id), ...opening].filter((id) => id === session_id)
+        .length,
+    /** Counts a stream until `act` has opened it, so that many at the same moment do not pass the limit. */
+    opens: async <T>(session_id: string, act: () => Promise<T>): Promise<T> => {
+      opening.push(session_id)
+      try {
+        return await act()
+      } finally {
+        opening.splice(opening.indexOf(session_id), 1)
+      }
+    },
     close: async () => {
       closed = true
       clearTimeout(timer)
@@ -100,6 +118,8 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
   }
 }
 export type Tail = ReturnType<typeof createTail>
+
+const followsResources = ({ topics }: Stream): boolean => topics.resources || topics.resource_ids.size > 0
 
 /** Reads from the position of the stream that is furthest behind; each stream takes the events that are new to it. */
 const turnEvents = async (db: Db, streams: Streams, forAll: ForAll): Promise<boolean> => {
@@ -114,7 +134,7 @@ const turnEvents = async (db: Db, streams: Streams, forAll: ForAll): Promise<boo
 }
 
 const turnResources = async (db: Db, streams: Streams) => {
-  const followers = [...streams.keys()].filter(({ topics }) => topics.resources || topics.resource_ids.size > 0)
+  const followers = [...streams.keys()].filter(followsResources)
   if (followers.length === 0) return
   const from = Math.min(...followers.map(({ cursor }) => cursor.c)) - RESOURCE_WINDOW
   const rows = await listChangedResources(db, Math.max(0, from), RESOURCE_WINDOW * 2)

@@ -1,4 +1,4 @@
-import { and, asc, eq, or, sql } from 'drizzle-orm'
+import { and, asc, eq, isNull, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, equals, first, type Queryable, type Tx, together, updateRows } from '../../client.ts'
@@ -28,7 +28,6 @@ export type Blocker = { resource_id: string; operation_id: string; title: string
 /** Serializes taking and granting, so that no two see the same leases as free. */
 const lockLeases = (tx: Tx) => tx.execute(sql`select ${lockOf('leases')}`)
 const SHOWN = 100
-const WAITERS = 100
 
 /** The holders of leases that exclude these: two on one resource conflict unless both are shared. */
 export const listBlockers = async (db: Queryable, wanted: readonly Lease[]): Promise<Blocker[]> => {
@@ -128,13 +127,20 @@ export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): B
       message: `"${title}" holds or waits for ${resource_id}.`,
     }))
 
-/** Grants free leases, the oldest waiter first, each in a separate transaction. Returns how many operations start. */
+/**
+ * Grants free leases, the oldest waiter first, each in a separate transaction. Returns how many operations start.
+ * Waiters for leases that are held are not asked: any number of them may be older than one whose leases are free.
+ */
 export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }): Promise<number> => {
   const waiting = await db
     .select({ operation_id: lease_waits.operation_id })
     .from(lease_waits)
+    .where(
+      sql`not exists (select from jsonb_to_recordset(${lease_waits.wanted}) as wanted(resource_id text, mode text)
+        join ${leases} on ${leases.resource_id} = wanted.resource_id
+        where ${leases.mode} = 'exclusive' or wanted.mode = 'exclusive')`,
+    )
     .orderBy(asc(lease_waits.since), asc(lease_waits.operation_id))
-    .limit(WAITERS)
   let granted = 0
   for (const { operation_id } of waiting)
     if (await db.transaction((tx) => grantOne(tx, operation_id, deadline_s))) granted += 1
@@ -209,27 +215,37 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
   await tx.execute(sql`select from ${operations} where operation_id = ${operation_id} for update`)
   await lockLeases(tx)
   const wait = await tx
-    .select({ wanted: lease_waits.wanted })
+    .select(pick(lease_waits, 'wanted', 'since'))
     .from(lease_waits)
     .where(eq(lease_waits.operation_id, operation_id))
     .then(first)
   if (!wait) return false
-  const { wanted } = wait
+  const { wanted, since } = wait
   if ((await listBlockers(tx, wanted)).length > 0 || (await listWaiting(tx, wanted, operation_id)).length > 0)
     return false
   await tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id))
   await insertLeases(tx, operation_id, wanted)
   const taken = await leasesTaken(tx, operation_id, wanted, SYSTEM)
-  const starts = await tx
+  const sent = await tx
     .update(operation_commands)
     .set({
-      next_try_at: sql`clock_timestamp()` as never,
+      next_try_at:
+        sql`case when ${operation_commands.kind} = 'start' then clock_timestamp() else ${operation_commands.next_try_at} end` as never,
       not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
     })
-    .where(equals(operation_commands, { operation_id, kind: 'start', status: 'pending' }))
-    .returning({ command_id: operation_commands.command_id })
+    .where(
+      and(
+        equals(operation_commands, { operation_id, class: 'start', status: 'pending' }),
+        isNull(operation_commands.not_after),
+      ),
+    )
+    .returning({ kind: operation_commands.kind })
+  if (sent.some(({ kind }) => kind === 'start'))
+    await updateRows(tx, { operation_id }, operations, {
+      deadline_at: sql`${operations.deadline_at} + (clock_timestamp() - ${since}::timestamptz)` as never,
+    })
   // A running operation is notified; its start was never held back.
-  if (starts.length === 0) await tellGranted(tx, operation_id)
+  else await tellGranted(tx, operation_id)
   await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, { events: taken, set: { blocked_on: [] } })
   return true

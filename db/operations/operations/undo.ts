@@ -102,8 +102,13 @@ const endedUnstarted = (operation_id: string) => ({
   subject_digest: digest({ operation_id, status: 'cancelled', end_reason: 'start_withdrawn' }),
 })
 
+/** The exceptions of an operation but for the one that this command made. */
+const exceptionsWithout = (command_id: string) =>
+  sql`(select coalesce(jsonb_agg(e), '[]'::jsonb) from jsonb_array_elements(${operations.exceptions}) e
+    where e ->> 'command_id' is distinct from ${command_id})` as never
+
 /** The gate asks again: next round, the same time to decide. A gate used since stays. */
-const undoDecision: Undo = async (tx, { operation_id, payload }) => {
+const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => {
   const { gate_id, round, status } = payload as { gate_id: string; round: number; status: string }
   const again = await tx
     .update(gates)
@@ -123,7 +128,10 @@ const undoDecision: Undo = async (tx, { operation_id, payload }) => {
     .where(and(equals(gates, { operation_id, gate_id, round, status }), isNull(gates.consumed_at)))
     .returning({ round: gates.round, digest: gates.digest })
   if (again.length > 0)
-    await updateRows(tx, { operation_id }, operations, { open_gates: sql`${operations.open_gates} + 1` })
+    await updateRows(tx, { operation_id }, operations, {
+      open_gates: sql`${operations.open_gates} + 1`,
+      exceptions: exceptionsWithout(command_id),
+    })
   return again.map((gate) => ({
     type: 'gate.reopened',
     gate_id,
@@ -177,8 +185,7 @@ const undoRows: Undo = async (tx, command) => {
       deadline_at: sql`${gates.deadline_at} - make_interval(secs => ${gate_time.added_s})`,
     })
   await updateRows(tx, { operation_id }, operations, {
-    exceptions: sql`(select coalesce(jsonb_agg(e), '[]'::jsonb) from jsonb_array_elements(${operations.exceptions}) e
-        where e ->> 'command_id' is distinct from ${command_id})`,
+    exceptions: exceptionsWithout(command_id),
     deadline_at: sql`${operations.deadline_at} - make_interval(secs => ${added_s})`,
     ...(max_parallel !== undefined && { max_parallel }),
   })

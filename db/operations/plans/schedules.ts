@@ -219,6 +219,17 @@ export const findRunning = (db: Queryable, schedule_id: string) =>
     .limit(1)
     .then(first)
 
+/** When the last operation of the schedule ended; undefined if none has. Later runs waited for it. */
+export const lastEnd = (db: Queryable, schedule_id: string) =>
+  db
+    .select({ ended_at: iso(operations.ended_at) })
+    .from(schedule_runs)
+    .innerJoin(operations, eq(operations.operation_id, schedule_runs.operation_id))
+    .where(and(eq(schedule_runs.schedule_id, schedule_id), sql`${operations.ended_at} is not null`))
+    .orderBy(desc(operations.ended_at))
+    .limit(1)
+    .then((rows) => rows[0]?.ended_at)
+
 /** How many of this person's schedules have not ended. */
 export const countOwned = async (db: Queryable, requester_id: string): Promise<number> => {
   const [row] = await db
