@@ -18,13 +18,14 @@ export const createCounts = (telemetry: Telemetry) => ({
 })
 export type Counts = ReturnType<typeof createCounts>
 
-/** Response times, from which the objectives are computed; each class is zero before its first request. */
+/** Response times, from which the objectives are computed, with a trace as example; each class is zero before its first request. */
 export const createAnswers = (telemetry: Telemetry) => {
   const answers = telemetry.histogram(
     'signalbox_gateway_answer_seconds',
     'Time to answer, by the class of the request; failed: an answer of 500 or more.',
     ['class', 'result'],
     [0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    true,
   )
   for (const priority of PRIORITIES)
     for (const result of ['answered', 'failed']) answers.zero({ class: priority, result })

@@ -80,6 +80,8 @@ export const createTelemetry = (
   const access_app = `","app":${JSON.stringify(app)},"request_id":`
   const metrics = new Registry()
   metrics.setDefaultLabels({ app })
+  const open_metrics = new Registry(Registry.OPENMETRICS_CONTENT_TYPE)
+  open_metrics.setDefaultLabels({ app })
   // By default it samples the clock a hundred times a second in every process of the system.
   collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 100 })
   const registers = [metrics]
@@ -104,6 +106,7 @@ export const createTelemetry = (
       )
     },
     metrics,
+    open_metrics,
     counter: <L extends string = never>(name: MetricName, help: string, labelNames: readonly L[] = []) =>
       existing<Counter<L>>(name) ?? new Counter({ name, help, labelNames, registers }),
     gauge: <L extends string = never>(name: MetricName, help: string, labelNames: readonly L[] = []) =>
@@ -113,7 +116,32 @@ export const createTelemetry = (
       help: string,
       labelNames: readonly L[] = [],
       buckets?: number[],
-    ) =>
-      existing<Histogram<L>>(name) ?? new Histogram({ name, help, labelNames, registers, ...(buckets && { buckets }) }),
+      enableExemplars = false,
+    ) => {
+      const before = existing<Histogram<L>>(name)
+      if (before) return before
+      const options = { name, help, labelNames, enableExemplars, ...(buckets && { buckets }) }
+      const made = new Histogram({ ...options, registers: enableExemplars ? [open_metrics] : registers })
+      if (enableExemplars) metrics.registerMetric(made)
+      return made
+    },
   }
+}
+
+/**
+ * The metrics as the reader accepts them. Only OpenMetrics, which Prometheus asks for, has exemplars. prom-client would
+ * write it too, but rename the counters for good.
+ */
+export const exposition = async (
+  { metrics, open_metrics }: Telemetry,
+  accept = '',
+): Promise<{ type: string; text: string }> => {
+  if (!accept.includes('application/openmetrics-text'))
+    return { type: metrics.contentType, text: await metrics.metrics() }
+  const texts = metrics.getMetricsAsArray().map((one) =>
+    // Its type is missing in the declarations.
+    ((one as unknown as { type: string }).type === 'counter' ? metrics : open_metrics).getMetricsAsString(one),
+  )
+  const text = (await Promise.all(texts)).join('\n').replaceAll(/^(# (?:HELP|TYPE) \w+)_total /gm, '$1 ')
+  return { type: open_metrics.contentType, text: `${text}\n# EOF\n` }
 }

@@ -37,8 +37,13 @@ export const createGateway = (deps: GatewayDeps) => {
     exchange.span?.end({ 'http.response.status_code': res.statusCode }, res.statusCode >= 500)
     requests.inc({ endpoint, status: res.statusCode })
     seconds.observe({ endpoint }, ms / 1000)
+    const trace_id = exchange.span?.traceparent.split('-')[1]
     if (exchange.priority)
-      answers.observe({ class: exchange.priority, result: res.statusCode < 500 ? 'answered' : 'failed' }, ms / 1000)
+      answers.observe({
+        labels: { class: exchange.priority, result: res.statusCode < 500 ? 'answered' : 'failed' },
+        value: ms / 1000,
+        exemplarLabels: trace_id ? { trace_id } : {},
+      })
     if (upstream_ms > 0) added.observe(Math.max(0, ms - upstream_ms) / 1000)
     if (endpoint.startsWith('/health')) return
     telemetry.access({ request_id, route: endpoint, method: req.method ?? '', status: res.statusCode, ms })
