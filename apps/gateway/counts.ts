@@ -1,4 +1,4 @@
-import { PRIORITIES } from '../shared/process/priority.ts'
+import { PRIORITIES, type Priority } from '../shared/process/priority.ts'
 import type { MetricName, Telemetry } from '../shared/telemetry.ts'
 import type { Denylist } from './guard/denylist.ts'
 import type { Feed } from './guard/revocations.ts'
@@ -29,7 +29,12 @@ export const createAnswers = (telemetry: Telemetry) => {
   )
   for (const priority of PRIORITIES)
     for (const result of ['answered', 'failed']) answers.zero({ class: priority, result })
-  return answers
+  return (priority: Priority, result: 'answered' | 'failed', seconds: number, traceparent?: string): void => {
+    const trace_id = traceparent?.split('-')[1]
+    const labels = { class: priority, result }
+    // The types expect the labels of the metric here, too.
+    answers.observe({ labels, value: seconds, exemplarLabels: (trace_id ? { trace_id } : {}) as typeof labels })
+  }
 }
 
 type Watched = { denylist: Denylist; disk: DiskWatch; feed: Feed; streams: Streams }

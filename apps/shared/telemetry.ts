@@ -1,5 +1,5 @@
 import { type Logger, pino, stdSerializers } from 'pino'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
 
 export type { Logger }
@@ -80,7 +80,9 @@ export const createTelemetry = (
   const access_app = `","app":${JSON.stringify(app)},"request_id":`
   const metrics = new Registry()
   metrics.setDefaultLabels({ app })
-  const open_metrics = new Registry(Registry.OPENMETRICS_CONTENT_TYPE)
+  /** The histograms that have exemplars, as OpenMetrics. */
+  const open_metrics = new Registry<OpenMetricsContentType>()
+  open_metrics.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
   open_metrics.setDefaultLabels({ app })
   // By default it samples the clock a hundred times a second in every process of the system.
   collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 100 })
@@ -121,7 +123,7 @@ export const createTelemetry = (
       const before = existing<Histogram<L>>(name)
       if (before) return before
       const options = { name, help, labelNames, enableExemplars, ...(buckets && { buckets }) }
-      const made = new Histogram({ ...options, registers: enableExemplars ? [open_metrics] : registers })
+      const made = new Histogram<L>({ ...options, registers: enableExemplars ? [open_metrics] : registers })
       if (enableExemplars) metrics.registerMetric(made)
       return made
     },
@@ -138,10 +140,9 @@ export const exposition = async (
 ): Promise<{ type: string; text: string }> => {
   if (!accept.includes('application/openmetrics-text'))
     return { type: metrics.contentType, text: await metrics.metrics() }
-  const texts = metrics.getMetricsAsArray().map((one) =>
-    // Its type is missing in the declarations.
-    ((one as unknown as { type: string }).type === 'counter' ? metrics : open_metrics).getMetricsAsString(one),
-  )
+  const texts = metrics
+    .getMetricsAsArray()
+    .map(({ name }) => (open_metrics.getSingleMetric(name) ? open_metrics : metrics).getSingleMetricAsString(name))
   const text = (await Promise.all(texts)).join('\n').replaceAll(/^(# (?:HELP|TYPE) \w+)_total /gm, '$1 ')
   return { type: open_metrics.contentType, text: `${text}\n# EOF\n` }
 }

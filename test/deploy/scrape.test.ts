@@ -20,10 +20,7 @@ let prometheus: ChildProcess
 let base: string
 
 beforeAll(async () => {
-  createAnswers(telemetry).observe({
-    ...{ labels: { class: 'decide', result: 'answered' }, value: 0.3 },
-    exemplarLabels: { trace_id: TRACE },
-  })
+  createAnswers(telemetry)('decide', 'answered', 0.3, `00-${TRACE}-${'cd'.repeat(8)}-01`)
   telemetry.counter('signalbox_test_total', 'Of the test.').inc(7)
   app = createServer(async (req, res) => {
     const { type, text } = await exposition(telemetry, req.headers.accept)
@@ -53,9 +50,10 @@ afterAll(() => {
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
 })
 
-const ask = async (path: string) => {
+// biome-ignore lint/suspicious/noExplicitAny: answers of Prometheus, which are not ours
+const ask = async (path: string): Promise<any> => {
   const reply = await fetch(`${base}/${path}`).catch(() => undefined)
-  return reply?.ok ? (await reply.json()).data : undefined
+  return reply?.ok ? ((await reply.json()) as { data: unknown }).data : undefined
 }
 
 it('the metrics are read, under the names that the rules use', async () => {

@@ -69,7 +69,7 @@ describe('an authority', () => {
   }
   /** A person's own, with a key in the form that its tools wrote. */
   const given = async (dir: string, algorithm: object, form: 'pkcs1' | 'sec1' | 'pkcs8') => {
-    const keys = (await webcrypto.subtle.generateKey(algorithm as EcKeyGenParams, true, [
+    const keys = (await webcrypto.subtle.generateKey(algorithm as webcrypto.EcKeyGenParams, true, [
       'sign',
       'verify',
     ])) as webcrypto.CryptoKeyPair
