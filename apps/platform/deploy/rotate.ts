@@ -20,9 +20,8 @@ const begunFile = (out: string): string => join(out, 'rotation.json')
  * One step of a rotation, in the folder of the setup, which then writes the files that follow from it. `next` adds a key
  * beside each present one: service keys, `SECRET__KEYS`, key encryption keys, payload keys and the authority. Once
  * every process has it, `use` makes it the one that signs. `accounts` makes new passwords and NKEYs for the servers; the
- * other steps remove a key that has leaked. A step is all or nothing: all its changes are in one file before the first is
- * made, and the next run completes a step that was interrupted. Returns why a step is out of order, and then changes no
- * file.
+ * other steps remove a key that has leaked. All changes of a step are in one file before the first is made, so the next
+ * run completes a step that was interrupted. Returns why a step is out of order, and then changes no file.
  */
 export const rotate = async (out: string, step: Rotation | undefined): Promise<string | undefined> => {
   if (!existsSync(begunFile(out))) {

@@ -57,7 +57,7 @@ export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined
   return { cert, key, ca, allowed_sans: new Set(allowed), public_sans: new Set(behind_gateway) }
 }
 
-/** No peer would accept these: a start that goes on would only refuse every call later. */
+/** No peer would accept these, so every call would fail later. */
 const refuseUseless = ({ cert, key }: Mtls): void => {
   const own = new X509Certificate(cert)
   if (!own.checkPrivateKey(createPrivateKey(key)))
