@@ -85,7 +85,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
       await restart(up().apps.filter(({ name }) => ['operations', 'credential'].includes(name)))
       await serves()
       expect((await doctor()).status).toBe(0)
-    })
+    }, 240_000)
 
     it('changes the passwords of the servers', async () => {
       await typed(passwords)
