@@ -1,4 +1,4 @@
-import { PRIORITIES } from '../shared/process/priority.ts'
+import { PRIORITIES, type Priority } from '../shared/process/priority.ts'
 import type { MetricName, Telemetry } from '../shared/telemetry.ts'
 import type { Denylist } from './guard/denylist.ts'
 import type { Feed } from './guard/revocations.ts'
@@ -18,17 +18,23 @@ export const createCounts = (telemetry: Telemetry) => ({
 })
 export type Counts = ReturnType<typeof createCounts>
 
-/** Response times, from which the objectives are computed; each class is zero before its first request. */
+/** Response times, from which the objectives are computed, with a trace as example; each class is zero before its first request. */
 export const createAnswers = (telemetry: Telemetry) => {
   const answers = telemetry.histogram(
     'signalbox_gateway_answer_seconds',
     'Time to answer, by the class of the request; failed: an answer of 500 or more.',
     ['class', 'result'],
     [0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    true,
   )
   for (const priority of PRIORITIES)
     for (const result of ['answered', 'failed']) answers.zero({ class: priority, result })
-  return answers
+  return (priority: Priority, result: 'answered' | 'failed', seconds: number, traceparent?: string): void => {
+    const trace_id = traceparent?.split('-')[1]
+    const labels = { class: priority, result }
+    // The types expect the labels of the metric here, too.
+    answers.observe({ labels, value: seconds, exemplarLabels: (trace_id ? { trace_id } : {}) as typeof labels })
+  }
 }
 
 type Watched = { denylist: Denylist; disk: DiskWatch; feed: Feed; streams: Streams }

@@ -132,9 +132,30 @@ const refuseDevelopment = (
   if (secret) refuseWeakSecret(name, text, env)
 }
 
+/** The text of a setting. A secret, or an address with an account, may be in a file instead, which NAME_FILE names. */
+const textOf = (name: string, { secret, production }: SettingOptions, env: NodeJS.ProcessEnv): string | undefined => {
+  const file = env[`${name}_FILE`]
+  if (!file || !(secret || production === 'tls')) return env[name]
+  if (env[name]) throw new ConfigError(`${name} and ${name}_FILE are both set: keep one of them.`)
+  return readTextFile(`${name}_FILE`, file)
+}
+
+/** An environment with the secrets that are in files, each in the setting of its own name; the faulty ones stay. */
+export const withSecretFiles = (properties: Record<string, Setting>, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
+  const read = { ...env }
+  const take = (name: string, setting: Setting) => {
+    const text = textOf(name, setting as SettingOptions, env)
+    if (text === env[name]) return
+    read[name] = text
+    delete read[`${name}_FILE`]
+  }
+  for (const [name, setting] of Object.entries(properties)) faultsOf(() => take(name, setting))
+  return read
+}
+
 /** Returns the value of one setting; `undefined` if it is optional and not set. */
 const readSetting = (name: string, property: Setting, required: boolean, env: NodeJS.ProcessEnv): unknown => {
-  const text = env[name]
+  const text = textOf(name, property as SettingOptions, env)
   if (env.NODE_ENV === 'production') refuseDevelopment(name, property as SettingOptions, text, env)
   if (text === undefined || text === '') {
     if (property.default !== undefined) return structuredClone(property.default)

@@ -1,5 +1,5 @@
 import { type Logger, pino, stdSerializers } from 'pino'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
 
 export type { Logger }
@@ -80,6 +80,10 @@ export const createTelemetry = (
   const access_app = `","app":${JSON.stringify(app)},"request_id":`
   const metrics = new Registry()
   metrics.setDefaultLabels({ app })
+  /** The histograms that have exemplars, as OpenMetrics. */
+  const open_metrics = new Registry<OpenMetricsContentType>()
+  open_metrics.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  open_metrics.setDefaultLabels({ app })
   // By default it samples the clock a hundred times a second in every process of the system.
   collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 100 })
   const registers = [metrics]
@@ -104,6 +108,7 @@ export const createTelemetry = (
       )
     },
     metrics,
+    open_metrics,
     counter: <L extends string = never>(name: MetricName, help: string, labelNames: readonly L[] = []) =>
       existing<Counter<L>>(name) ?? new Counter({ name, help, labelNames, registers }),
     gauge: <L extends string = never>(name: MetricName, help: string, labelNames: readonly L[] = []) =>
@@ -113,7 +118,31 @@ export const createTelemetry = (
       help: string,
       labelNames: readonly L[] = [],
       buckets?: number[],
-    ) =>
-      existing<Histogram<L>>(name) ?? new Histogram({ name, help, labelNames, registers, ...(buckets && { buckets }) }),
+      enableExemplars = false,
+    ) => {
+      const before = existing<Histogram<L>>(name)
+      if (before) return before
+      const options = { name, help, labelNames, enableExemplars, ...(buckets && { buckets }) }
+      const made = new Histogram<L>({ ...options, registers: enableExemplars ? [open_metrics] : registers })
+      if (enableExemplars) metrics.registerMetric(made)
+      return made
+    },
   }
+}
+
+/**
+ * The metrics as the reader accepts them. Only OpenMetrics, which Prometheus asks for, has exemplars. prom-client would
+ * write it too, but rename the counters for good.
+ */
+export const exposition = async (
+  { metrics, open_metrics }: Telemetry,
+  accept = '',
+): Promise<{ type: string; text: string }> => {
+  if (!accept.includes('application/openmetrics-text'))
+    return { type: metrics.contentType, text: await metrics.metrics() }
+  const texts = metrics
+    .getMetricsAsArray()
+    .map(({ name }) => (open_metrics.getSingleMetric(name) ? open_metrics : metrics).getSingleMetricAsString(name))
+  const text = (await Promise.all(texts)).join('\n').replaceAll(/^(# (?:HELP|TYPE) \w+)_total /gm, '$1 ')
+  return { type: open_metrics.contentType, text: `${text}\n# EOF\n` }
 }

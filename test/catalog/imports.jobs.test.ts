@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startImporter } from '../../apps/catalog/imports/worker.ts'
+import { prune } from '../../apps/catalog/jobs.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -122,6 +123,28 @@ describe('an import as a job', () => {
     // Load from other work on the machine is not a wait for the lock, so only the 90th percentile counts.
     expect(waited[Math.floor(waited.length * 0.9)] ?? 0).toBeLessThan(100)
   }, 120_000)
+
+  it('is forgotten with its rows a week after its end, and not before', async () => {
+    const [old, recent, open] = [randomUUID(), randomUUID(), randomUUID()].map((name) => `r${name.slice(0, 8)}`)
+    const jobs = [
+      await start(chain(old ?? '', 2)),
+      await start(chain(recent ?? '', 2)),
+      await start(chain(open ?? '', 2)),
+    ]
+    for (const [i, days] of [8, 6].entries())
+      await c.rows(
+        `update catalog.import_job set status = 'cancelled', ended_at = clock_timestamp() - $2 * interval '1 day' where job_id = $1`,
+        [jobs[i], days],
+      )
+    await prune(c.deps)
+    const left = async (table: string) =>
+      (
+        await c.rows<{ job_id: string }>(`select distinct job_id from catalog.${table} where job_id = any($1)`, [jobs])
+      ).map(({ job_id }) => job_id)
+    for (const table of ['import_job', 'import_job_item'])
+      expect(new Set(await left(table))).toEqual(new Set([jobs[1], jobs[2]]))
+    for (const job_id of jobs.slice(1)) await c.as('ada').post(`/v1/imports/${job_id}/cancel`, {})
+  })
 
   it('ends when it is canceled, and uses the current rights of its owner', async () => {
     const [one, two] = [`c${randomUUID().slice(0, 8)}`, `d${randomUUID().slice(0, 8)}`]

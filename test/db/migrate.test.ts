@@ -126,6 +126,32 @@ it('migrations that only index existing tables can be built beside writers', () 
   for (const text of only) expect(text).not.toMatch(/create( unique)? index (?!if not exists)/i)
 })
 
+/** Statements after which an older build no longer finds what it reads, or may no longer write what it writes. */
+const CONTRACTS = [
+  /\bdrop (table|column|schema|view|function|trigger|type)\b/i,
+  /\brename\b/i,
+  /\balter column\b/i,
+  /\badd column (?!.*\bdefault\b).*\bnot null\b/i,
+]
+const contractsIn = (text: string) =>
+  text.split(/;\s*/).filter((one) => CONTRACTS.some((contract) => contract.test(one.replaceAll(/\s+/g, ' '))))
+
+it('no migration takes away what an older build uses beside the new one', () => {
+  const folder = fileURLToPath(new URL('../../db/migrations', import.meta.url))
+  for (const area of AREAS)
+    for (const name of readdirSync(join(folder, area)).filter((one) => /^(?!0000_).*\.sql$/.test(one)))
+      expect([area, name, contractsIn(readFileSync(join(folder, area, name), 'utf8'))]).toEqual([area, name, []])
+  for (const text of [
+    'ALTER TABLE "a"."b" DROP COLUMN "c"',
+    'ALTER TABLE "a"."b" RENAME COLUMN "c" TO "d"',
+    'ALTER TABLE "a"."b" ALTER COLUMN "c" SET DATA TYPE bigint',
+    'ALTER TABLE "a"."b"\nADD COLUMN "c" text NOT NULL',
+    'DROP TABLE "a"."b"',
+  ])
+    expect(contractsIn(text), text).toHaveLength(1)
+  expect(contractsIn(`ALTER TABLE "a"."b" ADD COLUMN "c" text DEFAULT 'x' NOT NULL; DROP INDEX "a"."i"`)).toEqual([])
+})
+
 it.each(['for the first time', 'after a build that was cut off'])(
   'an index is built beside writers, %s',
   async (when) => {

@@ -226,6 +226,13 @@ describe('a value', () => {
     ])
   })
 
+  it('of a setting reaches the app as it was written', () => {
+    const env = { A: 52_428_800, B: 0.25, C: true, D: '1e6', E: '["10.0.0.0/8"]', F: 0, G: '' }
+    const { env: told } = container(render({ apps: { operations: { env } } }), 'signalbox-operations')
+    const wanted = Object.entries(env).map(([name, value]) => ({ name, value: String(value) }))
+    expect(told).toEqual(wanted)
+  })
+
   it('that is misspelt is refused with its place', () => {
     expect(() => render({ apps: { worker: { replicsa: 3 } } })).toThrow(/\/apps\/worker.*replicsa/s)
   })

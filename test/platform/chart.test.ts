@@ -94,6 +94,7 @@ describe('values', () => {
     ['/image/digest', (values) => Object.assign(values.image, { digest: 'latest' })],
     ['/builds/0', (values) => Object.assign(values, { builds: [{ id: 'b1' }] })],
     ['/edge/kind', (values) => Object.assign(values.edge, { kind: 'NodePort' })],
+    ['/edge/parents', (values) => Object.assign(values.edge, { kind: 'HTTPRoute' })],
     ['/edge/trustedProxies/0', (values) => Object.assign(values.edge, { trustedProxies: ['anyone'] })],
     ['/volumes/anchors', (values) => Object.assign(values.volumes, { anchors: '' })],
   ])('with a mistake at "%s" are refused', (where, change) => {

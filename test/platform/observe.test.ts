@@ -94,6 +94,31 @@ describe('the metrics', () => {
     }
   })
 
+  it('lead from a slow answer to its trace, for a reader of OpenMetrics', async () => {
+    const read = async (accept: string) => {
+      const reply = await fetch(`${stack.internal('gateway')}/metrics`, { headers: { accept } })
+      return { type: reply.headers.get('content-type') ?? '', text: await reply.text() }
+    }
+    const plain = await read('text/plain')
+    const { type, text } = await read('application/openmetrics-text;version=1.0.0,text/plain;q=0.5')
+    expect([plain.type, type]).toEqual([
+      expect.stringContaining('text/plain'),
+      expect.stringContaining('application/openmetrics-text'),
+    ])
+    expect(text.endsWith('\n# EOF\n')).toBe(true)
+    const [, trace_id] =
+      /^signalbox_gateway_answer_seconds_bucket\{.*class="decide".*# \{trace_id="([0-9a-f]{32})"\}/m.exec(text) ?? []
+    expect(collector.spans.map((span) => span.trace_id)).toContain(trace_id)
+    // The same series under the same names, and each counter ends as OpenMetrics wants it.
+    const seriesIn = (of: string) => of.split('\n').flatMap((line) => /^(\w+(?:\{.*?\})?) /.exec(line)?.[1] ?? [])
+    expect(seriesIn(text)).toEqual(seriesIn(plain.text))
+    for (const app of APPS) {
+      const types = (await (await fetch(`${stack.internal(app)}/metrics`)).text()).matchAll(/^# TYPE (\w+) counter$/gm)
+      for (const [, name] of types) expect(name).toMatch(/_total$/)
+    }
+    expect(plain.text).not.toContain('trace_id')
+  })
+
   it('go to a collector under the names that /metrics shows', async () => {
     for (const app of APPS) {
       const sent = () =>

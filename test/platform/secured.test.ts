@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -159,12 +159,14 @@ describe('npm run doctor -- --production', () => {
   })
 
   /** Each restores what it changed. */
-  const certificate = (pair: { cert: string; key: string }) => () => {
-    const mend = [edit('tls/catalog.pem', () => pair.cert), edit('tls/catalog.key', () => pair.key)]
-    return () => {
-      for (const one of mend) one()
+  const certificate =
+    (pair: { cert: string; key: string }, app = 'catalog') =>
+    () => {
+      const mend = [edit(`tls/${app}.pem`, () => pair.cert), edit(`tls/${app}.key`, () => pair.key)]
+      return () => {
+        for (const one of mend) one()
+      }
     }
-  }
   const statement = (plant: string, mend: string) => async () => {
     await asOwner(plant)
     return () => asOwner(mend)
@@ -350,6 +352,47 @@ describe('npm run doctor -- --production', () => {
       },
     ],
     [
+      3,
+      'a certificate of tomorrow',
+      'its certificate is not valid yet',
+      certificate(other.issue('token', { early: true }), 'token'),
+    ],
+    [
+      4,
+      'an authority that ends tomorrow',
+      'the authority of its certificate expires in 0 days',
+      () => {
+        const file = join(home, 'brief.pem')
+        writeFileSync(file, other.ca)
+        const mends = [
+          certificate(other.issue('session'), 'session')(),
+          edit('env/session.env', (text) => text.replace(/(AUTH__TLS__CA_FILE=)\S+/, `$1${file}`)),
+        ]
+        return () => {
+          for (const mend of mends) mend()
+        }
+      },
+    ],
+    [
+      4,
+      'accounts that everyone can read',
+      'nats/accounts.conf',
+      () => {
+        chmodSync(join(out, 'nats/accounts.conf'), 0o644)
+        return () => chmodSync(join(out, 'nats/accounts.conf'), 0o600)
+      },
+    ],
+    [
+      4,
+      'a password elsewhere that everyone can read',
+      `everyone can read ${join(home, 'smtp')}`,
+      () => {
+        const file = join(home, 'smtp')
+        writeFileSync(file, 'hunter2hunter2', { mode: 0o644 })
+        return edit('env/operations.env', (text) => `${text}NOTIFY__SMTP__PASSWORD_FILE=${file}\n`)
+      },
+    ],
+    [
       4,
       'an origin without TLS',
       'GATEWAY__HTTP__PUBLIC_ORIGIN',
@@ -376,6 +419,11 @@ describe('npm run doctor -- --production', () => {
 
   it('requires the folder', async () => {
     expect(await verb('doctor', '--production', '--env', home)).toMatchObject({ status: 2 })
+    const there = join(out, 'env/token.secret.env')
+    renameSync(there, `${there}.away`)
+    const { status, text } = await doctor()
+    renameSync(`${there}.away`, there)
+    expect([status, text]).toEqual([2, expect.stringContaining('has no env/token.secret.env')])
   })
 })
 
@@ -400,6 +448,36 @@ describe('a start in production', () => {
     expect(text).toContain('npm run setup -- production')
     expect(text.match(/settings are wrong/g)).toHaveLength(1)
     expect(status).toBe(78)
+  })
+})
+
+describe('a start with a certificate that no one would accept', () => {
+  const brief = createAuthority()
+  it.each<[string, string, () => [file: string, text: string]]>([
+    ['no certificate', 'AUTH__TLS__CERT_FILE names', () => ['tls/catalog.pem', 'hunter2']],
+    ['no key', 'AUTH__TLS__KEY_FILE names', () => ['tls/catalog.key', 'hunter2']],
+    ['no authority', 'AUTH__TLS__CA_FILE names', () => ['tls/ca.pem', 'hunter2']],
+    ['another key', 'AUTH__TLS__KEY_FILE is not the key', () => ['tls/catalog.key', brief.issue('catalog').key]],
+    [
+      'an expired certificate',
+      'expired on',
+      () => {
+        const { cert, key } = brief.issue('catalog', { expired: true })
+        // The last line wins.
+        writeFileSync(join(home, 'expired.key'), key)
+        return ['tls/catalog.pem', cert]
+      },
+    ],
+  ])('%s: one line says so, exit code 78', async (what, words, plant) => {
+    const [file, text] = plant()
+    const restore = edit(file, () => text)
+    const more = join(home, 'more.env')
+    writeFileSync(more, what.startsWith('an expired') ? `AUTH__TLS__KEY_FILE=${join(home, 'expired.key')}\n` : '')
+    const started = await node(...envFilesOf('catalog'), `--env-file=${more}`, entryOf('catalog'))
+    restore()
+    expect(started).toEqual({ status: 78, text: expect.stringContaining(words) })
+    expect(started.text.trim().split('\n')).toHaveLength(1)
+    expect(started.text).not.toContain('hunter2')
   })
 })
 

@@ -1,7 +1,10 @@
-import { createHash } from 'node:crypto'
-import { readFileSync, rmSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { createHash, KeyObject, webcrypto, X509Certificate } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import 'reflect-metadata' // needed by tsyringe, below x509
+import * as x509 from '@peculiar/x509'
 import { afterAll, describe, expect, it, vi } from 'vitest'
+import { ensureCertificates } from '../../apps/platform/deploy/certificates.ts'
 import { createInstallation, filesBelow, ORIGIN } from './support/installation.ts'
 
 /** Real processes, on a machine that may be busy. */
@@ -55,5 +58,71 @@ describe('the set-up of production', () => {
   ])('refuses %j', async (args, why) => {
     const { status, text } = await verb('deploy/setup', ...args)
     expect([status, text]).toEqual([2, expect.stringContaining(why)])
+  })
+})
+
+describe('an authority', () => {
+  const folder = (name: string) => {
+    const dir = join(home, name)
+    mkdirSync(dir)
+    return dir
+  }
+  /** A person's own, with a key in the form that its tools wrote. */
+  const given = async (dir: string, algorithm: object, form: 'pkcs1' | 'sec1' | 'pkcs8') => {
+    const keys = (await webcrypto.subtle.generateKey(algorithm as webcrypto.EcKeyGenParams, true, [
+      'sign',
+      'verify',
+    ])) as webcrypto.CryptoKeyPair
+    const cert = await x509.X509CertificateGenerator.createSelfSigned({
+      ...{ name: 'CN=Ours', keys, signingAlgorithm: algorithm },
+      extensions: [new x509.BasicConstraintsExtension(true, 0, true)],
+    })
+    const [cert_file, key_file] = [join(dir, 'ours.pem'), join(dir, 'ours.key')]
+    writeFileSync(cert_file, cert.toString('pem'))
+    writeFileSync(key_file, KeyObject.from(keys.privateKey).export({ type: form, format: 'pem' } as never))
+    return { cert_file, key_file }
+  }
+  const RSA = {
+    name: 'RSASSA-PKCS1-v1_5',
+    hash: 'SHA-256',
+    publicExponent: new Uint8Array([1, 0, 1]),
+    modulusLength: 2048,
+  }
+  const P384 = { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' }
+  const hosts = new Map([['catalog', 'catalog.example']])
+
+  it.each([
+    ['RSA', RSA, 'pkcs1'],
+    ['RSA in PKCS 8', RSA, 'pkcs8'],
+    ['P-384', P384, 'sec1'],
+  ] as const)('of yours may have a key of %s', async (name, algorithm, form) => {
+    const dir = folder(name)
+    const files = await given(dir, algorithm, form)
+    await ensureCertificates(join(dir, 'tls'), hosts, files)
+    const [cert, ca] = [join(dir, 'tls/catalog.pem'), files.cert_file].map(
+      (file) => new X509Certificate(readFileSync(file)),
+    )
+    expect([cert?.verify(ca?.publicKey as KeyObject), cert?.checkHost('catalog.example')]).toEqual([
+      true,
+      'catalog.example',
+    ])
+  })
+
+  it('whose key is kept elsewhere stays, until a certificate is due', async () => {
+    const dir = folder('away')
+    await ensureCertificates(dir, hosts, undefined)
+    const ca = readFileSync(join(dir, 'ca.pem'), 'utf8')
+    renameSync(join(dir, 'ca.key'), join(dir, 'away'))
+    await ensureCertificates(dir, hosts, undefined)
+    expect(readFileSync(join(dir, 'ca.pem'), 'utf8')).toBe(ca)
+    await expect(ensureCertificates(dir, new Map([['token', undefined]]), undefined)).rejects.toThrow(
+      'ca.key is missing',
+    )
+    const other = await given(dir, P384, 'pkcs8')
+    renameSync(other.key_file, join(dir, 'ca.key'))
+    await expect(ensureCertificates(dir, new Map([['token', undefined]]), undefined)).rejects.toThrow(
+      'is not the key of',
+    )
+    expect(readFileSync(join(dir, 'ca.pem'), 'utf8')).toBe(ca)
   })
 })

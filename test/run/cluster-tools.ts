@@ -74,6 +74,10 @@ export const findEtcd = tool('etcd', '3.4', (target) => [
   onPath(['etcd'], '3.4.0'),
   fromPackage('etcd-server', 'usr/bin/etcd', target),
 ])
+export const findPrometheus = tool('prometheus', '2.42', (target) => [
+  onPath(['prometheus'], '2.42.0'),
+  fromPackage('prometheus', 'usr/bin/prometheus', target),
+])
 export const findPromtool = tool('promtool', '2.42', (target) => [
   onPath(['promtool'], '2.42.0'),
   fromPackage('prometheus', 'usr/bin/promtool', target),

@@ -86,6 +86,34 @@ describe('the production profile', () => {
     expect(loadSessionConfig({ ...production(), NODE_ENV: 'test' }).SESSION__IDLE__LIMIT_S).toBe(0)
   })
 
+  it('reads each secret, and each URL with an account, from a file too', () => {
+    let read = 0
+    for (const [app, load] of Object.entries(LOADERS)) {
+      const [wanted, env] = [load(production()), production()]
+      // Each call of `production` makes new keys.
+      for (const [name, value] of Object.entries(env)) {
+        const file = join(folder, 'secret')
+        writeFileSync(file, `${value}\n`)
+        const { [name]: _, ...rest } = env
+        const from = () => load({ ...rest, [`${name}_FILE`]: file }) as Record<string, unknown>
+        if (
+          !/__(SECRET__KEYS|KEK|ENROLMENT__KEY)$|^[A-Z]+__(DATABASE|REDIS|NATS)__URL$/.test(name) ||
+          !(name in wanted)
+        )
+          continue
+        expect([app, name, from()[name]]).toEqual([app, name, (load(env) as Record<string, unknown>)[name]])
+        read += 1
+        const both = () => load({ ...env, [`${name}_FILE`]: file })
+        expect(both).toThrow(`${name} and ${name}_FILE are both set`)
+        expect(() => load({ ...rest, [`${name}_FILE`]: `${file}.none` })).toThrow(`${name}_FILE names ${file}.none`)
+        writeFileSync(file, 'hunter2')
+        expect(from).toThrow(name)
+        expect(from).not.toThrow('hunter2')
+      }
+    }
+    expect(read).toBeGreaterThan(30)
+  })
+
   it('sends mail only by TLS', () => {
     const mail = { ...production(), NOTIFY__SMTP__HOST: 'mail.example.org', NOTIFY__SMTP__TLS: 'none' }
     expect(() => loadOperationsConfig(mail)).toThrow('NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone.')

@@ -16,10 +16,11 @@ const ED25519 = sequence(oid(0x2b, 0x65, 0x70))
 const DAY_MS = 86_400_000
 
 type Issuer = { name: string; key: KeyObject }
-type Asked = { name: string; public_key: KeyObject; issuer: Issuer; dns?: string; ca?: boolean; expired?: boolean }
+type Life = { expired?: boolean; early?: boolean }
+type Asked = { name: string; public_key: KeyObject; issuer: Issuer; dns?: string; ca?: boolean } & Life
 
 /** An X.509 certificate (RFC 5280) of an Ed25519 key, for 127.0.0.1 and one DNS name. */
-const certificate = ({ name, public_key, issuer, dns, ca = false, expired = false }: Asked): string => {
+const certificate = ({ name, public_key, issuer, dns, ca = false, expired = false, early = false }: Asked): string => {
   const now = Date.now()
   const names = dns ? sequence(der(0x82, Buffer.from(dns)), der(0x87, Buffer.from([127, 0, 0, 1]))) : undefined
   const extensions = [
@@ -31,7 +32,10 @@ const certificate = ({ name, public_key, issuer, dns, ca = false, expired = fals
     der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     ED25519,
     nameOf(issuer.name),
-    sequence(time(new Date(now - 2 * DAY_MS)), time(new Date(now + (expired ? -DAY_MS : DAY_MS)))),
+    sequence(
+      time(new Date(now + (early ? DAY_MS / 2 : -2 * DAY_MS))),
+      time(new Date(now + (expired ? -DAY_MS : DAY_MS))),
+    ),
     nameOf(name),
     public_key.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(...extensions)),
@@ -50,7 +54,7 @@ export const createAuthority = () => {
   const ca = certificate({ name: issuer.name, public_key: createPublicKey(key), issuer, ca: true })
   return {
     ca,
-    issue: (dns: string, more: { expired?: boolean } = {}): Identity => {
+    issue: (dns: string, more: Life = {}): Identity => {
       const pair = generateKeyPairSync('ed25519')
       return {
         cert: certificate({ name: dns, public_key: pair.publicKey, issuer, dns, ...more }),

@@ -28,7 +28,7 @@ export const createGateway = (deps: GatewayDeps) => {
   const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
   const seconds = telemetry.histogram('signalbox_http_request_duration_seconds', 'Time to answer.', ['endpoint'])
   const added = telemetry.histogram('signalbox_gateway_added_seconds', 'Time that the gateway itself took.')
-  const answers = createAnswers(telemetry)
+  const answered = createAnswers(telemetry)
 
   const done = (exchange: Exchange) => {
     const { req, res, request_id, started, endpoint, upstream_ms } = exchange
@@ -38,7 +38,7 @@ export const createGateway = (deps: GatewayDeps) => {
     requests.inc({ endpoint, status: res.statusCode })
     seconds.observe({ endpoint }, ms / 1000)
     if (exchange.priority)
-      answers.observe({ class: exchange.priority, result: res.statusCode < 500 ? 'answered' : 'failed' }, ms / 1000)
+      answered(exchange.priority, res.statusCode < 500 ? 'answered' : 'failed', ms / 1000, exchange.span?.traceparent)
     if (upstream_ms > 0) added.observe(Math.max(0, ms - upstream_ms) / 1000)
     if (endpoint.startsWith('/health')) return
     telemetry.access({ request_id, route: endpoint, method: req.method ?? '', status: res.statusCode, ms })

@@ -1,8 +1,9 @@
-import { randomBytes, webcrypto } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import 'reflect-metadata' // needed by tsyringe, below x509
 import * as x509 from '@peculiar/x509'
+import { writeWhole } from '../run/keys.ts'
 
 const EC = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 const AUTHORITY_DAYS = 1825
@@ -10,12 +11,14 @@ const APP_DAYS = 90
 const DAY_MS = 86_400_000
 
 type Pair = { cert: x509.X509Certificate; key: webcrypto.CryptoKey }
+type Pem = { cert: string; key: string }
 /** The PEM files of an authority: our own, or one that a person names. */
 export type AuthorityFiles = { cert_file: string; key_file: string }
 
 /**
  * Creates a certificate (RFC 5280) for each app and server, by its name and, if known, its host, for both client and
- * server use. Keeps a certificate that has these names and a third of its life left.
+ * server use. Keeps a certificate that has these names and a third of its life left. Throws if one is due and the key of
+ * the authority is missing or not its own.
  */
 export const ensureCertificates = async (
   dir: string,
@@ -24,13 +27,16 @@ export const ensureCertificates = async (
 ): Promise<void> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const files = given ?? { cert_file: join(dir, 'ca.pem'), key_file: join(dir, 'ca.key') }
-  if (!given && !existsSync(files.key_file)) await makeAuthority(files)
-  const authority = await readPair(files)
-  if (given) writeFileSync(join(dir, 'ca.pem'), readFileSync(given.cert_file))
+  // Without its key, which may be kept elsewhere, the authority is still the one that all trust.
+  if (!existsSync(files.cert_file)) writePair(files, await makeAuthority())
+  if (given) writeWhole(join(dir, 'ca.pem'), readFileSync(given.cert_file, 'utf8'), 0o644)
+  let authority: Pair | undefined
   for (const [name, host] of hosts) {
     const own = { cert_file: join(dir, `${name}.pem`), key_file: join(dir, `${name}.key`) }
     const names = [...new Set([name, ...(host ? [host] : [])])]
-    if (!isFresh(own.cert_file, names)) await issue(own, authority, names)
+    if (isFresh(own.cert_file, names)) continue
+    authority ??= await readPair(files)
+    writePair(own, await issue(authority, names))
   }
 }
 
@@ -43,7 +49,7 @@ const isFresh = (file: string, names: readonly string[]): boolean => {
 }
 
 /** Creates an authority. During a rotation two of them are trusted, and OpenSSL finds an issuer by its name alone. */
-export const makeAuthority = async (files: AuthorityFiles): Promise<void> => {
+export const makeAuthority = async (): Promise<Pem> => {
   const keys = await webcrypto.subtle.generateKey(EC, true, ['sign', 'verify'])
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
     name: `CN=Signalbox ${randomBytes(4).toString('hex')}`,
@@ -55,16 +61,16 @@ export const makeAuthority = async (files: AuthorityFiles): Promise<void> => {
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
     ],
   })
-  await writePair(files, cert, keys.privateKey)
+  return pemOf(cert, keys.privateKey)
 }
 
-const issue = async (files: AuthorityFiles, authority: Pair, names: readonly string[]): Promise<void> => {
+const issue = async (authority: Pair, names: readonly string[]): Promise<Pem> => {
   const keys = await webcrypto.subtle.generateKey(EC, true, ['sign', 'verify'])
   const cert = await x509.X509CertificateGenerator.create({
     subject: `CN=${names[0]}`,
     issuer: authority.cert.subject,
     ...lifeOf(APP_DAYS),
-    signingAlgorithm: EC,
+    signingAlgorithm: { ...authority.key.algorithm, hash: 'SHA-256' },
     publicKey: keys.publicKey,
     signingKey: authority.key,
     extensions: [
@@ -76,7 +82,7 @@ const issue = async (files: AuthorityFiles, authority: Pair, names: readonly str
       ),
     ],
   })
-  await writePair(files, cert, keys.privateKey)
+  return pemOf(cert, keys.privateKey)
 }
 
 /** It begins an hour ago, because the clocks of hosts differ a little. */
@@ -85,20 +91,29 @@ const lifeOf = (days: number) => ({
   notAfter: new Date(Date.now() + days * DAY_MS),
 })
 
+const CURVES: Record<string, string> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
+
+/** Authorities of others have keys of RSA and of other curves, too. */
 const readPair = async ({ cert_file, key_file }: AuthorityFiles): Promise<Pair> => {
-  const [der = new ArrayBuffer(0)] = x509.PemConverter.decode(readFileSync(key_file, 'utf8'))
-  return {
-    cert: new x509.X509Certificate(readFileSync(cert_file, 'utf8')),
-    key: await webcrypto.subtle.importKey('pkcs8', der, EC, false, ['sign']),
-  }
+  if (!existsSync(key_file))
+    throw new Error(`${key_file} is missing, and a certificate is due: bring it back, or name your authority by --ca.`)
+  const key = createPrivateKey(readFileSync(key_file))
+  const pem = readFileSync(cert_file, 'utf8')
+  if (!new X509Certificate(pem).checkPrivateKey(key)) throw new Error(`${key_file} is not the key of ${cert_file}.`)
+  const algorithm =
+    key.asymmetricKeyType === 'rsa'
+      ? { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+      : { ...EC, namedCurve: CURVES[key.asymmetricKeyDetails?.namedCurve ?? ''] ?? 'unknown' }
+  return { cert: new x509.X509Certificate(pem), key: key.toCryptoKey(algorithm, false, ['sign']) }
 }
 
-const writePair = async (
-  files: AuthorityFiles,
-  cert: x509.X509Certificate,
-  key: webcrypto.CryptoKey,
-): Promise<void> => {
+const pemOf = async (cert: x509.X509Certificate, key: webcrypto.CryptoKey): Promise<Pem> => {
   const pkcs8 = await webcrypto.subtle.exportKey('pkcs8', key)
-  writeFileSync(files.key_file, `${x509.PemConverter.encode(pkcs8, 'PRIVATE KEY')}\n`, { mode: 0o600 })
-  writeFileSync(files.cert_file, `${cert.toString('pem')}\n`)
+  return { key: `${x509.PemConverter.encode(pkcs8, 'PRIVATE KEY')}\n`, cert: `${cert.toString('pem')}\n` }
+}
+
+/** The certificate comes last: without it, or with an old one, an interrupted run is repeated. */
+const writePair = ({ cert_file, key_file }: AuthorityFiles, { cert, key }: Pem): void => {
+  writeWhole(key_file, key)
+  writeWhole(cert_file, cert, 0o644)
 }

@@ -59,8 +59,8 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    Each server has a certificate too: \`tls/{postgres,redis,nats,temporal}.{pem,key}\`. Use your own, if you have them.
 2. Redis: include \`${at}/redis/redis.conf\`. Postgres: include \`${at}/postgres/postgresql.conf\`, and make
    \`${at}/postgres/pg_hba.conf\` its hba file. Their accounts must be able to read certificate and key.
-3. NATS: include \`${at}/nats/server.conf\`. A user may have an NKEY instead of its password: write the public key into
-   \`accounts.conf\`, and set SIGNALBOX__NATS__NKEY_FILE of the app to the file with the seed.
+3. NATS: include \`${at}/nats/server.conf\`. For an NKEY instead of a password, set SIGNALBOX__NATS__NKEY_FILE in
+   \`env/<app>.env\` to ${at}/keys/<app>.nk, and run the set-up again: it makes the seed, and \`accounts.conf\` gets its public key.
 4. Temporal, at ${temporal}: its frontend serves by TLS as in \`${at}/temporal/tls.yaml\`. If it asks for an API key, as
    Temporal Cloud does, run the set-up again with \`--temporal-api-key FILE\`. A public authority may then sign its certificate.
    Temporal Cloud makes namespaces and search attributes on its own pages; elsewhere these commands do:

@@ -1,9 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { nkeys } from 'nats'
 import { allowed, type Setting, type SettingOptions } from '../../shared/config.ts'
 import { DATABASE_ROLES, databaseUrl, roleOf } from '../base/database.ts'
 import { APPS, type App, type AppContext, settingsFor, tablePorts } from '../run/apps.ts'
-import { ensureKeys, type Keys } from '../run/keys.ts'
+import { ensureKeys, type Keys, writeWhole } from '../run/keys.ts'
 import { authorizationOf } from '../servers/nats.ts'
 import { userLine } from '../servers/redis.ts'
 import { natsRights, redisRules } from '../servers/rights.ts'
@@ -71,8 +73,8 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   )
   const context = contextOf(asked, keys)
   // A rotation adds keys to it.
-  if (!existsSync(join(out, 'keys/payload.json'))) write(join(out, 'keys/payload.json'), payloadFile(keys))
-  if (asked.temporal_api_key) write(join(out, API_KEY), asked.temporal_api_key)
+  if (!existsSync(join(out, 'keys/payload.json'))) writeWhole(join(out, 'keys/payload.json'), payloadFile(keys))
+  if (asked.temporal_api_key) writeWhole(join(out, API_KEY), asked.temporal_api_key)
   const kept: string[] = []
   for (const app of PRODUCTION_APPS) {
     const lines = linesFor(app, { ...settingsFor(app, context), ...ownOf(app, asked) }, asked)
@@ -84,7 +86,9 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   }
   const users = Object.entries(keys.servers.users)
   const lines = users.map(([name, password]) => userLine({ name, password, rules: redisRules(name) }))
-  const accounts = users.map(([name, password]) => ({ name, password, rights: natsRights(name) }))
+  const accounts = users.map(([name, password]) => ({
+    ...{ name, password, nkey: nkeyOf(name, asked), rights: natsRights(name) },
+  }))
   const names = PRODUCTION_APPS.map(({ name }) => name)
   const files = {
     'redis/users.acl': ['user default off', ...lines, ''].join('\n'),
@@ -92,9 +96,19 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
     ...serverFiles(asked.at),
     'NEXT.md': nextSteps(asked, names),
   }
-  for (const [file, text] of Object.entries(files)) write(join(out, file), text)
-  if (asked.kubernetes) write(join(out, 'secrets.yaml'), kubernetesSecrets(out, names, asked.postgres))
+  for (const [file, text] of Object.entries(files)) writeWhole(join(out, file), text)
+  if (asked.kubernetes) writeWhole(join(out, 'secrets.yaml'), kubernetesSecrets(out, names, asked.postgres))
   return kept
+}
+
+/** The public part of an app's NKEY, if its settings name one in the folder; a missing seed is made. */
+const nkeyOf = (app: string, { out, at }: Production): string | undefined => {
+  const settings = ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
+  const named = parseEnv(settings).SIGNALBOX__NATS__NKEY_FILE
+  if (!named?.startsWith(`${at}/`)) return
+  const file = join(out, named.slice(at.length))
+  if (!existsSync(file)) writeWhole(file, new TextDecoder().decode(nkeys.createUser().getSeed()))
+  return nkeys.fromSeed(readFileSync(file)).getPublicKey()
 }
 
 /** Adds lines and fills those that still say TO_FILL. Returns the names of lines that were kept but differ. */
@@ -102,15 +116,12 @@ const writeEnv = (file: string, lines: readonly Line[]): string[] => {
   const before = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
   const given = new Map(lines.map(({ name, value }) => [name, `${name}=${quoted(value)}`]))
   const kept = before.map((line) => (line.includes(TO_FILL) ? (given.get(line.split('=', 1)[0] ?? '') ?? line) : line))
-  const added = lines.filter(({ name }) => !before.some((line) => line.startsWith(`${name}=`)))
+  const added = lines.filter(
+    ({ name }) => !before.some((line) => line.startsWith(`${name}=`) || line.startsWith(`${name}_FILE=`)),
+  )
   const text = [...kept, ...added.flatMap(({ name, means }) => [`# ${means}`, given.get(name)])]
-  write(file, `${text.join('\n')}\n`)
+  writeWhole(file, `${text.join('\n')}\n`)
   return [...given].flatMap(([name, line]) => (text.includes(line) || ROTATED.test(name) ? [] : [name]))
-}
-
-const write = (file: string, text: string): void => {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  writeFileSync(file, text, { mode: 0o600 })
 }
 
 /** A Postgres URL that trusts only a server with its name and our authority's certificate, unless it says otherwise. */

@@ -1,42 +1,70 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServiceKey } from '../../shared/service/keys.ts'
-import { NEXT_KEYS } from '../run/keys.ts'
+import { NEXT_KEYS, writeWhole } from '../run/keys.ts'
 import { createServerSecrets } from '../servers/up.ts'
 import { makeAuthority } from './certificates.ts'
 
-export const ROTATIONS = ['next', 'use', 'accounts'] as const
+export const ROTATIONS = ['next', 'use', 'accounts', 'evidence', 'push', 'enrolment'] as const
 export type Rotation = (typeof ROTATIONS)[number]
 
 /** Settings whose values a rotation changes in the environment files alone. */
 export const ROTATED = /__(SECRET__KEYS|KEK)$/
 
+/** The new text of each file below the folder of the setup; null removes it. */
+type Changes = Record<string, string | null>
+const begunFile = (out: string): string => join(out, 'rotation.json')
+
 /**
  * One step of a rotation, in the folder of the setup, which then writes the files that follow from it. `next` adds a key
  * beside each present one: service keys, `SECRET__KEYS`, key encryption keys, payload keys and the authority. Once
- * every process has it, `use` makes it the one that signs. `accounts` makes new passwords for the servers. Returns why a
- * step is out of order, and then changes no file.
+ * every process has it, `use` makes it the one that signs. `accounts` makes new passwords and NKEYs for the servers; the
+ * other steps remove a key that has leaked. All changes of a step are in one file before the first is made, so the next
+ * run completes a step that was interrupted. Returns why a step is out of order, and then changes no file.
  */
-export const rotate = async (out: string, step: Rotation): Promise<string | undefined> => {
-  const next = join(out, 'keys', NEXT_KEYS)
-  if (!existsSync(join(out, 'keys/services.json'))) return `${out} has no keys: run the set-up without --rotate first.`
-  if (step === 'accounts') return renewPasswords(out)
-  if (existsSync(next) !== (step === 'use'))
-    return step === 'use'
-      ? 'No next keys exist: run --rotate next first, and restart all apps.'
-      : 'The next keys exist: restart all apps, then run --rotate use.'
-  turnLists(out, step)
-  turnPayloadKeys(join(out, 'keys/payload.json'), step)
-  if (step === 'next') await addNext(out, next)
-  else takeNext(out, next)
+export const rotate = async (out: string, step: Rotation | undefined): Promise<string | undefined> => {
+  if (!existsSync(begunFile(out))) {
+    if (step === undefined) return
+    if (!existsSync(join(out, 'keys/services.json')))
+      return `${out} has no keys: run the set-up without --rotate first.`
+    const changes = await STEPS[step](out, existsSync(join(out, 'keys', NEXT_KEYS)))
+    if (typeof changes === 'string') return changes
+    writeWhole(begunFile(out), JSON.stringify({ step, changes }))
+  }
+  const begun = JSON.parse(readFileSync(begunFile(out), 'utf8')) as { step: Rotation; changes: Changes }
+  if (step !== undefined && step !== begun.step)
+    return `The last rotation was interrupted: run --rotate ${begun.step} again first.`
+  for (const [name, text] of Object.entries(begun.changes))
+    if (text === null) rmSync(join(out, name), { recursive: true, force: true })
+    else writeWhole(join(out, name), text, name.endsWith('.pem') ? 0o644 : 0o600)
 }
 
-const read = (file: string): string => readFileSync(file, 'utf8')
-const write = (file: string, text: string): void => writeFileSync(file, text, { mode: 0o600 })
+/** Once the files that follow from a step are written, it is over. */
+export const endRotation = (out: string): void => rmSync(begunFile(out), { force: true })
+
+const STEPS: Record<Rotation, (out: string, has_next: boolean) => string | Changes | Promise<Changes>> = {
+  next: (out, has_next) => (has_next ? 'The next keys exist: restart all apps, then run --rotate use.' : addNext(out)),
+  use: (out, has_next) =>
+    has_next ? takeNext(out) : 'No next keys exist: run --rotate next first, and restart all apps.',
+  accounts: (out) => renewAccounts(out),
+  // Whoever keeps files of evidence verifies them with the old public key.
+  evidence: (out) => {
+    const { kty, crv, x } = JSON.parse(read(out, 'keys/evidence.json'))
+    return { [`keys/evidence.${Date.now()}.public.json`]: JSON.stringify({ kty, crv, x }), 'keys/evidence.json': null }
+  },
+  push: () => ({ 'keys/push.json': null }),
+  enrolment: (out) => {
+    const { enrolment: _, ...rest } = JSON.parse(read(out, 'keys/secrets.json'))
+    const env = read(out, 'env/credential.secret.env').replace(/^CREDENTIAL__ENROLMENT__KEY=.*\n/m, '')
+    return { 'env/credential.secret.env': env, 'keys/secrets.json': JSON.stringify(rest, null, 2) }
+  },
+}
+
+const read = (out: string, name: string): string => readFileSync(join(out, name), 'utf8')
 
 /** Old keys stay in `SECRET__KEYS`: audit rows and the addresses of notifications depend on them. */
-const turnLists = (out: string, step: Rotation): void => {
+const turnLists = (out: string, step: 'next' | 'use'): Changes => {
   // A setting of two apps must get the same key in both.
   const made = new Map<string, string>()
   const keyOf = (name: string): string => {
@@ -44,7 +72,7 @@ const turnLists = (out: string, step: Rotation): void => {
     made.set(name, key)
     return key
   }
-  eachSecretFile(out, (text) =>
+  return inSecretFiles(out, (text) =>
     text.replaceAll(/^(\w+__(?:SECRET__KEYS|KEK))='?([^'\n]+)'?$/gm, (_line, name: string, value: string) => {
       const keys = value.startsWith('[') ? (JSON.parse(value) as string[]) : [value]
       // A key encryption key has at most one predecessor: apps have sealed anew all that lives longer.
@@ -55,58 +83,62 @@ const turnLists = (out: string, step: Rotation): void => {
   )
 }
 
-const eachSecretFile = (out: string, change: (text: string, app: string) => string): void => {
-  for (const name of readdirSync(join(out, 'env')).filter((one) => one.endsWith('.secret.env'))) {
-    const file = join(out, 'env', name)
-    write(file, change(read(file), name.replace('.secret.env', '')))
-  }
-}
+const inSecretFiles = (out: string, change: (text: string, app: string) => string): Changes =>
+  Object.fromEntries(
+    readdirSync(join(out, 'env'))
+      .filter((name) => name.endsWith('.secret.env'))
+      .map((name) => [`env/${name}`, change(read(out, `env/${name}`), name.replace('.secret.env', ''))]),
+  )
 
 /** Old payload keys stay as well: Temporal keeps what they encrypted until the end of its retention. */
-const turnPayloadKeys = (file: string, step: Rotation): void => {
-  const stored = JSON.parse(read(file)) as { current: string; keys: Record<string, string> }
+const turnPayloadKeys = (out: string, step: 'next' | 'use'): Changes => {
+  const stored = JSON.parse(read(out, 'keys/payload.json')) as { current: string; keys: Record<string, string> }
   const newest = Math.max(...Object.keys(stored.keys).map((id) => Number(id) || 0))
   if (step === 'next') stored.keys[newest + 1] = randomBytes(32).toString('base64url')
   else stored.current = String(newest)
-  write(file, `${JSON.stringify(stored)}\n`)
+  return { 'keys/payload.json': `${JSON.stringify(stored)}\n` }
 }
 
 const firstPem = (text: string): string => `${text.split('-----END CERTIFICATE-----')[0]}-----END CERTIFICATE-----\n`
 
-const addNext = async (out: string, next: string): Promise<void> => {
-  const [authority, trusted] = [
-    { cert_file: join(next, 'ca.pem'), key_file: join(next, 'ca.key') },
-    join(out, 'tls/ca.pem'),
-  ]
-  mkdirSync(next, { mode: 0o700 })
-  for (const app of Object.keys(JSON.parse(read(join(out, 'keys/services.json')))))
+const addNext = async (out: string): Promise<Changes> => {
+  const next = `keys/${NEXT_KEYS}`
+  const changes = { ...turnLists(out, 'next'), ...turnPayloadKeys(out, 'next') }
+  for (const app of Object.keys(JSON.parse(read(out, 'keys/services.json'))))
     if (existsSync(join(out, `keys/${app}.json`)))
-      write(join(next, `${app}.json`), JSON.stringify(createServiceKey().private_jwk))
+      changes[`${next}/${app}.json`] = JSON.stringify(createServiceKey().private_jwk)
   // Whoever signs by an authority of their own rotates it there.
-  if (!existsSync(join(out, 'tls/ca.key'))) return
-  await makeAuthority(authority)
-  write(trusted, firstPem(read(trusted)) + read(authority.cert_file))
+  if (!existsSync(join(out, 'tls/ca.key'))) return changes
+  const { cert, key } = await makeAuthority()
+  const trusted = { 'tls/ca.pem': firstPem(read(out, 'tls/ca.pem')) + cert }
+  return { ...changes, [`${next}/ca.pem`]: cert, [`${next}/ca.key`]: key, ...trusted }
 }
 
-const takeNext = (out: string, next: string): void => {
-  const [trusted, tls] = [join(out, 'tls/ca.pem'), join(out, 'tls')]
-  if (existsSync(join(next, 'ca.key'))) {
-    write(trusted, read(join(next, 'ca.pem')) + firstPem(read(trusted)))
-    renameSync(join(next, 'ca.key'), join(tls, 'ca.key'))
-    for (const name of readdirSync(tls)) if (!name.startsWith('ca.')) rmSync(join(tls, name))
-    rmSync(join(next, 'ca.pem'))
+const takeNext = (out: string): Changes => {
+  const next = `keys/${NEXT_KEYS}`
+  const changes = { ...turnLists(out, 'use'), ...turnPayloadKeys(out, 'use') }
+  for (const name of readdirSync(join(out, next)))
+    if (!name.startsWith('ca.')) changes[`keys/${name}`] = read(out, `${next}/${name}`)
+  if (existsSync(join(out, next, 'ca.key'))) {
+    for (const name of readdirSync(join(out, 'tls'))) if (!name.startsWith('ca.')) changes[`tls/${name}`] = null
+    changes['tls/ca.key'] = read(out, `${next}/ca.key`)
+    changes['tls/ca.pem'] = read(out, `${next}/ca.pem`) + firstPem(read(out, 'tls/ca.pem'))
   }
   // Anchors that it has signed are verified by it.
-  renameSync(join(out, 'keys/audit.json'), join(out, `keys/audit.${Date.now()}.json`))
-  for (const name of readdirSync(next)) renameSync(join(next, name), join(out, 'keys', name))
-  rmSync(next, { recursive: true })
+  const audit = { [`keys/audit.${Date.now()}.json`]: read(out, 'keys/audit.json'), 'keys/audit.json': null }
+  return { ...changes, ...audit, [next]: null }
 }
 
-const renewPasswords = (out: string): undefined => {
-  const file = join(out, 'keys/secrets.json')
-  const stored = JSON.parse(read(file)) as { servers: { users: Record<string, string> } }
+const renewAccounts = (out: string): Changes => {
+  const stored = JSON.parse(read(out, 'keys/secrets.json')) as { servers: { users: Record<string, string> } }
   const before = stored.servers.users
-  stored.servers.users = createServerSecrets(Object.keys(before)).users
-  eachSecretFile(out, (text, app) => text.replaceAll(`:${before[app]}@`, `:${stored.servers.users[app]}@`))
-  write(file, JSON.stringify(stored, null, 2))
+  const users = createServerSecrets(Object.keys(before)).users
+  const env = inSecretFiles(out, (text, app) => text.replaceAll(`:${before[app]}@`, `:${users[app]}@`))
+  stored.servers.users = users
+  const seeds = readdirSync(join(out, 'keys')).filter((name) => name.endsWith('.nk'))
+  return {
+    ...env,
+    ...Object.fromEntries(seeds.map((name) => [`keys/${name}`, null])),
+    'keys/secrets.json': JSON.stringify(stored, null, 2),
+  }
 }

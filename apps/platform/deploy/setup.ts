@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { writeWhole } from '../run/keys.ts'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
-import { ROTATIONS, type Rotation, rotate } from './rotate.ts'
+import { endRotation, ROTATIONS, type Rotation, rotate } from './rotate.ts'
 import { MOUNTED } from './secrets.ts'
 
 /**
@@ -23,7 +24,8 @@ const USAGE = `usage: npm run setup -- production --out DIR --origin https://sig
   --namespace NAME    Temporal's namespace (signalbox)
   --temporal-api-key FILE  the key that Temporal asks for, as Temporal Cloud does: it is copied to keys/temporal.key
   --ca CERT,KEY       PEM files of your authority; without it, one is made
-  --rotate STEP       next: adds a key beside each present one; use: makes the new ones sign; accounts: new passwords
+  --rotate STEP       next: adds a key beside each present one; use: makes the new ones sign; accounts: new passwords;
+                      evidence, push, enrolment: replaces this key, which has leaked. An interrupted step is run again
 
 A later run needs only --out: setup.json in that folder has the other options.`
 
@@ -107,12 +109,14 @@ const asked: Production = {
 }
 if (rotation !== undefined && !ROTATIONS.includes(rotation as Rotation))
   refuse(`--rotate takes ${ROTATIONS.join(', ')}, not ${rotation}.`)
-if (rotation !== undefined) {
-  const hindrance = await rotate(folder, rotation as Rotation)
-  if (hindrance) refuse(hindrance)
-}
-const kept = await writeProduction(asked)
-writeFileSync(options_file, `${JSON.stringify(options, null, 2)}\n`, { mode: 0o600 })
+const hindrance = await rotate(folder, rotation as Rotation | undefined)
+if (hindrance) refuse(hindrance)
+const kept = await writeProduction(asked).catch(({ message }: Error) => {
+  console.error(`setup: ${message}`)
+  process.exit(1)
+})
+writeWhole(options_file, `${JSON.stringify(options, null, 2)}\n`)
+endRotation(folder)
 console.log(`${folder} holds the configuration. For the remaining steps, see ${folder}/NEXT.md`)
 const open = (['postgres', 'redis', 'nats', 'temporal'] as const).filter((name) => asked[name].includes(TO_FILL))
 if (kept.length > 0) console.log(`These settings keep the values of the previous run:\n  ${kept.join('\n  ')}`)

@@ -1,7 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { join } from 'node:path'
-import { parseEnv } from 'node:util'
 import { createDb, type Db } from '../../../db/client.ts'
 import { createCatalogClient } from '../../operations/catalog/client.ts'
 import { createCatalogProjection } from '../../operations/catalog/projection.ts'
@@ -10,18 +7,12 @@ import { mtlsOfProcess } from '../../shared/process/mtls.ts'
 import { createServiceSigner, type ServiceSigner } from '../../shared/service/tokens.ts'
 import { createTelemetry } from '../../shared/telemetry.ts'
 import { signalboxDir } from '../base/paths.ts'
+import { productionEnv } from '../deploy/reference.ts'
 import { loadAppEnv } from '../run/app-env.ts'
 import { APP_NAMES } from '../run/apps.ts'
 
 /** A problem that a person can fix from its message, which is printed as one line. */
 export class OpsError extends Error {}
-
-/** The settings of an app in the folder that the production setup wrote; `undefined` if it has none for that app. */
-export const productionEnv = (dir: string, app: string): Record<string, string> | undefined => {
-  const files = ['env', 'secret.env'].map((kind) => join(dir, `env/${app}.${kind}`)).filter(existsSync)
-  const text = files.map((file) => readFileSync(file, 'utf8')).join('\n')
-  return files.length > 0 ? (parseEnv(text) as Record<string, string>) : undefined
-}
 
 /** Uses the settings of that folder; the environment takes precedence. */
 export const takeProduction = (dir: string): void => {

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Setting, SettingOptions } from '../../shared/config.ts'
 import { MASK, maskerOf } from '../../shared/data/mask.ts'
-import { EVERY_APP, SCHEMAS } from '../deploy/reference.ts'
+import { schemaOf } from '../deploy/reference.ts'
 
 export type Env = Record<string, string>
 
@@ -20,11 +19,6 @@ export const bundleMask = (folder: string, envs: readonly [app: string, env: Env
   // Shapes first: a known key would hide the first line by which another is recognized.
   return (text) => mask(SHAPES.reduce((masked, [shape, shown]) => masked.replace(shape, shown), text))
 }
-
-export const schemaOf = (app: string): Record<string, Setting & SettingOptions> => ({
-  ...SCHEMAS[app as keyof typeof SCHEMAS].properties,
-  ...EVERY_APP,
-})
 
 /** Secrets that no setting has. */
 const SHAPES: [RegExp, string][] = [

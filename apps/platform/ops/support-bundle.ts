@@ -8,10 +8,11 @@ import { createInspection } from '../../relay/commands/inspect.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { MASK } from '../../shared/data/mask.ts'
 import { ROOT, signalboxDir } from '../base/paths.ts'
+import { productionEnv, schemaOf } from '../deploy/reference.ts'
 import { readAppEnv } from '../run/app-env.ts'
 import { APPS } from '../run/apps.ts'
-import { OpsError, productionEnv, settingOf, withDb } from './access.ts'
-import { bundleMask, type Env, schemaOf } from './bundle-mask.ts'
+import { OpsError, settingOf, withDb } from './access.ts'
+import { bundleMask, type Env } from './bundle-mask.ts'
 
 export type BundleOptions = {
   /** The folder of the production setup; by default, the platform of this folder. */

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createServiceKey, type RegistryEntry, registryEntryOf, type ServiceJwk } from '../../shared/service/keys.ts'
 import { SERVICE_SCOPES } from '../../shared/service/scopes.ts'
@@ -86,9 +86,18 @@ export const ensureKeys = (dir: string, demo = true): Keys => {
   }
 }
 
+/** Replaces a file as a whole, whenever the process dies; owner and mode stay. */
+export const writeWhole = (file: string, text: string, mode = 0o600): void => {
+  const [next, before] = [`${file}.next`, statSync(file, { throwIfNoEntry: false })]
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  writeFileSync(next, text, { mode: before ? before.mode & 0o777 : mode })
+  if (before && process.getuid?.() === 0) chownSync(next, before.uid, before.gid)
+  renameSync(next, file)
+}
+
 /** Writes a private file unless it exists. */
 const keep = (file: string, make: () => string): void => {
-  if (!existsSync(file)) writeFileSync(file, make(), { mode: 0o600, flag: 'wx' })
+  if (!existsSync(file)) writeWhole(file, make())
 }
 
 const signingKey = (file: string, make = () => generateKeyPairSync('ed25519')): string => {
@@ -114,7 +123,7 @@ const writeRegistry = (
     registry[app] = registryEntryOf(app, [own, ...(existsSync(next) ? [publicPart(next)] : others)])
   }
   const text = `${JSON.stringify(registry, null, 2)}\n`
-  if (text !== before) writeFileSync(services_file, text, { mode: 0o600 })
+  if (text !== before) writeWhole(services_file, text)
 }
 
 const publicPart = (file: string): ServiceJwk => {
@@ -140,6 +149,6 @@ const storedSecrets = (file: string): Stored => {
     },
   }
   const text = JSON.stringify(stored, null, 2)
-  if (!existsSync(file) || text !== readFileSync(file, 'utf8')) writeFileSync(file, text, { mode: 0o600 })
+  if (!existsSync(file) || text !== readFileSync(file, 'utf8')) writeWhole(file, text)
   return stored
 }

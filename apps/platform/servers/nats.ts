@@ -48,7 +48,8 @@ export const locateNats = (screen: Screen): Promise<string> => {
   )
 }
 
-export type NatsUser = { name: string; password: string; rights: NatsRights }
+/** With an NKEY, the user proves to have its seed instead of a password. */
+export type NatsUser = { name: string; password: string; nkey?: string | undefined; rights: NatsRights }
 
 /**
  * Writes the server's configuration: loopback, JetStream on disk, every write flushed before it is acknowledged. There
@@ -82,8 +83,8 @@ ${tls ? `tls ${JSON.stringify(tls)}\n` : ''}${users.length > 0 ? authorizationOf
 /** The accounts in the syntax of the server's configuration. */
 export const authorizationOf = (users: readonly NatsUser[]): string => {
   const list = users.map(
-    ({ name, password, rights }) =>
-      `    {user: ${JSON.stringify(name)}, password: ${JSON.stringify(password)}, permissions: ${JSON.stringify(rights)}}`,
+    ({ name, password, nkey, rights }) =>
+      `    {${nkey ? `nkey: ${nkey}` : `user: ${JSON.stringify(name)}, password: ${JSON.stringify(password)}`}, permissions: ${JSON.stringify(rights)}}`,
   )
   return `authorization {\n  users: [\n${list.join('\n')}\n  ]\n}\n`
 }

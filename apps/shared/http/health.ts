@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import Type, { type Static } from 'typebox'
 import { measureCertificates } from '../process/mtls.ts'
-import type { Telemetry } from '../telemetry.ts'
+import { exposition, type Telemetry } from '../telemetry.ts'
 import { measureTurns } from '../turns.ts'
 import type { HttpApp } from './app.ts'
 
@@ -89,9 +89,10 @@ export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) 
     reply.header(INSTANCE_HEADER, `${hostname()}-${process.pid}`)
     return reply.code(answer.status === 'unready' ? 503 : 200).send(answer)
   })
-  app.get('/metrics', { schema: { hide: true } }, async (_req, reply) =>
-    reply.type(telemetry.metrics.contentType).send(await telemetry.metrics.metrics()),
-  )
+  app.get('/metrics', { schema: { hide: true } }, async (req, reply) => {
+    const { type, text } = await exposition(telemetry, req.headers.accept)
+    return reply.type(type).send(text)
+  })
   return {
     /**
      * From here on the app reports that it is not ready. Resolves when the senders of work have had time to notice:

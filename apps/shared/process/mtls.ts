@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import Type from 'typebox'
 import { Agent, setGlobalDispatcher } from 'undici'
@@ -42,9 +42,28 @@ export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined
   const missing = files.filter((name) => !config[name])
   if (missing.length === files.length) return undefined
   if (missing.length > 0) throw new ConfigError(`${missing.join(' and ')} must be set too: mutual TLS needs all three.`)
-  const [cert = '', key = '', ca = ''] = files.map((name) => readTextFile(name, config[name] ?? ''))
+  const [cert = '', key = '', ca = ''] = files.map((name) => {
+    const text = readTextFile(name, config[name] ?? '')
+    try {
+      if (name.includes('KEY')) createPrivateKey(text)
+      else new X509Certificate(text)
+    } catch (error) {
+      const why = (error as Error).message
+      throw new ConfigError(`${name} names ${config[name]}, which is no PEM file of its kind: ${why}.`)
+    }
+    return text
+  })
   const { AUTH__TLS__ALLOWED_SANS: allowed, AUTH__TLS__PUBLIC_SANS: behind_gateway } = config
   return { cert, key, ca, allowed_sans: new Set(allowed), public_sans: new Set(behind_gateway) }
+}
+
+/** No peer would accept these, so every call would fail later. */
+const refuseUseless = ({ cert, key }: Mtls): void => {
+  const own = new X509Certificate(cert)
+  if (!own.checkPrivateKey(createPrivateKey(key)))
+    throw new ConfigError('AUTH__TLS__KEY_FILE is not the key of the certificate in AUTH__TLS__CERT_FILE.')
+  if (Date.parse(own.validTo) < Date.now())
+    throw new ConfigError(`The certificate in AUTH__TLS__CERT_FILE expired on ${own.validTo}: run the set-up again.`)
 }
 
 let of_process: { mtls: Mtls | undefined } | undefined
@@ -52,6 +71,7 @@ let of_process: { mtls: Mtls | undefined } | undefined
 export const mtlsOfProcess = (): Mtls | undefined => {
   if (!of_process) {
     of_process = { mtls: loadMtls() }
+    if (of_process.mtls) refuseUseless(of_process.mtls)
     if (of_process.mtls) fetchWithMtls(of_process.mtls)
   }
   return of_process.mtls

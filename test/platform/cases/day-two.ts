@@ -54,7 +54,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
   })
 
   describe('rotate.md', () => {
-    const [renew = '', next = '', use = '', passwords = ''] = blocksOf('rotate.md', 'servers', 'all')
+    const [renew = '', next = '', use = '', passwords = '', leaked = ''] = blocksOf('rotate.md', 'servers', 'all')
     const authority = () => readFileSync(join(out, 'tls/ca.key'), 'utf8')
 
     it('changes every key and the authority in two steps, and apps of both steps understand each other', async () => {
@@ -79,6 +79,14 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
       const { status, text } = await doctor()
       expect([text, status]).toEqual([expect.stringMatching(/^ok .*9 apps/m), 0])
     })
+
+    it('replaces keys that leaked, and operations and credential serve with the new ones', async () => {
+      await typed(leaked)
+      await restart(up().apps.filter(({ name }) => ['operations', 'credential'].includes(name)))
+      await serves()
+      const { status, text } = await doctor()
+      expect([text, status]).toEqual([expect.stringMatching(/^ok .*9 apps/m), 0])
+    }, 240_000)
 
     it('changes the passwords of the servers', async () => {
       await typed(passwords)

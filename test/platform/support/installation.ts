@@ -85,8 +85,9 @@ const startFrontend = async (port: number, target: string, out: string, first_ke
   const served = new Set<string>()
   const pair = { cert: readFileSync(join(out, 'tls/temporal.pem')), key: readFileSync(join(out, 'tls/temporal.key')) }
   const server = createSecureServer(pair)
-  const engine = connectHttp2(`http://${target}`)
-  engine.on('error', () => {})
+  // The engine ends a connection after some minutes.
+  const connected = () => connectHttp2(`http://${target}`).on('error', () => {})
+  let engine = connected()
   server.on('stream', (near, headers) => {
     near.on('error', () => {})
     if (headers.authorization !== wanted) {
@@ -98,6 +99,7 @@ const startFrontend = async (port: number, target: string, out: string, first_ke
       return near.respond({ ':status': 200, ...refused }, { endStream: true })
     }
     served.add(headers[':path']?.split('/').at(-1) ?? '')
+    if (engine.closed || engine.destroyed) engine = connected()
     const far = engine.request({ ...headers, ':authority': target })
     let trailers: IncomingHttpHeaders = {}
     far.on('error', () => near.close())

@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv } from 'node:util'
 import type { TObject } from 'typebox'
 import { faultsOf, loadConfig } from '../../../shared/config.ts'
 import { loadLinks, temporalAuthorities } from '../../../shared/links.ts'
@@ -9,7 +8,7 @@ import { loadMtls } from '../../../shared/process/mtls.ts'
 import { type RegistryEntry, readKeyFile } from '../../../shared/service/keys.ts'
 import { paint } from '../../base/screen.ts'
 import { PRODUCTION_APPS, SERVERS } from '../production.ts'
-import { SCHEMAS } from '../reference.ts'
+import { productionEnv, SCHEMAS } from '../reference.ts'
 import { certificateOf } from './peer.ts'
 import { type Subject, type Weakness, weak, weakNats, weakPostgres, weakRedis, weakTemporal } from './weaknesses.ts'
 
@@ -23,15 +22,21 @@ const FOUND = 3
  * weakness with its remedy. Returns the exit code: 3 if it finds one.
  */
 export const diagnose = async (dir: string | undefined): Promise<number> => {
-  if (!dir || !existsSync(join(dir, 'env'))) {
+  const missing = PRODUCTION_APPS.flatMap(({ name }) => [`env/${name}.env`, `env/${name}.secret.env`]).filter(
+    (file) => !existsSync(join(dir ?? '', file)),
+  )
+  if (!dir || missing.length > 0) {
     console.error(
       'usage: npm run doctor -- --production --env DIR: the folder that "npm run setup -- production" wrote.',
     )
+    if (dir) console.error(`${dir} has no ${missing[0]}.`)
     return 2
   }
-  const envs = new Map(PRODUCTION_APPS.map(({ name }) => [name, envOf(name, dir)]))
+  const envs = new Map(
+    PRODUCTION_APPS.map(({ name }): [string, NodeJS.ProcessEnv] => [name, productionEnv(dir, name) ?? {}]),
+  )
   const all = [...envs].map(([app, env]) => findingsOf(app, env))
-  const found = [...(await Promise.all(all)).flat(), ...weakTogether(envs), ...openFiles(dir)]
+  const found = [...(await Promise.all(all)).flat(), ...weakTogether(envs), ...openFiles(dir, envs)]
   for (const { app, about, what, remedy } of found)
     console.log(`${paint('red', 'wrong')}  ${app.padEnd(11)} ${about.padEnd(12)} ${what}. ${remedy}.`)
   const checked = `${PRODUCTION_APPS.length} apps with their settings, certificates, Postgres, Redis, NATS and Temporal`
@@ -39,11 +44,6 @@ export const diagnose = async (dir: string | undefined): Promise<number> => {
     found.length === 0 ? `${paint('green', 'ok')}     ${checked}` : `Findings: ${found.length}, in ${checked}`,
   )
   return found.length === 0 ? 0 : FOUND
-}
-
-const envOf = (app: string, dir: string): NodeJS.ProcessEnv => {
-  const read = (kind: string) => parseEnv(readFileSync(join(dir, `env/${app}${kind}.env`), 'utf8'))
-  return { ...read(''), ...read('.secret') }
 }
 
 /** Settings on which apps must agree, and keys that the others must know. */
@@ -78,11 +78,17 @@ const isRegistered = (app: string, key: string, registry: string): boolean => {
   return entries[app]?.keys.some(({ kid }) => kid === readKeyFile('the key', key).kid) ?? false
 }
 
-/** Secrets that any account of this machine can read. */
-const openFiles = (dir: string): Finding[] =>
-  readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(key|json)$|secret/.test(entry.name))
+/** Secrets that any account of this machine can read: in the folder, or where a setting names one. */
+const openFiles = (dir: string, envs: ReadonlyMap<string, NodeJS.ProcessEnv>): Finding[] => {
+  const own = readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(key|json|nk)$|secret|accounts\.conf/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
+  const named = [...envs.values()].flatMap((env) =>
+    Object.entries(env).flatMap(([name, file = '']) =>
+      /(KEY|PASSWORD|TOKEN|REGISTRY)_FILE$/.test(name) && existsSync(file) ? [file] : [],
+    ),
+  )
+  return [...new Set([...own, ...named])]
     .filter((file) => (statSync(file).mode & 0o004) !== 0)
     .map((file) => ({
       app: 'all',
@@ -90,6 +96,7 @@ const openFiles = (dir: string): Finding[] =>
       what: `everyone can read ${file}`,
       remedy: `Run "chmod 600 ${file}"`,
     }))
+}
 
 const findingsOf = async (app: string, env: NodeJS.ProcessEnv): Promise<Finding[]> => {
   const told = (about: string, weaknesses: readonly Weakness[]) =>
@@ -115,23 +122,24 @@ const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
   if (!mtls) return []
   const renew = 'Remove it and set up again'
   const cert = new X509Certificate(mtls.cert)
-  const isOfAuthority = (mtls.ca.match(/-----BEGIN[\s\S]+?-----END CERTIFICATE-----/g) ?? []).some((pem) => {
-    const ca = new X509Certificate(pem)
-    return cert.checkIssued(ca) && cert.verify(ca.publicKey)
-  })
+  const issuer = (mtls.ca.match(/-----BEGIN[\s\S]+?-----END CERTIFICATE-----/g) ?? [])
+    .map((pem) => new X509Certificate(pem))
+    .find((ca) => cert.checkIssued(ca) && cert.verify(ca.publicKey))
   const is_own = cert.checkPrivateKey(createPrivateKey(mtls.key))
   return [
     ...soon(cert.validTo, renew),
+    ...(issuer ? soon(issuer.validTo, 'Rotate the authority, or sign by a newer one', 'the authority of its') : []),
+    ...weak(Date.parse(cert.validFrom) > Date.now(), 'its certificate is not valid yet', 'Set the clocks by NTP'),
     ...weak(!cert.checkHost(app), `its certificate is not for ${app}`, renew),
-    ...weak(!isOfAuthority, 'its certificate is not signed by the authority in AUTH__TLS__CA_FILE', renew),
+    ...weak(!issuer, 'its certificate is not signed by the authority in AUTH__TLS__CA_FILE', renew),
     ...weak(!is_own, 'its key does not match its certificate', renew),
   ]
 }
 
-const soon = (valid_to: string, remedy: string): Weakness[] => {
+const soon = (valid_to: string, remedy: string, whose = 'its'): Weakness[] => {
   const days = Math.floor((Date.parse(valid_to) - Date.now()) / DAY_MS)
   const what = days < 0 ? `expired on ${valid_to}` : `expires in ${days} days`
-  return weak(days < LEAST_DAYS, `its certificate ${what}`, remedy)
+  return weak(days < LEAST_DAYS, `${whose} certificate ${what}`, remedy)
 }
 
 const LINKS = {

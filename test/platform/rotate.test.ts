@@ -1,0 +1,199 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import fs, { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { writeProduction } from '../../apps/platform/deploy/production.ts'
+import { endRotation, type Rotation, rotate } from '../../apps/platform/deploy/rotate.ts'
+import { filesBelow, NAMES } from './support/installation.ts'
+
+/** Each step of a rotation, killed at its writes, then run again as its user would. */
+vi.setConfig({ testTimeout: 300_000 })
+
+const home = mkdtempSync(join(tmpdir(), 'signalbox-rotation-'))
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+const out = join(home, 'config')
+const setUp = async (step?: Rotation) => {
+  const hindrance = await rotate(out, step)
+  if (hindrance) throw new Error(hindrance)
+  await writeProduction({
+    ...{ out, at: out, data: '/var/lib/signalbox', hosts: '{app}', listen: '0.0.0.0', namespace: 'signalbox' },
+    ...{ origin: 'https://signalbox.example.com', postgres: 'postgres://db', redis: 'rediss://redis' },
+    ...{ nats: 'tls://nats', temporal: 'tls://temporal:7233', authority: undefined, kubernetes: false },
+  })
+  endRotation(out)
+}
+
+const WRITES = ['writeFileSync', 'renameSync', 'rmSync'] as const
+/** Runs `act` until its n-th write, of which half is done; false if it ended before that. */
+const killedAt = async (n: number, act: () => Promise<void>): Promise<boolean> => {
+  const real = Object.fromEntries(WRITES.map((name) => [name, fs[name]])) as unknown as Pick<
+    typeof fs,
+    (typeof WRITES)[number]
+  >
+  const killed = new Error('killed')
+  let count = 0
+  for (const name of WRITES)
+    Object.assign(fs, {
+      [name]: (...args: unknown[]) => {
+        if (++count < n) return (real[name] as (...given: unknown[]) => unknown)(...args)
+        if (name === 'writeFileSync') {
+          const [file, text, options] = args as [string, string, object]
+          real.writeFileSync(file, text.slice(0, text.length / 2), options)
+        }
+        throw killed
+      },
+    })
+  syncBuiltinESMExports()
+  try {
+    await act()
+    return false
+  } catch (error) {
+    if (error !== killed) throw error
+    return true
+  } finally {
+    Object.assign(fs, real)
+    syncBuiltinESMExports()
+  }
+}
+
+const textOf = (file: string) => readFileSync(join(out, file), 'utf8')
+const jsonOf = (file: string) => JSON.parse(textOf(file))
+const secretsOf = (app: string) => parseEnv(textOf(`env/${app}.secret.env`)) as Record<string, string>
+const LIST = /__(SECRET__KEYS|KEK)$/
+
+/** The state of the folder with each key as old or new, by the texts from before. */
+const stateOf = (before: string) => {
+  const aged = (key: string) => (before.includes(key) ? 'old' : 'new')
+  const lists = NAMES.flatMap((app) =>
+    Object.entries(secretsOf(app))
+      .filter(([name]) => LIST.test(name))
+      .map(([name, value]) => ({ app, name, keys: value.startsWith('[') ? JSON.parse(value) : [value] })),
+  )
+  const [issuer = '', ...others] = textOf('tls/ca.pem').split(/(?<=-----END CERTIFICATE-----\n)/)
+  const authority = new X509Certificate(issuer).publicKey
+  const { users } = jsonOf('keys/secrets.json').servers
+  const registry = jsonOf('keys/services.json') as Record<string, { keys: { kid: string }[] }>
+  const payload = jsonOf('keys/payload.json')
+  return {
+    files: filesBelow(out).map((file) => file.replace(out, '').replace(/\d{13}/, 'TIME')),
+    lists: lists.map(({ app, name, keys }) => [app, name, keys.map(aged)]),
+    // A setting of two apps has the same keys in both.
+    distinct: [...Map.groupBy(lists, ({ name }) => name)].map(([name, of]) => [
+      name,
+      new Set(of.map(({ keys }) => JSON.stringify(keys))).size,
+    ]),
+    authorities: [issuer, ...others].map(aged),
+    signed: NAMES.map((app) => new X509Certificate(textOf(`tls/${app}.pem`)).verify(authority)),
+    matching: NAMES.map((app) =>
+      new X509Certificate(textOf(`tls/${app}.pem`)).checkPrivateKey(createPrivateKey(textOf(`tls/${app}.key`))),
+    ),
+    accounts: NAMES.map((app) => [app, aged(users[app]), textOf(`env/${app}.secret.env`).includes(`:${users[app]}@`)]),
+    registry: Object.entries(registry).map(([app, { keys }]) => [
+      app,
+      keys.map(({ kid }) => (kid === jsonOf(`keys/${app}.json`).kid ? 'own' : 'other')),
+      aged(jsonOf(`keys/${app}.json`).d),
+    ]),
+    payload: [payload.current, Object.keys(payload.keys)],
+    rest: ['audit', 'evidence', 'push'].map((name) => [name, aged(jsonOf(`keys/${name}.json`).d)]),
+    enrolment: aged(secretsOf('credential').CREDENTIAL__ENROLMENT__KEY ?? ''),
+    agreed: secretsOf('credential').CREDENTIAL__ENROLMENT__KEY === jsonOf('keys/secrets.json').enrolment,
+  }
+}
+const allTexts = () =>
+  filesBelow(out)
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('\n')
+const copy = (from: string, to: string) => {
+  rmSync(to, { recursive: true, force: true })
+  cpSync(from, to, { recursive: true })
+}
+const keep = (name: string) => copy(out, join(home, name))
+const goBack = (name: string) => copy(join(home, name), out)
+
+beforeAll(() => setUp())
+
+/** The first writes are each tried, then every seventh: all are made in the same way. */
+const [EACH, STRIDE] = [12, 7]
+
+describe.each<[Rotation]>([['next'], ['use'], ['accounts'], ['evidence'], ['push'], ['enrolment']])(
+  '--rotate %s',
+  (step) => {
+    it('that was killed at a write is completed by the same command, and by a run without it', async () => {
+      const before = allTexts()
+      keep('before')
+      await setUp(step)
+      const wanted = stateOf(before)
+      keep('after')
+      let n = 1
+      for (; ; n += n < EACH ? 1 : STRIDE) {
+        goBack('before')
+        if (!(await killedAt(n, () => setUp(step)))) break
+        // Before the first change is made, the step has not begun.
+        const has_begun = existsSync(join(out, 'rotation.json'))
+        await setUp(has_begun && n % 2 ? undefined : step)
+        expect([n, stateOf(before)]).toEqual([n, wanted])
+      }
+      expect(n).toBeGreaterThan(30)
+      goBack('after')
+    })
+  },
+)
+
+describe('a rotation', () => {
+  it('that was interrupted is completed before another begins', async () => {
+    keep('before')
+    await killedAt(6, () => setUp('accounts'))
+    await expect(setUp('push')).rejects.toThrow('run --rotate accounts again first')
+    await setUp('accounts')
+    await setUp('push')
+    goBack('before')
+  })
+
+  it('has its steps in order, and none of them without keys', async () => {
+    await expect(setUp('use')).rejects.toThrow('run --rotate next first')
+    await setUp('next')
+    await expect(setUp('next')).rejects.toThrow('run --rotate use')
+    expect(await rotate(home, 'next')).toContain('run the set-up without --rotate first')
+  })
+
+  it('replaces a leaked key alone, and keeps the public part of that of the evidence', async () => {
+    const { x, d } = jsonOf('keys/evidence.json')
+    const [audit, env] = [textOf('keys/audit.json'), secretsOf('credential')]
+    for (const step of ['evidence', 'push', 'enrolment'] as const) await setUp(step)
+    const kept = readdirSync(join(out, 'keys')).filter((name) => name.endsWith('.public.json'))
+    const publics = kept.map((name) => jsonOf(`keys/${name}`))
+    expect(publics).toContainEqual({ kty: 'OKP', crv: 'Ed25519', x })
+    expect(allTexts()).not.toContain(d)
+    expect(textOf('keys/audit.json')).toBe(audit)
+    const { CREDENTIAL__ENROLMENT__KEY: now, ...others } = secretsOf('credential')
+    const { CREDENTIAL__ENROLMENT__KEY: then, ...same } = env
+    expect([now !== then, others]).toEqual([true, same])
+    expect(statSync(join(out, 'env/credential.secret.env')).mode & 0o777).toBe(0o600)
+  })
+})
+
+describe('an NKEY', () => {
+  it('is kept by each set-up, and replaced with the accounts', async () => {
+    const users = () =>
+      textOf('nats/accounts.conf')
+        .split('\n')
+        .filter((line) => line.includes('permissions'))
+    fs.appendFileSync(join(out, 'env/catalog.env'), `SIGNALBOX__NATS__NKEY_FILE=${join(out, 'keys/catalog.nk')}\n`)
+    await setUp()
+    const first = users()
+    expect(first.filter((line) => /nkey: U[A-Z2-7]{55}, permissions/.test(line))).toHaveLength(1)
+    expect(first.filter((line) => line.includes('password'))).toHaveLength(NAMES.length - 1)
+    expect(textOf('keys/catalog.nk')).toMatch(/^SU[A-Z2-7]{56}$/)
+    expect(statSync(join(out, 'keys/catalog.nk')).mode & 0o777).toBe(0o600)
+    await setUp()
+    expect(users()).toEqual(first)
+    await setUp('accounts')
+    const nkeyOf = (lines: string[]) => lines.join().match(/nkey: \w+/)?.[0]
+    expect(nkeyOf(users())).toMatch(/nkey: U/)
+    expect(nkeyOf(users())).not.toBe(nkeyOf(first))
+  })
+})
