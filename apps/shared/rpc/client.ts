@@ -128,6 +128,13 @@ export const fromRpc = (
   return away.includes(code) ? unavailable(`The ${name} service is not answering.`, error, outage) : error
 }
 
+/** For `catch`: throws the translation of a failed call. */
+export const throwFromRpc =
+  (name: string) =>
+  (error: unknown): never => {
+    throw fromRpc(name, error)
+  }
+
 /** Returns how long a refused caller should wait, as `toConnectError` sent it. */
 const waitOf = (error: unknown): number | undefined => {
   const [detail] = ConnectError.from(error).findDetails(DurationSchema)
