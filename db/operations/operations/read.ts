@@ -5,7 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable } from '../../client.ts'
 import { UNDELIVERED } from '../commands/undelivered.ts'
 import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
-import { votableBy } from '../gates/rows.ts'
+import { votableBy } from '../gates/inbox.ts'
 import {
   gates,
   leases,
