@@ -144,8 +144,8 @@ export const onePerson = (key: string): GatePolicy => {
 export type Viewer = { user_id: string; grants: readonly Grant[] }
 
 const isEverywhere = (scope: Scope): boolean => SCOPE_FIELDS.every((field) => scope[field] === undefined)
-const grantsOf = ({ grants }: Viewer, permission: Permission) =>
-  grants.filter((grant) => givesPermission(grant, permission))
+const scopesOf = ({ grants }: Viewer, permission: Permission): Scope[] =>
+  grants.flatMap((grant) => (givesPermission(grant, permission) ? [grant.scope] : []))
 
 /** Whether the places of objects matter for this person: grants without scope hold everywhere. */
 export const hasScopes = ({ grants }: Viewer): boolean => grants.some(({ scope }) => !isEverywhere(scope))
@@ -157,9 +157,8 @@ export const hasScopes = ({ grants }: Viewer): boolean => grants.some(({ scope }
 export const visibleSql = (
   viewer: Viewer,
   columns: { requester_id: SQLWrapper; resource_ids: SQLWrapper },
-  permission: Permission = 'operation:read',
 ): SQL | undefined => {
-  const scopes = grantsOf(viewer, permission).map(({ scope }) => scope)
+  const scopes = scopesOf(viewer, 'operation:read')
   if (scopes.some(isEverywhere)) return undefined
   const own = sql`${columns.requester_id} = ${viewer.user_id}`
   if (scopes.length === 0) return own
@@ -173,7 +172,7 @@ export const coversAllSql = (
   columns: { resource_ids: SQLWrapper },
   permission: Permission,
 ): SQL | undefined => {
-  const scopes = grantsOf(viewer, permission).map(({ scope }) => scope)
+  const scopes = scopesOf(viewer, permission)
   if (scopes.some(isEverywhere)) return undefined
   if (scopes.length === 0) return sql`false`
   const covered = sql.join(scopes.map(coversSql), sql` or `)

@@ -13,7 +13,4 @@ export const hasPassword = async (
   takesPassword(deps, username) &&
   (await deps.credential.getTotp({ userId }, withRequestId(request_id)).catch(throwFromRpc('credential'))).hasPassword
 
-export const lastWayIn = () =>
-  new AppError('version_conflict', 'last_way_in', "This is the account's only way in.", {
-    hint: 'Add a passkey or link another provider first.',
-  })
+export const lastWayIn = () => new AppError('version_conflict', 'last_way_in', "This is the account's only way in.")

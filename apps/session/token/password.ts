@@ -84,11 +84,7 @@ const weakPassword = (violations: { code: string; message: string }[]) =>
     'validation_error',
     (violations[0]?.code ?? 'PasswordTooWeakError') as PasswordCode,
     violations[0]?.message ?? '',
-    {
-      status: 422,
-      hint: 'Choose a password that meets every rule in violations.',
-      violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })),
-    },
+    { status: 422, violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })) },
   )
 
 /**

@@ -99,7 +99,6 @@ class GrantRefused extends AppError {
   readonly outcome: string
   constructor(outcome: string, set_cookie?: string) {
     super('invalid_token', 'invalid_grant', 'The refresh token is not valid.', {
-      hint: 'Sign in again.',
       headers: { 'www-authenticate': 'Bearer', ...(set_cookie && { 'set-cookie': set_cookie }) },
     })
     this.outcome = outcome
