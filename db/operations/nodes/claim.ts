@@ -5,7 +5,7 @@ import { closureOf, type OperationCalendar } from '../../../apps/shared/data/cal
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Refusal } from '../../../workflows/operation/state/events.ts'
 import { keyedLock } from '../../locks.ts'
-import { named } from '../../sql.ts'
+import { named } from '../../rows.ts'
 import { standingDue } from '../gates/standing.ts'
 
 /**
