@@ -10,6 +10,9 @@ import { shareConnections } from '../apps/shared/process/shares.ts'
 /** The database behind a connection pool; reads take it or a transaction, writes only a transaction. */
 export type Db = NodePgDatabase<Record<string, never>> & { $client: pg.Pool }
 export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0]
+/** The options of a transaction whose reads all see one state. */
+export const SNAPSHOT = { isolationLevel: 'repeatable read', accessMode: 'read only' } as const
+
 export type Queryable = Db | Tx
 
 export type DbOptions = {

@@ -10,7 +10,7 @@ import { Identity, Session } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/data/digest.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
-import { createRpcClient, fromRpc } from '../shared/rpc/client.ts'
+import { createRpcClient, throwFromRpc } from '../shared/rpc/client.ts'
 import { readKeyFile } from '../shared/service/keys.ts'
 import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
@@ -75,28 +75,22 @@ export const createDeps = (
     lookback_s: config.OPERATIONS__PROVENANCE__LOOKBACK_S,
   }
 }
-const createPasskeys = (identity: Client<typeof Identity>): Passkeys => {
-  const orAway = (error: unknown): never => {
-    throw fromRpc('identity', error)
-  }
-  return {
+const createPasskeys = (identity: Client<typeof Identity>): Passkeys => ({
     of: async (userId) => {
-      const { rpId, passkeys } = await identity.listPasskeys({ userId }).catch(orAway)
+    const { rpId, passkeys } = await identity.listPasskeys({ userId }).catch(throwFromRpc('identity'))
       return { rp_id: rpId, credential_ids: passkeys.map(({ credentialId }) => credentialId) }
     },
     verify: async (userId, challenge, assertion) => {
-      const { passkey } = await identity.verifyAssertion({ userId, challenge, assertion }).catch(orAway)
+    const asked = { userId, challenge, assertion }
+    const { passkey } = await identity.verifyAssertion(asked).catch(throwFromRpc('identity'))
       return passkey && { credential_id: passkey.credentialId, jwk: JSON.parse(passkey.jwk) as Record<string, string> }
     },
-  }
-}
+})
 
 const createIsActive =
   (session: Client<typeof Session>): IsActive =>
   async (userId, sessionId) => {
-    const { active } = await session.getSessionState({ userId, sessionId }).catch((error: unknown) => {
-      throw fromRpc('session', error)
-    })
+    const { active } = await session.getSessionState({ userId, sessionId }).catch(throwFromRpc('session'))
     return active
   }
 

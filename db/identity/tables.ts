@@ -12,6 +12,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
+import type { ChangeRequests } from '../../apps/shared/contracts/identity/changes.ts'
 import type { Preferences } from '../../apps/shared/contracts/identity/preferences.ts'
 import type { ViewList } from '../../apps/shared/contracts/identity/views.ts'
 import { auditTable } from '../audit.ts'
@@ -120,14 +121,7 @@ export const grants = identitySchema.table(
 )
 export type GrantRow = typeof grants.$inferSelect
 
-export type ChangeKind =
-  | 'user.create'
-  | 'user.enable'
-  | 'user.reset'
-  | 'user.recover'
-  | 'grant.create'
-  | 'member.add'
-  | 'machine.credential'
+export type ChangeKind = keyof ChangeRequests
 export type ChangeStatus = 'pending' | 'confirmed' | 'rejected' | 'withdrawn'
 
 /** Changes that wait for a second administrator, and decided ones (federation.md 2). */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAddressReader } from '../../apps/gateway/edge/address.ts'
-import { parseTarget } from '../../apps/gateway/edge/target.ts'
+import { createAddressReader, parseTarget } from '../../apps/gateway/edge/target.ts'
 import { createRouter } from '../../apps/gateway/routes/router.ts'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { PERMISSIONS } from '../../apps/shared/auth/permissions.ts'

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sweepReservations } from '../../apps/catalog/expiry.ts'
 import { type CatalogClient, CatalogUnavailable, createCatalogClient } from '../../apps/operations/catalog/client.ts'
-import { impactFor } from '../../apps/operations/plans/preview.ts'
+import { impactFor } from '../../apps/operations/policies/authority.ts'
+import type { PlanView } from '../../apps/shared/contracts/operations/plans.ts'
 import { startCatalog } from '../catalog/support/platform.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
@@ -148,12 +149,12 @@ it('dependents through any number of steps count for the risk, and are named onl
     detail: '13 resources depend on them.',
     values: { count: 13 },
   })
-  const report = { impact: plan.impact }
+  const impact: PlanView['impact'] = plan.impact
   const elsewhere = {
     user_id: '',
     grants: [{ id: '', role: 'viewer' as const, scope: { region_id: 'us1' }, expires_at: null }],
   }
-  const { affected } = await impactFor(p.deps.db, elsewhere, report)
+  const { affected } = await impactFor(p.deps.db, elsewhere, impact)
   expect(affected?.groups.map(({ count, nearest }) => [count, nearest])).toEqual([
     [12, []],
     [1, []],

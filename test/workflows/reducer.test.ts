@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { CancelMode, Join, OnFailure } from '../../apps/shared/contracts/operations/graph.ts'
-import { coneOf, NODE_INTERVENTIONS, refuseIntervention } from '../../workflows/operation/rules/nodes.ts'
+import {
+  type CancelMode,
+  type Join,
+  NODE_INTERVENTIONS,
+  type OnFailure,
+} from '../../apps/shared/contracts/operations/graph.ts'
+import { coneOf, refuseIntervention } from '../../workflows/operation/rules/nodes.ts'
 import type { AttemptResult, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
 import {
   canLeave,

@@ -1,6 +1,5 @@
 import type { Sinks } from '@temporalio/workflow'
-import type { Actor, CancelMode, GateStatus } from '../../apps/shared/contracts/operations/graph.ts'
-import type { NodeIntervention } from './rules/nodes.ts'
+import type { Actor, CancelMode, GateStatus, NodeIntervention } from '../../apps/shared/contracts/operations/graph.ts'
 
 /** Workflow type and message names: defined once for relay, worker and tests. */
 export const WORKFLOW_TYPE = 'operation'

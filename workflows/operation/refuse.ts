@@ -1,13 +1,17 @@
-import type { CancelMode, OperationStatus, RefusalCode } from '../../apps/shared/contracts/operations/graph.ts'
+import {
+  type CancelMode,
+  type NodeIntervention,
+  OPERATION_INTERVENTIONS,
+  type OperationIntervention,
+  type OperationStatus,
+  type RefusalCode,
+} from '../../apps/shared/contracts/operations/graph.ts'
 import { refuseCancel, refusePause, refuseResume } from './rules/control.ts'
 import { type GateFacts, type NodeFacts, type OperationFacts, statusOf } from './rules/facts.ts'
 import { refuseGateApprove, refuseGateReject } from './rules/gates.ts'
 import {
   coneOf,
   INTERVENTION_STATES,
-  type NodeIntervention,
-  OPERATION_INTERVENTIONS,
-  type OperationIntervention,
   refuseIntervention,
   refuseOperationIntervention,
   refuseRetry,

@@ -26,16 +26,11 @@ export const applyCapabilities = (
   tx: Tx,
   { types, row, type }: Place,
   changes: readonly CapabilityChange[],
-  {
-    mode,
-    at,
-    command_id,
-    pointer = POINTER,
-  }: { mode: 'merge' | 'replace'; at: string; command_id: string; pointer?: string },
+  { mode, at, command_id }: { mode: 'merge' | 'replace'; at: string; command_id: string },
 ): Outcome => {
   const outcome: Outcome = { events: [], ignored: [] }
   if (changes.length === 0 && mode === 'merge') return outcome
-  const definitions = definitionsOf(types, type, changes, pointer)
+  const definitions = definitionsOf(types, type, changes)
   const open = new Map(
     heldOf(tx)
       .offers.of(row.rid)
@@ -48,7 +43,7 @@ export const applyCapabilities = (
     listed.add(key)
     const known = open.get(key)
     if (change.op === 'remove') {
-      if (!known) outcome.ignored.push({ pointer: `${pointer}/${index}`, code: 'not_there' })
+      if (!known) outcome.ignored.push({ pointer: `${POINTER}/${index}`, code: 'not_there' })
       else outcome.events.push(withdraw(tx, known, { at, command_id }))
       open.delete(key)
       continue
@@ -59,7 +54,7 @@ export const applyCapabilities = (
     if (saved) {
       outcome.events.push(saved.event)
       open.set(key, saved.row)
-    } else outcome.ignored.push({ pointer: `${pointer}/${index}`, code: 'already_there' })
+    } else outcome.ignored.push({ pointer: `${POINTER}/${index}`, code: 'already_there' })
   }
   if (mode === 'replace') {
     for (const [key, offer] of open) if (!listed.has(key)) outcome.events.push(withdraw(tx, offer, { at, command_id }))
@@ -68,8 +63,8 @@ export const applyCapabilities = (
 }
 
 /** The definitions that the changes name. Throws one refusal with all violations. */
-const definitionsOf = (types: Types, type: StoredType, changes: readonly CapabilityChange[], pointer: string) => {
-  const found = changes.map((change, index) => definitionOf(types, type, change, `${pointer}/${index}`))
+const definitionsOf = (types: Types, type: StoredType, changes: readonly CapabilityChange[]) => {
+  const found = changes.map((change, index) => definitionOf(types, type, change, `${POINTER}/${index}`))
   const violations = found.flatMap((one) => (Array.isArray(one) ? one : []))
   const [first] = violations
   if (first) {

@@ -8,7 +8,7 @@ import {
 } from '../../../db/catalog/resources/difference.ts'
 import { type RevisionRow, revisionsAt } from '../../../db/catalog/resources/history.ts'
 import { accessSql, visibleRids } from '../../../db/catalog/resources/lists.ts'
-import type { Queryable } from '../../../db/client.ts'
+import { type Queryable, SNAPSHOT } from '../../../db/client.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { Difference, DifferenceItem, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
 import { pluck } from '../../shared/data/pick.ts'
@@ -56,19 +56,13 @@ export const readDifference = async (
   }
   const size = pageSizeOf(query.page_size, deps.config)
   const { rows, items } = await affordable(
-    deps.db.transaction(
-      async (tx) => {
+    deps.db.transaction(async (tx) => {
         if ((await countMembers(tx, between)) > MAX_MEMBERS)
-          throw tooExpensive(
-            `More than ${MAX_MEMBERS} resources are below ${resource_id}.`,
-            'Compare a smaller subtree.',
-          )
+        throw tooExpensive(`More than ${MAX_MEMBERS} resources are below ${resource_id}.`, 'Compare a smaller subtree.')
         const where = accessSql(reader.access, types.topologyIds)
         const rows = await listDiffering(tx, { ...between, where, after, back: place.back, limit: size + 1 })
         return { rows, items: await itemsOf(tx, deps, rows.slice(0, size), between, reader) }
-      },
-      { isolationLevel: 'repeatable read', accessMode: 'read only' },
-    ),
+    }, SNAPSHOT),
   )
   const keyOf = ({ resource_id }: DifferingRow) => [resource_id, to]
   const { items: _, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })

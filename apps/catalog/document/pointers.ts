@@ -1,4 +1,4 @@
-import { equalJson } from '../../shared/data/pointer.ts'
+import { equalJson, tokensOf } from '../../shared/data/pointer.ts'
 
 /** JSON pointers (RFC 6901) over plain JSON values. */
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json }
@@ -11,12 +11,8 @@ export const escapeToken = (token: string): string => token.replaceAll('~', '~0'
 
 /** The reference tokens of a pointer; `undefined` if the text is not a pointer. */
 export const parsePointer = (pointer: string): string[] | undefined => {
-  if (pointer === '') return []
-  if (!pointer.startsWith('/') || /~(?![01])/.test(pointer)) return undefined
-  return pointer
-    .slice(1)
-    .split('/')
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (pointer !== '' && (!pointer.startsWith('/') || /~(?![01])/.test(pointer))) return undefined
+  return tokensOf(pointer)
 }
 
 /** The value at a pointer, or `undefined`. Only own members count. */

@@ -2,7 +2,7 @@ import { listFlowing, listFlows, readChecksOf } from '../../../db/catalog/health
 import { visibleRids } from '../../../db/catalog/resources/lists.ts'
 import { getRids } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
-import type { Queryable } from '../../../db/client.ts'
+import { type Queryable, SNAPSHOT } from '../../../db/client.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { healthOf } from '../capabilities/offers.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -24,35 +24,29 @@ type Loaded = HealthGraph & { names: Map<string, string>; truncated: boolean }
  */
 export const readRollUp = async (deps: CatalogDeps, row: ResourceRow, reader: Reader) => {
   const now = deps.clock.now()
-  return deps.db.transaction(
-    async (tx) => {
-      const graph = await load(tx, deps.registry.types, [row.rid], now)
-      const rolled = rollUp(graph)
-      const causes = causesOf(row.rid, graph, rolled, (rid) => graph.names.get(rid) ?? rid, MAX_CAUSES)
-      return {
-        status: rolled.get(row.rid) ?? row.health_status,
-        causes: await describe(tx, deps, causes, graph.names, reader, now),
-        visited: graph.own.size,
-        truncated: graph.truncated,
-      }
-    },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  )
+  return deps.db.transaction(async (tx) => {
+    const graph = await load(tx, deps.registry.types, [row.rid], now)
+    const rolled = rollUp(graph)
+    const causes = causesOf(row.rid, graph, rolled, (rid) => graph.names.get(rid) ?? rid, MAX_CAUSES)
+    return {
+      status: rolled.get(row.rid) ?? row.health_status,
+      causes: await describe(tx, deps, causes, graph.names, reader, now),
+      visited: graph.own.size,
+      truncated: graph.truncated,
+    }
+  }, SNAPSHOT)
 }
 
 /** The roll-ups of many resources, by id, in one walk over everything they take health from. */
 export const readRollUps = async (deps: CatalogDeps, ids: readonly string[]) => {
   const now = deps.clock.now()
-  return deps.db.transaction(
-    async (tx) => {
-      const rids = await getRids(tx, ids)
-      const graph = await load(tx, deps.registry.types, [...rids.values()], now)
-      const rolled = rollUp(graph)
-      const statuses = new Map([...rids].map(([resource_id, rid]) => [resource_id, rolled.get(rid) ?? 'unknown']))
-      return { statuses, visited: graph.own.size, truncated: graph.truncated }
-    },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  )
+  return deps.db.transaction(async (tx) => {
+    const rids = await getRids(tx, ids)
+    const graph = await load(tx, deps.registry.types, [...rids.values()], now)
+    const rolled = rollUp(graph)
+    const statuses = new Map([...rids].map(([resource_id, rid]) => [resource_id, rolled.get(rid) ?? 'unknown']))
+    return { statuses, visited: graph.own.size, truncated: graph.truncated }
+  }, SNAPSHOT)
 }
 
 /** Loads all health sources of these in two statements: a round trip per level would be thousands on a long chain. */

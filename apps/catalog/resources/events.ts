@@ -8,6 +8,7 @@ import {
   versionsOf,
 } from '../../../db/catalog/events.ts'
 import { lastPubSeq } from '../../../db/catalog/resources/lists.ts'
+import { SNAPSHOT } from '../../../db/client.ts'
 import type { CatalogEvent, EventsQuery, SnapshotQuery, VersionsQuery } from '../../shared/contracts/catalog/events.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { wrongAt } from '../../shared/errors.ts'
@@ -41,13 +42,10 @@ export const readEvents = async ({ db }: CatalogDeps, query: Static<typeof Event
 export const readSnapshot = async ({ db, registry }: CatalogDeps, query: Static<typeof SnapshotQuery>) => {
   const limit = query.limit ?? LIMIT
   const watermark = await lastPubSeq(db)
-  const rows = await db.transaction(
-    async (tx) => {
-      const resources = await snapshotRows(tx, query.after, limit)
-      return { resources, edges: await edgesOut(tx, pluck(resources, 'rid')) }
-    },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  )
+  const rows = await db.transaction(async (tx) => {
+    const resources = await snapshotRows(tx, query.after, limit)
+    return { resources, edges: await edgesOut(tx, pluck(resources, 'rid')) }
+  }, SNAPSHOT)
   const { types } = registry
   const edges = Map.groupBy(rows.edges, ({ src }) => src)
   const items = rows.resources.map((row) => ({

@@ -26,15 +26,11 @@ const OF_THEIR_OWN = [
 ] as const satisfies readonly CodeOf<'validation_error'>[]
 
 /** The refusal for a group of violations; it carries the first one's code. */
-export const violated = (violations: Violation[], detail?: string): AppError => {
+export const violated = (violations: Violation[]): AppError => {
   const [first] = violations
   const code = OF_THEIR_OWN.find((known) => known === first?.code) ?? 'schema_violation'
-  return new AppError(
-    'validation_error',
-    code,
-    detail ?? `${first?.pointer ?? ''} ${first?.message ?? 'is not valid'}.`,
-    { status: 422, violations },
-  )
+  const detail = `${first?.pointer ?? ''} ${first?.message ?? 'is not valid'}.`
+  return new AppError('validation_error', code, detail, { status: 422, violations })
 }
 
 const throwIfAny = (violations: Violation[]) => {

@@ -1,5 +1,6 @@
 import { getNodes, type Reach } from '../../../db/catalog/relationships/graph.ts'
 import { accessSql, conditions, lastPubSeq, listResources } from '../../../db/catalog/resources/lists.ts'
+import { SNAPSHOT } from '../../../db/client.ts'
 import type { Graph, GraphNode, GraphQuery } from '../../shared/contracts/topology/graphs.ts'
 import { AppError, type CodeOf, notFound, wrongAt } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -244,47 +245,36 @@ const waitForRoots = async (deps: CatalogDeps, store: Store, roots: string[], re
 }
 
 const fromSql = (deps: CatalogDeps, { roots, bounds, reach }: Asked): Promise<Graph> =>
-  deps.db.transaction(
-    async (tx) => {
-      const { types } = deps.registry
-      const picture = await drawBySql(tx, roots, bounds, reach, types)
-      const open = picture.nodes.filter(({ omitted }) => omitted > 0)
-      const ids = new Map(picture.nodes.map(({ row }) => [row.rid, row.resource_id]))
-      return {
-        roots,
-        nodes: picture.nodes.map(({ row, depth, degree }): GraphNode => {
-          const { resource_id, name, lifecycle_status, health_status } = row
-          return {
-            resource_id,
-            type_key: types.keyOf(row.type_id),
-            name,
-            lifecycle_status,
-            health_status,
-            depth,
-            degree,
-          }
-        }),
-        edges: picture.edges.map(({ no, type, src, dst }) => ({
-          relationship_id: `rel_${Number(no).toString(32).padStart(13, '0')}`,
-          type_key: types.relationshipById(type)?.type_key ?? '',
-          from: ids.get(src) ?? '',
-          to: ids.get(dst) ?? '',
+  deps.db.transaction(async (tx) => {
+    const { types } = deps.registry
+    const picture = await drawBySql(tx, roots, bounds, reach, types)
+    const open = picture.nodes.filter(({ omitted }) => omitted > 0)
+    const ids = new Map(picture.nodes.map(({ row }) => [row.rid, row.resource_id]))
+    return {
+      roots,
+      nodes: picture.nodes.map(({ row, depth, degree }): GraphNode => {
+        const { resource_id, name, lifecycle_status, health_status } = row
+        return { resource_id, type_key: types.keyOf(row.type_id), name, lifecycle_status, health_status, depth, degree }
+      }),
+      edges: picture.edges.map(({ no, type, src, dst }) => ({
+        relationship_id: `rel_${Number(no).toString(32).padStart(13, '0')}`,
+        type_key: types.relationshipById(type)?.type_key ?? '',
+        from: ids.get(src) ?? '',
+        to: ids.get(dst) ?? '',
+      })),
+      truncated: truncatedOf(open, picture.edges_cut),
+      frontier: open
+        .slice(0, MAX_FRONTIER)
+        .map(({ row, omitted }) => ({
+          resource_id: row.resource_id,
+          direction: bounds.direction,
+          omitted,
+          page_token: null,
         })),
-        truncated: truncatedOf(open, picture.edges_cut),
-        frontier: open
-          .slice(0, MAX_FRONTIER)
-          .map(({ row, omitted }) => ({
-            resource_id: row.resource_id,
-            direction: bounds.direction,
-            omitted,
-            page_token: null,
-          })),
-        frontier_omitted: Math.max(0, open.length - MAX_FRONTIER),
-        as_of: reach.past ? { watermark: await lastPubSeq(tx), time: timeOf(deps), lag_ms: 0 } : await asOf(tx, deps),
-      }
-    },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  )
+      frontier_omitted: Math.max(0, open.length - MAX_FRONTIER),
+      as_of: reach.past ? { watermark: await lastPubSeq(tx), time: timeOf(deps), lag_ms: 0 } : await asOf(tx, deps),
+    }
+  }, SNAPSHOT)
 
 const truncatedOf = (open: { stop: 'depth' | 'nodes' | 'fanout' }[], edges: boolean): Graph['truncated'] => {
   const cut = new Set(open.map(({ stop }) => stop))

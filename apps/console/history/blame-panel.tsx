@@ -15,18 +15,16 @@ type BlamePanelProps = {
   /** The node to explain. */
   of: string | undefined
   names: Names
-  aside?: React.ReactNode
 }
 
 /** The causes of the duration: the time per cause, then the path that took it, first to last. */
-export const BlamePanel = ({ operation_id, blame, of, names, aside }: BlamePanelProps) => {
+export const BlamePanel = ({ operation_id, blame, of, names }: BlamePanelProps) => {
   const total = blame.to - blame.from
   const links = blame.links.filter(({ pieces }) => pieces.length > 0)
   return (
     <Card
       title={of === undefined ? t.path : t.why(of)}
       note={t.path_note(duration(total), links.at(-1)?.pieces.at(-1)?.open ?? false)}
-      aside={aside}
     >
       <div className="blame-strip" aria-hidden="true">
         {blame.sums.map(({ cause, ms }) => (

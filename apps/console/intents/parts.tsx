@@ -67,7 +67,7 @@ export const Summary = ({ faults, made, problem }: { faults: string[]; made: boo
 type TextProps = { label: string; value: string; change: (text: string) => void; type?: string; placeholder?: string }
 export const Text = (props: TextProps) => <TextField type="text" maxLength={2000} {...props} />
 
-export const Json = ({ label, value, change }: TextProps) => {
+export const Json = ({ label, value, change }: Pick<TextProps, 'label' | 'value' | 'change'>) => {
   const id = useId()
   return (
     <div className="mt-2">

@@ -1,3 +1,4 @@
+import { OPERATION_INTERVENTIONS } from '../../shared/contracts/operations/graph.ts'
 import type { AllowedAction, NodeDetail, Operation } from '../api/types.ts'
 
 /** The subject of the dialog: a node, or the whole operation with its named parts. */
@@ -11,13 +12,7 @@ export type Intervened = {
   max_parallel?: number
 }
 
-const ON_OPERATION: ReadonlySet<string> = new Set([
-  'extend_deadline',
-  'set_limits',
-  'release_leases',
-  'delegate_gate',
-  'override_freeze',
-])
+const ON_OPERATION: ReadonlySet<string> = new Set(OPERATION_INTERVENTIONS)
 
 /** The interventions that the server offers for this node, besides a retry. */
 export const interventionsOfNode = (node: NodeDetail): Intervened => ({

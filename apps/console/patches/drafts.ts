@@ -1,20 +1,10 @@
 import type { Graph, PatchChange } from '../api/types.ts'
 
 /** Ready-made choices for a patch: each becomes one or more changes, which can be edited before they are proposed. */
-export const CHOICES = [
-  'insert_before',
-  'change_inputs',
-  'remove_step',
-  'add_gate',
-  'remove_gate',
-  'add_dependency',
-  'remove_dependency',
-  'set_limits',
-] as const
-export type Choice = (typeof CHOICES)[number]
+export type Choice = keyof typeof NEEDS
 
-/** The fields that a choice needs. */
-export const NEEDS: Record<Choice, readonly ('node' | 'other' | 'gate' | 'limit')[]> = {
+/** The fields that each choice needs. */
+export const NEEDS = {
   insert_before: ['node'],
   change_inputs: ['node'],
   remove_step: ['node'],
@@ -23,7 +13,8 @@ export const NEEDS: Record<Choice, readonly ('node' | 'other' | 'gate' | 'limit'
   add_dependency: ['node', 'other'],
   remove_dependency: ['node', 'other'],
   set_limits: ['limit'],
-}
+} satisfies Record<string, ('node' | 'other' | 'gate' | 'limit')[]>
+export const CHOICES = Object.keys(NEEDS) as Choice[]
 
 export type Given = { node: string; other: string; gate: string; limit: number }
 /** The texts of a draft. */

@@ -7,8 +7,8 @@ import { deviceCookie } from '../../shared/web/devices.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { readBody, refuseLongBody } from '../proxy/proxy.ts'
 import type { Route } from '../routes/table.ts'
-import type { ClientAddress } from './address.ts'
 import type { Exchange } from './answers.ts'
+import type { ClientAddress } from './target.ts'
 
 export const AUTH_BODY = 16_384
 

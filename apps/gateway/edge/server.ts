@@ -12,11 +12,10 @@ import { bodyOf, refuseLongBody } from '../proxy/proxy.ts'
 import { diskFull } from '../routes/disk.ts'
 import type { Match } from '../routes/router.ts'
 import type { Route } from '../routes/table.ts'
-import type { ClientAddress } from './address.ts'
 import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
 import { checkHeaders, isPreflightPath, traceOf, upstreamHeaders } from './headers.ts'
 import { AUTH_BODY, chargeOpenRoute } from './open-routes.ts'
-import { parseTarget, splitBase, type Target } from './target.ts'
+import { type ClientAddress, parseTarget, splitBase, type Target } from './target.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { getUser } from '../../../db/identity/queries.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { AccountDeps, Uses } from '../deps.ts'
 import { actorOf, changeOnce } from '../mutations.ts'
 import { refuseHalf, refuseOthersChange, throwIf } from '../rules.ts'
@@ -38,14 +38,7 @@ export const partOfLink = async (
   { id, user_id, part }: { id: string; user_id: string; part: 'first' | 'second' },
   request_id = '',
 ) => {
-  try {
-    const half = part === 'first' ? 1 : 2
-    const made = await deps.credential.createEnrolmentToken(
-      { userId: user_id, changeId: id, half, endsOlder: true },
-      withRequestId(request_id),
-    )
-    return linkView(deps, made)
-  } catch (error) {
-    throw fromRpc('credential', error)
-  }
+  const asked = { userId: user_id, changeId: id, half: part === 'first' ? 1 : 2, endsOlder: true }
+  const made = deps.credential.createEnrolmentToken(asked, withRequestId(request_id))
+  return linkView(deps, await made.catch(throwFromRpc('credential')))
 }

@@ -2,6 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
 import { credentialsOf, liveOf, lockCredential } from '../../../db/identity/machines.ts'
 import { type MachineCredentialRow, machine_credentials, users } from '../../../db/identity/tables.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { By, Measure } from '../control/changes.ts'
 import { rolesChanged } from '../mutations.ts'
@@ -12,14 +13,7 @@ import { noticesDue } from './ending.ts'
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
 export const credentialView = (row: MachineCredentialRow) => ({
-  id: row.id,
-  kind: row.kind,
-  name: row.name,
-  permissions: row.permissions,
-  scope: row.scope,
-  networks: row.networks,
-  jwk: row.jwk,
-  trust: row.trust,
+  ...pick(row, 'id', 'kind', 'name', 'permissions', 'scope', 'networks', 'jwk', 'trust'),
   created_at: new Date(row.created_at).toISOString(),
   expires_at: new Date(row.expires_at).toISOString(),
   revoked_at: isoOf(row.revoked_at),

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { getUser, isPublished, lastingAdmins } from '../../../db/identity/queries.ts'
 import { keepDisabled } from '../../../db/identity/scim.ts'
 import { outbox, type UserStatus } from '../../../db/identity/tables.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Measure, perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import { linkView } from '../control/links.ts'
@@ -41,15 +41,9 @@ export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, us
 
 /** A one-time enrolment link. The same request gets the same link; it is never stored here. */
 const enrolmentOf = async (deps: Uses<'config' | 'credential'>, req: FastifyRequest, user_id: string) => {
-  try {
-    const made = await deps.credential.createEnrolmentToken(
-      { userId: user_id, changeId: changeIdOf(req), onlyIfNoPassword: false },
-      withRequestId(String(req.id)),
-    )
-    return linkView(deps, made)
-  } catch (error) {
-    throw fromRpc('credential', error)
-  }
+  const asked = { userId: user_id, changeId: changeIdOf(req), onlyIfNoPassword: false }
+  const made = deps.credential.createEnrolmentToken(asked, withRequestId(String(req.id)))
+  return linkView(deps, await made.catch(throwFromRpc('credential')))
 }
 
 const ACTIONS: Record<Exclude<UserStatus, 'ACTIVE'>, { word: string; action: string }> = {

@@ -10,7 +10,7 @@ import { idempotency, type UserRow, user_events, users } from '../../../db/ident
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
 import type { AccountDeps, Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
@@ -67,9 +67,7 @@ const ownsAlone = (user: UserRow, link: string): boolean =>
 const endTotp = async (deps: AccountDeps, user_id: string, link: string, { request_id }: EnrolRequest) => {
   const user = await getUser(deps.db, user_id)
   if (!user || !ownsAlone(user, link)) return
-  await deps.credential.removeTotp({ userId: user_id }, withRequestId(request_id)).catch((error: unknown) => {
-    throw fromRpc('credential', error)
-  })
+  await deps.credential.removeTotp({ userId: user_id }, withRequestId(request_id)).catch(throwFromRpc('credential'))
 }
 
 /**

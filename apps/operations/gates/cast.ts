@@ -16,14 +16,16 @@ import type { Command, Decision, Subject } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
 import { loadPlaces, throwIfRefused } from '../policies/authority.ts'
 import {
+  approvalsOf,
   eligibleGroups,
   gateFacts,
   type LostVote,
+  lostAmong,
   operationFactsOf,
   type People,
+  voidedEvents,
   votingGroups,
 } from '../policies/footing.ts'
-import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
 
 export type GateCommand = Command & { gate_id: string; caller: Caller }
 

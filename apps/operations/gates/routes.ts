@@ -1,6 +1,7 @@
 import { and, eq, gt, inArray } from 'drizzle-orm'
 import Type from 'typebox'
-import { listGates, listInbox } from '../../../db/operations/gates/rows.ts'
+import { listInbox } from '../../../db/operations/gates/inbox.ts'
+import { listGates } from '../../../db/operations/gates/rows.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'

@@ -14,44 +14,22 @@ import {
 import { listDue, listVotedBy, markProved, markStanding, readClock } from '../../../db/operations/gates/standing.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
-import { digest } from '../../shared/data/digest.ts'
-import { pluck } from '../../shared/data/pick.ts'
 import type { Uses } from '../deps.ts'
 import { loadPlaces } from '../policies/authority.ts'
 import {
-  isDelegated,
+  approvalsOf,
   type LostVote,
   lossOf,
+  lostAmong,
   type Measure,
   type People,
   requireAsked,
   taintOf,
+  voidedEvents,
+  votesOf,
   withPeople,
   wordsOf,
 } from '../policies/footing.ts'
-
-/** The votes of the gate's current round. */
-const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] => gate.votes.filter(({ round }) => round === gate.round)
-
-/** The approvals among them. */
-export const approvalsOf = (row: Pick<GateRow, 'gate'>): Vote[] =>
-  votesOf(row).filter(({ decision }) => decision === 'approve')
-
-/** Returns which of these approvals no longer count. Throws if identity was not asked about a voter (withPeople). */
-export const lostAmong = (
-  row: GateRow,
-  approvals: readonly Vote[],
-  people: People,
-  { places, now, lookback_s }: Measure,
-): LostVote[] => {
-  requireAsked(pluck(approvals, 'user_id'), people)
-  return approvals.flatMap(({ user_id, group, actor }) => {
-    const groups = group === null || isDelegated(row.gate, user_id, now) ? undefined : [group]
-    const taint = taintOf(row, lookback_s)
-    const why = lossOf(people.get(user_id), { permissions: ['gate:decide'], places, groups, taint })
-    return why ? [{ user_id, name: actor.name, why }] : []
-  })
-}
 
 /** A bypass stands while its person may still break the glass. */
 const lostBypass = (row: GateRow, people: People, { places, lookback_s }: Measure): LostVote[] => {
@@ -62,26 +40,6 @@ const lostBypass = (row: GateRow, people: People, { places, lookback_s }: Measur
   const why = lossOf(people.get(id), { permissions, places, groups: undefined, taint: taintOf(row, lookback_s) })
   return why ? [{ user_id: id, name, why }] : []
 }
-
-/** The timeline and evidence entries of lost votes. */
-export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly LostVote[]): TimelineEvent[] =>
-  lost.map(({ user_id, name, why }) => {
-    const { gate_id, round } = gate
-    const reason = wordsOf([{ name, why }])
-    return {
-      type: 'gate.vote_voided',
-      actor: SYSTEM,
-      reason,
-      gate_id,
-      data: { round, why, voter: { id: user_id, name } },
-      evidence: {
-        kind: 'vote',
-        statement: `Gate ${gate_id}, round ${round}. ${reason}`,
-        subject: { type: 'gate', id: gate_id, round, decision: 'void', voter: user_id, why },
-        subject_digest: digest({ gate_id, round, decision: 'void', voter: user_id, why }),
-      },
-    }
-  })
 
 /**
  * Proves the people of these gates again. Votes that no longer count are void. A passed gate that loses its quorum asks

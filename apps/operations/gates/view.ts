@@ -1,5 +1,4 @@
-import { type GateRow, getGate } from '../../../db/operations/gates/rows.ts'
-import { getGateContext } from '../../../db/operations/history/timeline.ts'
+import { type GateRow, getGate, getGateContext } from '../../../db/operations/gates/rows.ts'
 import { getPlanOf } from '../../../db/operations/plans/rows.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { missingVotes, refuseGateApprove, refuseGateReject } from '../../../workflows/operation/rules/gates.ts'
@@ -14,9 +13,14 @@ import { notFound, refusal } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
 import { aloneBy, type Most, type Verdict } from '../patches/bulk.ts'
 import { listConflicts } from '../plans/conflicts.ts'
-import { impactFor } from '../plans/preview.ts'
-import type { PlanReport } from '../plans/types.ts'
-import { type Authority, allowedAction, isVisible, placesFor, refuseByPolicy } from '../policies/authority.ts'
+import {
+  type Authority,
+  allowedAction,
+  impactFor,
+  isVisible,
+  placesFor,
+  refuseByPolicy,
+} from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import {
   externalOnly,
@@ -147,9 +151,7 @@ export const readGate = async (
     for_voter ? readBrief(deps, caller, row.gate) : null,
   ])
   const { impact, ...context } = read
-  const { dependents = [], affected = null } = impact
-    ? await impactFor(deps.db, caller, { impact: impact as PlanReport['impact'] })
-    : {}
+  const { dependents = [], affected = null } = impact ? await impactFor(deps.db, caller, impact) : {}
   const view = {
     ...viewGate(deps, caller, row, places, approvers),
     subject,

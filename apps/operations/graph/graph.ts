@@ -1,6 +1,6 @@
 import type { PlanGate, PlanGraph, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
-import type { Group, PlannerInput } from './types.ts'
+import type { Group, PlannerInput, Scope } from './types.ts'
 
 type Linked = Pick<PlanNode, 'node_id' | 'depends_on'>
 
@@ -124,4 +124,12 @@ export const drawingOf = (
     gates: gates.map(({ gate_id, question, guards }) => ({ gate_id, question, guards })),
     critical_path,
   }
+}
+
+/** The part of a scope that a containing resource of each of these types fills. */
+export const PLACE: Record<string, keyof Scope> = {
+  'topology.region': 'region_id',
+  'topology.datacenter': 'datacenter_id',
+  'topology.layer': 'layer_id',
+  'topology.segment': 'segment_id',
 }

@@ -1,4 +1,5 @@
 import { createPublicKey } from 'node:crypto'
+import { SNAPSHOT } from '../../../db/client.ts'
 import { appendAudit, stateFacts } from '../../../db/operations/facts/state.ts'
 import { listEvidence } from '../../../db/operations/history/timeline.ts'
 import { getOperation } from '../../../db/operations/operations/read.ts'
@@ -25,15 +26,12 @@ export const exportOf = async (
       'Only the requester and holders of audit:read may export evidence.',
       { hint: 'Ask an auditor, or the person who requested the operation.' },
     )
-  const { records, row } = await db.transaction(
-    async (tx) => {
-      const found: Awaited<ReturnType<typeof listEvidence>> = []
-      for (let page = found; page === found || page.length === PAGE; found.push(...page))
-        page = await listEvidence(tx, operation_id, found.length, PAGE)
-      return { records: found, row: await getOperation(tx, operation_id) }
-    },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  )
+  const { records, row } = await db.transaction(async (tx) => {
+    const found: Awaited<ReturnType<typeof listEvidence>> = []
+    for (let page = found; page === found || page.length === PAGE; found.push(...page))
+      page = await listEvidence(tx, operation_id, found.length, PAGE)
+    return { records: found, row: await getOperation(tx, operation_id) }
+  }, SNAPSHOT)
   if (!row) throw notFound('operation', operation_id)
   const head = {
     type: 'head' as const,

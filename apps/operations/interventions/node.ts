@@ -10,10 +10,10 @@ import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
   INTERVENTION_STATES,
-  type NodeIntervention,
   refuseGuardedSkip,
   refuseIntervention,
 } from '../../../workflows/operation/rules/nodes.ts'
+import type { NodeIntervention } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
 import { AppError, notFound } from '../../shared/errors.ts'

@@ -3,7 +3,7 @@ import {
   NODE_INTERVENTIONS,
   type NodeIntervention,
   type OperationIntervention,
-} from '../../../workflows/operation/rules/nodes.ts'
+} from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Decision } from '../command/command.ts'

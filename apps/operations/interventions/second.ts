@@ -4,16 +4,14 @@ import { getAwaiting, passAwaiting } from '../../../db/operations/gates/awaiting
 import { waitingGates } from '../../../db/operations/gates/rows.ts'
 import { rulesOf } from '../../../db/operations/tables/evidence.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
-import type { Actor, GatePolicy, GateSubject } from '../../shared/contracts/operations/graph.ts'
+import type { Actor, GateSubject } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Decision, Subject } from '../command/command.ts'
-import { needsSecondPerson } from '../policies/authority.ts'
+import { needsSecondPerson, onePerson } from '../policies/authority.ts'
 import { decisionOf, perform } from './perform.ts'
 import type { Intervening, InterventionCommand, InterventionDeps } from './types.ts'
-
-const DEADLINE_S = 4 * 3600
 
 /** Types that need no second person, because they do not change the effect of the plan. */
 const ALONE: ReadonlySet<InterventionBody['type']> = new Set(['extend_deadline', 'set_limits'])
@@ -24,21 +22,7 @@ export const waitsForSecondPerson = (risk_level: string, type: InterventionBody[
 
 export const gateOfIntervention = (command_id: string): string => `intervention-${command_id}`
 
-const rules = {
-  key: 'intervention',
-  quorum: 1,
-  groups: [],
-  four_eyes: true,
-  reject_rule: 'any',
-  comment_on_approve: false,
-  deadline_s: DEADLINE_S,
-  escalation: [],
-  on_timeout: 'reject',
-  on_reject: 'hold',
-  lease_policy: 'hold',
-  binds: [],
-} as const
-const POLICY = { ...rules, digest: digest(rules) } as unknown as GatePolicy
+const POLICY = onePerson('intervention')
 
 const authorOf = ({ id, name, behind }: Actor) => ({ id, name, ...(behind && { behind }) })
 
@@ -87,7 +71,7 @@ export const askSecondPerson = async (
       subject: asked,
       digest: now,
       waiting_since: subject.now,
-      deadline_at: new Date(Date.parse(subject.now) + DEADLINE_S * 1000).toISOString(),
+      deadline_at: new Date(Date.parse(subject.now) + POLICY.deadline_s * 1000).toISOString(),
     })
   return {
     payload: { ...body },

@@ -3,14 +3,13 @@ import { getNode, listArtifacts, listAttempts, listCone, listGatesOfNode } from 
 import { getOperation } from '../../../db/operations/operations/read.ts'
 import type { NodeFacts, OperationFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
-  NODE_INTERVENTIONS,
   refuseGuardedSkip,
   refuseIntervention,
   refuseRetry,
   resetCone,
 } from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { AllowedAction } from '../../shared/contracts/operations/graph.ts'
+import { type AllowedAction, NODE_INTERVENTIONS } from '../../shared/contracts/operations/graph.ts'
 import type { Node } from '../../shared/contracts/operations/nodes.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { notFound } from '../../shared/errors.ts'

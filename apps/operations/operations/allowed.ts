@@ -1,11 +1,12 @@
 import type { OperationFacts } from '../../../workflows/operation/rules/facts.ts'
+import { refuseOperationIntervention } from '../../../workflows/operation/rules/nodes.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
 import {
+  type AllowedAction,
   OPERATION_INTERVENTIONS,
   type OperationIntervention,
-  refuseOperationIntervention,
-} from '../../../workflows/operation/rules/nodes.ts'
-import type { Caller } from '../../shared/auth/caller.ts'
-import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+  type RefusalCode,
+} from '../../shared/contracts/operations/graph.ts'
 import { refusal } from '../../shared/errors.ts'
 import { type Authority, allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
 

@@ -5,9 +5,11 @@ import { listOpenPatches } from '../../../db/operations/patches/rows.ts'
 import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Operation, OperationGraph } from '../../shared/contracts/operations/operations.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { factsOf } from '../command/command.ts'
 import type { PolicyDeps, Uses } from '../deps.ts'
+import { viewGraph } from '../graph/drawing.ts'
 import { isVisible, operationActions, placesFor } from '../policies/authority.ts'
 import { operationInterventions } from './allowed.ts'
 
@@ -43,14 +45,9 @@ export const readOperation = async (
     ...row.detail,
     leases,
     open_gates,
-    open_patches: open_patches.map(({ patch_id, proposer, reason, base_revision, held_nodes, expires_at }) => ({
-      patch_id,
-      proposer,
-      reason,
-      base_revision,
-      held_nodes,
-      expires_at,
-    })),
+    open_patches: open_patches.map((patch) =>
+      pick(patch, 'patch_id', 'proposer', 'reason', 'base_revision', 'held_nodes', 'expires_at'),
+    ),
     pending_commands,
     steering: steering ?? null,
     evidence_head: { seq: row.evidence_seq, hash: row.evidence_hash },
@@ -70,49 +67,18 @@ export const requireVisible = async (deps: Uses<'db'>, caller: Caller, operation
   return { ...owned, places }
 }
 
-const COLLAPSE_ABOVE = 500
-
 /** Returns the drawing with live states, nodes in rank order; collapsed groups keep counts and omit their nodes. */
 export const readGraph = async (
   deps: Uses<'db'>,
   operation_id: string,
-  { collapse = 'none', revision }: { collapse?: 'auto' | 'none' | 'groups'; revision?: number },
+  { collapse, revision }: { collapse?: 'auto' | 'none' | 'groups'; revision?: number },
 ): Promise<OperationGraph> => {
   const found = await getGraph(deps.db, operation_id, revision)
   if (!found) throw notFound('plan revision', String(revision ?? 1), 'plan')
-  const { drawing, change_seq, as_of } = found
-  const states = new Map(found.states.map((state) => [state.node_id, state]))
-  const gates = new Map(found.gateStates.map(({ gate_id, status }) => [gate_id, status]))
-  const nodes = drawing.graph.nodes.map((node) => {
-    const live = states.get(node.node_id)
-    return {
-      ...node,
-      state: live?.state ?? ('pending' as const),
-      attempt: live?.attempt ?? 0,
-      generation: live?.generation ?? 1,
-      held_by_patch: live?.held ?? false,
-      exception: live?.exception ?? null,
-      ran_ms: live?.ran_ms ?? null,
-    }
-  })
-  const counts = new Map<string, Record<string, number>>()
-  for (const { group, state } of nodes) {
-    if (group === null) continue
-    const count = counts.get(group) ?? {}
-    count[state] = (count[state] ?? 0) + 1
-    counts.set(group, count)
-  }
-  const collapsed = collapse === 'groups' || (collapse === 'auto' && nodes.length > COLLAPSE_ABOVE)
+  const { drawing, states, gateStates, change_seq, as_of } = found
   return {
-    plan_revision: drawing.plan_revision,
-    plan_hash: drawing.plan_hash,
-    nodes: collapsed ? nodes.filter(({ group }) => group === null) : nodes,
-    groups: drawing.graph.groups.map((group) => ({ ...group, counts: counts.get(group.group_id) ?? {} })),
-    gates: drawing.graph.gates.map((gate) => ({
-      ...gate,
-      state: (gates.get(gate.gate_id) ?? 'armed') as OperationGraph['gates'][number]['state'],
-    })),
-    critical_path: drawing.graph.critical_path,
+    ...pick(drawing, 'plan_revision', 'plan_hash'),
+    ...viewGraph(drawing.graph, collapse, { nodes: states, gates: gateStates }),
     change_seq,
     as_of,
   }

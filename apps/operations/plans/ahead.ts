@@ -32,6 +32,7 @@ import { diffGraph, resultHash } from '../planner/patch.diff.ts'
 import type { Running } from '../planner/patch.edit.ts'
 import { applyPatch, type Patched } from '../planner/patch.ts'
 import type { RiskLevel } from '../planner/risk.ts'
+import { onePerson } from '../policies/authority.ts'
 import { refuseHard } from '../policies/plans.ts'
 import { loadTargets } from '../targets/resolve.ts'
 import { type Planned, plannedOf } from './difference.ts'
@@ -195,22 +196,8 @@ export const patchGroups = (required: readonly GatePolicy[]): string[] =>
     ? []
     : [...new Set(required.flatMap(({ groups }) => groups.map(({ group }) => group)))]
 
-const rules = {
-  key: 'patch',
-  quorum: 1,
-  groups: [],
-  four_eyes: true,
-  reject_rule: 'any',
-  comment_on_approve: false,
-  deadline_s: 4 * 3600,
-  escalation: [],
-  on_timeout: 'reject',
-  on_reject: 'hold',
-  lease_policy: 'hold',
-  binds: [],
-} satisfies Omit<GatePolicy, 'digest'>
 /** The policy for a patch that touches no gate: one person with the right to decide. */
-const ONE_PERSON: GatePolicy = { ...rules, digest: digest(rules) }
+const ONE_PERSON = onePerson('patch')
 
 /** Returns gates opened by a patch's own votes: the voters are proved again before its new or changed nodes begin. */
 const gatesOfPatch = ({ patch_id, required }: PatchRow, { nodes, touched, added }: Patched): PlanGate[] => {

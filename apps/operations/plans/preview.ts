@@ -26,12 +26,11 @@ import { refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
 import {
   allowedAction,
+  impactFor,
   isVisible,
   placesFor,
   refuseByPolicy,
-  seenResources,
   throwIfRefused,
-  type Viewer,
 } from '../policies/authority.ts'
 import { refuseHard } from '../policies/plans.ts'
 import { assumptionsOf } from '../rehearsal/input.ts'
@@ -177,19 +176,6 @@ export const readPlan = async (
   return { plan, intent }
 }
 
-/** Returns the impact of a plan, without names that its reader may not see. */
-export const impactFor = async (db: Queryable, viewer: Viewer, { impact }: Pick<PlanReport, 'impact'>) => {
-  const { affected = null, ...rest } = impact
-  if (!affected) return { ...rest, affected }
-  const named = affected.groups.flatMap(({ nearest }) => nearest.map(({ resource_id }) => resource_id))
-  const seen = await seenResources(db, viewer, named)
-  const groups = affected.groups.map((group) => ({
-    ...group,
-    nearest: group.nearest.filter(({ resource_id }) => seen.has(resource_id)),
-  }))
-  return { ...rest, affected: { ...affected, groups } }
-}
-
 const DIFF_PAGE = 200
 
 /** Returns the plan as a person reads it: what changes, how risky it is, who must agree, and what has moved since. */
@@ -223,7 +209,7 @@ export const renderPlan = async (
       fields: entry.fields.map((field) => ({ sensitive: false, noise: false, ...field })),
     })),
     diff_next: rest.length > DIFF_PAGE ? (diff.at(-1)?.resource_id ?? null) : null,
-    impact: await impactFor(db, caller, report),
+    impact: await impactFor(db, caller, report.impact),
     risk: report.risk,
     conflicts: status === 'ready' ? await listConflicts(db, deps, plan) : [],
     policy_results: report.policy_results ?? [],

@@ -17,6 +17,7 @@ import { CommandHeaders, ReadHeaders, routes, sendStored } from '../../shared/ht
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { PlanningDeps, Uses } from '../deps.ts'
+import { viewGraph } from '../graph/drawing.ts'
 import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
@@ -68,7 +69,8 @@ export const plansRoutes = routes<PlanningDeps & Uses<'db' | 'keys' | 'policies'
         await readPlan(deps.db, req.caller, req.params.plan_id)
         const found = await getPlanGraph(deps.db, req.params.plan_id)
         if (!found) throw notFound('plan', req.params.plan_id)
-        return pendingGraph(found, req.query.collapse ?? 'none')
+        const { graph, plan_hash, created_at: as_of } = found
+        return { plan_revision: 1, plan_hash, ...viewGraph(graph, req.query.collapse), change_seq: 0, as_of }
       },
     })
 
@@ -106,34 +108,4 @@ const newestProcedures = ({ library }: Uses<'library'>) => {
       ]
     }),
   )
-}
-
-type Drawn = NonNullable<Awaited<ReturnType<typeof getPlanGraph>>>
-const COLLAPSE_ABOVE = 500
-
-/** Returns the drawing of a plan that has not begun. */
-const pendingGraph = ({ graph, plan_hash, created_at }: Drawn, collapse: 'auto' | 'none' | 'groups') => {
-  const collapsed = collapse === 'groups' || (collapse === 'auto' && graph.nodes.length > COLLAPSE_ABOVE)
-  const sizes = new Map<string, number>()
-  for (const { group } of graph.nodes) if (group !== null) sizes.set(group, (sizes.get(group) ?? 0) + 1)
-  return {
-    plan_revision: 1,
-    plan_hash,
-    nodes: graph.nodes
-      .filter(({ group }) => !collapsed || group === null)
-      .map((node) => ({
-        ...node,
-        state: 'pending' as const,
-        attempt: 0,
-        generation: 1,
-        held_by_patch: false,
-        exception: null,
-        ran_ms: null,
-      })),
-    groups: graph.groups.map((group) => ({ ...group, counts: { pending: sizes.get(group.group_id) ?? 0 } })),
-    gates: graph.gates.map((gate) => ({ ...gate, state: 'armed' as const })),
-    critical_path: graph.critical_path,
-    change_seq: 0,
-    as_of: created_at,
-  }
 }

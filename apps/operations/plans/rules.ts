@@ -6,11 +6,8 @@ import type { PlanGate, RefusalCode } from '../../shared/contracts/operations/gr
 import type { PlanStatus } from '../../shared/contracts/operations/plans.ts'
 import { refusal } from '../../shared/errors.ts'
 import type { Risk } from '../planner/risk.ts'
+import { operationObject } from '../policies/authority.ts'
 import type { PolicyObject } from '../policies/cedar.ts'
-
-const texts = (values: (string | null | undefined)[]): string[] => [
-  ...new Set(values.filter((value): value is string => typeof value === 'string')),
-]
 
 /** A plan as the authorization policies see it. */
 export const planObject = (
@@ -18,18 +15,16 @@ export const planObject = (
   intent: Intent,
   places: readonly Place[],
 ): PolicyObject => ({
+  ...operationObject({
+    operation_id: plan.plan_id,
+    requester_id: intent.requester_id,
+    involved: [intent.requester_id],
+    risk_level: (plan.report as { risk?: Risk }).risk?.level ?? 'low',
+    environment: intent.labels.environment ?? null,
+    labels: intent.labels,
+    places,
+  }),
   type: 'Plan',
-  id: plan.plan_id,
-  requester: intent.requester_id,
-  behind: [],
-  involved: [intent.requester_id],
-  four_eyes: false,
-  groups: [],
-  risk: (plan.report as { risk?: Risk }).risk?.level ?? 'low',
-  environment: intent.labels.environment ?? null,
-  types: texts(places.map(({ type_key }) => type_key)),
-  regions: texts(places.map(({ region_id }) => region_id)),
-  labels: intent.labels,
 })
 
 /** Time passes without a write: a plan past its end is expired, whether or not the sweeper has marked it. */

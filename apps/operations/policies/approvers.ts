@@ -1,6 +1,6 @@
 import { type Principal, type PrincipalSource, principalOf } from '../../shared/auth/principals.ts'
 import type { Principal as PrincipalMessage } from '../../shared/contracts/gen/auth_pb.ts'
-import { fromRpc } from '../../shared/rpc/client.ts'
+import { throwFromRpc } from '../../shared/rpc/client.ts'
 
 /** The calls of identity's client (rpc.ts) needed to say who could decide. */
 export type ApproverSource = PrincipalSource & {
@@ -52,9 +52,9 @@ export const createAdministrators = (source: ApproverSource) => async (): Promis
   const ids: string[] = []
   let pageToken = ''
   do {
-    const page = await source.listPrincipals({ role: 'admin', pageSize: PAGE, pageToken }).catch((error: unknown) => {
-      throw fromRpc('identity', error)
-    })
+    const page = await source
+      .listPrincipals({ role: 'admin', pageSize: PAGE, pageToken })
+      .catch(throwFromRpc('identity'))
     for (const { user } of page.principals.map(principalOf)) if (user.status === 'ACTIVE') ids.push(user.id)
     pageToken = page.nextPageToken
   } while (pageToken !== '')

@@ -14,28 +14,12 @@ import {
   type Scope,
 } from '../../shared/auth/scope.ts'
 import type { Clock } from '../../shared/clock.ts'
-import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import type { Affected } from '../../shared/contracts/catalog/affected.ts'
+import type { AllowedAction, GatePolicy, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError, refusal } from '../../shared/errors.ts'
-import type { Policies, PolicyAction, PolicyObject } from './cedar.ts'
-
-/** The permission that each act needs over every target (auth.md 9). */
-const PERMISSION_OF: Record<PolicyAction, Permission> = {
-  'operation.pause': 'operation:control',
-  'operation.resume': 'operation:control',
-  'operation.cancel': 'operation:control',
-  'operation.force_cancel': 'operation:control',
-  'operation.intervene': 'operation:intervene',
-  'operation.signal': 'signal:send',
-  'node.retry': 'operation:control',
-  'node.intervene': 'operation:intervene',
-  'gate.approve': 'gate:decide',
-  'gate.reject': 'gate:decide',
-  'gate.break_glass': 'gate:decide',
-  'plan.start': 'plan:start',
-  'patch.propose': 'patch:propose',
-  'patch.approve': 'patch:decide',
-  'patch.reject': 'patch:decide',
-}
+import { PERMISSION_OF, type Policies, type PolicyAction, type PolicyObject } from './cedar.ts'
 
 export type Authority = { policies: Policies; clock: Clock }
 
@@ -146,12 +130,22 @@ export const operationActions = (
 /** Above medium risk one person alone must not override the plan (operations.md 5.4). */
 export const needsSecondPerson = (risk_level: string): boolean => risk_level === 'high' || risk_level === 'critical'
 
+/** The policy of a gate that asks one person other than those involved. */
+export const onePerson = (key: string): GatePolicy => {
+  const rules = {
+    ...{ key, quorum: 1, groups: [], four_eyes: true, reject_rule: 'any' as const, comment_on_approve: false },
+    ...{ deadline_s: 4 * 3600, escalation: [], on_timeout: 'reject' as const, on_reject: 'hold' as const },
+    ...{ lease_policy: 'hold' as const, binds: [] },
+  }
+  return { ...rules, digest: digest(rules) }
+}
+
 /** The viewer: a person with their grants. */
 export type Viewer = { user_id: string; grants: readonly Grant[] }
 
 const isEverywhere = (scope: Scope): boolean => SCOPE_FIELDS.every((field) => scope[field] === undefined)
-const grantsOf = ({ grants }: Viewer, permission: Permission) =>
-  grants.filter((grant) => givesPermission(grant, permission))
+const scopesOf = ({ grants }: Viewer, permission: Permission): Scope[] =>
+  grants.flatMap((grant) => (givesPermission(grant, permission) ? [grant.scope] : []))
 
 /** Whether the places of objects matter for this person: grants without scope hold everywhere. */
 export const hasScopes = ({ grants }: Viewer): boolean => grants.some(({ scope }) => !isEverywhere(scope))
@@ -163,9 +157,8 @@ export const hasScopes = ({ grants }: Viewer): boolean => grants.some(({ scope }
 export const visibleSql = (
   viewer: Viewer,
   columns: { requester_id: SQLWrapper; resource_ids: SQLWrapper },
-  permission: Permission = 'operation:read',
 ): SQL | undefined => {
-  const scopes = grantsOf(viewer, permission).map(({ scope }) => scope)
+  const scopes = scopesOf(viewer, 'operation:read')
   if (scopes.some(isEverywhere)) return undefined
   const own = sql`${columns.requester_id} = ${viewer.user_id}`
   if (scopes.length === 0) return own
@@ -179,7 +172,7 @@ export const coversAllSql = (
   columns: { resource_ids: SQLWrapper },
   permission: Permission,
 ): SQL | undefined => {
-  const scopes = grantsOf(viewer, permission).map(({ scope }) => scope)
+  const scopes = scopesOf(viewer, permission)
   if (scopes.some(isEverywhere)) return undefined
   if (scopes.length === 0) return sql`false`
   const covered = sql.join(scopes.map(coversSql), sql` or `)
@@ -233,9 +226,19 @@ export const seenResources = async (
   )
 }
 
-/** Whether this person may read a resource, wherever it is. */
-export const maySeeResource = async (db: Queryable, viewer: Viewer, resource_id: string): Promise<boolean> => {
-  if (isGranted(viewer.grants, 'catalog:read', {})) return true
-  const places = await loadPlaces(db, [resource_id])
-  return places.some((place) => isGranted(viewer.grants, 'catalog:read', place))
+/** Returns the impact of a plan, without names that its reader may not see. */
+export const impactFor = async <I extends { affected: Affected | null }>(db: Queryable, viewer: Viewer, impact: I) => {
+  const { affected = null } = impact
+  if (!affected) return { ...impact, affected }
+  const named = affected.groups.flatMap(({ nearest }) => pluck(nearest, 'resource_id'))
+  const seen = await seenResources(db, viewer, named)
+  const groups = affected.groups.map((group) => ({
+    ...group,
+    nearest: group.nearest.filter(({ resource_id }) => seen.has(resource_id)),
+  }))
+  return { ...impact, affected: { ...affected, groups } }
 }
+
+/** Whether this person may read a resource, wherever it is. */
+export const maySeeResource = async (db: Queryable, viewer: Viewer, resource_id: string): Promise<boolean> =>
+  (await seenResources(db, viewer, [resource_id])).has(resource_id)

@@ -13,28 +13,32 @@ import {
   statefulIsAuthorized,
   validate,
 } from '@cedar-policy/cedar-wasm/nodejs'
+import type { Permission } from '../../shared/auth/permissions.ts'
 import { ConfigError } from '../../shared/config.ts'
 import { CODES, type CodeOf } from '../../shared/contracts/codes.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { refusal } from '../../shared/errors.ts'
 
-export type PolicyAction =
-  | 'operation.pause'
-  | 'operation.resume'
-  | 'operation.cancel'
-  | 'operation.force_cancel'
-  | 'operation.intervene'
-  | 'operation.signal'
-  | 'node.retry'
-  | 'node.intervene'
-  | 'gate.approve'
-  | 'gate.reject'
-  | 'gate.break_glass'
-  | 'plan.start'
-  | 'patch.propose'
-  | 'patch.approve'
-  | 'patch.reject'
+/** The permission that each act needs over every target (auth.md 9). */
+export const PERMISSION_OF = {
+  'operation.pause': 'operation:control',
+  'operation.resume': 'operation:control',
+  'operation.cancel': 'operation:control',
+  'operation.force_cancel': 'operation:control',
+  'operation.intervene': 'operation:intervene',
+  'operation.signal': 'signal:send',
+  'node.retry': 'operation:control',
+  'node.intervene': 'operation:intervene',
+  'gate.approve': 'gate:decide',
+  'gate.reject': 'gate:decide',
+  'gate.break_glass': 'gate:decide',
+  'plan.start': 'plan:start',
+  'patch.propose': 'patch:propose',
+  'patch.approve': 'patch:decide',
+  'patch.reject': 'patch:decide',
+} as const satisfies Record<string, Permission>
+export type PolicyAction = keyof typeof PERMISSION_OF
 
 /** The object as policies see it: the members of the schema, `labels` as tags. */
 export type PolicyObject = {
@@ -76,39 +80,22 @@ let loads = 0
  * schema and parses them once. A fault stops the start and names file and policy.
  */
 export const loadPolicies = (site_dir?: string, observe: (seconds: number) => void = () => {}) => {
-  const schema = readFileSync(join(FOLDER, 'signalbox.cedarschema'), 'utf8')
   const policies = readPolicies(join(FOLDER, 'authorization.cedar'))
   const site = site_dir ? cedarFiles(site_dir).flatMap((file) => readSitePolicies(file)) : []
   const all = [...policies, ...site]
   const staticPolicies = Object.fromEntries(all.map(({ id, text }) => [id, text]))
   if (Object.keys(staticPolicies).length !== all.length) throw new ConfigError('Two Cedar policies have the same @id.')
-  const fault = faultOf(validate({ schema, policies: { staticPolicies } }))
-  if (fault) throw new ConfigError(fault)
-  const name = `operations-${++loads}`
-  preparseSchema(name, schema)
-  preparsePolicySet(name, { staticPolicies })
+  const authorize = preparePolicies(staticPolicies)
   const order = new Map(all.map((policy, index) => [policy.id, { ...policy, index }]))
 
   const evaluate = (request: PolicyRequest): RefusalCode | undefined => {
     const started = performance.now()
-    const answer = statefulIsAuthorized({
-      principal: { type: 'User', id: request.user_id },
-      action: { type: 'Action', id: request.action },
-      resource: { type: request.object.type, id: request.object.id },
-      context: contextOf(request),
-      preparsedSchemaName: name,
-      preparsedPolicySetId: name,
-      validateRequest: true,
-      entities: entitiesOf(request),
-    })
+    const { decision, diagnostics } = authorize(request)
     observe((performance.now() - started) / 1000)
-    if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '))
-    const [broken] = answer.response.diagnostics.errors
+    const [broken] = diagnostics.errors
     if (broken) throw new Error(`${broken.policyId}: ${broken.error.message}`)
-    if (answer.response.decision === 'allow') return undefined
-    const forbidding = answer.response.diagnostics.reason
-      .flatMap((id) => order.get(id) ?? [])
-      .sort((a, b) => a.index - b.index)
+    if (decision === 'allow') return undefined
+    const forbidding = diagnostics.reason.flatMap((id) => order.get(id) ?? []).sort((a, b) => a.index - b.index)
     const [first] = forbidding
     if (!first) return OUT_OF_SCOPE
     return {
@@ -129,21 +116,39 @@ export type Policies = ReturnType<typeof loadPolicies>
 const OUTSIDE = 'Your roles do not cover every target of this operation.'
 const OUT_OF_SCOPE = refusal('policy_denied', 'out_of_scope', OUTSIDE, { extra: { policy_ids: [] } })
 
+/** Checks policies against the schema and parses them once; the result answers requests. Throws a ConfigError. */
+export const preparePolicies = (staticPolicies: Record<string, string>) => {
+  const schema = readFileSync(join(FOLDER, 'signalbox.cedarschema'), 'utf8')
+  const fault = faultOf(validate({ schema, policies: { staticPolicies } }))
+  if (fault) throw new ConfigError(fault)
+  const name = `operations-${++loads}`
+  preparseSchema(name, schema)
+  preparsePolicySet(name, { staticPolicies })
+  return (request: Omit<PolicyRequest, 'action'> & { action: PolicyAction | 'plan.execute' }) => {
+    const answer = statefulIsAuthorized({
+      principal: { type: 'User', id: request.user_id },
+      action: { type: 'Action', id: request.action },
+      resource: { type: request.object.type, id: request.object.id },
+      context: contextOf(request),
+      preparsedSchemaName: name,
+      preparsedPolicySetId: name,
+      validateRequest: true,
+      entities: entitiesOf(request),
+    })
+    if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '))
+    return answer.response
+  }
+}
+
 /** Describes the faults that the schema finds in policies; `undefined` if there are none. */
-export const faultOf = (checked: ReturnType<typeof validate>): string | undefined => {
+const faultOf = (checked: ReturnType<typeof validate>): string | undefined => {
   const faults: { error: DetailedError; policyId?: string }[] =
     checked.type === 'failure' ? checked.errors.map((error) => ({ error })) : checked.validationErrors
   const [fault] = faults
   return fault && `The Cedar policy ${fault.policyId ?? ''} does not match the schema: ${fault.error.message}`
 }
 
-export const contextOf = ({
-  granted,
-  both,
-  as_groups,
-  auth_age_s,
-  user_id,
-}: Pick<PolicyRequest, 'granted' | 'both' | 'as_groups' | 'auth_age_s' | 'user_id'>) => ({
+const contextOf = ({ granted, both, as_groups, auth_age_s, user_id }: Omit<PolicyRequest, 'action'>) => ({
   granted,
   both,
   as_groups: [...as_groups],
@@ -152,12 +157,7 @@ export const contextOf = ({
   user_id,
 })
 
-export const entitiesOf = ({
-  user_id,
-  kind,
-  groups,
-  object,
-}: Pick<PolicyRequest, 'user_id' | 'kind' | 'groups' | 'object'>): EntityJson[] => {
+const entitiesOf = ({ user_id, kind, groups, object }: Omit<PolicyRequest, 'action'>): EntityJson[] => {
   const { type, id, labels, environment, ...rest } = object
   const attrs: Record<string, CedarValueJson> = {
     requester: rest.requester,

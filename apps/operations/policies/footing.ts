@@ -1,11 +1,13 @@
-import type { GateRow } from '../../../db/operations/gates/rows.ts'
+import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/state.ts'
+import type { GateRow, Vote } from '../../../db/operations/gates/rows.ts'
 import { type GateFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Permission } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import { pick } from '../../shared/data/pick.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { refusal, unavailable } from '../../shared/errors.ts'
 import type { Trust } from '../deps.ts'
 import { isInScope, operationObject } from './authority.ts'
@@ -205,3 +207,47 @@ export const withPeople = async <T>(
   }
   throw unavailable('Votes change faster than their voters can be proved.')
 }
+
+/** The votes of the gate's current round. */
+export const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] =>
+  gate.votes.filter(({ round }) => round === gate.round)
+
+/** The approvals among them. */
+export const approvalsOf = (row: Pick<GateRow, 'gate'>): Vote[] =>
+  votesOf(row).filter(({ decision }) => decision === 'approve')
+
+/** Returns which of these approvals no longer count. Throws if identity was not asked about a voter (withPeople). */
+export const lostAmong = (
+  row: GateRow,
+  approvals: readonly Vote[],
+  people: People,
+  { places, now, lookback_s }: Measure,
+): LostVote[] => {
+  requireAsked(pluck(approvals, 'user_id'), people)
+  return approvals.flatMap(({ user_id, group, actor }) => {
+    const groups = group === null || isDelegated(row.gate, user_id, now) ? undefined : [group]
+    const taint = taintOf(row, lookback_s)
+    const why = lossOf(people.get(user_id), { permissions: ['gate:decide'], places, groups, taint })
+    return why ? [{ user_id, name: actor.name, why }] : []
+  })
+}
+
+/** The timeline and evidence entries of lost votes. */
+export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly LostVote[]): TimelineEvent[] =>
+  lost.map(({ user_id, name, why }) => {
+    const { gate_id, round } = gate
+    const reason = wordsOf([{ name, why }])
+    return {
+      type: 'gate.vote_voided',
+      actor: SYSTEM,
+      reason,
+      gate_id,
+      data: { round, why, voter: { id: user_id, name } },
+      evidence: {
+        kind: 'vote',
+        statement: `Gate ${gate_id}, round ${round}. ${reason}`,
+        subject: { type: 'gate', id: gate_id, round, decision: 'void', voter: user_id, why },
+        subject_digest: digest({ gate_id, round, decision: 'void', voter: user_id, why }),
+      },
+    }
+  })

@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { preparsePolicySet, preparseSchema, statefulIsAuthorized, validate } from '@cedar-policy/cedar-wasm/nodejs'
 import { ConfigError } from '../../shared/config.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { refusal } from '../../shared/errors.ts'
-import { contextOf, entitiesOf, FOLDER, faultOf, type Policy, readPolicies } from './cedar.ts'
+import { FOLDER, type Policy, preparePolicies, readPolicies } from './cedar.ts'
 
 /** The effect of a planning policy (operations.md 4.3): it blocks the plan, adds a gate, or is shown with the plan. */
 export const POLICY_LEVELS = ['hard', 'soft', 'advisory'] as const
@@ -26,7 +26,6 @@ export type JudgedPlan = PolicyResult & {
 
 type Rule = Policy & { level: PolicyLevel; approvers: string[] }
 const PERMIT = '@id("planned") permit (principal, action == Action::"plan.execute", resource);'
-let loads = 0
 
 /**
  * Loads `hard.cedar`, `soft.cedar` and `advisory.cedar` of this app and of a site. They may only forbid
@@ -34,62 +33,27 @@ let loads = 0
  * stops the start and names the file and the policy.
  */
 export const loadPlanPolicies = (site_dir?: string) => {
-  const schema = readFileSync(join(FOLDER, 'signalbox.cedarschema'), 'utf8')
   const rules = [FOLDER, ...(site_dir ? [site_dir] : [])].flatMap((dir) =>
     POLICY_LEVELS.flatMap((level) => readLevel(join(dir, `${level}.cedar`), level)),
   )
   const staticPolicies = { planned: PERMIT, ...Object.fromEntries(rules.map(({ id, text }) => [id, text])) }
   if (Object.keys(staticPolicies).length !== rules.length + 1)
     throw new ConfigError('Two Cedar policies of plan.execute have the same @id.')
-  const fault = faultOf(validate({ schema, policies: { staticPolicies } }))
-  if (fault) throw new ConfigError(fault)
-  const name = `operations-plans-${++loads}`
-  preparseSchema(name, schema)
-  preparsePolicySet(name, { staticPolicies })
+  const authorize = preparePolicies(staticPolicies)
 
   /** Returns the result of each policy for a plan, in the order of levels and files. */
   const judge = (facts: PlanFacts): JudgedPlan[] => {
     const { requester, labels } = facts
-    const object = {
-      ...{
-        type: 'Plan' as const,
-        id: facts.intent_id,
-        requester,
-        behind: [],
-        involved: [requester],
-        four_eyes: false,
-        groups: [],
-      },
-      ...{
-        risk: facts.risk,
-        environment: labels.environment ?? null,
-        types: facts.types,
-        regions: facts.regions,
-        labels,
-      },
-    }
-    const request = {
-      user_id: requester,
-      kind: 'person' as const,
-      groups: [],
-      object,
+    const plan = { type: 'Plan', id: facts.intent_id, behind: [], involved: [requester], four_eyes: false } as const
+    const object = { ...plan, ...pick(facts, 'requester', 'risk', 'types', 'regions'), groups: [], labels }
+    const who = { user_id: requester, kind: 'person', groups: [], as_groups: [], auth_age_s: 0 } as const
+    const { diagnostics } = authorize({
+      ...who,
+      action: 'plan.execute',
       granted: true,
       both: false,
-      as_groups: [],
-      auth_age_s: 0,
-    }
-    const answer = statefulIsAuthorized({
-      principal: { type: 'User', id: requester },
-      action: { type: 'Action', id: 'plan.execute' },
-      resource: { type: 'Plan', id: facts.intent_id },
-      context: contextOf(request),
-      preparsedSchemaName: name,
-      preparsedPolicySetId: name,
-      validateRequest: true,
-      entities: entitiesOf(request),
+      object: { ...object, environment: labels.environment ?? null },
     })
-    if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '))
-    const { diagnostics } = answer.response
     const forbids = new Set(diagnostics.reason)
     // A policy that cannot be evaluated forbids: an error must not open anything.
     const broken = new Map(diagnostics.errors.map(({ policyId, error }) => [policyId, error.message]))

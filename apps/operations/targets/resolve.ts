@@ -9,7 +9,7 @@ import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
 import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
-import { byText } from '../graph/graph.ts'
+import { byText, PLACE } from '../graph/graph.ts'
 import type { Resource, Scope, Target } from '../graph/types.ts'
 
 export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'>
@@ -105,13 +105,6 @@ const test = (condition: CelProgram, target: Target, pointer: string): boolean =
     if (error instanceof CelError) throw expressionError(pointer, `${target.resource_id}: ${error.message}`)
     throw error
   }
-}
-
-const PLACE: Record<string, keyof Scope> = {
-  'topology.region': 'region_id',
-  'topology.datacenter': 'datacenter_id',
-  'topology.layer': 'layer_id',
-  'topology.segment': 'segment_id',
 }
 
 /** Returns resources with the places that contain them, derived from containment. */

@@ -1,6 +1,6 @@
 import { and, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
-import { countInbox, votableBy } from '../../../db/operations/gates/rows.ts'
+import { countInbox, votableBy } from '../../../db/operations/gates/inbox.ts'
 import { countWaiting, patchVotableBy } from '../../../db/operations/operations/waiting.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { Caller } from '../../shared/auth/caller.ts'

@@ -37,10 +37,10 @@ export const readOperation = (person: Person, operation_id: string) =>
   person.get<OperationView>(`/v1/operations/${operation_id}`)
 
 /** Waits until a gate of the operation asks, and returns what the person will read. */
-export const waitForGate = async (person: Person, operation_id: string, timeout_ms = 90_000): Promise<Gate> => {
+export const waitForGate = async (person: Person, operation_id: string): Promise<Gate> => {
   const waiting = async () =>
     (await person.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates`)).items.find(isWaiting)
-  const gate = await waitUntil('a waiting gate', waiting, (found) => found !== undefined, timeout_ms)
+  const gate = await waitUntil('a waiting gate', waiting, (found) => found !== undefined, 90_000)
   return person.get<Gate>(`/v1/operations/${operation_id}/gates/${gate?.gate_id}`)
 }
 const isWaiting = ({ status }: Gate): boolean => status === 'waiting'

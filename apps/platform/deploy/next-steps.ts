@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { SEARCH_ATTRIBUTES } from '../servers/temporal.ts'
+import { SEARCH_ATTRIBUTES } from '../../../workflows/operation/messages.ts'
 
 /** The steps that a person takes with the files of an installation, and the settings of the servers. */
 export const DATABASE = 'signalbox'

@@ -1,3 +1,4 @@
+import { PLACE } from '../../operations/graph/graph.ts'
 import {
   type PlannedIntent,
   type PlannerInput,
@@ -6,8 +7,7 @@ import {
   type Scope,
   type Target,
 } from '../../operations/graph/types.ts'
-import type { Made } from '../../operations/planner/plan.ts'
-import { makePlan } from '../../operations/planner/plan.ts'
+import { type Made, makePlan } from '../../operations/planner/plan.ts'
 import type { PackFolder } from './folder.ts'
 import type { PackTest } from './format.ts'
 
@@ -17,12 +17,6 @@ import type { PackTest } from './format.ts'
 const LIMITS = { nodes: 5000, edges: 20_000, graph_nodes: 2000 }
 const AT = '2026-01-01T00:00:00.000Z'
 const INTENT_ID = '00000000-0000-7000-8000-000000000001'
-const PLACES: Record<string, keyof Scope> = {
-  'topology.region': 'region_id',
-  'topology.datacenter': 'datacenter_id',
-  'topology.layer': 'layer_id',
-  'topology.segment': 'segment_id',
-}
 
 type Given = PackTest['given']
 export type Planned =
@@ -75,7 +69,7 @@ const targetOf = (
   const ancestors: string[] = []
   for (let at = resource.parent; at !== undefined && !ancestors.includes(at); at = all.get(at)?.parent) {
     ancestors.push(at)
-    const place = PLACES[all.get(at)?.type ?? '']
+    const place = PLACE[all.get(at)?.type ?? '']
     if (place) scope[place] ??= at
   }
   return {

@@ -78,12 +78,8 @@ export const openLab = (ground: Ground, door: Door, jobs: Jobs, command: string)
         TAKEN_MS,
         `did not report "started" within ${TAKEN_MS / 1000} s of receiving the work`,
       ),
-    ticking: (attempt: Attempt, more = 0) =>
-      until(
-        () => effectsOf(attempt).length > more,
-        TAKEN_MS,
-        'did not begin the job "ticks": its file has no line $FILE',
-      ),
+    ticking: (attempt: Attempt) =>
+      until(() => effectsOf(attempt).length > 0, TAKEN_MS, 'did not begin the job "ticks": its file has no line $FILE'),
     ended: (attempt: Attempt, ms = ENDED_MS, otherwise = `did not report an end within ${ms / 1000} s`) =>
       until(() => endOf(attempt), ms, otherwise),
     /** Waits until the work of an attempt is at rest: its file does not grow for longer than one tick. */

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { SEARCH_ATTRIBUTES } from '../../../workflows/operation/messages.ts'
 import type { Screen } from '../base/screen.ts'
 import { cachePath, download, fromWheel, fromWheelWithApt, goInstall, PLATFORM } from './cache.ts'
 import { cached, locate, onPath } from './sources.ts'
@@ -45,16 +46,6 @@ export const locateTemporal = (screen: Screen): Promise<string> => {
     screen,
   )
 }
-
-/** The attributes by which the Temporal UI finds an operation's workflow. */
-export const SEARCH_ATTRIBUTES = {
-  OpStatus: 'Keyword',
-  OpKind: 'Keyword',
-  PlanId: 'Keyword',
-  Requester: 'Keyword',
-  WaitingGates: 'KeywordList',
-  FailedNodes: 'Int',
-} as const
 
 /** With the default poll limits of 20 per second and shard, each task of the one-shard server would wait 40 ms. */
 const DYNAMIC: Record<string, number | boolean> = {

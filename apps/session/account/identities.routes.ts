@@ -6,13 +6,12 @@ import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/ses
 import { text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
-import { withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { findUser } from '../sessions/admin.routes.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { endUserSessions } from '../sessions/end.ts'
 import { byUser } from '../sessions/routes.ts'
-import { orProblem } from '../token/passkeys.ts'
 import { refuseStale } from '../token/password.ts'
 import { hasPassword, lastWayIn } from './ways-in.ts'
 
@@ -80,7 +79,7 @@ const adminRoutes = (app: Router, deps: SessionDeps) => {
 
 const listOf = async (deps: SessionDeps, req: FastifyRequest, user_id: string): Promise<ExternalIdentityList> => {
   const trace = withRequestId(String(req.id))
-  const { identities } = await orProblem(deps.identity.listExternal({ userId: user_id }, trace))
+  const { identities } = await deps.identity.listExternal({ userId: user_id }, trace).catch(throwFromRpc('identity'))
   return {
     items: identities.map(({ providerId: provider, subject, createdAt }) => ({
       ...{ provider, subject },
@@ -105,7 +104,7 @@ const unlink = (
       const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
       const request = { userId, providerId: provider, by, hasPassword: has }
       const trace = withRequestId(String(req.id))
-      const { removed, refused } = await orProblem(deps.identity.unlinkExternal(request, trace))
+      const { removed, refused } = await deps.identity.unlinkExternal(request, trace).catch(throwFromRpc('identity'))
       if (refused) throw lastWayIn()
       if (!removed) throw notFound('identity', provider, 'not_found')
       await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))

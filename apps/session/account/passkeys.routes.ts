@@ -6,10 +6,10 @@ import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../s
 import { LINE, text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
-import { withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
-import { assertionInvalid, methodsOf, newChallenge, orProblem, spendChallenge } from '../token/passkeys.ts'
+import { assertionInvalid, methodsOf, newChallenge, spendChallenge } from '../token/passkeys.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { hasPassword, lastWayIn } from './ways-in.ts'
 
@@ -43,7 +43,9 @@ export const passkeyRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => 
     response: { 200: PasskeyList },
     handler: async (req) => {
       const request = { userId: req.caller.user_id }
-      const { passkeys } = await orProblem(deps.identity.listPasskeys(request, withRequestId(String(req.id))))
+      const { passkeys } = await deps.identity
+        .listPasskeys(request, withRequestId(String(req.id)))
+        .catch(throwFromRpc('identity'))
       return { items: passkeys.map(viewOf) }
     },
   })
@@ -72,7 +74,9 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
         async () => {
           const challenge = await spendChallenge(deps, attestation.response.clientDataJSON)
           const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
-          const added = await orProblem(deps.identity.addPasskey(request, withRequestId(String(req.id))))
+          const added = await deps.identity
+            .addPasskey(request, withRequestId(String(req.id)))
+            .catch(throwFromRpc('identity'))
           if (!added.passkey) throw refusalOf(added.refused)
           await liftLimits(deps, req, methodsOf(added.passkey))
           return { status: 201, body: viewOf(added.passkey) }
@@ -98,7 +102,9 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       const id = req.params.passkey_id
       const answer = await runOnce(deps, commandOf(req), async () => {
         const request = { userId, id, hasPassword: await hasPassword(deps, req.caller, String(req.id)) }
-        const answer = await orProblem(deps.identity.removePasskey(request, withRequestId(String(req.id))))
+        const answer = await deps.identity
+          .removePasskey(request, withRequestId(String(req.id)))
+          .catch(throwFromRpc('identity'))
         if (answer.refused) throw lastWayIn()
         if (!answer.removed) throw notFound('passkey', id, 'not_found')
         return { status: 204, body: undefined }

@@ -6,12 +6,12 @@ import type { Totp } from '../../shared/contracts/gen/auth_pb.ts'
 import { TotpBody, TotpSetup, TotpView } from '../../shared/contracts/session/totp.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
-import { withRequestId } from '../../shared/rpc/client.ts'
-import { clientOf } from '../browser/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { byPerson, clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
-import { BY_CODE, orCredentialProblem, totpInvalid } from '../token/totp.ts'
+import { BY_CODE, totpInvalid } from '../token/totp.ts'
 
 /** The caller's authenticator app. Its secret is shown once and stored only in credential (federation.md 8). */
 export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
@@ -23,7 +23,8 @@ export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
     response: { 200: TotpView },
     handler: async (req) => {
       const request = { userId: req.caller.user_id }
-      return viewOf((await orCredentialProblem(deps.credential.getTotp(request, withRequestId(String(req.id))))).totp)
+      const found = deps.credential.getTotp(request, withRequestId(String(req.id)))
+      return viewOf((await found.catch(throwFromRpc('credential'))).totp)
     },
   })
 
@@ -40,7 +41,7 @@ export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
       const { user_id, username } = req.caller
       const issuer = `Signalbox ${new URL(deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN).host.replaceAll(':', ' ')}`
       const begun = deps.credential.beginTotp({ userId: user_id, username, issuer }, withRequestId(String(req.id)))
-      const { secret, uri, setup, expiresAt } = await orCredentialProblem(begun)
+      const { secret, uri, setup, expiresAt } = await begun.catch(throwFromRpc('credential'))
       return { secret, uri, setup, expires_at: timeOf(expiresAt) ?? '' }
     },
   })
@@ -62,9 +63,9 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id, ...req.body }
       const set = async () => {
-        const { totp, refused } = await orCredentialProblem(
-          deps.credential.setTotp(request, withRequestId(String(req.id))),
-        )
+        const { totp, refused } = await deps.credential
+          .setTotp(request, withRequestId(String(req.id)))
+          .catch(throwFromRpc('credential'))
         if (!totp) throw refused === 'totp_invalid' ? totpInvalid() : setupExpired()
         await liftLimits(deps, req, BY_CODE)
         await note(deps, req, 'set_totp')
@@ -86,7 +87,9 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id }
       const remove = async () => {
-        const gone = await orCredentialProblem(deps.credential.removeTotp(request, withRequestId(String(req.id))))
+        const gone = await deps.credential
+          .removeTotp(request, withRequestId(String(req.id)))
+          .catch(throwFromRpc('credential'))
         if (!gone.removed) throw notFound('authenticator app', 'yours', 'not_found')
         await note(deps, req, 'remove_totp')
         return { status: 204, body: undefined }
@@ -97,9 +100,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
 }
 
 const note = (deps: SessionDeps, req: FastifyRequest, action: 'set_totp' | 'remove_totp') => {
-  const { user_id, session_id } = req.caller
-  const { ip_address, user_agent } = clientOf(req)
-  const who = { actor: `user:${user_id}`, user_id, session_id, request_id: String(req.id), ip_address, user_agent }
+  const who = byPerson({ caller: req.caller, client: clientOf(req), request_id: String(req.id) })
   return deps.audit({ action, outcome: 'done', ...who })
 }
 

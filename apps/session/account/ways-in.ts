@@ -1,9 +1,8 @@
 import type { Caller } from '../../shared/auth/caller.ts'
 import { AppError } from '../../shared/errors.ts'
-import { withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Uses } from '../deps.ts'
 import { takesPassword } from '../token/password.ts'
-import { orCredentialProblem } from '../token/totp.ts'
 
 /** Whether this person can sign in by password: credential alone knows who has one. */
 export const hasPassword = async (
@@ -12,9 +11,6 @@ export const hasPassword = async (
   request_id: string,
 ) =>
   takesPassword(deps, username) &&
-  (await orCredentialProblem(deps.credential.getTotp({ userId }, withRequestId(request_id)))).hasPassword
+  (await deps.credential.getTotp({ userId }, withRequestId(request_id)).catch(throwFromRpc('credential'))).hasPassword
 
-export const lastWayIn = () =>
-  new AppError('version_conflict', 'last_way_in', "This is the account's only way in.", {
-    hint: 'Add a passkey or link another provider first.',
-  })
+export const lastWayIn = () => new AppError('version_conflict', 'last_way_in', "This is the account's only way in.")

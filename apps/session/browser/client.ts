@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Caller } from '../../shared/auth/caller.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { groupsOf } from '../../shared/web/addresses.ts'
 
@@ -9,6 +10,19 @@ export type Client = {
   ua_hash: string
   ua_family: string
   ip_prefix: string | undefined
+}
+
+/** Where a request came from, for its audit row. */
+export const whereOf = ({ request_id, client }: { client: Client; request_id: string }) => ({
+  request_id,
+  ip_address: client.ip_address,
+  user_agent: client.user_agent,
+})
+
+/** The signed-in person who acts in a request, and where it came from, for its audit row. */
+export const byPerson = (request: { caller: Caller; client: Client; request_id: string }) => {
+  const { user_id, session_id } = request.caller
+  return { actor: `user:${user_id}`, user_id, session_id, ...whereOf(request) }
 }
 
 const MAX_AGENT = 512

@@ -3,7 +3,7 @@ import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
-import type { Client } from '../browser/client.ts'
+import { byPerson, type Client } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
 import { DEVICE_S, type DeviceDecision, type DeviceRequest, INTERVAL_S } from '../store/device-grants.ts'
 
@@ -156,20 +156,5 @@ const viewOf = (found: DeviceRequest, user_code: string, { ip_address = '' }: Cl
   same_address: addressKey(found.ip_address) === addressKey(ip_address),
 })
 
-const note = (
-  deps: SessionDeps,
-  { caller, client, request_id }: ByPerson,
-  outcome: 'done' | 'denied',
-  reason: string,
-): Promise<void> =>
-  deps.audit({
-    action: 'device_grant',
-    outcome,
-    reason,
-    actor: `user:${caller.user_id}`,
-    user_id: caller.user_id,
-    session_id: caller.session_id,
-    request_id,
-    ip_address: client.ip_address,
-    user_agent: client.user_agent,
-  })
+const note = (deps: SessionDeps, request: ByPerson, outcome: 'done' | 'denied', reason: string): Promise<void> =>
+  deps.audit({ action: 'device_grant', outcome, reason, ...byPerson(request) })

@@ -3,10 +3,10 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { TOKEN_KINDS } from '../../shared/jwt/claims.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey } from '../../shared/web/addresses.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
-import type { Client } from '../browser/client.ts'
+import { type Client, whereOf } from '../browser/client.ts'
 import type { Uses } from '../deps.ts'
 
 /** A machine's request: one of the three credentials, and the share of its rights that it asks for. */
@@ -30,9 +30,7 @@ export const exchange = async (deps: Deps, { proof, client_id, scope, client, re
   const trace = withRequestId(request_id)
   const proved = await deps.identity
     .authenticateMachine({ ...proof, address: client.ip_address ?? '' }, trace)
-    .catch((error: unknown) => {
-      throw fromRpc('identity', error)
-    })
+    .catch(throwFromRpc('identity'))
   const ci = 'subjectToken' in proof
   const details = { credential_id: proved.credentialId, ...('machine' in proof && { machine: proof.machine }) }
   const refuse = (cause: string) => refused(deps, { client, request_id, cause, ci, details, user_id: proved.user?.id })
@@ -54,9 +52,7 @@ export const exchange = async (deps: Deps, { proof, client_id, scope, client, re
   })
   if (!opened) throw await refuse('revoked')
   // The account may have been disabled meanwhile; a later disable finds the session.
-  const now = await deps.identity.getUser({ id: user.id }, trace).catch((error: unknown) => {
-    throw fromRpc('identity', error)
-  })
+  const now = await deps.identity.getUser({ id: user.id }, trace).catch(throwFromRpc('identity'))
   if (now.user?.status !== UserStatus.ACTIVE) throw await refuse('machine_disabled')
   const issued = Math.floor(deps.clock.now().getTime() / 1000)
   const access_token = await deps.issuer.machine({ ...proved, permissions }, issued, request_id)
@@ -79,18 +75,13 @@ type About = { client: Client; request_id: string; user_id?: string | undefined 
 
 const note = (
   deps: Deps,
-  { client, request_id, user_id }: About,
+  about: About,
   event: { outcome: 'done' | 'denied'; reason?: string; session_id?: string; details?: Record<string, unknown> },
-) =>
-  deps.audit({
-    action: 'machine_token',
-    actor: user_id ? `user:${user_id}` : 'unknown',
-    user_id,
-    request_id,
-    ip_address: client.ip_address,
-    user_agent: client.user_agent,
-    ...event,
-  })
+) => {
+  const { user_id } = about
+  const actor = user_id ? `user:${user_id}` : 'unknown'
+  return deps.audit({ action: 'machine_token', actor, user_id, ...whereOf(about), ...event })
+}
 
 /** One answer for every cause. Addresses with too many refusals are told to wait. */
 const refused = async (

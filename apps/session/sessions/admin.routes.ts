@@ -7,7 +7,7 @@ import { text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { isUuid } from '../../shared/ids.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from './commands.ts'
 import { actorOf, type By, endOwnSession, endUserSessions } from './end.ts'
@@ -117,9 +117,7 @@ const unlessAway = (error: unknown): void => {
 /** The user; 404 if there is none. */
 export const findUser = async (deps: SessionDeps, user_id: string, request_id: string) => {
   const { user } = isUuid(user_id)
-    ? await deps.identity.getUser({ id: user_id }, withRequestId(request_id)).catch((error: unknown) => {
-        throw fromRpc('identity', error)
-      })
+    ? await deps.identity.getUser({ id: user_id }, withRequestId(request_id)).catch(throwFromRpc('identity'))
     : { user: undefined }
   if (!user) throw notFound('user', user_id, 'not_found')
   return user

@@ -4,6 +4,7 @@ import { auditMatches } from '../../../db/audit.ts'
 import { auth_events } from '../../../db/session/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { text } from '../../shared/contracts/shapes.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 
@@ -59,12 +60,7 @@ export const authEventsRoutes = routes<SessionDeps>('audit', (app, { deps }) => 
   })
 })
 
-const viewOf = ({ at, actor, action, object, outcome, reason, request_id }: typeof auth_events.$inferSelect) => ({
-  at: new Date(at).toISOString(),
-  actor,
-  action,
-  object,
-  outcome,
-  reason,
-  request_id,
+const viewOf = (row: typeof auth_events.$inferSelect) => ({
+  at: new Date(row.at).toISOString(),
+  ...pick(row, 'actor', 'action', 'object', 'outcome', 'reason', 'request_id'),
 })

@@ -3,8 +3,8 @@ import type { Provider } from '../../shared/auth/providers.ts'
 import type { ResolveExternalResponse, User } from '../../shared/contracts/gen/auth_pb.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
-import type { Client } from '../browser/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
 import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
 import { openFederated } from '../token/code.ts'
@@ -159,9 +159,7 @@ const resolve = async (
         },
         withRequestId(request_id),
       )
-      .catch((error: unknown) => {
-        throw fromRpc('identity', error)
-      }),
+      .catch(throwFromRpc('identity')),
   )
 }
 
@@ -172,9 +170,7 @@ const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, clai
   if (flow.purpose === 'link') {
     const request = { userId: user_id, providerId: provider.id, subject: claims.sub }
     userOf(
-      await deps.identity.linkExternal(request, withRequestId(callback.request_id)).catch((error: unknown) => {
-        throw fromRpc('identity', error)
-      }),
+      await deps.identity.linkExternal(request, withRequestId(callback.request_id)).catch(throwFromRpc('identity')),
     )
   } else {
     const another = refused('subject_changed', 'The provider signed in another person.')
@@ -194,7 +190,7 @@ const ACTIONS = { sign_in: 'login', reauth: 'reauth', link: 'link_identity' } as
 
 const note = (
   deps: SessionDeps,
-  { provider_id, request_id, client }: Callback,
+  callback: Callback,
   flow: Flow | undefined,
   outcome: 'done' | 'noted' | 'denied',
   reason: string | undefined,
@@ -207,8 +203,6 @@ const note = (
     actor: user_id && outcome !== 'denied' ? `user:${user_id}` : 'system',
     user_id,
     session_id: flow?.session?.session_id,
-    request_id,
-    ip_address: client.ip_address,
-    user_agent: client.user_agent,
-    details: { provider: provider_id },
+    ...whereOf(callback),
+    details: { provider: callback.provider_id },
   })

@@ -98,7 +98,6 @@ const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationD
     stop: () => {
       stopped = true
     },
-    isApplied: () => applied,
     /** Refuses to work on a Redis that may still hold revoked sessions. */
     assertApplied: () => {
       if (!applied) throw unavailable('The session store is recovering.', undefined, 'unavailable')

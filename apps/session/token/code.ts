@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { Client } from '../browser/client.ts'
+import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { claimDevice, deviceCodeRefused, pollRefused } from '../device/grant.ts'
 import { endSession } from '../sessions/end.ts'
 import type { SessionKey, SignedIn } from '../store/flows.ts'
 import type { TokenPair } from './issue.ts'
-import { deviceWord, type Login, openSession, whereOf } from './login.ts'
+import { deviceWord, type Login, openSession } from './login.ts'
 
 type Request = { client: Client; request_id: string }
 export type CodeGrant = { code: string; code_verifier: string; redirect_uri: string }

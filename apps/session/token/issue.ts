@@ -10,7 +10,7 @@ import {
 } from '../../shared/contracts/gen/auth_pb.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { RepeatToken, SessionRecord, Successor } from '../store/store.ts'
 
 export type TokenPair = { access_token: string; refresh_token: string }
@@ -41,13 +41,12 @@ export const createIssuer = (
     if (amr.some((method) => method !== 'pwd')) return []
     if (always) return [ENROLMENT]
     if (roles.length === 0) return []
-    try {
-      const { principal } = await identity.getPrincipal({ userId: user_id }, withRequestId(request_id))
-      return holdsRole(principal, roles) ? [ENROLMENT] : []
-    } catch (error) {
-      throw fromRpc('identity', error)
-    }
+    const asked = identity.getPrincipal({ userId: user_id }, withRequestId(request_id))
+    const { principal } = await asked.catch(throwFromRpc('identity'))
+    return holdsRole(principal, roles) ? [ENROLMENT] : []
   }
+  const generate = (request: Parameters<typeof client.generateTokens>[0], request_id: string) =>
+    client.generateTokens(request, withRequestId(request_id)).catch(throwFromRpc('token'))
   const request = (owner: Owner) => ({
     userId: owner.user_id,
     sessionId: owner.session_id,
@@ -58,11 +57,7 @@ export const createIssuer = (
   })
   const call = async (owner: Owner, more: object, request_id: string) => {
     const permissions = await permissionsOf(owner, request_id)
-    try {
-      return await client.generateTokens({ ...request(owner), permissions, ...more }, withRequestId(request_id))
-    } catch (error) {
-      throw fromRpc('token', error)
-    }
+    return generate({ ...request(owner), permissions, ...more }, request_id)
   }
   return {
     /** A new pair, and what the store keeps of its refresh token. */
@@ -114,11 +109,7 @@ export const createIssuer = (
         notAfter: expiresAt?.seconds ?? 0n,
         ...{ method, permissions, ...(scope && { scope }) },
       }
-      try {
-        return (await client.generateTokens(request, withRequestId(request_id))).accessToken
-      } catch (error) {
-        throw fromRpc('token', error)
-      }
+      return (await generate(request, request_id)).accessToken
     },
     /** Only an access token, after the password was proved again. */
     access: async (owner: Owner, request_id: string): Promise<string> =>

@@ -5,9 +5,9 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5, uuidv7 } from '../../shared/ids.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey, networkOf } from '../../shared/web/addresses.ts'
-import type { Client } from '../browser/client.ts'
+import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { HalfSignedIn } from '../store/flows.ts'
 import type { Charge, Federated, Method, NewSession } from '../store/store.ts'
@@ -107,9 +107,7 @@ const factorsOf = async (deps: SessionDeps, user_id: string, totp: boolean, requ
     deps.identity.getPrincipal({ userId: user_id }, withRequestId(request_id)),
     deps.identity.listPasskeys({ userId: user_id }, withRequestId(request_id)),
   ] as const
-  const [{ principal }, { passkeys }] = await Promise.all(asked).catch((error: unknown) => {
-    throw fromRpc('identity', error)
-  })
+  const [{ principal }, { passkeys }] = await Promise.all(asked).catch(throwFromRpc('identity'))
   if (!totp && !emergency && !holdsRole(principal, roles)) return []
   return [...(passkeys.length > 0 ? (['passkey'] as const) : []), ...(totp ? (['totp'] as const) : [])]
 }
@@ -122,13 +120,6 @@ const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn, facto
     extra: { factor_token, factors },
   })
 }
-
-/** Where a request came from, for its audit row. */
-export const whereOf = ({ request_id, client }: Pick<LoginRequest, 'client' | 'request_id'>) => ({
-  request_id,
-  ip_address: client.ip_address,
-  user_agent: client.user_agent,
-})
 
 const lockoutOf = ({ config }: SessionDeps) => ({
   free: config.SESSION__LOCKOUT__FREE,
@@ -245,9 +236,7 @@ export const openSession = async (
   try {
     const again = await deps.identity
       .getUser({ id: user.user_id, providerId: provider_id }, withRequestId(request_id))
-      .catch((error: unknown) => {
-        throw fromRpc('identity', error)
-      })
+      .catch(throwFromRpc('identity'))
     if (again.user?.status === UserStatus.ACTIVE) {
       const owner = { auth_time: Math.floor(created_at / 1_000_000), ...owned, session_id }
       const { successor, ...pair } = await deps.issuer.issue(owner, request_id, refresh_only)

@@ -5,8 +5,8 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
-import type { Client } from '../browser/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { CHALLENGE_S } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
@@ -15,12 +15,6 @@ import { freshAccess, type PasswordRequest } from './password.ts'
 
 type Request = { client: Client; request_id: string; mode: 'json' | 'cookie'; device_token?: string | undefined }
 type Context = Omit<Request, 'mode' | 'device_token'>
-
-/** Throws the problem of a failed call to identity. */
-export const orProblem = <T>(call: Promise<T>): Promise<T> =>
-  call.catch((error: unknown) => {
-    throw fromRpc('identity', error)
-  })
 
 /** A challenge that one passkey may answer once: to sign in, to confirm, or to be registered. */
 export const newChallenge = async (deps: SessionDeps) => {
@@ -44,16 +38,10 @@ export const provePasskey = async (
   action: 'login' | 'reauth',
   user_id = '',
 ) => {
-  const { request_id, client } = context
+  const { request_id } = context
   const refuse = async (cause: string) => {
     if (action === 'login') deps.counts.login_failures.inc({ cause: 'passkey' })
-    const who = {
-      actor: 'system',
-      user_id: user_id || undefined,
-      request_id,
-      ip_address: client.ip_address,
-      user_agent: client.user_agent,
-    }
+    const who = { actor: 'system', user_id: user_id || undefined, ...whereOf(context) }
     await deps.audit({ action, outcome: 'denied', reason: 'assertion_invalid', ...who, details: { cause } })
     return assertionInvalid()
   }
@@ -62,7 +50,7 @@ export const provePasskey = async (
     throw error
   })
   const request = { userId: user_id, challenge, assertion: JSON.stringify(assertion) }
-  const answer = await orProblem(deps.identity.verifyAssertion(request, withRequestId(request_id)))
+  const answer = await deps.identity.verifyAssertion(request, withRequestId(request_id)).catch(throwFromRpc('identity'))
   const { user, passkey } = answer
   if (!user || !passkey) throw await refuse(answer.cause)
   return { user, passkey, amr: methodsOf(passkey) }

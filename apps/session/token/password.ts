@@ -4,9 +4,9 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
-import type { Client } from '../browser/client.ts'
+import { byPerson, type Client } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
 import { endSession, endUserSessions } from '../sessions/end.ts'
 import type { Method } from '../store/store.ts'
@@ -68,9 +68,7 @@ export const changePassword = async (
       },
       withRequestId(request_id),
     )
-    .catch((error: unknown) => {
-      throw fromRpc('credential', error)
-    })
+    .catch(throwFromRpc('credential'))
   if (reply.violations.length > 0) throw weakPassword(reply.violations)
   if (!reply.currentIsValid) throw await refuseWrongPassword(deps, request, 'change_password')
   const by = { actor_type: 'user', actor_id: caller.user_id, request_id } as const
@@ -86,11 +84,7 @@ const weakPassword = (violations: { code: string; message: string }[]) =>
     'validation_error',
     (violations[0]?.code ?? 'PasswordTooWeakError') as PasswordCode,
     violations[0]?.message ?? '',
-    {
-      status: 422,
-      hint: 'Choose a password that meets every rule in violations.',
-      violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })),
-    },
+    { status: 422, violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })) },
   )
 
 /**
@@ -134,9 +128,7 @@ export const reauthenticate = async (
       { userId: caller.user_id, password: request.password, queueKey: `user:${caller.user_id}`, urgent: true },
       withRequestId(request_id),
     )
-    .catch((error: unknown) => {
-      throw fromRpc('credential', error)
-    })
+    .catch(throwFromRpc('credential'))
   if (!isValid) throw await refuseWrongPassword(deps, request, 'reauth')
   return freshAccess(deps, request, ['pwd'])
 }
@@ -205,19 +197,8 @@ const refuseWrongPassword = async (
 
 const note = (
   deps: SessionDeps,
-  { caller, client, request_id }: PasswordRequest,
+  request: PasswordRequest,
   action: 'reauth' | 'change_password',
   outcome: 'done' | 'denied',
   reason?: string,
-) =>
-  deps.audit({
-    action,
-    outcome,
-    ...(reason && { reason }),
-    actor: `user:${caller.user_id}`,
-    user_id: caller.user_id,
-    session_id: caller.session_id,
-    request_id,
-    ip_address: client.ip_address,
-    user_agent: client.user_agent,
-  })
+) => deps.audit({ action, outcome, ...(reason && { reason }), ...byPerson(request) })

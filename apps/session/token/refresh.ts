@@ -4,10 +4,10 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import type { RefreshClaims } from '../../shared/jwt/claims.ts'
 import { kidOf, TokenRejected } from '../../shared/jwt/verifier.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { csrfFailed } from '../../shared/web/origins.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
-import type { Client } from '../browser/client.ts'
+import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { RevokeReason, SessionRecord } from '../store/store.ts'
 import { hashOf, type TokenPair } from './issue.ts'
@@ -99,7 +99,6 @@ class GrantRefused extends AppError {
   readonly outcome: string
   constructor(outcome: string, set_cookie?: string) {
     super('invalid_token', 'invalid_grant', 'The refresh token is not valid.', {
-      hint: 'Sign in again.',
       headers: { 'www-authenticate': 'Bearer', ...(set_cookie && { 'set-cookie': set_cookie }) },
     })
     this.outcome = outcome
@@ -155,30 +154,23 @@ const endSession = async (deps: SessionDeps, record: SessionRecord, request: Ref
   await note(deps, record, request, reason)
 }
 
-const note = (
-  deps: SessionDeps,
-  { user_id, session_id }: SessionRecord,
-  { request_id, client }: RefreshRequest,
-  reason: string,
-) =>
-  deps.audit({
+const note = (deps: SessionDeps, { user_id, session_id }: SessionRecord, request: RefreshRequest, reason: string) => {
+  const outcome = reason === 'binding_changed' ? 'noted' : 'denied'
+  return deps.audit({
     action: 'refresh',
-    outcome: reason === 'binding_changed' ? 'noted' : 'denied',
+    outcome,
     reason,
     actor: `user:${user_id}`,
     user_id,
     session_id,
-    request_id,
-    ip_address: client.ip_address,
-    user_agent: client.user_agent,
+    ...whereOf(request),
   })
+}
 
 const checkUser = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest) => {
   const { user } = await deps.identity
     .getUser({ id: record.user_id }, withRequestId(request.request_id))
-    .catch((error: unknown) => {
-      throw fromRpc('identity', error)
-    })
+    .catch(throwFromRpc('identity'))
   if (user?.status === UserStatus.ACTIVE) return
   await confirm(deps, request)
   await endSession(deps, record, request, user?.status === UserStatus.DELETED ? 'user_deleted' : 'user_disabled')

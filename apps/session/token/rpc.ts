@@ -12,7 +12,7 @@ import {
 } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
-import { fromRpc, type RpcService, rpcContext, rpcService, withRequestId } from '../../shared/rpc/client.ts'
+import { type RpcService, rpcContext, rpcService, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { describeClient } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { unlockUser } from '../sessions/admin.routes.ts'
@@ -71,9 +71,7 @@ const createSession = async (
   const { request_id } = rpcContext(context)
   const { user } = await deps.identity
     .getUser({ id: uuidOf(userId, 'user_id') }, withRequestId(request_id))
-    .catch((error: unknown) => {
-      throw fromRpc('identity', error)
-    })
+    .catch(throwFromRpc('identity'))
   if (user?.status !== UserStatus.ACTIVE) throw new ConnectError('there is no such active user', Code.InvalidArgument)
   if (mode === ResponseMode.UNSPECIFIED) throw new ConnectError('mode is not stated', Code.InvalidArgument)
   const session_id = uuidv7()

@@ -1,18 +1,12 @@
 import { AppError } from '../../shared/errors.ts'
-import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
-import type { Client } from '../browser/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { chargePassword, freshAccess, type PasswordRequest } from './password.ts'
 
 type Context = { client: Client; request_id: string }
 /** The methods that an authenticator app's code adds. */
 export const BY_CODE = ['otp' as const, 'mfa' as const]
-
-/** Throws the problem of a failed call to credential. */
-export const orCredentialProblem = <T>(call: Promise<T>): Promise<T> =>
-  call.catch((error: unknown) => {
-    throw fromRpc('credential', error)
-  })
 
 /**
  * Proves a code of this person's authenticator app, which counts once. Refusals of `action` are audited with their
@@ -21,17 +15,16 @@ export const orCredentialProblem = <T>(call: Promise<T>): Promise<T> =>
 export const proveCode = async (
   deps: SessionDeps,
   code: string,
-  { request_id, client }: Context,
+  context: Context,
   action: 'login' | 'reauth',
   user_id: string,
 ): Promise<void> => {
-  const answer = await orCredentialProblem(
-    deps.credential.verifyTotp({ userId: user_id, code }, withRequestId(request_id)),
-  )
+  const answer = await deps.credential
+    .verifyTotp({ userId: user_id, code }, withRequestId(context.request_id))
+    .catch(throwFromRpc('credential'))
   if (answer.isValid) return
   const locked_ms = Number(answer.lockedMs)
-  const { ip_address, user_agent } = client
-  const who = { actor: 'system', user_id, request_id, ip_address, user_agent }
+  const who = { actor: 'system', user_id, ...whereOf(context) }
   const reason = locked_ms > 0 ? 'totp_locked' : 'totp_invalid'
   if (action === 'login') deps.counts.login_failures.inc({ cause: 'totp' })
   await deps.audit({ action, outcome: 'denied', reason, ...who, details: { cause: answer.cause } })

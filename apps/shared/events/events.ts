@@ -73,9 +73,9 @@ export const prefixed = (prefix: string, subject: string): string => (prefix ? `
 export const ensureStreams = async (
   nc: NatsConnection,
   prefix: string,
-  names: StreamName[] = ['AUTH', 'CATALOG', 'OPERATIONS'],
-  num_replicas = linksOfProcess().nats_replicas,
+  names: readonly StreamName[],
 ): Promise<JetStreamManager> => {
+  const num_replicas = linksOfProcess().nats_replicas
   const jsm = await nc.jetstreamManager()
   for (const name of names) {
     try {

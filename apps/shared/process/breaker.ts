@@ -1,10 +1,7 @@
 export type BreakerSettings = {
-  /** Opens if at least this share of at least `calls` calls in `window_ms` failed. */
+  /** Opens if at least this share of at least `calls` calls in ten seconds failed. */
   share?: number
   calls?: number
-  window_ms?: number
-  /** While open, one call per this many milliseconds is let through to see whether the other side is back. */
-  probe_ms?: number
   /** Milliseconds of a monotonic clock. */
   monotonic?: () => number
   /** Called when it opens and closes. */
@@ -12,17 +9,19 @@ export type BreakerSettings = {
 }
 
 const BUCKETS = 10
+const BUCKET_MS = 1000
+/** While open, one call in this time is let through to see whether the other side is back. */
+const PROBE_MS = 5000
 
 /**
  * The circuit breaker of one dependency in one process (reliability.md 2.4). Once a dependency fails, callers no longer
  * wait for it: they are answered at once, and one probe at a time finds out when it is back.
  */
 export const createBreaker = (settings: BreakerSettings = {}) => {
-  const { share = 0.5, calls = 20, window_ms = 10_000, probe_ms = 5000, monotonic = () => performance.now() } = settings
-  const width = window_ms / BUCKETS
+  const { share = 0.5, calls = 20, monotonic = () => performance.now() } = settings
   const done = new Array<number>(BUCKETS).fill(0)
   const failed = new Array<number>(BUCKETS).fill(0)
-  let latest = Math.floor(monotonic() / width)
+  let latest = Math.floor(monotonic() / BUCKET_MS)
   let open = false
   let probe_at = 0
 
@@ -36,7 +35,7 @@ export const createBreaker = (settings: BreakerSettings = {}) => {
   const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0)
 
   const count = (ok: boolean) => {
-    const bucket = Math.floor(monotonic() / width)
+    const bucket = Math.floor(monotonic() / BUCKET_MS)
     if (bucket > latest) {
       clear(Math.max(latest + 1, bucket - BUCKETS + 1), bucket)
       latest = bucket
@@ -50,7 +49,7 @@ export const createBreaker = (settings: BreakerSettings = {}) => {
     allows: (insist = false): boolean => {
       if (!open || insist) return true
       if (monotonic() < probe_at) return false
-      probe_at = monotonic() + probe_ms
+      probe_at = monotonic() + PROBE_MS
       return true
     },
     /** Reports the result of a call; a call that the caller gave up is not reported. */
@@ -64,7 +63,7 @@ export const createBreaker = (settings: BreakerSettings = {}) => {
       }
       count(ok)
       if (ok || sum(done) < calls || sum(failed) < share * sum(done)) return
-      probe_at = monotonic() + probe_ms
+      probe_at = monotonic() + PROBE_MS
       set(true)
     },
     isOpen: () => open,

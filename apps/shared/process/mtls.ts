@@ -78,7 +78,8 @@ export const mtlsOfProcess = (): Mtls | undefined => {
 }
 
 /** Reports how long the certificates of this process are still valid; absent without mutual TLS. */
-export const measureCertificates = (telemetry: Telemetry, mtls: Mtls | undefined = mtlsOfProcess()): void => {
+export const measureCertificates = (telemetry: Telemetry): void => {
+  const mtls = mtlsOfProcess()
   const gauge = telemetry.gauge('signalbox_certificate_expiry_seconds', 'Until a certificate ends.', ['name'])
   if (!mtls) return
   const ends = Object.entries({ own: mtls.cert, authority: mtls.ca }).map(

@@ -116,17 +116,20 @@ export const withRequestId = (request_id: string): { headers: { 'x-request-id': 
  * Translates a failed call for our own caller: an outage of `name` is 503 `dependency_down`, a full hash queue is 503
  * `login_busy`; anything else is our own defect and stays unchanged.
  */
-export const fromRpc = (
-  name: string,
-  error: unknown,
-  outage: 'unavailable' | 'internal_error' = 'unavailable',
-): unknown => {
+export const fromRpc = (name: string, error: unknown): unknown => {
   if (error instanceof AppError) return error
   const { code } = ConnectError.from(error)
   if (code === Code.ResourceExhausted) return loginBusy(waitOf(error) ?? 2000, error)
   const away = [Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted]
-  return away.includes(code) ? unavailable(`The ${name} service is not answering.`, error, outage) : error
+  return away.includes(code) ? unavailable(`The ${name} service is not answering.`, error, 'unavailable') : error
 }
+
+/** For `catch`: throws the translation of a failed call. */
+export const throwFromRpc =
+  (name: string) =>
+  (error: unknown): never => {
+    throw fromRpc(name, error)
+  }
 
 /** Returns how long a refused caller should wait, as `toConnectError` sent it. */
 const waitOf = (error: unknown): number | undefined => {

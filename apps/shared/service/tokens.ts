@@ -129,12 +129,11 @@ export const verifyServiceToken = (
   registry: Registry,
   audience: string,
   token: string,
-  options: { now?: Date; skew_s?: number } = {},
+  { now = new Date() }: { now?: Date } = {},
 ): ServiceCaller => {
-  const { now = new Date(), skew_s = 5 } = options
   let claims: ServiceClaims
   try {
-    claims = registry.verify(token, { type: 'service', keys: registry.key, audience, now, skew_s })
+    claims = registry.verify(token, { type: 'service', keys: registry.key, audience, now })
   } catch (error) {
     if (error instanceof TokenRejected) throw serviceTokenRefused(error)
     throw error

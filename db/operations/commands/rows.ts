@@ -34,6 +34,15 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
     .then(first)
 export type LockedOperation = NonNullable<Awaited<ReturnType<typeof lockOperation>>>
 
+/** The revision of an operation's graph. */
+export const revisionNow = async (db: Queryable, operation_id: string): Promise<number> => {
+  const [row] = await db
+    .select({ plan_revision: operations.plan_revision })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  return row?.plan_revision ?? 0
+}
+
 export type NewCommand = {
   command_id: string
   operation_id: string

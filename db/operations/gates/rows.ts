@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import type { Affected } from '../../../apps/shared/contracts/catalog/affected.ts'
 import type {
   Actor,
   CancelMode,
@@ -11,7 +12,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { PLANNED_AT } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
-import { gates, operation_control, operations, votes } from '../tables/index.ts'
+import { gates, nodes, operation_control, operation_evidence_index, operations, plans, votes } from '../tables/index.ts'
 import { supersedeAwaiting } from './awaiting.ts'
 
 export type Vote = {
@@ -61,13 +62,13 @@ const operationColumns = {
   change_seq: operations.change_seq,
 }
 
-const selectGates = (db: Queryable) =>
+export const selectGates = <M extends Record<string, SQL>>(db: Queryable, more: M = {} as M) =>
   db
-    .select({ gate: gateColumns, operation: operationColumns })
+    .select({ gate: gateColumns, operation: operationColumns, ...more })
     .from(gates)
     .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
     .innerJoin(operation_control, eq(operation_control.operation_id, gates.operation_id))
-export type GateRow = Awaited<ReturnType<typeof selectGates>>[number]
+export type GateRow = Awaited<ReturnType<typeof selectGates<Record<never, SQL>>>>[number]
 
 /** Gates of one operation by id, with their operation. */
 export const listGates = (db: Queryable, operation_id: string, where: SQL | undefined, limit: number) =>
@@ -79,57 +80,7 @@ export const listGates = (db: Queryable, operation_id: string, where: SQL | unde
 export const getGate = (db: Queryable, operation_id: string, gate_id: string) =>
   selectGates(db).where(equals(gates, { operation_id, gate_id })).then(first)
 
-/** Sort key of the inbox as text: by deadline (none last), then oldest. */
-const DEADLINE_KEY = sql<string>`coalesce(operations.iso(${gates.deadline_at}), '9999')`
-const SINCE_KEY = sql<string>`coalesce(operations.iso(${gates.waiting_since}), '9999')`
-const inboxKey = sql`(${DEADLINE_KEY}, ${SINCE_KEY}, ${gates.operation_id}::text, ${gates.gate_id})`
-
-/** Waiting gates that people decide, by deadline. */
-export const listInbox = (
-  db: Queryable,
-  { where, after, limit }: { where: SQL | undefined; after: (string | null)[] | undefined; limit: number },
-) =>
-  db
-    .select({
-      gate: gateColumns,
-      operation: operationColumns,
-      key: sql<string[]>`array[${DEADLINE_KEY}, ${SINCE_KEY}, ${gates.operation_id}::text, ${gates.gate_id}]`,
-    })
-    .from(gates)
-    .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
-    .innerJoin(operation_control, eq(operation_control.operation_id, gates.operation_id))
-    .where(
-      and(WAITING_FOR_PEOPLE, where, after && sql`${inboxKey} > (${after[0]}, ${after[1]}, ${after[2]}, ${after[3]})`),
-    )
-    .orderBy(DEADLINE_KEY, SINCE_KEY, sql`${gates.operation_id}::text`, asc(gates.gate_id))
-    .limit(limit)
-
-export const WAITING_FOR_PEOPLE = sql`${gates.status} = 'waiting' and ${gates.kind} <> 'external_check'`
-
-/** How many gates matching `where` wait for people; `mine` counts those that one person may decide. */
-export const countInbox = async (db: Queryable, where: SQL | undefined, mine: SQL) => {
-  const [row] = await db
-    .select({ all: sql<number>`count(*)::int`, mine: sql<number>`(count(*) filter (where ${mine}))::int` })
-    .from(gates)
-    .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
-    .where(and(WAITING_FOR_PEOPLE, where))
-  return row ?? { all: 0, mine: 0 }
-}
-
-/** Gates on which this person could vote by group, four eyes and votes so far (the caller adds the scope). */
-export const votableBy = (user_id: string, groups: readonly string[]): SQL => sql`
-  (jsonb_array_length(${gates.policy} -> 'groups') = 0
-    or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'groups') g where g ->> 'group' = any(${textArray(groups)}))
-    or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'escalation') with ordinality e(step, n)
-               where e.n <= ${gates.escalation_level} and e.step -> 'add_groups' ?| ${textArray(groups)})
-    or exists (select 1 from jsonb_array_elements(${gates.delegations}) d
-               where d ->> 'user_id' = ${user_id} and (d ->> 'until')::timestamptz > clock_timestamp()))
-  and not ((${gates.policy} ->> 'four_eyes')::boolean and ${user_id} = any(case when ${gates.kind} = 'intervention'
-    then array[${gates.subject} #>> '{intervention,author,id}'] || array(select jsonb_array_elements_text(coalesce(${gates.subject} #> '{intervention,author,behind}', '[]'))) else ${operations.involved} end))
-  and not exists (select 1 from ${votes} v where v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id}
-                  and v.round = ${gates.round} and v.user_id = ${user_id} and v.decision = 'approve' and not v.voided)`
-
-const textArray = (values: readonly string[]): SQL => sql`${sql.param(values)}::text[]`
+export const textArray = (values: readonly string[]): SQL => sql`${sql.param(values)}::text[]`
 
 export type Swap = {
   operation_id: string
@@ -309,3 +260,45 @@ export const listUnpassed = async (
 /** How many gates of an operation wait, counted afresh. */
 export const waitingGates = (operation_id: string): SQL =>
   sql`(select count(*)::int from ${gates} g where g.operation_id = ${operation_id} and g.status = 'waiting')`
+
+const EVIDENCE_SHOWN = 20
+
+type GateContext = {
+  subject: GateSubject | null
+  as_of: string
+  impact: { dependents: string[]; affected: Affected | null } | null
+  policy_results: unknown[] | null
+  rehearsal: unknown
+  evidence: Pick<typeof operation_evidence_index.$inferSelect, 'seq' | 'kind' | 'statement' | 'at' | 'actor'>[]
+  compensations: { node_id: string; name: string; executor: string }[]
+}
+
+/**
+ * A gate's subject, and the context that a person weighs besides: the context may change and the digest does not cover
+ * it (operations.md 5.5). Read apart from the gate, in one statement and for one gate only, because it may be large.
+ */
+export const getGateContext = async (db: Queryable, operation_id: string, gate_id: string) => {
+  const { rows } = await db.execute<GateContext>(sql`
+    select g.subject, operations.iso(clock_timestamp()) as as_of, p.report -> 'impact' as impact,
+      p.report -> 'policy_results' as policy_results, p.report -> 'rehearsal' as rehearsal,
+      (select coalesce(jsonb_agg(s order by s.seq), '[]') from (select e.seq, e.kind, e.statement, e.at, e.actor
+        from ${operation_evidence_index} e where e.operation_id = ${operation_id} order by e.seq desc limit ${EVIDENCE_SHOWN}) s) as evidence,
+      (select coalesce(jsonb_agg(jsonb_build_object('node_id', n.node_id, 'name', n.name,
+          'executor', n.spec #>> '{compensate,executor}') order by n.ordinal), '[]')
+        from ${nodes} n where n.operation_id = ${operation_id} and n.node_id = any(g.guards) and n.spec -> 'compensate' is not null) as compensations
+    from ${gates} g join ${operations} o using (operation_id) left join ${plans} p on p.plan_id = o.plan_id
+    where g.operation_id = ${operation_id} and g.gate_id = ${gate_id}`)
+  const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+  const [row] = rows
+  return {
+    subject: row?.subject ?? null,
+    context: {
+      as_of: row?.as_of ?? '',
+      impact: row?.impact ?? null,
+      policy_results: list(row?.policy_results),
+      rehearsal: row?.rehearsal ?? null,
+      evidence: row?.evidence ?? [],
+      compensations: row?.compensations ?? [],
+    },
+  }
+}

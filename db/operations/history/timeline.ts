@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
-import type { GateSubject, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -10,7 +10,6 @@ import {
   operation_graph_view,
   operation_timeline_view,
   operations,
-  plans,
 } from '../tables/index.ts'
 
 /** A join with the view of runs takes a second for the 2,000 nodes of an operation that has just begun. */
@@ -106,45 +105,3 @@ export const listEvidence = (db: Queryable, operation_id: string, after_seq: num
     .where(and(eq(e.operation_id, operation_id), gt(e.seq, after_seq)))
     .orderBy(asc(e.seq))
     .limit(limit)
-
-const EVIDENCE_SHOWN = 20
-
-type GateContext = {
-  subject: GateSubject | null
-  as_of: string
-  impact: unknown
-  policy_results: unknown[] | null
-  rehearsal: unknown
-  evidence: Pick<typeof e.$inferSelect, 'seq' | 'kind' | 'statement' | 'at' | 'actor'>[]
-  compensations: { node_id: string; name: string; executor: string }[]
-}
-
-/**
- * A gate's subject, and the context that a person weighs besides: the context may change and the digest does not cover
- * it (operations.md 5.5). Read apart from the gate, in one statement and for one gate only, because it may be large.
- */
-export const getGateContext = async (db: Queryable, operation_id: string, gate_id: string) => {
-  const { rows } = await db.execute<GateContext>(sql`
-    select g.subject, operations.iso(clock_timestamp()) as as_of, p.report -> 'impact' as impact,
-      p.report -> 'policy_results' as policy_results, p.report -> 'rehearsal' as rehearsal,
-      (select coalesce(jsonb_agg(s order by s.seq), '[]') from (select e.seq, e.kind, e.statement, e.at, e.actor
-        from ${e} e where e.operation_id = ${operation_id} order by e.seq desc limit ${EVIDENCE_SHOWN}) s) as evidence,
-      (select coalesce(jsonb_agg(jsonb_build_object('node_id', n.node_id, 'name', n.name,
-          'executor', n.spec #>> '{compensate,executor}') order by n.ordinal), '[]')
-        from ${nodes} n where n.operation_id = ${operation_id} and n.node_id = any(g.guards) and n.spec -> 'compensate' is not null) as compensations
-    from ${gates} g join ${operations} o using (operation_id) left join ${plans} p on p.plan_id = o.plan_id
-    where g.operation_id = ${operation_id} and g.gate_id = ${gate_id}`)
-  const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
-  const [row] = rows
-  return {
-    subject: row?.subject ?? null,
-    context: {
-      as_of: row?.as_of ?? '',
-      impact: row?.impact ?? null,
-      policy_results: list(row?.policy_results),
-      rehearsal: row?.rehearsal ?? null,
-      evidence: row?.evidence ?? [],
-      compensations: row?.compensations ?? [],
-    },
-  }
-}

@@ -5,8 +5,8 @@ import { closureOf, type OperationCalendar } from '../../../apps/shared/data/cal
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Refusal } from '../../../workflows/operation/state/events.ts'
 import { keyedLock } from '../../locks.ts'
+import { named } from '../../rows.ts'
 import { standingDue } from '../gates/standing.ts'
-import { named } from '../sql.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control

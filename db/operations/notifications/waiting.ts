@@ -2,7 +2,7 @@ import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { WAITING_FOR_PEOPLE } from '../gates/rows.ts'
+import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
 import { OPEN_PATCH } from '../operations/waiting.ts'
 import { type DecisionKey, gates, operations, patches } from '../tables/index.ts'
 

@@ -2,6 +2,7 @@ import { and, asc, eq, gte, ne } from 'drizzle-orm'
 import { pick, pluck } from '../../../apps/shared/data/pick.ts'
 import type { GraphPage } from '../../../workflows/operation/state/events.ts'
 import type { Db, Queryable } from '../../client.ts'
+import { revisionNow } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
 import { gates, nodes, operations } from '../tables/index.ts'
 import { compactHead, compactNodes } from './compact.ts'
@@ -52,18 +53,10 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
     next: from + rows.length < ids.length && rows.length > 0 ? from + rows.length : null,
   }
   if (from > 0) {
-    page.plan_revision = await revisionOf(db, operation_id)
+    page.plan_revision = await revisionNow(db, operation_id)
     return page
   }
   return { ...page, ...(await headOf(db, operation_id, guarding, limits)) }
-}
-
-const revisionOf = async (db: Queryable, operation_id: string): Promise<number> => {
-  const [row] = await db
-    .select({ plan_revision: operations.plan_revision })
-    .from(operations)
-    .where(eq(operations.operation_id, operation_id))
-  return row?.plan_revision ?? 1
 }
 
 type Guarding = Pick<typeof gates.$inferSelect, 'gate_id' | 'status' | 'round' | 'policy'>

@@ -2,7 +2,7 @@ import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { OverviewPeriod, PlannedTick, Spread } from '../../../apps/shared/contracts/overview/overview.ts'
 import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { WAITING_FOR_PEOPLE } from '../gates/rows.ts'
+import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
 import { gates, operations } from '../tables/index.ts'
 import { GROUPS } from './read.ts'
 

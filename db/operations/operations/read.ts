@@ -6,7 +6,7 @@ import { equals, first, type Queryable } from '../../client.ts'
 import { anyCase } from '../../columns.ts'
 import { UNDELIVERED } from '../commands/undelivered.ts'
 import { iso, operation_summary_view as summary } from '../expressions.ts'
-import { votableBy } from '../gates/rows.ts'
+import { votableBy } from '../gates/inbox.ts'
 import {
   gates,
   leases,

@@ -4,7 +4,7 @@ import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
 import { type Db, type Tx, together, updateRows } from '../../client.ts'
-import { lockUnsentStarts } from '../commands/rows.ts'
+import { lockUnsentStarts, revisionNow } from '../commands/rows.ts'
 import { ENGINE, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import { moveGates } from '../gates/record.ts'
 import { cancelGates } from '../gates/rows.ts'
@@ -194,14 +194,6 @@ const patchTaken = async (tx: Tx, operation_id: string, row: CommandRow): Promis
 }
 
 const undoneGates = (undo: CommandRow['undo']) => (undo?.gates ?? []) as Record<string, unknown>[]
-
-const revisionNow = async (tx: Tx, operation_id: string): Promise<number> => {
-  const [row] = await tx
-    .select({ plan_revision: operations.plan_revision })
-    .from(operations)
-    .where(eq(operations.operation_id, operation_id))
-  return row?.plan_revision ?? 0
-}
 
 const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unknown>) => {
   const { rows } = await tx.execute<RecordResult['gates'][number]>(sql`

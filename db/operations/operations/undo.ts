@@ -1,8 +1,8 @@
-import { and, eq, isNull, ne, sql } from 'drizzle-orm'
+import { and, isNull, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
-import { tellEngine } from '../commands/rows.ts'
+import { revisionNow, tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
@@ -219,11 +219,7 @@ const undoPatch: Undo = async (tx, { operation_id, undo }, as) => {
   if (!undo) return []
   const facts = await undoRevision(tx, operation_id, undo as Parameters<typeof undoRevision>[2], as)
   if (as !== 'withdrawn') return facts
-  const [row] = await tx
-    .select({ plan_revision: operations.plan_revision })
-    .from(operations)
-    .where(eq(operations.operation_id, operation_id))
-  const closed = { patch_id: undo.patch_id, plan_revision: row?.plan_revision ?? 0 }
+  const closed = { patch_id: undo.patch_id, plan_revision: await revisionNow(tx, operation_id) }
   await tellEngine(tx, operation_id, 'patch_closed', closed, { reason: REASONS[as] })
   return facts
 }

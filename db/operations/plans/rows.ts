@@ -35,20 +35,9 @@ export const getIntent = (db: Queryable, intent_id: string) =>
 export const lockIntent = (tx: Tx, intent_id: string) =>
   tx.select(intentColumns).from(intents).where(eq(intents.intent_id, intent_id)).for('update').then(first)
 
-export type NewIntent = Pick<
-  typeof intents.$inferInsert,
-  | 'intent_id'
-  | 'kind'
-  | 'title'
-  | 'reason'
-  | 'request'
-  | 'targets_resolved'
-  | 'requester'
-  | 'labels'
-  | 'constraints'
-  | 'ticket'
-  | 'retry_of'
-> & { expires_in_s: number }
+export type NewIntent = Omit<typeof intents.$inferInsert, 'resource_ids' | 'requester_id' | 'expires_at'> & {
+  expires_in_s: number
+}
 
 /** Saves a new intent; an existing one stays unchanged. Returns false if it existed. */
 export const saveIntent = async (tx: Tx, { expires_in_s, ...intent }: NewIntent, origin: Origin): Promise<boolean> => {
@@ -164,19 +153,7 @@ export const lockOpenPlan = (tx: Tx, intent_id: string) =>
     .for('update')
     .then(first)
 
-export type NewPlan = Pick<
-  typeof plans.$inferInsert,
-  | 'plan_id'
-  | 'intent_id'
-  | 'status'
-  | 'status_reason'
-  | 'plan_hash'
-  | 'semantic_digest'
-  | 'document'
-  | 'report'
-  | 'graph'
-  | 'requester_id'
-> & { ttl_s: number }
+export type NewPlan = Omit<typeof plans.$inferInsert, 'expires_at'> & { status: string; ttl_s: number }
 
 export const savePlan = async (tx: Tx, { ttl_s, ...plan }: NewPlan, origin: Origin): Promise<void> => {
   await tx.insert(plans).values({ ...plan, expires_at: sql`clock_timestamp() + make_interval(secs => ${ttl_s})` })

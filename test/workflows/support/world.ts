@@ -1,7 +1,11 @@
-import type { CancelMode, GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type {
+  CancelMode,
+  GateStatus,
+  NodeIntervention,
+  NodeState,
+} from '../../../apps/shared/contracts/operations/graph.ts'
 import type { CommandBodies, CommandKind, CommandMessage } from '../../../workflows/operation/messages.ts'
 import { type NodeFacts, type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
-import type { NodeIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type {
   AttemptResult,
   Effect,

@@ -1,4 +1,9 @@
-import type { NodeState, RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
+import type {
+  NodeIntervention,
+  NodeState,
+  OperationIntervention,
+  RefusalCode,
+} from '../../../apps/shared/contracts/operations/graph.ts'
 import { cancelling, hasEnded, type NodeFacts, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
 
 /** Whether an attempt in this state may have an effect at this moment. */
@@ -60,25 +65,6 @@ export const refuseRetry = (facts: OperationFacts, node: NodeFacts, { cone, reco
     )
   return undefined
 }
-
-export const NODE_INTERVENTIONS = [
-  'skip',
-  'mark_succeeded',
-  'mark_failed',
-  'mark_compensated',
-  'set_output',
-  'set_input',
-  'trigger_compensation',
-] as const
-export type NodeIntervention = (typeof NODE_INTERVENTIONS)[number]
-export const OPERATION_INTERVENTIONS = [
-  'extend_deadline',
-  'set_limits',
-  'release_leases',
-  'delegate_gate',
-  'override_freeze',
-] as const
-export type OperationIntervention = (typeof OPERATION_INTERVENTIONS)[number]
 
 /** States of a node in which each intervention makes sense (operations.md 5.4); the reducer uses the same table. */
 export const INTERVENTION_STATES: Record<NodeIntervention, ReadonlySet<NodeState>> = {

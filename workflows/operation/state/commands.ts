@@ -1,8 +1,9 @@
-import type { CommandBodies, CommandMessage, GatesNow } from '../messages.ts'
-import { INTERVENTION_STATES, type NodeIntervention } from '../rules/nodes.ts'
+import type { NodeIntervention } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { CommandBodies, CommandMessage } from '../messages.ts'
+import { INTERVENTION_STATES } from '../rules/nodes.ts'
 import { CATALOG_CONFLICT, endAttempt, finish, finishUndo } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
-import { askTimes, guard, setDeadline, setGate } from './gates.ts'
+import { askTimes, guard, setGate, takeGates } from './gates.ts'
 import { at as item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
 import {
@@ -277,16 +278,6 @@ const extend = (s: State, { payload = {}, gates }: CommandBodies['intervene'], a
   if (s.deadline > 0) s.deadline += more
   else if (s.deadline_left > 0) s.deadline_left += more
   takeGates(s, gates, at)
-}
-
-const takeGates = (s: State, gates: GatesNow = {}, at: number) => {
-  for (const [gate_id, { status, round, deadline_at = null }] of Object.entries(gates)) {
-    const g = s.graph.gate_index.get(gate_id)
-    if (g === undefined) continue
-    setGate(s, g, status, round, at)
-    if (deadline_at !== null) setDeadline(s, g, Date.parse(deadline_at))
-    askTimes(s, g)
-  }
 }
 
 /** Gates that approved other inputs than the node has now guard it from here on. */

@@ -1,4 +1,5 @@
 import type { GateStatus, NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GatesNow } from '../messages.ts'
 import type { RecordResult } from './events.ts'
 import { at as item } from './graph.ts'
 import { fail, move, note, noteNode, toReady } from './nodes.ts'
@@ -146,5 +147,16 @@ export const cancelGates = (s: State) => {
     gate.deadline = 0
     gate.escalation = 0
     gate.asked = false
+  }
+}
+
+/** Takes over the state of these gates from the rows, with their deadlines. */
+export const takeGates = (s: State, gates: GatesNow = {}, at: number) => {
+  for (const [gate_id, { status, round, deadline_at = null }] of Object.entries(gates)) {
+    const g = s.graph.gate_index.get(gate_id)
+    if (g === undefined) continue
+    setGate(s, g, status, round, at)
+    if (deadline_at !== null) setDeadline(s, g, Date.parse(deadline_at))
+    askTimes(s, g)
   }
 }

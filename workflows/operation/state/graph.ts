@@ -1,4 +1,4 @@
-import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { NODE_STATES, type NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { GraphPage } from './events.ts'
 import type { GateRun, Graph, NodeRun } from './types.ts'
 
@@ -72,20 +72,4 @@ export const at = <T>(list: readonly T[], position: number): T => {
   return item
 }
 
-export const NO_COUNTS = (): Record<NodeState, number> => ({
-  pending: 0,
-  gated: 0,
-  ready: 0,
-  dispatched: 0,
-  running: 0,
-  backoff: 0,
-  succeeded: 0,
-  failed: 0,
-  outcome_unknown: 0,
-  skipped: 0,
-  cancelled: 0,
-  compensating: 0,
-  compensated: 0,
-  compensation_failed: 0,
-  removed: 0,
-})
+export const NO_COUNTS = () => Object.fromEntries(NODE_STATES.map((state) => [state, 0])) as Record<NodeState, number>

@@ -171,22 +171,15 @@ export const succeed = (s: State, i: number, at: number, extra: Extra = {}) => {
 }
 
 /** Retries after the backoff if the failure allows it; otherwise the node has failed and its policy decides. */
-export const failAttempt = (
-  s: State,
-  i: number,
-  error: NodeError,
-  at: number,
-  retry_after_s = 0,
-  extra: Extra = {},
-) => {
+export const failAttempt = (s: State, i: number, error: NodeError, at: number, retry_after_s = 0) => {
   const node = item(s.nodes, i)
   const { retry } = item(s.graph.profiles, i)
   const again = retry.retry_on?.length ? retry.retry_on.includes(error.class) : error.retryable
   if (!again || error.class === TARGET_DRIFTED || node.tries >= retry.max_attempts || s.control === 'cancel')
-    return fail(s, i, error, at, extra)
+    return fail(s, i, error, at)
   const due = at + 1000 * Math.max(backoffOf(retry, node.tries), retry_after_s)
   node.error = error
-  enter(s, i, 'backoff', at, { ...extra, error, due })
+  enter(s, i, 'backoff', at, { error, due })
   setDue(s, i, due)
 }
 
@@ -237,9 +230,9 @@ const holdBack = (s: State, i: number, drifted: boolean) => {
 }
 
 /** It is unknown whether it took effect: a person decides, and it is never repeated silently. */
-export const loseSight = (s: State, i: number, error: NodeError, at: number, extra: Extra = {}) => {
+export const loseSight = (s: State, i: number, error: NodeError, at: number) => {
   item(s.nodes, i).error = error
-  enter(s, i, 'outcome_unknown', at, { ...extra, error })
+  enter(s, i, 'outcome_unknown', at, { error })
   overspend(s, i)
 }
 

@@ -1,7 +1,7 @@
 import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { beginUndo } from './compensate.ts'
 import type { GraphPage } from './events.ts'
-import { askTimes, isPassed, setDeadline, setGate } from './gates.ts'
+import { isPassed, takeGates } from './gates.ts'
 import { graphOf, at as item, newNode } from './graph.ts'
 import { isFlying, move, note, stopHere, tellAgain, toReady } from './nodes.ts'
 import { GOOD, OPEN, type Patching, type State } from './types.ts'
@@ -88,13 +88,7 @@ const applyPatch = (s: State, patch: Patching, at: number) => {
     move(s, i, 'pending', 'idle')
     s.touched.push(i)
   }
-  for (const [gate_id, { status, round, deadline_at }] of Object.entries(patch.gates)) {
-    const g = s.graph.gate_index.get(gate_id)
-    if (g === undefined) continue
-    setGate(s, g, status, round, at)
-    if (deadline_at !== null) setDeadline(s, g, Date.parse(deadline_at))
-    askTimes(s, g)
-  }
+  takeGates(s, patch.gates, at)
   note(s, { t: 'command', command_id: patch.command_id, status: 'applied' })
 }
 

@@ -6,11 +6,11 @@ import type { NatsConnection } from 'nats'
 import type pg from 'pg'
 import { withConnection } from '../../../../db/connection.ts'
 import { AREAS } from '../../../../db/migrate.ts'
+import { SEARCH_ATTRIBUTES } from '../../../../workflows/operation/messages.ts'
 import { connectNats } from '../../../shared/events/events.ts'
 import { type Links, redisLink, temporalOptions } from '../../../shared/links.ts'
 import { DATABASE_ROLES } from '../../base/database.ts'
 import { ROOT } from '../../base/paths.ts'
-import { SEARCH_ATTRIBUTES } from '../../servers/temporal.ts'
 
 /** A weakness and its remedy. */
 export type Weakness = readonly [what: string, remedy: string]

@@ -40,6 +40,26 @@ export const NODE_STATES = [
 ] as const
 export type NodeState = (typeof NODE_STATES)[number]
 
+/** The changes that a person can make to one node, and to the whole operation, besides its plan. */
+export const NODE_INTERVENTIONS = [
+  'skip',
+  'mark_succeeded',
+  'mark_failed',
+  'mark_compensated',
+  'set_output',
+  'set_input',
+  'trigger_compensation',
+] as const
+export type NodeIntervention = (typeof NODE_INTERVENTIONS)[number]
+export const OPERATION_INTERVENTIONS = [
+  'extend_deadline',
+  'set_limits',
+  'release_leases',
+  'delegate_gate',
+  'override_freeze',
+] as const
+export type OperationIntervention = (typeof OPERATION_INTERVENTIONS)[number]
+
 export const GATE_STATUSES = ['armed', 'waiting', 'approved', 'rejected', 'expired', 'bypassed', 'cancelled'] as const
 export type GateStatus = (typeof GATE_STATUSES)[number]
 

@@ -17,6 +17,7 @@ import {
   Reason,
   Time,
 } from './common.ts'
+import { NODE_INTERVENTIONS, OPERATION_INTERVENTIONS } from './graph.ts'
 
 /** Nodes of an operation: rows, one node with its attempts, and the commands on a node. */
 const summary = {
@@ -159,20 +160,7 @@ export type NodeReply = Static<typeof NodeReply>
 
 export const InterventionBody = Closed(
   {
-    type: Type.Enum([
-      'skip',
-      'mark_succeeded',
-      'mark_failed',
-      'mark_compensated',
-      'set_output',
-      'set_input',
-      'trigger_compensation',
-      'extend_deadline',
-      'set_limits',
-      'release_leases',
-      'delegate_gate',
-      'override_freeze',
-    ]),
+    type: Type.Enum([...NODE_INTERVENTIONS, ...OPERATION_INTERVENTIONS]),
     node_id: Type.Optional(NodeId),
     payload: Closed(
       {

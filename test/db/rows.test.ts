@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { named } from '../../db/operations/sql.ts'
+import { named } from '../../db/rows.ts'
 
 test('named parameters become numbers, in the order in which the names first appear', () => {
   const { text, values } = named("-- of :nobody\nselect :b::text, ':c', a::int where x = :a and y = :b\n")
