@@ -5,7 +5,7 @@ const LAST_MS = 250
 
 /**
  * Retries `probe` until it returns a truthy value, and returns that; fails with the last reason after the timeout. Without
- * `every_ms` it asks less often the longer it waits, because each probe takes time from what it waits for.
+ * `every_ms` it asks less often the longer it waits, because each probe takes time from the awaited work.
  */
 export const until = async <T>(
   probe: () => Promise<T> | T,
