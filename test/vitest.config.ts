@@ -9,23 +9,12 @@ import { which } from '../apps/platform/servers/sources.ts'
  * durations, and the size of a file says little about them.
  */
 const LONGEST = [
-  'e2e/desk',
-  'catalog/results',
-  'workflows/crash',
-  'platform/start',
-  'operations/command',
-  'cli/cli',
-  'operations/flow',
-  'e2e/story',
-  'catalog/relationships',
-  'chaos/chaos',
-  'model/model',
-  'operations/model',
-  'contract/bad-input',
-  'platform/ops',
-  'operations/operations.reads',
-  'e2e/crash',
-  'contract/examples',
+  ...['e2e/desk', 'workflows/crash', 'cli/cli', 'agent/cancels', 'platform/secured', 'agent/ansible', 'e2e/crash'],
+  ...['agent/conformance', 'e2e/story', 'operations/command', 'platform/start', 'operations/flow', 'platform/busy'],
+  ...['agent/tofu', 'platform/ops', 'cli/package', 'e2e/path', 'agent/agent', 'model/model', 'platform/restore'],
+  ...['agent/ssh', 'chaos/chaos', 'operations/gates.signature', 'contract/bad-input', 'agent/kills', 'relay/broker'],
+  ...['platform/servers.ports', 'cli/program', 'operations/gates.voters', 'contract/examples', 'operations/agents'],
+  ...['operations/model', 'platform/tests.interrupted', 'operations/bulk', 'workflows/outage', 'e2e/phone'],
 ]
 
 class LongestFirst extends BaseSequencer {

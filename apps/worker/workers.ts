@@ -3,17 +3,18 @@ import { fileURLToPath } from 'node:url'
 import type { DataConverter } from '@temporalio/common'
 import {
   type ActivityInterceptorsFactory,
-  bundleWorkflowCode,
   DefaultLogger,
   NativeConnection,
   Runtime,
   Worker,
+  type WorkerOptions,
 } from '@temporalio/worker'
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
 import { createSinks } from '../../activities/sinks.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
 import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/codec/payload.ts'
 import { temporalOptions } from '../shared/links.ts'
+import { bundleOnce } from './bundle.ts'
 import type { WorkerConfig } from './config.ts'
 import type { WorkerDeps } from './deps.ts'
 import { createEngineMetrics } from './engine.metrics.ts'
@@ -23,8 +24,6 @@ const workflows = (file: string) => fileURLToPath(new URL(`../../workflows/${fil
 const RETRY_MS = 1000
 const KEY_MS = 10_000
 const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as const
-
-type Bundle = Awaited<ReturnType<typeof bundleWorkflowCode>>
 
 /** The SDK's own log goes into ours; its core logs warnings and worse. Its metrics are shown with ours. */
 const installRuntime = ({ telemetry }: WorkerDeps) => {
@@ -54,7 +53,7 @@ export const startWorkers = (deps: WorkerDeps) => {
 
   const keepRunning = async () => {
     const bundle = roles.includes('workflow')
-      ? await bundleWorkflowCode({
+      ? await bundleOnce({
           workflowsPath: workflows('index.ts'),
           preloadModules: [workflows('preload.ts')],
           ...(dataConverter && { failureConverterPath: FAILURES }),
@@ -118,7 +117,7 @@ export const deploymentOf = ({
 const connect = async (
   deps: WorkerDeps,
   roles: string[],
-  workflowBundle: Bundle | undefined,
+  workflowBundle: WorkerOptions['workflowBundle'],
   dataConverter: DataConverter | undefined,
 ) => {
   const { config } = deps

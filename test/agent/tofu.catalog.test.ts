@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ROOT } from '../../apps/platform/base/paths.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import type { Person } from '../../apps/platform/demo/client.ts'
 import { initPack } from '../../apps/platform/packs/main.ts'
+import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
+import { CLI } from '../support/cli.ts'
 import { scratchFolder } from '../support/servers.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { locateTofu } from '../support/tofu.ts'
@@ -66,8 +67,11 @@ beforeAll(async () => {
   const sources = { web: { path: place('web/source'), state: place('tfstate') } }
   const file = { format: 'signalbox/agent@1', pools: ['infra'], uid: 0, state_dir: place('state') }
   writeFileSync(place('agent.json'), JSON.stringify({ ...file, tofu: { program, providers, sources } }))
-  agent = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), 'agent', '--file', place('agent.json')], {
-    env: { PATH: process.env.PATH, HOME: folder, SIGNALBOX_URL: stack.gateway_url, SIGNALBOX_TOKEN: made.body.key },
+  agent = spawn(process.execPath, [...CLI, 'agent', '--file', place('agent.json')], {
+    env: {
+      ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCacheDir(), HOME: folder },
+      ...{ SIGNALBOX_URL: stack.gateway_url, SIGNALBOX_TOKEN: made.body.key },
+    },
     stdio: 'ignore',
   })
 }, 300_000)

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type IPty, spawn as spawnTerminal } from '@lydell/node-pty'
-import { ROOT } from '../../apps/platform/base/paths.ts'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
 import { startHooks } from '../operations/support/receivers.ts'
+import { CLI } from '../support/cli.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -38,7 +38,7 @@ export type Ran = { code: number | null; out: string; err: string }
 
 export const signalbox = (who: string, args: string[], input = '', env: Record<string, string> = {}): Promise<Ran> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
+    const child = spawn(process.execPath, [...CLI, ...args], {
       cwd: home,
       env: {
         PATH: process.env.PATH,
@@ -58,7 +58,7 @@ export const signalbox = (who: string, args: string[], input = '', env: Record<s
 
 /** The client at a real terminal: what a person sees, and what they type. */
 export const atTerminal = (who: string, args: string[], env: Record<string, string> = {}) => {
-  const terminal: IPty = spawnTerminal(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
+  const terminal: IPty = spawnTerminal(process.execPath, [...CLI, ...args], {
     cols: 100,
     rows: 30,
     cwd: home,

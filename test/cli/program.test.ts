@@ -9,8 +9,8 @@ import { parseLine } from '../../apps/cli/program.ts'
 import { COMMANDS as COMMAND_LIST } from '../../apps/cli/run.ts'
 import { urlOf } from '../../apps/cli/session/contexts.ts'
 import { selectionOf } from '../../apps/cli/terminal/select.ts'
-import { ROOT } from '../../apps/platform/base/paths.ts'
 import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
+import { CLI } from '../support/cli.ts'
 import { until } from '../support/until.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'signalbox-program-'))
@@ -20,7 +20,7 @@ type Ran = { code: number | null; out: string; err: string }
 const signalbox = (...args: string[]): Promise<Ran> => spawned(args)
 const spawned = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
+    const child = spawn(process.execPath, [...CLI, ...args], {
       cwd: home,
       env: {
         PATH: process.env.PATH,
@@ -166,7 +166,7 @@ describe('a file of YAML', () => {
 
 it('output that cannot be written ends with one line', { skip: !existsSync('/dev/full') }, async () => {
   const full = openSync('/dev/full', 'w')
-  const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), '--help'], { stdio: ['ignore', full, 'pipe'] })
+  const child = spawn(process.execPath, [...CLI, '--help'], { stdio: ['ignore', full, 'pipe'] })
   let err = ''
   child.stderr?.on('data', (chunk: Buffer) => (err += chunk))
   const code = await new Promise((resolve) => child.on('close', resolve))
@@ -259,7 +259,7 @@ describe('watching a list', () => {
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), 'type', 'list', '--watch', '--jsonl'], {
+    const child = spawn(process.execPath, [...CLI, 'type', 'list', '--watch', '--jsonl'], {
       env: { PATH: process.env.PATH, XDG_CONFIG_HOME: home, SIGNALBOX_URL: url, SIGNALBOX_TOKEN: 't' },
     })
     let out = ''

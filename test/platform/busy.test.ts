@@ -19,7 +19,7 @@ const startOf = (one: Member) => running.get(one) as Running
 let calm: () => void
 
 beforeAll(async () => {
-  calm = burn(2 * cpus().length)
+  calm = burn(cpus().length)
   running.set(left, left.start())
   running.set(right, right.start(runNpm))
   await Promise.all(both.map((one) => startOf(one).says(READY, PATIENCE_MS)))
@@ -60,6 +60,7 @@ describe('a platform whose supervisor was killed', () => {
     await startOf(left).says(READY, PATIENCE_MS)
     expect(orphans.filter((pid) => left.processes().includes(pid))).toEqual([])
     expect(right.processes().sort()).toEqual(neighbour.sort())
+    calm()
   })
 })
 

@@ -1,15 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Retries `probe` until it returns a truthy value, and returns that; fails with the last reason after the timeout. */
+const FIRST_MS = 25
+const LAST_MS = 250
+
+/**
+ * Retries `probe` until it returns a truthy value, and returns that; fails with the last reason after the timeout. Without
+ * `every_ms` it asks less often the longer it waits, because each probe takes time from the awaited work.
+ */
 export const until = async <T>(
   probe: () => Promise<T> | T,
   {
     timeout_ms = 10_000,
-    every_ms = 25,
+    every_ms,
     what = 'the condition',
   }: { timeout_ms?: number; every_ms?: number; what?: string } = {},
 ): Promise<NonNullable<T>> => {
-  const end = performance.now() + timeout_ms
+  const began = performance.now()
   let last: unknown
   for (;;) {
     try {
@@ -19,10 +25,11 @@ export const until = async <T>(
     } catch (error) {
       last = error
     }
-    if (performance.now() > end) {
+    const waited = performance.now() - began
+    if (waited > timeout_ms) {
       const why = last instanceof Error ? `: ${last.message}` : ''
       throw new Error(`${what} did not hold within ${timeout_ms} ms${why}`, { cause: last })
     }
-    await delay(every_ms)
+    await delay(every_ms ?? Math.min(Math.max(waited / 10, FIRST_MS), LAST_MS))
   }
 }

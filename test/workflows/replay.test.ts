@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { expect, it } from 'vitest'
+import { bundleOnce } from '../../apps/worker/bundle.ts'
 
 const SOURCES = new URL('../../workflows/operation/', import.meta.url)
 const FOLDER = new URL('./histories/', import.meta.url)
@@ -40,14 +41,13 @@ it('has a history with each change that the workflow distinguishes, and older on
 })
 
 it('continues every recorded history: running operations survive a deploy of this code', async () => {
-  Runtime.install({
-    logger: new DefaultLogger('ERROR'),
-    telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
-  })
+  const logger = new DefaultLogger('ERROR')
+  Runtime.install({ logger, telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } })
   const histories = recorded().map(({ workflow_id, history }) => ({ workflowId: workflow_id, history }))
   expect(histories.length).toBeGreaterThan(0)
   const failures: string[] = []
-  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowsPath: WORKFLOWS }, histories))
+  const workflowBundle = await bundleOnce({ workflowsPath: WORKFLOWS, logger })
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, histories))
     if (error) failures.push(`${workflowId}: ${error.message}`)
   expect(failures).toEqual([])
 }, 180_000)

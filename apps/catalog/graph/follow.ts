@@ -128,7 +128,7 @@ const turn = async (following: Following, gauges: Gauges): Promise<void> => {
     const asked = performance.now()
     const state = await readLogState(source.db, GRAPH, live.watermark)
     following.paused = state.paused
-    const follows = state.paused || (await keepsUp(following, live))
+    const follows = state.paused || (await keepsUp(following, live, state.unfolded_ms !== 0))
     following.behind_ms = Math.max(state.unnumbered_ms, state.paused || !follows ? state.unfolded_ms : 0)
     following.seen_at = asked
   }
@@ -140,10 +140,10 @@ const turn = async (following: Following, gauges: Gauges): Promise<void> => {
 }
 
 /** Feeds the current graph; returns false while an event does not fit it. Loads and comparisons continue meanwhile. */
-const keepsUp = async (following: Following, store: Store): Promise<boolean> => {
+const keepsUp = async (following: Following, store: Store, has_events: boolean): Promise<boolean> => {
   const { source, log } = following
   try {
-    await catchUp(source, store)
+    if (has_events) await catchUp(source, store)
     following.failures = 0
   } catch (error) {
     following.failures += 1

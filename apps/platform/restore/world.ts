@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { withConnection } from '../../../db/connection.ts'
 import { connectNats } from '../../shared/events/events.ts'
 import { databaseUrl } from '../base/database.ts'
-import { ROOT } from '../base/paths.ts'
+import { QUICK_IMPORTS, ROOT } from '../base/paths.ts'
 import { silentScreen } from '../base/screen.ts'
 import { OpsError } from '../ops/access.ts'
 import { APPS } from '../run/apps.ts'
@@ -93,11 +93,11 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 
 const runVerb = (dir: string, verb: string, args: string[]): Promise<{ code: number | null; text: string }> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(ROOT, `apps/platform/${verb}.ts`), ...args], {
-      cwd: ROOT,
-      env: { ...process.env, SIGNALBOX_DIR: dir, NO_COLOR: '1' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    const child = spawn(
+      process.execPath,
+      ['--import', QUICK_IMPORTS, join(ROOT, `apps/platform/${verb}.ts`), ...args],
+      { cwd: ROOT, env: { ...process.env, SIGNALBOX_DIR: dir, NO_COLOR: '1' }, stdio: ['ignore', 'pipe', 'pipe'] },
+    )
     let text = ''
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
     child.once('close', (code) => resolve({ code, text }))

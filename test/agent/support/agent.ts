@@ -5,9 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ROOT } from '../../../apps/platform/base/paths.ts'
+import { compileCacheDir } from '../../../apps/platform/run/compile-cache.ts'
 import { must, type Platform, person, startPlatform } from '../../operations/support/platform.ts'
 import { type spawnWorker, startWorker } from '../../operations/support/worker.ts'
+import { CLI } from '../../support/cli.ts'
 import { until } from '../../support/until.ts'
 
 /** The public API as a gateway would expose it: under /api. */
@@ -91,9 +92,9 @@ export const startLab = async (
   const startAgent = (file: object, { as = runner, args = [] as string[] } = {}): Agent => {
     const path = join(folder, `agent-${agents.length}.json`)
     writeFileSync(path, JSON.stringify({ format: 'signalbox/agent@1', state_dir: join(folder, 'state'), ...file }))
-    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), 'agent', '--file', path, ...args], {
+    const child = spawn(process.execPath, [...CLI, 'agent', '--file', path, ...args], {
       env: {
-        ...{ PATH: process.env.PATH, HOME: folder, TMPDIR: place('tmp') },
+        ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCacheDir(), HOME: folder, TMPDIR: place('tmp') },
         ...{ SIGNALBOX_URL: front.url, SIGNALBOX_TOKEN: p.tokenOf(as) },
       },
       stdio: ['ignore', 'pipe', 'pipe'],

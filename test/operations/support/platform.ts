@@ -18,6 +18,7 @@ import { createCommandSender } from '../../../apps/relay/commands/send.ts'
 import { createEngine } from '../../../apps/relay/commands/temporal.ts'
 import type { RelayConfig } from '../../../apps/relay/config.ts'
 import { sequenceOnce } from '../../../apps/relay/events/sequencer.ts'
+import { startLoop } from '../../../apps/relay/loop.ts'
 import { createPrincipals } from '../../../apps/shared/auth/principals.ts'
 import { createAccessVerifier } from '../../../apps/shared/auth/user-tokens.ts'
 import { systemClock } from '../../../apps/shared/clock.ts'
@@ -39,6 +40,8 @@ import { createTestPasskeys } from './passkeys.ts'
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const ISSUER = 'http://localhost'
 const AUDIENCE = 'signalbox-api'
+/** A commit wakes the relay's loops; rows that a test writes itself wait this long. */
+const UNWOKEN_MS = 100
 
 type Scope = { regionId?: string; typeKey?: string }
 export type Person = {
@@ -287,9 +290,7 @@ export const startPlatform = async ({
   if (!first) throw new Error('at least one instance')
   const pool = new pg.Pool({ connectionString: database.url, max: 5 })
   await first.deps.projection.catchUp()
-  const carrier = relay
-    ? startCarrier(database.url, prefix, () => first.deps.nats.wake('operations_outcome'))
-    : undefined
+  const carrier = relay ? await startCarrier(database.url, prefix, first.deps.nats) : undefined
 
   const tokenOf = ({ id, name, session_id, auth_age_s, machine, amr = ['pwd'] }: Person, { lives_s = 900 } = {}) => {
     const iat = Math.floor(Date.now() / 1000) - (900 - lives_s)
@@ -441,7 +442,7 @@ export const startPlatform = async ({
 export type Platform = Awaited<ReturnType<typeof startPlatform>>
 
 /** The relay's loops for this app: they number its own log, and send commands to a queue that no one polls. */
-const startCarrier = (url: string, prefix: string, notify: () => void) => {
+const startCarrier = async (url: string, prefix: string, nats: OperationsDeps['nats']) => {
   const pool = new pg.Pool({ connectionString: url, max: 8 })
   const { log } = createTelemetry('relay', { level: process.env.LOG ?? 'silent' })
   const config = {
@@ -452,24 +453,22 @@ const startCarrier = (url: string, prefix: string, notify: () => void) => {
     RELAY__COMMANDS__IN_FLIGHT: 64,
   } as RelayConfig
   const engine = createEngine(config)
+  const notify = () => nats.wake('operations_outcome')
   const sender = createCommandSender({ pool, engine, config, log, notify, observe: () => {} })
-  sender.onFree(() => {})
-  let stopped = false
-  const loop = async () => {
-    await pool.query(
-      `insert into operations.relay_state as r (name, epoch, next) values ('relay', 1, 1) on conflict (name) do nothing`,
-    )
-    while (!stopped) {
-      await sequenceOnce(pool, 'operations', 1).catch(() => {})
-      await sender.turn().catch(() => {})
-      await delay(10)
-    }
+  await pool.query(
+    `insert into operations.relay_state as r (name, epoch, next) values ('relay', 1, 1) on conflict (name) do nothing`,
+  )
+  const sequence = startLoop('sequence', log, UNWOKEN_MS, async () => (await sequenceOnce(pool, 'operations', 1)) > 0)
+  const commands = startLoop('commands', log, UNWOKEN_MS, sender.turn)
+  sender.onFree(commands.wake)
+  const wake = () => {
+    sequence.wake()
+    commands.wake()
   }
-  const done = loop()
+  nats.onConnect((nc) => void nc.subscribe(prefixed(prefix, 'wake.operations'), { callback: wake }))
   return {
     stop: async () => {
-      stopped = true
-      await done
+      await Promise.all([sequence.stop(), commands.stop()])
       await sender.drain()
       await engine.close()
       await pool.end()

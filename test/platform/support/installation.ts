@@ -16,11 +16,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Agent, request } from 'undici'
 import { ensureInstallation } from '../../../apps/platform/base/installation.ts'
-import { cacheDir, ROOT } from '../../../apps/platform/base/paths.ts'
+import { cacheDir, QUICK_IMPORTS, ROOT } from '../../../apps/platform/base/paths.ts'
 import { createPorts } from '../../../apps/platform/base/ports.ts'
 import { createProcess, type Managed } from '../../../apps/platform/base/process.ts'
 import { silentScreen } from '../../../apps/platform/base/screen.ts'
 import { APPS } from '../../../apps/platform/run/apps.ts'
+import { compileCacheDir } from '../../../apps/platform/run/compile-cache.ts'
 import { locate } from '../../../apps/platform/servers/sources.ts'
 import { ensureServers, type Servers, startServers } from '../../../apps/platform/servers/up.ts'
 import { withoutGivenServers } from '../../support/servers.ts'
@@ -41,12 +42,13 @@ export const createInstallation = () => {
   const out = join(home, 'config')
   const node = (...args: string[]) =>
     new Promise<{ status: number; text: string }>((resolve) => {
-      const options = { cwd: home, env: { PATH: process.env.PATH } }
+      const options = { cwd: home, env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCacheDir() } }
       execFile(process.execPath, args, options, (error, stdout, stderr) =>
         resolve({ status: Number(error?.code ?? 0), text: `${stdout}${stderr}` }),
       )
     })
-  const verb = (name: string, ...args: string[]) => node(join(ROOT, `apps/platform/${name}.ts`), ...args)
+  const verb = (name: string, ...args: string[]) =>
+    node('--import', QUICK_IMPORTS, join(ROOT, `apps/platform/${name}.ts`), ...args)
   const envFilesOf = (app: string) => ['', '.secret'].map((kind) => `--env-file=${join(out, `env/${app}${kind}.env`)}`)
   return {
     home,

@@ -23,6 +23,7 @@ import type { OperationCalendar } from '../../../apps/shared/data/calendar.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { createTelemetry } from '../../../apps/shared/telemetry.ts'
+import { bundleOnce } from '../../../apps/worker/bundle.ts'
 import { createNats } from '../../../apps/worker/nats.ts'
 import { createDb } from '../../../db/client.ts'
 import { appendCommand } from '../../../db/operations/commands/rows.ts'
@@ -187,12 +188,11 @@ export const createEngine = async (
     ...converting,
   })
   let running: { workers: Worker[]; runs: Promise<void>[] } | undefined
-  const bundleOf = (workflowsPath: string) =>
-    bundleWorkflowCode({
-      workflowsPath,
-      logger: new DefaultLogger('ERROR'),
-      ...(dataConverter && { failureConverterPath: FAILURES }),
-    })
+  const bundleOf = (workflowsPath: string) => {
+    const build = workflowsPath === WORKFLOWS ? bundleOnce : bundleWorkflowCode
+    const logger = new DefaultLogger('ERROR')
+    return build({ workflowsPath, logger, ...(dataConverter && { failureConverterPath: FAILURES }) })
+  }
   let bundle = await bundleOf(options.workflows ?? WORKFLOWS)
 
   const startWorkers = async () => {
