@@ -77,9 +77,11 @@ export const InboxPage = () => {
       </div>
       <Guide />
       {waiting.isError ? <Failure error={waiting.error} retry={() => void waiting.refetch()} /> : null}
-      <div className="min-h-8">
-        <SelectionBar selection={selection} />
-      </div>
+      {lines.rows.length + gates.rows.length > 0 ? (
+        <div className="min-h-8">
+          <SelectionBar selection={selection} />
+        </div>
+      ) : null}
       <div className="flex flex-col gap-4" {...watch}>
         <div className="news" role="status">
           {news > 0 ? (
