@@ -68,20 +68,16 @@ export const InboxPage = () => {
           ))}
         </nav>
       </div>
-      <div className="min-h-8">
+      <Guide />
+      {waiting.isError ? <Failure error={waiting.error} retry={() => void waiting.refetch()} /> : null}
+      <div className="flex min-h-8 flex-wrap items-center gap-x-6 gap-y-2">
         {usePainted(!inbox.isPending) ? (
           <Suspense fallback={null}>
             <ViewsRow list="inbox" />
           </Suspense>
         ) : null}
+        <SelectionBar selection={selection} />
       </div>
-      <Guide />
-      {waiting.isError ? <Failure error={waiting.error} retry={() => void waiting.refetch()} /> : null}
-      {lines.rows.length + gates.rows.length > 0 ? (
-        <div className="min-h-8">
-          <SelectionBar selection={selection} />
-        </div>
-      ) : null}
       <div className="flex flex-col gap-4" {...watch}>
         <div className="news" role="status">
           {news > 0 ? (
