@@ -21,7 +21,8 @@ let olga: Account
 let ada: Account
 
 beforeAll(async () => {
-  stack = await startStack({ console: true })
+  // As installed: someone who reloads again and again is not turned away.
+  stack = await startStack({ console: true, env_overrides: { SESSION__LIMITS__REFRESH: '20/60/20' } })
   const { users: accounts } = await ensureAccounts(stack.gateway_url, stack.dir)
   ada = accounts.find(({ username }) => username === 'ada') as Account
   eva = accounts.find(({ username }) => username === 'eva') as Account
@@ -100,6 +101,17 @@ describe('the first minute', () => {
     for (const line of boundLines(subject)) expect(await brief.locator('.brief-bound').textContent()).toContain(line)
     expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
     expect(await accessibilityOf(page)).toEqual([])
+    // Question, reason, risk, evidence and both buttons are on one small screen, without scrolling.
+    await page.setViewportSize({ width: 1366, height: 768 })
+    for (const part of [
+      page.getByRole('heading', { level: 1 }),
+      brief,
+      page.getByRole('button', { name: 'Approve' }),
+    ]) {
+      const { y = -1, height = 0 } = (await part.boundingBox()) ?? {}
+      expect([y >= 48, y + height <= 768]).toEqual([true, true])
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
     await page.getByText('2 changes', { exact: true }).last().click()
     await page.getByText('eu1-web-02').first().waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
@@ -397,6 +409,19 @@ describe('the first minute', () => {
     expect(await accessibilityOf(page)).toEqual([])
     await page.setViewportSize({ width: 1440, height: 900 })
   })
+
+  it('survives twenty reloads in a row', async () => {
+    const context = await browser.newContext()
+    const tab = await context.newPage()
+    await signInAs(tab, stack.gateway_url, eva)
+    for (let n = 0; n < 20; n += 1) {
+      const renewed = tab.waitForResponse((answer) => new URL(answer.url()).pathname === '/v1/token')
+      await tab.reload({ waitUntil: 'commit' })
+      expect((await renewed).status()).toBe(200)
+    }
+    await tab.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+    await context.close()
+  }, 90_000)
 
   it('signs out, and the session is ended', async () => {
     await page.goto(`${stack.gateway_url}/inbox`)
