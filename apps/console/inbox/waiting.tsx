@@ -1,8 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
-import { useTopic } from '../api/hooks.ts'
+import { Suspense } from 'react'
 import type { Waiting } from '../api/types.ts'
-import { patchQuery } from '../queries/changes.ts'
-import { operationQuery } from '../queries/operations.ts'
+import { lazyPart } from '../ui/lazy.ts'
 import { NodeLink, OperationLink, PatchLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
@@ -12,6 +10,9 @@ import { t } from '../words/index.ts'
 import { patchBallot } from './alike.ts'
 import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 import { type Seen, useHeight } from './steady.ts'
+
+/** Few rows leave while the page is open. */
+const Outcome = lazyPart(() => import('./outcome.tsx').then((part) => ({ default: part.Outcome })))
 
 type WaitingPatch = Waiting['patches'][number]
 type OpenFailure = Waiting['failures'][number]
@@ -27,14 +28,12 @@ export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection
     <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest} data-lines="">
       {rows.map(({ row, gone }) => (
         <Row key={lineKey(row)} gone={gone}>
-          {'patch_id' in row ? (
-            gone ? (
-              <PatchOutcome patch={row} />
-            ) : (
-              <Patch patch={row} selection={selection} />
-            )
-          ) : gone ? (
-            <FailureOutcome failure={row} />
+          {gone ? (
+            <Suspense fallback={null}>
+              <Outcome line={row} />
+            </Suspense>
+          ) : 'patch_id' in row ? (
+            <Patch patch={row} selection={selection} />
           ) : (
             <Failure failure={row} />
           )}
@@ -48,36 +47,6 @@ const Row = ({ gone, children }: { gone: boolean; children: React.ReactNode }) =
     {children}
   </li>
 )
-
-/** What became of a patch that left the list while this page was open. */
-const PatchOutcome = ({ patch: { operation_id, patch_id, reason } }: { patch: WaitingPatch }) => {
-  const now = useQuery(patchQuery(operation_id, patch_id)).data
-  return (
-    <>
-      {now ? <Status state={now.status} /> : null}
-      <PatchLink operation_id={operation_id} patch_id={patch_id} className="wrap-anywhere">
-        {reason}
-      </PatchLink>
-      {now?.decided ? (
-        <span className="text-muted">
-          {nameOf(now.decided.by)}, <TimeText at={now.decided.at} />
-        </span>
-      ) : null}
-    </>
-  )
-}
-
-/** The operation that a failure holds no longer. */
-const FailureOutcome = ({ failure: { operation_id, operation_title } }: { failure: OpenFailure }) => {
-  useTopic(`operation:${operation_id}`)
-  const now = useQuery(operationQuery(operation_id)).data
-  return (
-    <>
-      {now ? <Status state={now.status} /> : null}
-      <OperationLink id={operation_id}>{operation_title}</OperationLink>
-    </>
-  )
-}
 
 const Failure = ({ failure }: { failure: OpenFailure }) => {
   const { operation_id, operation_title, nodes, node_count, waiting_since } = failure
