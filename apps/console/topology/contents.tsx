@@ -57,7 +57,7 @@ const Squares = ({ place, resources }: SquaresProps) => {
         role="application"
         aria-label={tCatalog.topology.squares(place, resources.length)}
         aria-description={tCatalog.topology.keys}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: an application is what takes keys of its own
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: an application takes keys of its own
         tabIndex={0}
         onFocus={() => setAt((before) => before ?? 0)}
         onKeyDown={press}
