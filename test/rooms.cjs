@@ -77,7 +77,7 @@ const ROOMS = {
     ['command', 'frame', 'graph', 'history', 'proof'],
     ['pictures', 'views', 'versions'],
     ['resources'],
-    ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix'],
+    ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix', 'logs'],
     ['account/factors'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['operations', 'palette'],

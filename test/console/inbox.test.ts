@@ -8,6 +8,7 @@ import {
   partOf,
   sendEach,
 } from '../../apps/console/inbox/alike.ts'
+import { placed } from '../../apps/console/inbox/steady.ts'
 import { digestOf } from '../../apps/shared/contracts/client/digest.ts'
 
 type Facts = { to?: string; step?: string; environment?: string; targets?: string[] }
@@ -120,5 +121,30 @@ describe('votes', () => {
     })
     expect(Math.max(...seen)).toBe(4)
     expect(sent).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  })
+})
+
+describe('rows of the open inbox', () => {
+  const at = (names: string) => [...names].map((row) => ({ row, gone: false }))
+  const place = (shown: ReturnType<typeof at>, fresh: string, fixed: number) => {
+    const { rows, news } = placed(shown, [...fresh], (row) => row, fixed)
+    return [rows.map(({ row, gone }) => (gone ? `(${row})` : row)).join(''), news]
+  }
+
+  it('keep their places up to the one with the pointer: new ones that would move it are counted', () => {
+    expect(place(at('bd'), 'abcd', 2)).toEqual(['bd', 2])
+    expect(place(at('bd'), 'abcd', 1)).toEqual(['bcd', 1])
+    expect(place(at('bd'), 'bdef', 2)).toEqual(['bdef', 0])
+    expect(place(at('bd'), 'bdef', Number.POSITIVE_INFINITY)).toEqual(['bd', 2])
+    expect(place(at('bd'), 'db', 2)).toEqual(['bd', 0])
+    expect(place(at('bd'), 'd', 2)).toEqual(['(b)d', 0])
+    expect(place(at('abcd'), 'xbd', 2)).toEqual(['(a)b(c)d', 1])
+  })
+
+  it('are in the order of the read otherwise; one that no longer waits follows the row that it followed', () => {
+    expect(place(at('bd'), 'abcd', 0)).toEqual(['abcd', 0])
+    expect(place(at('abcd'), 'ad', 0)).toEqual(['a(b)(c)d', 0])
+    expect(place(at('ab'), 'cb', 0)).toEqual(['(a)cb', 0])
+    expect(place([{ row: 'a', gone: true }, ...at('b')], 'ab', 0)).toEqual(['ab', 0])
   })
 })

@@ -13,7 +13,7 @@ it('writes rows as RFC 4180, and no formula that a spreadsheet would run', () =>
     request_id: null,
   }
   expect(csvOf([row])).toBe(
-    'at,actor,roles,action,object,outcome,reason,request_id\r\n' +
+    '\uFEFFat,actor,roles,action,object,outcome,reason,request_id\r\n' +
       '2026-01-31T12:00:00.000Z,user:1,operator approver,"\'=HYPERLINK(""http://evil.example"")","resource:a, b",done,"two\nlines",\r\n',
   )
 })

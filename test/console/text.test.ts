@@ -11,7 +11,7 @@ import {
   shortTime,
   unbroken,
 } from '../../apps/console/kit/format.ts'
-import { runsOf } from '../../apps/console/nodes/ansi.ts'
+import { runsOf } from '../../apps/console/logs/ansi.ts'
 import { dayStarts } from '../../apps/console/overview/days.ts'
 import { tAccount } from '../../apps/console/words/account.ts'
 import { plural } from '../../apps/console/words/frame/rules.ts'

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import pg from 'pg'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
@@ -42,6 +43,16 @@ afterAll(async () => {
   await browser?.close()
   await stack?.stop()
 }, 60_000)
+
+/** How many intents, plans and operations the platform has stored. */
+const storedRows = async (): Promise<string> => {
+  const client = new pg.Client({ connectionString: stack.database_url })
+  await client.connect()
+  const { rows } = await client.query(`select (select count(*) from operations.intents) as intents,
+    (select count(*) from operations.plans) as plans, (select count(*) from operations.operations) as operations`)
+  await client.end()
+  return JSON.stringify(rows)
+}
 
 describe('the first minute', () => {
   it('signs in and shows the one waiting gate', async () => {
@@ -89,6 +100,17 @@ describe('the first minute', () => {
     for (const line of boundLines(subject)) expect(await brief.locator('.brief-bound').textContent()).toContain(line)
     expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
     expect(await accessibilityOf(page)).toEqual([])
+    // Question, reason, risk, evidence and both buttons are on one small screen, without scrolling.
+    await page.setViewportSize({ width: 1366, height: 768 })
+    for (const part of [
+      page.getByRole('heading', { level: 1 }),
+      brief,
+      page.getByRole('button', { name: 'Approve' }),
+    ]) {
+      const { y = -1, height = 0 } = (await part.boundingBox()) ?? {}
+      expect([y >= 48, y + height <= 768]).toEqual([true, true])
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
     await page.getByText('2 changes', { exact: true }).last().click()
     await page.getByText('eu1-web-02').first().waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
@@ -287,6 +309,7 @@ describe('the first minute', () => {
     await desk.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
     await desk.keyboard.press('n')
     await desk.getByRole('heading', { level: 1, name: 'New', exact: true }).waitFor()
+    const stored = await storedRows()
     await desk.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
     await desk.waitForURL(/kind=action/)
     const value = desk.getByLabel('Value', { exact: true })
@@ -321,10 +344,13 @@ describe('the first minute', () => {
     expect(await accessibilityOf(desk)).toEqual([])
     await desk.getByRole('button', { name: 'Create plan' }).click()
     for (const fault of ['Enter a title.', 'Enter a reason.']) await desk.getByRole('alert').getByText(fault).waitFor()
+    // Each preview so far was computed and kept nowhere.
+    expect(await storedRows()).toBe(stored)
     await desk.getByLabel('Title').fill('a new certificate')
     await desk.getByLabel('Reason').fill('the old one ends')
     await desk.keyboard.press('Enter')
     await desk.getByRole('heading', { level: 1, name: 'a new certificate' }).waitFor()
+    expect(await storedRows()).not.toBe(stored)
     await desk.getByRole('link', { name: 'Gates' }).click()
     await desk
       .getByText(/one vote from netops/)

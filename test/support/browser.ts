@@ -58,6 +58,15 @@ export const wordsIn = async (part: Locator): Promise<number> =>
   // biome-ignore lint/performance/useDomNodeTextContent: what a fold hides is not shown
   (await part.innerText()).split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 
+/** How many of these rows begin above the end of the row before, by more than its edge. */
+export const overlapsOf = async (rows: Locator): Promise<number> => {
+  const spans = await rows.evaluateAll((all) =>
+    all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom] as const),
+  )
+  const sorted = spans.toSorted(([a], [b]) => a - b)
+  return sorted.filter(([top], at) => top < (sorted[at - 1]?.[1] ?? top) - 2).length
+}
+
 /** Signs this person in at the login page and waits for their inbox. */
 export const signInAs = async (page: Page, gateway_url: string, { username, password }: Account): Promise<void> => {
   await page.goto(`${gateway_url}/login`)

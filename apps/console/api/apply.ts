@@ -43,11 +43,9 @@ export const applyLive = (client: QueryClient): void => {
     // A read may be older than frames that came meanwhile: they are applied to it.
     if (event.action.type !== 'success' || event.action.manual) return
     const operation_id = operationOf(event.query)
-    const seq = seqOf(event.query.state.data)
-    if (operation_id === undefined || seq === undefined) return
+    if (operation_id === undefined || seqOf(event.query.state.data) === undefined) return
     for (const frame of recent)
-      if (frame.data.operation_id === operation_id && frame.data.change_seq > seq)
-        applyToQuery(client, known, event.query, frame)
+      if (frame.data.operation_id === operation_id) applyToQuery(client, known, event.query, frame)
   })
   let poll: ReturnType<typeof setTimeout> | undefined
   const tick = () => {
@@ -98,6 +96,7 @@ function applyFrame(client: QueryClient, known: WeakMap<Query, Known>, frame: Fr
       return
     case 'resource':
       refetch(client, (key) => key[0] === 'resources' || key[1] === frame.data.resource_id)
+      for (const query of client.getQueryCache().findAll({ queryKey: ['places'] })) gather(client, query, 2000)
       return
     case 'resync':
       refetchTopics(client, [frame.data.topic])

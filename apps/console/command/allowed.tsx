@@ -81,4 +81,4 @@ export const WhyNot = ({ actions, fold = isNever }: WhyNotProps) => {
     </>
   )
 }
-const REASON = 'basis-full text-table text-muted sm:[:not(.decide)>&]:text-right'
+const REASON = 'basis-full text-table text-muted lg:[:not(.decide)>&]:text-right'

@@ -10,15 +10,16 @@ import { Empty, Heading, Page } from '../ui/page.tsx'
 import { Listing } from '../ui/table.tsx'
 import { tDecide } from '../words/decide.ts'
 import { ballotOf, keyOf, patchBallot } from './alike.ts'
-import { Decided, GateCard } from './card.tsx'
+import { GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
 import { type Selection, SelectionBar, useSelection } from './selection.tsx'
-import { isEmpty, WaitingRows } from './waiting.tsx'
+import { type Seen, useHeld, useSteady } from './steady.ts'
+import { lineKey, linesOf, WaitingRows } from './waiting.tsx'
 
 /** Saved views load after the rows, because they are not urgent. */
 const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
 
-const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen> })))
+const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */
 const MOST_CARDS = 100
 
@@ -28,11 +29,23 @@ export const InboxPage = () => {
   const inbox = useInfiniteQuery(inboxQuery(whose))
   const counts = useQuery(meQuery()).data?.counts
   const waiting = useQuery(waitingQuery(whose))
-  const rows = useStaying(inbox.data, whose)
+  const { lines: upper, cards, watch } = useHeld()
+  const pages = inbox.data
+  const gates = useSteady(
+    useMemo(() => pages && rowsOf({ data: pages }), [pages]),
+    keyOf,
+    { of: whose, ...cards },
+  )
+  const lines = useSteady(
+    useMemo(() => waiting.data && linesOf(waiting.data), [waiting.data]),
+    lineKey,
+    { of: whose, ...upper },
+  )
   const selection = useSelection([
-    ...(waiting.data?.patches ?? []).map(patchBallot),
-    ...rows.flatMap(({ row, gone }) => (gone ? [] : [ballotOf(row)])),
+    ...lines.rows.flatMap(({ row, gone }) => (gone || !('patch_id' in row) ? [] : [patchBallot(row)])),
+    ...gates.rows.flatMap(({ row, gone }) => (gone ? [] : [ballotOf(row)])),
   ])
+  const news = gates.news + lines.news
   return (
     <Page>
       <div className="flex flex-wrap items-end justify-between gap-3">
@@ -55,21 +68,37 @@ export const InboxPage = () => {
           ))}
         </nav>
       </div>
-      <div className="min-h-8">
+      <Guide />
+      {waiting.isError ? <Failure error={waiting.error} retry={() => void waiting.refetch()} /> : null}
+      <div className="flex min-h-8 flex-wrap items-center gap-x-6 gap-y-2">
         {usePainted(!inbox.isPending) ? (
           <Suspense fallback={null}>
             <ViewsRow list="inbox" />
           </Suspense>
         ) : null}
+        <SelectionBar selection={selection} />
       </div>
-      <Guide />
-      {waiting.isError ? <Failure error={waiting.error} retry={() => void waiting.refetch()} /> : null}
-      <SelectionBar selection={selection} />
-      <WaitingRows waiting={waiting.data} selection={selection} />
-      <Listing list={inbox} empty={undefined} cards>
-        {rows.length > 0 ? <Cards rows={rows} selection={selection} /> : null}
-      </Listing>
-      {inbox.isSuccess && waiting.isSuccess && isEmpty(waiting.data) && rows.every(({ gone }) => gone) ? (
+      <div className="flex flex-col gap-4" {...watch}>
+        <div className="news" role="status">
+          {news > 0 ? (
+            <button
+              type="button"
+              className="button main"
+              onClick={() => {
+                gates.take()
+                lines.take()
+              }}
+            >
+              {tDecide.inbox.news(news)}
+            </button>
+          ) : null}
+        </div>
+        <WaitingRows rows={lines.rows} selection={selection} />
+        <Listing list={inbox} empty={undefined} cards>
+          {gates.rows.length > 0 ? <Cards rows={gates.rows} selection={selection} /> : null}
+        </Listing>
+      </div>
+      {inbox.isSuccess && waiting.isSuccess && [...lines.rows, ...gates.rows].every(({ gone }) => gone) ? (
         <div className="card">
           <Empty next={<Elsewhere whose={whose} others={counts?.gates_all ?? 0} />}>
             {whose === 'me' ? tDecide.inbox.empty : tDecide.inbox.empty_all}
@@ -81,11 +110,10 @@ export const InboxPage = () => {
 }
 
 /** The cards as a list; a long one is drawn in part, as high as the cards are that were drawn before. */
-const Cards = ({ rows, selection }: { rows: Seen[]; selection: Selection }) => {
+const Cards = ({ rows, selection }: { rows: Seen<InboxRow>[]; selection: Selection }) => {
   const list = useRef<HTMLUListElement>(null)
   const height_px = useRef(CARD_PX)
-  const draw = ({ row, gone }: Seen) =>
-    gone ? <Decided key={keyOf(row)} row={row} /> : <GateCard key={keyOf(row)} row={row} selection={selection} />
+  const draw = (seen: Seen<InboxRow>) => <GateCard key={keyOf(seen.row)} {...seen} selection={selection} />
   useEffect(() => {
     if (list.current) height_px.current = list.current.offsetHeight / list.current.childElementCount
   })
@@ -129,23 +157,3 @@ const Elsewhere = ({ whose, others }: { whose: 'me' | 'all'; others: number }) =
       {tDecide.inbox.see_operations}
     </Link>
   )
-
-type Seen = { row: InboxRow; gone: boolean }
-
-/** Keeps the cards that leave the list while the page is open, so that no card vanishes while someone reads it. */
-function useStaying(data: Parameters<typeof rowsOf<InboxRow>>[0]['data'], whose: string): Seen[] {
-  const items = useMemo(() => data && rowsOf({ data }), [data])
-  const [seen, setSeen] = useState<{ whose: string; rows: Seen[] }>({ whose, rows: [] })
-  useEffect(() => {
-    if (items === undefined) return
-    setSeen((before) => {
-      const known = before.whose === whose ? before.rows : []
-      const gone = known.filter(({ row }) => !items.some((item) => keyOf(item) === keyOf(row)))
-      return {
-        whose,
-        rows: [...items.map((row) => ({ row, gone: false })), ...gone.map(({ row }) => ({ row, gone: true }))],
-      }
-    })
-  }, [items, whose])
-  return seen.whose === whose ? seen.rows : (items ?? []).map((row) => ({ row, gone: false }))
-}

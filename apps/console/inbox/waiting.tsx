@@ -1,4 +1,6 @@
+import { Suspense } from 'react'
 import type { Waiting } from '../api/types.ts'
+import { lazyPart } from '../ui/lazy.ts'
 import { NodeLink, OperationLink, PatchLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
@@ -7,28 +9,49 @@ import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { patchBallot } from './alike.ts'
 import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
+import { type Seen, useHeight } from './steady.ts'
 
-export const isEmpty = ({ patches, failures }: Waiting): boolean => patches.length + failures.length === 0
+/** Few rows leave while the page is open. */
+const Outcome = lazyPart(() => import('./outcome.tsx').then((part) => ({ default: part.Outcome })))
+
+type WaitingPatch = Waiting['patches'][number]
+type OpenFailure = Waiting['failures'][number]
+/** A failure that holds an operation, or a patch to vote on. */
+export type Line = WaitingPatch | OpenFailure
+
+export const linesOf = ({ patches, failures }: Waiting): Line[] => [...failures, ...patches]
+export const lineKey = (line: Line): string => ('patch_id' in line ? line.patch_id : line.operation_id)
 
 /** Failures that hold an operation, then patches to vote on: one line each, oldest first. */
-export const WaitingRows = ({ waiting, selection }: { waiting: Waiting | undefined; selection: Selection }) =>
-  waiting === undefined || isEmpty(waiting) ? null : (
-    <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest}>
-      {waiting.failures.map((failure) => (
-        <Failure key={failure.operation_id} failure={failure} />
-      ))}
-      {waiting.patches.map((patch) => (
-        <Patch key={patch.patch_id} patch={patch} selection={selection} />
+export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection: Selection }) =>
+  rows.length === 0 ? null : (
+    <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest} data-lines="">
+      {rows.map(({ row, gone }) => (
+        <Row key={lineKey(row)} gone={gone}>
+          {gone ? (
+            <Suspense fallback={null}>
+              <Outcome line={row} />
+            </Suspense>
+          ) : 'patch_id' in row ? (
+            <Patch patch={row} selection={selection} />
+          ) : (
+            <Failure failure={row} />
+          )}
+        </Row>
       ))}
     </ul>
   )
 
-const LINE = 'flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2'
+const Row = ({ gone, children }: { gone: boolean; children: React.ReactNode }) => (
+  <li {...useHeight<HTMLLIElement>(gone)} className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2">
+    {children}
+  </li>
+)
 
-const Failure = ({ failure }: { failure: Waiting['failures'][number] }) => {
+const Failure = ({ failure }: { failure: OpenFailure }) => {
   const { operation_id, operation_title, nodes, node_count, waiting_since } = failure
   return (
-    <li className={LINE}>
+    <>
       {nodes.map(({ node_id, name, state, message }, index) => (
         <span key={node_id} className="flex flex-wrap items-center gap-x-2" title={message ?? undefined}>
           <Status state={state} />
@@ -39,15 +62,15 @@ const Failure = ({ failure }: { failure: Waiting['failures'][number] }) => {
       ))}
       {node_count > nodes.length ? <span>{tDecide.inbox.more_failures(node_count - nodes.length)}</span> : null}
       <Rest operation_id={operation_id} title={operation_title} since={waiting_since} />
-    </li>
+    </>
   )
 }
 
-const Patch = ({ patch, selection }: { patch: Waiting['patches'][number]; selection: Selection }) => {
+const Patch = ({ patch, selection }: { patch: WaitingPatch; selection: Selection }) => {
   const { operation_id, operation_title, patch_id, reason, proposer, change_count, approvals, quorum } = patch
   const ballot = patchBallot(patch)
   return (
-    <li className={LINE}>
+    <>
       <SelectBox row={ballot} selection={selection} />
       <ShapeIcon shape="diamond" tone="wait" />
       <span>{tDecide.inbox.patch}</span>
@@ -65,7 +88,7 @@ const Patch = ({ patch, selection }: { patch: Waiting['patches'][number]; select
       <span className="tabular-nums">{t.of(approvals, quorum)}</span>
       <Rest operation_id={operation_id} title={operation_title} since={patch.waiting_since} />
       <WhyAlone row={ballot} selection={selection} mine={patch.mine} />
-    </li>
+    </>
   )
 }
 

@@ -26,13 +26,15 @@ export const IntentsPage = () => {
           <Heading title={tPlan.intent.title}>{tPlan.intent.title}</Heading>
           <p className="max-w-text text-muted">{tPlan.intent.what}</p>
         </div>
-        <NewLink />
-        <Choices
-          label={tPlan.intent.filter}
-          choices={{ mine: tPlan.intent.mine, all: tPlan.intent.all }}
-          chosen={whose}
-          choose={(choice) => void navigate({ search: { whose: choice }, replace: true })}
-        />
+        <div className="flex flex-wrap items-center gap-3">
+          <Choices
+            label={tPlan.intent.filter}
+            choices={{ mine: tPlan.intent.mine, all: tPlan.intent.all }}
+            chosen={whose}
+            choose={(choice) => void navigate({ search: { whose: choice }, replace: true })}
+          />
+          <NewLink />
+        </div>
       </div>
       <ListTable
         list={list}

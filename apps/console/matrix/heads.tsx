@@ -1,7 +1,7 @@
 import type { Graph, GraphNode } from '../api/types.ts'
 import { gateBox } from '../graph/gates.ts'
 import { countLooks, type GraphStates, useGateState } from '../graph/states.ts'
-import { duration } from '../kit/format.ts'
+import { duration, figure } from '../kit/format.ts'
 import { ShapeIcon, Status } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
@@ -25,7 +25,7 @@ export const StepHead = ({ states, nodes }: StepProps) => {
         {counts.map(({ look, count }) => (
           <span key={look.word} title={t.status[look.word]}>
             <ShapeIcon shape={look.shape} tone={look.tone} size={12} />
-            {count}
+            {figure(count)}
           </span>
         ))}
       </span>

@@ -21,8 +21,8 @@ import { tOperation } from '../words/operation.ts'
 import { tProof } from '../words/proof.ts'
 import { NodeFacts, newestAttempt } from './facts.tsx'
 
-const LogView = lazyPart(() => import('./log-view.tsx').then((part) => ({ default: part.LogView })))
-const CompareView = lazyPart(() => import('./compare-view.tsx').then((part) => ({ default: part.CompareView })))
+const LogView = lazyPart(() => import('../logs/view.tsx').then((part) => ({ default: part.LogView })))
+const CompareView = lazyPart(() => import('../logs/compare-view.tsx').then((part) => ({ default: part.CompareView })))
 const RetryDialog = lazyPart(() => import('./retry.tsx').then((part) => ({ default: part.RetryDialog })))
 const InterveneDialog = lazyPart(() =>
   import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),

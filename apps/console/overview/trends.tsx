@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Overview, OverviewPeriod, Spread } from '../../shared/contracts/overview/overview.ts'
-import { dayName, duration } from '../kit/format.ts'
+import { dayName, duration, figure } from '../kit/format.ts'
 import { Card } from '../ui/card.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { tOverview } from '../words/overview.ts'
@@ -47,7 +47,7 @@ const count = (end: End, n: number, { from, to }: Span) =>
     0
   ) : (
     <Link to="/operations" search={{ tab: end, q: '', from, to }}>
-      {n}
+      {figure(n)}
     </Link>
   )
 const spread = (times: Spread) =>

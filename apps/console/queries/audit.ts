@@ -92,14 +92,13 @@ export const allRows = async (source: Source, find: AuditFind, tell: (rows: numb
 
 const COLUMNS = ['at', 'actor', 'roles', 'action', 'object', 'outcome', 'reason', 'request_id'] as const
 
-/** RFC 4180. A cell that a spreadsheet would treat as a formula is prefixed with an apostrophe. */
+/** RFC 4180, marked as UTF-8. A cell that a spreadsheet would treat as a formula is prefixed with an apostrophe. */
 export const csvOf = (rows: readonly AuditRow[]): string => {
   const cell = (value: unknown): string => {
     const text = Array.isArray(value) ? value.join(' ') : String(value ?? '')
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
   }
-  return [COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))]
-    .map((cells) => `${cells.map(cell).join(',')}\r\n`)
-    .join('')
+  const lines = [COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))]
+  return ['\uFEFF', ...lines.map((cells) => `${cells.map(cell).join(',')}\r\n`)].join('')
 }

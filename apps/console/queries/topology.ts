@@ -24,6 +24,15 @@ export const placeGraphQuery = (region_id: string | undefined) =>
     { placeholderData: keepPreviousData },
   )
 
+/** A data center with everything in it. */
+export const contentsQuery = (datacenter_id: string) =>
+  queryOf(['places', 'contents', datacenter_id], '/v1/graphs/topology', {
+    query: {
+      ...{ root_id: [datacenter_id], relationship_types: ['contained_in'], direction: 'in', depth: 10 },
+      ...{ max_nodes: 5000, max_edges: 5000, fanout: 1000 },
+    },
+  })
+
 /** Unmet needs, with the resources that have them. */
 export const gapsQuery = () =>
   pagesOf(['gaps'], '/v1/graphs/capabilities', { query: { unsatisfied_only: true, page_size: 100 } })

@@ -1,13 +1,17 @@
 import '../styles/places.css'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { HEALTH_LOOKS } from '../../shared/contracts/client/status.ts'
-import { placeGraphQuery } from '../queries/topology.ts'
+import { figure } from '../kit/format.ts'
+import { contentsQuery, placeGraphQuery } from '../queries/topology.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
+import { Contents } from './contents.tsx'
+import { contentsOf } from './squares.ts'
 
 export type Way = { region?: string; datacenter?: string; layer?: string; view?: 'picture' | 'table' }
 export const STEPS = ['region', 'datacenter', 'layer'] as const
@@ -17,9 +21,17 @@ type Counts = { resources: number; by_health: Record<string, number> }
 /** The places directly inside each place; those inside none are under the empty name. */
 type Inner = ReadonlyMap<string, Place[]>
 
-/** Nested boxes: the places below the innermost place of the path, or below all regions, with their health. */
+/**
+ * Nested boxes: the places below the innermost place of the path, or below all regions, with their health. Within a data
+ * center each resource is named or a square.
+ */
 export const PlaceMap = ({ way }: { way: Way }) => {
   const { data, error, refetch } = useQuery(placeGraphQuery(way.region))
+  const within = useQuery({ ...contentsQuery(way.datacenter ?? ''), enabled: way.datacenter !== undefined }).data
+  const contents = useMemo(
+    () => (data && within ? contentsOf(within, new Set(data.nodes.map(({ resource_id }) => resource_id))) : undefined),
+    [data, within],
+  )
   if (data === undefined) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />
   const outer = new Map(data.edges.map(({ from, to }) => [from, to]))
   const inner: Inner = Map.groupBy(data.nodes, ({ resource_id }) => outer.get(resource_id) ?? '')
@@ -29,15 +41,18 @@ export const PlaceMap = ({ way }: { way: Way }) => {
   return (
     <>
       {data.truncated.nodes ? <p className="text-wait">{tCatalog.topology.partial}</p> : null}
-      <Boxes places={top} inner={inner} way={way} />
+      <Boxes places={top} inner={inner} way={way} contents={contents} />
     </>
   )
 }
 
-const Boxes = ({ places, inner, way }: { places: Place[]; inner: Inner; way: Way }) => (
+type BoxesProps = { places: Place[]; inner: Inner; way: Way; contents: ReturnType<typeof contentsOf> }
+
+const Boxes = ({ places, inner, way, contents }: BoxesProps) => (
   <ul className="places">
     {places.map((place) => {
       const below = inner.get(place.resource_id)
+      const resources = contents?.get(place.resource_id) ?? []
       return (
         <li key={place.resource_id}>
           <p className="flex flex-wrap justify-between gap-x-3">
@@ -52,7 +67,8 @@ const Boxes = ({ places, inner, way }: { places: Place[]; inner: Inner; way: Way
             ))}
           </div>
           <HealthCounts counts={place.counts} />
-          {below ? <Boxes places={below} inner={inner} way={wayTo(way, place)} /> : null}
+          {resources.length > 0 ? <Contents place={place.name} resources={resources} /> : null}
+          {below ? <Boxes places={below} inner={inner} way={wayTo(way, place)} contents={contents} /> : null}
         </li>
       )
     })}
@@ -97,7 +113,7 @@ export const HealthCounts = ({ counts }: { counts: Counts }) => {
     <ul className="flex flex-wrap gap-x-4 gap-y-1">
       {present.map(([health, n]) => (
         <li key={health} className="flex items-center gap-1">
-          <Health health={health} /> {n}
+          <Health health={health} /> {figure(n)}
         </li>
       ))}
     </ul>

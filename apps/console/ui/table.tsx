@@ -1,4 +1,5 @@
 import { type Rows, rowsOf } from '../queries/pages.ts'
+import { LANGUAGE } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { Failure } from './failure.tsx'
 import { Empty, Loading } from './page.tsx'
@@ -64,9 +65,12 @@ export const Heads = <Row,>({ columns }: { columns: Column<Row>[] }) =>
 export const Cells = <Row,>({ columns, row }: { columns: Column<Row>[]; row: Row }) =>
   columns.map(({ name, cell, kind, className }) => (
     <td key={name} data-label={name} className={classOf(kind, className)}>
-      {cell(row)}
+      {written(cell(row))}
     </td>
   ))
+
+/** A number as its language writes it. */
+const written = (content: React.ReactNode) => (typeof content === 'number' ? content.toLocaleString(LANGUAGE) : content)
 
 const classOf = (...names: (string | undefined)[]) => names.filter(Boolean).join(' ') || undefined
 

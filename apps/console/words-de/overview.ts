@@ -1,6 +1,6 @@
 import type * as en from '../words/overview.ts'
 import { inSentence } from './frame/language.ts'
-import { count } from './frame/plural.ts'
+import { count, number } from './frame/plural.ts'
 
 /** The German texts for the overview. */
 export const tOverview: typeof en.tOverview = {
@@ -20,7 +20,7 @@ export const tOverview: typeof en.tOverview = {
       attention: 'Brauchen Aufmerksamkeit',
       gates: 'Offene Freigaben',
     },
-    health: (n: number, word: string) => `${n} ${inSentence(word)}`,
+    health: (n: number, word: string) => `${number(n)} ${inSentence(word)}`,
   },
   trends: 'Entwicklung',
   days: 'Zeitraum',
@@ -33,7 +33,7 @@ export const tOverview: typeof en.tOverview = {
   approval: 'Zeit bis zur Freigabe',
   spread: (p50: string, p90: string) => `${p50}, 9 von 10 binnen ${p90}`,
   ended: 'Beendete Vorgänge je Tag',
-  most: (n: number) => `Höchstwert je Tag: ${n}`,
+  most: (n: number) => `Höchstwert je Tag: ${number(n)}`,
   none: 'In diesem Zeitraum endete kein Vorgang.',
   day: 'Tag',
   as_table: 'Als Tabelle',

@@ -1,5 +1,5 @@
 import { inSentence } from './frame/language.ts'
-import { count } from './frame/plural.ts'
+import { count, number } from './frame/plural.ts'
 
 /** Texts for the overview. */
 export const tOverview = {
@@ -19,7 +19,7 @@ export const tOverview = {
       attention: 'Need attention',
       gates: 'Waiting gates',
     },
-    health: (n: number, word: string) => `${n} ${inSentence(word)}`,
+    health: (n: number, word: string) => `${number(n)} ${inSentence(word)}`,
   },
   trends: 'Trends',
   days: 'Period',
@@ -32,7 +32,7 @@ export const tOverview = {
   approval: 'Time to approve',
   spread: (p50: string, p90: string) => `${p50}, 9 of 10 within ${p90}`,
   ended: 'Ended operations by day',
-  most: (n: number) => `Busiest day: ${n}`,
+  most: (n: number) => `Busiest day: ${number(n)}`,
   none: 'No operation ended in this period.',
   day: 'Day',
   as_table: 'As a table',

@@ -129,6 +129,8 @@ const NODE_CAUSES = new Set(['failed', 'outcome_unknown', 'compensation_failed',
 const inboxOf = ({ operation_id, events }: LoggedChange, gates: Rows['gates']): LiveChange['inbox'] =>
   events.flatMap(({ type, gate_id, patch_id, node_id }): LiveChange['inbox'] => {
     const [noun, cause = ''] = type.split('.')
+    // No failure holds an operation that has ended.
+    if (type === 'operation.ended') return [{ cause }]
     if (noun === 'patch' && patch_id) return [{ patch_id, cause }]
     if (noun === 'node' && node_id && NODE_CAUSES.has(cause)) return [{ node_id, cause }]
     if (noun !== 'gate' || !gate_id || !INBOX_CAUSES.has(cause)) return []

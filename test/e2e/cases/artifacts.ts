@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { jobs, PATIENCE_MS, people, press, stack, tabOf } from '../desk.ts'
+import { jobs, PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.ts'
 
 describe('artifacts', () => {
   it(
@@ -178,6 +178,88 @@ describe('the log of a failed attempt', () => {
       await box.getByText('step 1 took 14 ms').waitFor()
       await page.reload()
       await page.getByText(`2 of ${COUNT} lines differ`).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('the parts of a log', () => {
+  it(
+    'fold with their number of lines and errors, open for a match, and are walked by the keys of the box',
+    async () => {
+      const lines = [
+        ...['::group::Install packages', ...Array.from({ length: 30 }, (_, at) => `package ${at + 1}`), '::endgroup::'],
+        ...['between the parts', '--- Verify', 'package list is complete', '--- a/diff is no part'],
+      ]
+      jobs.build = async (_work, { log }) => {
+        for (const line of lines) log(line, line === 'package 7' ? 'error' : 'info')
+        return {}
+      }
+      const node = { node_id: 'build', executor: 'external', pool: 'lab', with: { job: 'build', inputs: {} } }
+      const { operation_id } = await startOperation(people.olga, 'built', {
+        ...{ kind: 'graph', title: 'built', reason: 'a test', targets: [], graph: { nodes: [node] } },
+      })
+      const logs = `/v1/operations/${operation_id}/nodes/build/logs`
+      const read = () => people.eva.get<{ total_lines: number; complete: boolean }>(`${logs}?limit=1`)
+      await until(async () => (await read()).complete, { what: 'the whole log', timeout_ms: 30_000 })
+      const page = await tabOf('eva')
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: stack.gateway_url })
+      const url = `${stack.gateway_url}/operations/${operation_id}/nodes/build?tab=logs`
+      await page.goto(url)
+      const box = page.getByRole('region', { name: 'Lines of the log' })
+      const line = (n: number) => box.getByText(`package ${n}`, { exact: true })
+      const head = box.getByRole('button', { name: 'Install packages' })
+      await head.waitFor()
+      await box.getByText('30 lines').waitFor()
+      await box.getByText('1 error').waitFor()
+      expect(await head.getAttribute('aria-expanded')).toBe('false')
+      expect(await box.getByRole('button').allTextContents()).toEqual(['Install packages', 'Verify'])
+      expect(await line(1).count()).toBe(0)
+      await box.getByText('package list is complete').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'log-folds')
+      await head.click()
+      await line(1).waitFor()
+      await head.press('Enter')
+      await line(1).waitFor({ state: 'detached' })
+
+      // The newest match is outside, the next ones are in the closed part.
+      await box.focus()
+      await page.keyboard.press('/')
+      await page.keyboard.type('package')
+      await page.keyboard.press('Enter')
+      await page.getByText('1 of 32, newest first').waitFor()
+      await page.keyboard.press('Escape')
+      const marked = async () => (await box.locator('[aria-current=true] .log-text').allTextContents()).join()
+      for (const [key, at, text] of [
+        ['n', 2, 'package 30'],
+        ['n', 3, 'package 29'],
+        ['Shift+N', 2, 'package 30'],
+      ] as const) {
+        await page.keyboard.press(key)
+        await page.getByText(`${at} of 32, newest first`).waitFor()
+        await until(async () => (await marked()) === text, { what: text })
+      }
+      expect(new URL(page.url()).pathname).toContain('/nodes/build')
+
+      // A range in a closed part opens it; a copy of it is as it was stored.
+      await page.goto('about:blank')
+      await page.goto(`${url}#L2-L4`)
+      await line(3).waitFor()
+      await box.focus()
+      await page.keyboard.press('c')
+      await until(async () => (await box.locator('[aria-current=true]').count()) === 3, { what: 'the range' })
+      const copied = async () => page.evaluate<string>('navigator.clipboard.readText()')
+      await until(async () => (await copied()) === 'package 1\npackage 2\npackage 3\n', { what: 'the copy' })
+      const [saved] = await Promise.all([page.waitForEvent('download'), press(page, 'Download')])
+      expect(readFileSync(await saved.path(), 'utf8')).toBe(lines.map((text) => `${text}\n`).join(''))
+      // A line number is typed into the field at the top.
+      await box.focus()
+      await page.keyboard.type(':33')
+      await page.getByRole('option', { name: /^Line 33 of this log/ }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.waitForURL(/#L33$/)
       await page.close()
     },
     PATIENCE_MS,

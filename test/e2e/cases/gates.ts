@@ -1,6 +1,7 @@
 import type { Locator } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
+import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf, wordsIn } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -19,6 +20,39 @@ import {
   tabOf,
   takePictures,
 } from '../desk.ts'
+
+/** One answer of the stream: these frames, then its end. */
+const streamOf = (frames: { event: string; data: object }[]) =>
+  frames.map(({ event, data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join('')
+
+describe('a live graph', () => {
+  it(
+    'ignores frames that the stream sends again, and applies those that follow',
+    async () => {
+      // The only tab of its browser: it has the stream.
+      const { context, page } = await sitDown('eva')
+      const { operation_id, url } = await start('replayed')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      const node = (node_id: string, state: string, change_seq: number) => ({
+        ...{ event: 'node', data: { operation_id, node_id, state, attempt: 1, generation: 1, change_seq } },
+      })
+      await page.route('**/api/v1/events?**', async (route) => {
+        // A read of the graph contains all of these changes but the last.
+        const { change_seq: at } = await people.eva.get<{ change_seq: number }>(`/v1/operations/${operation_id}/graph`)
+        const old = [node('first', 'running', at - 1), node('first', 'running', at)]
+        const body = streamOf([...old, node('second', 'skipped', at + 1)])
+        await route.fulfill({ status: 200, contentType: 'text/event-stream', body })
+      })
+      await page.goto(`${url}/graph`)
+      await press(page, 'List')
+      const row = (name: string) => page.getByRole('main').getByRole('listitem').filter({ hasText: name })
+      await row('task second').getByText('Skipped').waitFor()
+      await row('task first').getByText('Succeeded').waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
 
 describe('a gate in the graph', () => {
   it(
@@ -61,7 +95,59 @@ describe('a gate in the graph', () => {
   )
 })
 
+/** Two resources in turn: the first is the canary of the gate before the second. */
+const startOnTwo = async () => {
+  const names = ['pair-1', 'pair-2']
+  for (const resource_id of names) {
+    const desired_state = { provider: 'test', kind: 'rack' }
+    const body = { resource_id, type_key: 'infra.generic', name: resource_id, desired_state }
+    await people.ada.post('/v1/resources?mode=record_only', body)
+  }
+  const nodes = names.map((target_id, at) => ({
+    ...{ node_id: target_id, name: `move ${target_id}`, executor: 'noop', with: {}, idempotent: true, target_id },
+    depends_on: names.slice(at - 1, at),
+  }))
+  const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] }, deadline_s: 3600 }
+  const gates = [{ gate_id: 'go', question: 'Move the other?', guards: ['pair-2'], policy }]
+  const { operation_id } = await startOperation(people.olga, 'Move the pair', {
+    ...{ kind: 'graph', title: 'Move the pair', reason: 'a test', graph: { nodes, gates } },
+    targets: names.map((resource_id) => ({ resource_id })),
+  })
+  await until(async () => (await nodesOf(operation_id))['pair-2'] === 'gated', {
+    ...{ what: 'the gate to ask', timeout_ms: 60_000 },
+  })
+  return `${stack.gateway_url}/operations/${operation_id}/gates/go`
+}
+
 describe('deciding a gate', () => {
+  it(
+    'works while the catalog is silent, whose silence the brief reports in place of the metrics',
+    async () => {
+      const gate = await startOnTwo()
+      const page = await tabOf('eva')
+      await page.goto(gate)
+      const brief = page.getByRole('region', { name: 'Decision brief' })
+      await brief.getByText(/^pair-1: .*this type declares no metrics$/).waitFor()
+      stack.pause('catalog')
+      try {
+        await page.reload()
+        await brief.getByText(/^unknown, the catalog did not answer · last known: /).waitFor()
+        await page.getByText('Digest checked').waitFor()
+        await press(page, 'Approve')
+        await dialogOf(page).getByText('unknown, the catalog did not answer').waitFor()
+        await confirm(page, 'Approve 1 step')
+        await page
+          .getByText(/^Approved by eva, /)
+          .first()
+          .waitFor()
+      } finally {
+        stack.resume('catalog')
+      }
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
   it(
     'is described briefly by one request: requester, reason, binding of the vote, and recent changes',
     async () => {

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { approveGate } from '../../../apps/platform/demo/operations.ts'
 import type { Gate } from '../../../apps/shared/contracts/operations/gates.ts'
 import { median } from '../../bench/lib/graph.ts'
-import { accessibilityOf } from '../../support/browser.ts'
+import { accessibilityOf, overlapsOf } from '../../support/browser.ts'
 import { watchInteractions } from '../../support/interactions.ts'
 import { MOST_HOSTS, startMany } from '../../support/many.ts'
 import { sheetsOf } from '../../support/paper.ts'
@@ -63,7 +63,7 @@ describe('an operation of 10,000 nodes', () => {
       await found.waitFor()
       await until(inView, { what: 'the linked cell in view' })
 
-      await press(page, 'Waiting for a person (2500)')
+      await press(page, 'Waiting for a person (2,500)')
       const cells = grid.getByRole('gridcell')
       const bright = cells.and(page.locator(':not(.dim)'))
       await until(async () => (await bright.count()) === (await cells.count()) / 4, { what: 'the filter' })
@@ -171,6 +171,7 @@ describe('an operation of 2,000 nodes', () => {
       expect(await page.locator('*').count()).toBeLessThanOrEqual(MOST_ELEMENTS)
       await takePictures(page, 'timeline-many-end')
       await page.setViewportSize({ width: 390, height: 844 })
+      await until(async () => (await overlapsOf(events.locator('tbody tr'))) === 0, { what: 'rows without overlap' })
       await takePictures(page, 'timeline-many-phone')
       await page.close()
     },
@@ -188,9 +189,9 @@ describe('an operation of 2,000 nodes', () => {
       const rows = page.getByRole('table').locator('tbody tr')
       await until(async () => (await rows.count()) === 200, { what: 'the first page' })
       await page.emulateMedia({ media: 'print' })
-      const partly = page.getByText(/^Records 1 to 200 of \d+\./)
+      const partly = page.getByText(/^Records 1 to 200 of [\d,]+\./)
       await partly.waitFor()
-      const all = Number(/of (\d+)/.exec((await partly.textContent()) ?? '')?.[1])
+      const all = Number(/of ([\d,]+)/.exec((await partly.textContent()) ?? '')?.[1]?.replace(',', ''))
       await page.emulateMedia({ media: 'screen' })
       await page.getByRole('button', { name: 'Print', exact: true }).click()
       await until(async () => (await page.evaluate('window.printed')) === 1, { what: 'the print', timeout_ms: 60_000 })

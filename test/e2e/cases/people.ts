@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { accessibilityOf } from '../../support/browser.ts'
@@ -6,6 +7,8 @@ import {
   accounts,
   confirm,
   dialogOf,
+  isHeld,
+  letGo,
   nodesOf,
   PATIENCE_MS,
   people,
@@ -124,6 +127,32 @@ describe('the administration', () => {
       await page.getByRole('heading', { level: 1, name: 'Freezes' }).waitFor()
       const tabs = page.getByRole('navigation', { name: 'Pages of the administration' }).getByRole('link')
       expect(await tabs.allTextContents()).toEqual(['Freezes', 'Packs'])
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('the audit log as a sheet', () => {
+  it(
+    'has text that a spreadsheet would run as text, with its quotes and line breaks',
+    async () => {
+      const { operation_id } = await start('exported', { held: true })
+      await isHeld()
+      const reason = '=HYPERLINK("http://x.example","a, b")\n+1'
+      await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason })
+      letGo()
+      const page = await tabOf('ada')
+      await page.goto(`${stack.gateway_url}/audit?source=operations&object=operation:${operation_id}`)
+      await page
+        .getByRole('cell', { name: /HYPERLINK/ })
+        .first()
+        .waitFor()
+      const csv = page.getByRole('button', { name: 'Export as CSV' })
+      const [saved] = await Promise.all([page.waitForEvent('download'), csv.click()])
+      const text = readFileSync(await saved.path(), 'utf8')
+      expect(text).toMatch(/^\uFEFFat,actor,/)
+      expect(text).toContain(`,"'${reason.replaceAll('"', '""')}",`)
       await page.close()
     },
     PATIENCE_MS,

@@ -101,3 +101,81 @@ describe('relations and impact of a resource', () => {
     PATIENCE_MS,
   )
 })
+
+const IN_GRID = 300
+/** A data center with one segment of many resources. */
+const buildGrid = async (): Promise<void> => {
+  const place = (type: string, resource_id: string, parent_id: string | undefined, desired_state: object) =>
+    people.ada.post('/v1/resources?mode=record_only', {
+      ...{ resource_id, type_key: `topology.${type}`, name: resource_id, desired_state },
+      ...(parent_id !== undefined && { parent_id }),
+    })
+  await place('region', 'grid', undefined, { code: 'grid' })
+  await place('datacenter', 'grid-a', 'grid', { code: 'grid-a' })
+  await place('layer', 'grid-edge', 'grid-a', { layer_kind: 'edge' })
+  await place('segment', 'grid-web', 'grid-edge', {})
+  for (let from = 0; from < IN_GRID; from += 100) {
+    const items = Array.from({ length: 100 }, (_, i) => `square-${String(from + i).padStart(3, '0')}`).map((name) => ({
+      op: 'create',
+      change: {
+        ...{ resource_id: name, type_key: 'infra.generic', name, parent_id: 'grid-web' },
+        desired_state: { provider: 'test', kind: 'thing' },
+      },
+    }))
+    await people.ada.post('/v1/resources:bulk?mode=record_only', { items })
+  }
+}
+
+describe('a data center', () => {
+  it(
+    'shows each of its resources as a square, which is named, opened, and follows its health',
+    async () => {
+      await buildGrid()
+      const page = await tabOf('eva')
+      const squares = page.getByRole('application', { name: `grid-web: ${IN_GRID} resources` })
+      const drawn = async (health: string) =>
+        (
+          await squares
+            .locator(`path[data-health=${health}]`)
+            .evaluateAll((all) => all.map((one) => one.getAttribute('d')))
+        )
+          .join('')
+          .match(/M/g)?.length ?? 0
+      const open = async () => {
+        await page.goto(`${stack.gateway_url}/topology?region=grid&datacenter=grid-a`)
+        await squares.waitFor({ timeout: 3000 })
+        return true
+      }
+      await until(() => open().catch(() => false), { what: 'the resources in the graph', timeout_ms: 60_000 })
+      expect(await drawn('unknown')).toBe(IN_GRID)
+      expect(await accessibilityOf(page)).toEqual([])
+
+      // Any point of a square names its resource.
+      const said = page.locator('.places [role=status]')
+      const box = await squares.boundingBox()
+      if (box === null) throw new Error('no picture')
+      const [across, cell] = [16, 12]
+      for (let n = 0; n < 40; n++) {
+        const at = Math.floor(Math.random() * IN_GRID)
+        const inside = () => 1 + Math.random() * 8
+        await page.mouse.move(
+          box.x + (at % across) * cell + inside(),
+          box.y + Math.floor(at / across) * cell + inside(),
+        )
+        expect(await said.textContent()).toBe(`square-${String(at).padStart(3, '0')}, unknown`)
+      }
+      await observe('square-018', 'unhealthy')
+      await until(async () => (await drawn('unhealthy')) === 1, { what: 'the news', timeout_ms: 60_000 })
+      expect(await drawn('unknown')).toBe(IN_GRID - 1)
+      await takePictures(page, 'squares')
+      await page.mouse.move(0, 0)
+      await squares.focus()
+      for (const key of ['ArrowRight', 'ArrowDown', 'ArrowRight']) await page.keyboard.press(key)
+      expect(await said.textContent()).toBe('square-018, unhealthy')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'square-018' }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { accessibilityOf } from '../../support/browser.ts'
+import { accessibilityOf, overlapsOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.ts'
 
@@ -47,6 +47,7 @@ describe('the list of resources', () => {
       await page.setViewportSize({ width: 360, height: 740 })
       const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
       expect(Math.max(...heights.slice(0, 20))).toBeLessThanOrEqual(72)
+      await until(async () => (await overlapsOf(page.locator('tbody tr'))) === 0, { what: 'rows without overlap' })
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
       await takePictures(page, 'resources-phone')
       await page.close()

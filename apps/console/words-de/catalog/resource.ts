@@ -1,5 +1,5 @@
 import type * as en from '../../words/catalog/resource.ts'
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 const MATCHES = {
   name: 'Name',
@@ -36,7 +36,7 @@ export const resources: typeof en.resources = {
   found_in: 'Gefunden in',
   owner: 'Verantwortlich',
   found: 'Passende Ressourcen, beste zuerst',
-  more_match: (n: number) => `Gezeigt werden die besten ${n}. Weitere Wörter grenzen die Suche ein.`,
+  more_match: (n: number) => `Gezeigt werden die besten ${number(n)}. Weitere Wörter grenzen die Suche ein.`,
   found_fields: (fields) => fields.map((field) => MATCHES[field]).join(', '),
   in_fields: (fields) => `Treffer: ${fields.map((field) => MATCHES[field]).join(', ')}`,
   behind: (text: string) => `Der Katalog ist ${text} im Rückstand.`,
@@ -66,7 +66,7 @@ export const resource: typeof en.resource = {
     nth: (n: number) => `Version ${n}`,
     same: 'Die beiden Versionen unterscheiden sich nicht.',
     first: 'Dies ist die erste Version.',
-    more: (n: number) => `und ${n} weitere`,
+    more: (n: number) => `und ${number(n)} weitere`,
     created: 'angelegt',
   },
   rollup: 'Zustand mit Abhängigkeiten',
@@ -90,7 +90,7 @@ export const resource: typeof en.resource = {
     capacity: 'keine freie Kapazität',
     self: 'die Ressource selbst',
   },
-  rejected: (rule: string, n: number) => `${rule}: ${n}`,
+  rejected: (rule: string, n: number) => `${rule}: ${number(n)}`,
   sentence: (lifecycle: string, health: string, drift: number) =>
     `${lifecycle}, ${health}${drift > 0 ? `; ${count(drift, 'ein Feld weicht ab', '{n} Felder weichen ab')}` : ''}.`,
   desired: 'Soll',

@@ -12,6 +12,8 @@ export const topology: typeof en.topology = {
   nothing_inside: 'noch keine',
   count: (n: number) => count(n, '{n} Ressource', '{n} Ressourcen'),
   partial: 'Gezeichnet sind die ersten 500 Orte. Die Tabelle hat alle.',
+  squares: (place: string, n: number) => `${place}: ${count(n, '{n} Ressource', '{n} Ressourcen')}`,
+  keys: 'Pfeiltasten bewegen die Auswahl, die Eingabetaste öffnet eine Ressource.',
   empty: {
     regions: 'Noch keine Regionen.',
     datacenters: 'Hier gibt es keine Rechenzentren.',

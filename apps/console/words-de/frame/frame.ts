@@ -1,5 +1,5 @@
 import type * as en from '../../words/frame/frame.ts'
-import { count, list } from './plural.ts'
+import { count, list, number } from './plural.ts'
 
 const CHANGED = { create: 'hinzugefügt', update: 'geändert', replace: 'ersetzt', delete: 'entfernt' }
 /** The German texts for the frame around every page, and those shared by all pages. */
@@ -10,19 +10,18 @@ export const frame: typeof en.frame = {
   copy: 'Kopieren',
   copied: 'Kopiert',
   retry: 'Noch einmal versuchen',
-  updating: 'Wird aktualisiert',
   loading: 'Wird geladen',
   none: 'Keine',
   system: 'System',
-  of: (part: number, whole: number) => `${part} von ${whole}`,
+  of: (part: number, whole: number) => `${number(part)} von ${number(whole)}`,
   more: 'Weitere laden',
   cannot: 'Was darf ich hier nicht?',
   show: 'Anzeigen',
-  show_all: (n: number) => `Alle ${n} anzeigen`,
+  show_all: (n: number) => `Alle ${number(n)} anzeigen`,
   unchanged: (n: number) => count(n, 'ein Eintrag unverändert', '{n} Einträge unverändert'),
   others: (n: number) => count(n, 'ein weiterer Eintrag', '{n} weitere'),
   and: (items: string[]) => list.format(items),
-  title: (page: string, waiting: number) => `${waiting > 0 ? `(${waiting}) ` : ''}${page} · Signalbox`,
+  title: (page: string, waiting: number) => `${waiting > 0 ? `(${number(waiting)}) ` : ''}${page} · Signalbox`,
   nav: {
     main: 'Hauptnavigation',
     inbox: 'Eingang',
@@ -184,6 +183,6 @@ export const frame: typeof en.frame = {
       .flatMap((kind) => (counts[kind] ? `${counts[kind]} ${CHANGED[kind]}` : []))
       .join(', ') || 'keine Änderungen',
   absent: 'nicht vorhanden',
-  resources_alike: (n: number) => `${n} Ressourcen mit derselben Änderung`,
+  resources_alike: (n: number) => `${number(n)} Ressourcen mit derselben Änderung`,
   risk: { low: 'niedrig', medium: 'mittel', high: 'hoch', critical: 'kritisch' },
 }

@@ -29,8 +29,8 @@ export const inbox: typeof en.inbox = {
         )
       : 'Der Eingang ist leer.'
   },
+  news: (n: number) => count(n, '{n} neuer Eintrag', '{n} neue Einträge'),
   patch: 'Planänderung',
-  failure: 'Fehler',
   patch_changes: (n: number) => count(n, 'eine Änderung', '{n} Änderungen'),
   more_failures: (n: number) => count(n, 'und ein weiterer', 'und {n} weitere'),
   rest: 'Fehler und Planänderungen',
@@ -45,11 +45,9 @@ export const inbox: typeof en.inbox = {
   expires: 'Läuft ab',
   and_then: (what: string) => `danach: ${what}`,
   votes: 'Stimmen',
-  who: 'Wer abstimmen darf',
   changes: 'Änderungen',
   risk: 'Risiko',
   not_you: 'Über diese Freigabe können Sie nicht entscheiden',
-  decided: (word: string, who: string, at: string) => `${word} von ${who}, ${at}`,
   bulk: {
     title: 'Gemeinsam entscheiden',
     select: (question: string, operation: string) => `${question} auswählen, ${operation}`,

@@ -18,6 +18,8 @@ export const keys: typeof en.keys = {
     ['x', 'Freigabe oder Planänderung auswählen'],
     ['[, ]', 'voriger, nächster Reiter'],
     ['e, E', 'im Log: nächster, voriger Fehler'],
+    ['n, N', 'im Log: älterer, neuerer Treffer; Esc in der Suche führt zu den Zeilen'],
+    [':', 'im Log: zu einer Zeile springen'],
     ['w, t, f', 'im Log: Zeilen umbrechen, Zeiten zeigen, dem Ende folgen'],
     ['y, c', 'im Log: den Link, die markierten Zeilen kopieren'],
     ['Esc', 'schließen'],

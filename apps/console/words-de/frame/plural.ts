@@ -4,3 +4,5 @@ import { plural } from '../../words/frame/rules.ts'
 export const count = (n: number, one: string, other: string): string => plural('de', n, { one, other })
 
 export const list = new Intl.ListFormat('de', { type: 'conjunction' })
+
+export const number = new Intl.NumberFormat('de').format

@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/evidence.ts'
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** The German texts for evidence: the records that prove an operation. */
 export const evidence: typeof en.evidence = {
@@ -24,7 +24,8 @@ export const evidence: typeof en.evidence = {
     hash: 'Hash',
   },
   print: 'Drucken',
-  partly: (n: number, all: number) => `Einträge 1 bis ${n} von ${all}. „Drucken“ auf dieser Seite druckt alle.`,
+  partly: (n: number, all: number) =>
+    `Einträge 1 bis ${number(n)} von ${number(all)}. „Drucken“ auf dieser Seite druckt alle.`,
   verify: 'In diesem Browser prüfen',
   not_verified: 'Vor dem Drucken nicht in diesem Browser geprüft.',
   verifying: 'Alle Einträge werden gelesen und nachgerechnet …',

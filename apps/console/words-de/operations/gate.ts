@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/gate.ts'
-import { count, list } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
 const KINDS: Record<string, string> = {
   plan: 'Plan',
@@ -64,10 +64,10 @@ export const gate: typeof en.gate = {
     plan: (hash: string) => `Plan ${hash}`,
     where: 'Wo',
     batches: (sizes: readonly (number | '…')[]) => `Wellen mit ${sizes.join(', ')}`,
-    of_type: (n: number, type: string) => `${n} ${type}`,
+    of_type: (n: number, type: string) => `${number(n)} ${type}`,
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',
-    canary_many: (n: number) => `${n} Ziele`,
+    canary_many: (n: number) => `${number(n)} Ziele`,
     canary_ended: (name: string, health: string, ago: string) => `${name}: ${health}, beendet ${ago}`,
     no_metrics: 'dieser Typ nennt keine Messwerte',
     too_early: (n: number) => `zu früh (${count(n, '1 Messung', '{n} Messungen')})`,
@@ -79,9 +79,10 @@ export const gate: typeof en.gate = {
     last_known: (text: string) => `zuletzt bekannt: ${text}`,
     retries: (n: number) => count(n, '1 Wiederholung', '{n} Wiederholungen'),
     now: 'Jetzt',
-    health: (n: number, word: string) => `${n} ${word}`,
-    bad: (n: number, of: number, word: string, names: string[]) => `${n} von ${of} ${word}: ${names.join(', ')}`,
-    hidden: (n: number) => `${n} für Sie nicht sichtbar`,
+    health: (n: number, word: string) => `${number(n)} ${word}`,
+    bad: (n: number, of: number, word: string, names: string[]) =>
+      `${number(n)} von ${number(of)} ${word}: ${names.join(', ')}`,
+    hidden: (n: number) => `${number(n)} für Sie nicht sichtbar`,
     no_targets: 'keine Ziele',
     risk: 'Risiko',
     risk_of: (level: string, score: number, factors: string[]) =>
@@ -128,19 +129,19 @@ export const gate: typeof en.gate = {
     more_fields: (n: number) => count(n, '1 weiteres Feld', '{n} weitere Felder'),
     step_count: (n: number) => count(n, '1 Schritt', '{n} Schritte'),
     each: (steps: string[]) => `je ${steps.join(', ')}`,
-    action: (n: number, word: string) => `${n} ${word}`,
+    action: (n: number, word: string) => `${number(n)} ${word}`,
     unknowns: (n: number) => count(n, '1 unbekannter Wert', '{n} unbekannte Werte'),
   },
   releases: (n: number) => count(n, '1 Schritt', '{n} Schritte'),
   steps: (names: string[]) => list.format(names),
   releases_cut: (shown: number, whole: number) =>
-    `Die ersten ${shown} von ${whole} Schritten; die Prüfsumme gilt für alle.`,
+    `Die ersten ${number(shown)} von ${number(whole)} Schritten; die Prüfsumme gilt für alle.`,
   outputs: 'Gebundene Ausgaben',
   observed: {
     title: 'Beobachtet von',
     check: 'Prüfung',
     bad: 'Schlechte Messungen',
-    of: (n: number, all: number) => `${n} von ${all}`,
+    of: (n: number, all: number) => `${number(n)} von ${number(all)}`,
     last: 'Zuletzt',
     min: 'Minimum',
     max: 'Maximum',
@@ -156,8 +157,9 @@ export const gate: typeof en.gate = {
     forecast: 'Eine Prognose: Das Werkzeug kann davon abweichen.',
     unforeseen: (n: number) => count(n, '1 Teil ist nicht vorhersehbar', '{n} Teile sind nicht vorhersehbar'),
     base: (serial: number) => `Erstellt auf State-Version ${serial}; Plandatei:`,
-    cut: (shown: number, count: number) => `Die ersten ${shown} von ${count} Änderungen; die Prüfsumme gilt für alle.`,
-    fields: (shown: number, count: number) => `Die ersten ${shown} von ${count} Feldern.`,
+    cut: (shown: number, count: number) =>
+      `Die ersten ${number(shown)} von ${number(count)} Änderungen; die Prüfsumme gilt für alle.`,
+    fields: (shown: number, count: number) => `Die ersten ${number(shown)} von ${number(count)} Feldern.`,
     unknown: 'erst nach dem Anwenden bekannt',
     sensitive: 'vertraulich',
     sensitive_changes: 'ändert sich',

@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/graph.ts'
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** The German texts for the graph. */
 export const graph: typeof en.graph = {
@@ -11,15 +11,19 @@ export const graph: typeof en.graph = {
   no_matrix: 'Keine zwei Ziele dieses Plans haben einen Schritt gemeinsam.',
   no_cell: 'Nicht geplant',
   host: 'Ziel',
-  done: (n: number, of: number) => `${n} von ${of} fertig`,
+  done: (n: number, of: number) => `${number(n)} von ${number(of)} fertig`,
   p50: (time: string) => `Median\u00a0${time}`,
   find: 'Schritt suchen',
   found: (at: number | undefined, n: number) =>
-    n === 0 ? 'Kein Schritt gefunden' : at === undefined ? count(n, '{n} Schritt', '{n} Schritte') : `${at} von ${n}`,
+    n === 0
+      ? 'Kein Schritt gefunden'
+      : at === undefined
+        ? count(n, '{n} Schritt', '{n} Schritte')
+        : `${number(at)} von ${number(n)}`,
   why: 'Wartet auf',
   view: 'Ansicht',
   legend: 'Legende: Status auswählen, um danach zu filtern',
-  only: (word: string, n: number) => `${word} (${n})`,
+  only: (word: string, n: number) => `${word} (${number(n)})`,
   all: 'Alle',
   fit: 'Einpassen',
   zoom_in: 'Vergrößern',

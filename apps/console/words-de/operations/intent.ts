@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/intent.ts'
-import { count, list } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
 /** The German texts for intents: the desired state and the reason. */
 export const intent: typeof en.intent = {
@@ -52,7 +52,7 @@ export const intent: typeof en.intent = {
     expression_note: 'Leer wählt alle Ressourcen des Typs.',
   },
   no_values: 'Hier sind keine Werte zu setzen.',
-  mixed: (n: number) => `derzeit ${n} verschiedene Werte`,
+  mixed: (n: number) => `derzeit ${number(n)} verschiedene Werte`,
   take_over: (managers: string[]) =>
     `Geänderte Felder von ${list.format(managers)} übernehmen, auch wenn dessen Werte wiederkehren können`,
   why: 'Warum',
@@ -103,7 +103,7 @@ export const intent: typeof en.intent = {
     title: 'Vorschau',
     asking: 'Wird geprüft …',
     targets: (n: number) => count(n, '{n} Ressource', '{n} Ressourcen'),
-    left_out: (n: number, more: boolean) => `${n}${more ? '+' : ''} ausgelassen: Bedingungen nicht erfüllt`,
+    left_out: (n: number, more: boolean) => `${number(n)}${more ? '+' : ''} ausgelassen: Bedingungen nicht erfüllt`,
     risk: 'Risiko',
   },
   now: (value: string) => `jetzt ${value}`,

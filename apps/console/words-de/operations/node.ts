@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/node.ts'
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** The German texts for nodes and their logs. */
 export const nodes: typeof en.nodes = {
@@ -40,7 +40,6 @@ export const node: typeof en.node = {
   outputs: 'Ausgaben',
   spec: 'Spezifikation',
   no_outputs: 'Noch keine Ausgaben.',
-  catalog: 'Katalog',
   retry: 'Schritt wiederholen',
   gates: 'Freigaben',
   see_logs: 'Log ansehen',
@@ -53,17 +52,18 @@ export const logs: typeof en.logs = {
   empty: 'Dieser Versuch hat keine Logzeilen.',
   not_started: 'Dieser Schritt hat noch nicht begonnen, also gibt es kein Log.',
   new_lines: (n: number) => count(n, '{n} neue Zeile', '{n} neue Zeilen'),
-  older: 'Ältere Zeilen anzeigen',
   wrap: 'Zeilen umbrechen',
   times: 'Zeiten',
   download: 'Herunterladen',
   total: (n: number) => count(n, '{n} Zeile', '{n} Zeilen'),
+  errors: (n) => count(n, '{n} Fehler', '{n} Fehler'),
   live: 'läuft mit',
   complete: 'vollständig',
   cut: 'Zeile beim Speichern auf 16 KiB gekürzt',
   line: (n: number) => `Zeile ${n}`,
   search: 'Log durchsuchen',
-  matches: (at: number, n: number) => (n === 0 ? 'Keine Treffer' : `${at} von ${n}${n > 1 ? ', neueste zuerst' : ''}`),
+  matches: (at: number, n: number) =>
+    n === 0 ? 'Keine Treffer' : `${number(at)} von ${number(n)}${n > 1 ? ', neueste zuerst' : ''}`,
   previous: 'Voriger Treffer',
   next: 'Nächster Treffer',
   no_error: 'Keine weiteren Fehler in dieser Richtung.',
@@ -76,7 +76,7 @@ export const compare: typeof en.compare = {
   attempt: (n: number) => `Versuch ${n}`,
   label: (before: number, after: number) => `Versuche ${before} und ${after} im Vergleich`,
   differ: (n: number, all: number) =>
-    `${n} von ${count(all, '{n} Zeile', '{n} Zeilen')} ${n === 1 ? 'weicht ab' : 'weichen ab'}`,
+    `${number(n)} von ${count(all, '{n} Zeile', '{n} Zeilen')} ${n === 1 ? 'weicht ab' : 'weichen ab'}`,
   masked: 'Zeiten, Dauern und Kennungen zählen nicht.',
   only: 'Nur Abweichungen',
   same: 'Die Logs sind gleich.',

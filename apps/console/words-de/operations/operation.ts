@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/operation.ts'
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** Commands that have not taken effect yet. */
 const KINDS: Record<string, string> = {
@@ -46,8 +46,8 @@ export const operations: typeof en.operations = {
   waiting_on: 'Wartet auf',
   started: 'Begonnen',
   duration: 'Dauer',
-  failed: (n: number) => `${n} fehlgeschlagen`,
-  ended: (part: number, whole: number) => `${part} von ${whole} beendet`,
+  failed: (n: number) => `${number(n)} fehlgeschlagen`,
+  ended: (part: number, whole: number) => `${number(part)} von ${number(whole)} beendet`,
   empty: {
     running: 'Kein Vorgang läuft.',
     waiting: 'Kein Handlungsbedarf.',
@@ -77,7 +77,7 @@ export const operation: typeof en.operation = {
   requested: (who: string) => `Angefordert von ${who}`,
   plan: 'Plan',
   engine: 'In Temporal öffnen',
-  nodes_done: (done: number, total: number) => `${done} von ${total} Schritten fertig`,
+  nodes_done: (done: number, total: number) => `${number(done)} von ${number(total)} Schritten fertig`,
   failed: (n: number) => count(n, '{n} fehlgeschlagen', '{n} fehlgeschlagen'),
   running: (n: number) => count(n, '{n} läuft', '{n} laufen'),
   eta: (text: string) => `noch etwa ${text}`,

@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/plan.ts'
-import { count, list } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
 type Values = Record<string, string | number>
 /** Risk factors and warnings without numbers or names. */
@@ -70,7 +70,7 @@ export const plan: typeof en.plan = {
       ? `${name} existiert nicht mehr; geplant war Version ${planned}`
       : `${name} ging von Version ${planned} auf ${now}`,
   moved_title: 'Seit dem Plan geändert',
-  more_changes: (n: number) => `Die ersten ${n} Ressourcen sind aufgeführt.`,
+  more_changes: (n: number) => `Die ersten ${number(n)} Ressourcen sind aufgeführt.`,
 
   no_gates: 'Keine Freigaben: läuft ohne Rückfrage durch.',
   who: (groups: string[]) =>
@@ -146,7 +146,7 @@ export const plan: typeof en.plan = {
     failure: (node: string, attempt: number, why: string) => `${node} schlägt bei Versuch ${attempt} fehl (${why})`,
     seconds: (text: string) => `nach ${text}`,
     lanes: 'Ablauf',
-    lanes_cut: (shown: number, all: number) => `Die ersten ${shown} von ${all} Läufen.`,
+    lanes_cut: (shown: number, all: number) => `Die ersten ${number(shown)} von ${number(all)} Läufen.`,
     gate_at: (gate: string, at: string, decided: string | null) =>
       decided === null ? `${gate}: offen ${at}, nicht entschieden` : `${gate}: offen ${at}, entschieden ${decided}`,
     gates: 'Freigaben',

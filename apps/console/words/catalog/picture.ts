@@ -1,4 +1,4 @@
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** Texts for relations and impact as pictures. */
 export const picture = {
@@ -6,7 +6,7 @@ export const picture = {
   views: { picture: 'Picture', table: 'Table' },
   keys: 'Arrow keys move along the relations, Enter opens a resource.',
   neighbors: (name: string) => `Relations of ${name}`,
-  rest: (n: number) => `${n} more, in the table`,
+  rest: (n: number) => `${number(n)} more, in the table`,
   becomes: (now: string, effect: 'unhealthy' | 'degraded') => `${now} → ${effect}`,
   partial: 'Only some relations are loaded.',
 }
@@ -22,7 +22,7 @@ export const impact = {
   },
   hidden: (n: number) => count(n, 'You may not see one of them.', 'You may not see {n} of them.'),
   at_least: 'There are more: the count stopped at its limit.',
-  shown: (n: number) => `The worst ${n} are shown.`,
+  shown: (n: number) => `The worst ${number(n)} are shown.`,
   none: 'No resource depends on it.',
   effect: 'Effect',
   now: 'Now',

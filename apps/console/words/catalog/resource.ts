@@ -1,4 +1,4 @@
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 const MATCHES = {
   name: 'name',
@@ -36,7 +36,7 @@ export const resources = {
   found_in: 'Found in',
   owner: 'Owner',
   found: 'Resources that match, best first',
-  more_match: (n: number) => `The best ${n} are shown. Add words to narrow the search.`,
+  more_match: (n: number) => `The best ${number(n)} are shown. Add words to narrow the search.`,
   found_fields: (fields: readonly Match[]) => fields.map((field) => MATCHES[field]).join(', '),
   in_fields: (fields: readonly Match[]) => `in ${fields.map((field) => MATCHES[field]).join(', ')}`,
   behind: (text: string) => `The catalog is ${text} behind.`,
@@ -65,7 +65,7 @@ export const resource = {
     nth: (n: number) => `version ${n}`,
     same: 'The two versions do not differ.',
     first: 'This is the first version.',
-    more: (n: number) => `${n} more`,
+    more: (n: number) => `${number(n)} more`,
     created: 'created',
   },
   rollup: 'Health including dependencies',
@@ -89,7 +89,7 @@ export const resource = {
     capacity: 'no capacity',
     self: 'the resource itself',
   },
-  rejected: (rule: string, n: number) => `${rule}: ${n}`,
+  rejected: (rule: string, n: number) => `${rule}: ${number(n)}`,
   sentence: (lifecycle: string, health: string, drift: number) =>
     `${lifecycle}, ${health}${drift > 0 ? `; ${count(drift, 'one field drifted', '{n} fields drifted')}` : ''}.`,
   desired: 'Desired',

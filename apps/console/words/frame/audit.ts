@@ -1,3 +1,5 @@
+import { number } from './plural.ts'
+
 /** Texts for the audit logs and the health page. */
 export const audit = {
   title: 'Audit',
@@ -26,10 +28,10 @@ export const audit = {
   to: 'Before day (UTC)',
   csv: 'Export as CSV',
   jsonl: 'Export as JSON Lines',
-  exporting: (rows: number) => `Reading … ${rows} rows`,
-  exported: (rows: number) => `Saved ${rows} rows.`,
+  exporting: (rows: number) => `Reading … ${number(rows)} rows`,
+  exported: (rows: number) => `Saved ${number(rows)} rows.`,
   cut: (rows: number, source: string) =>
-    `Saved the newest ${rows} rows. To export all, run: signalbox audit export --source ${source}`,
+    `Saved the newest ${number(rows)} rows. To export all, run: signalbox audit export --source ${source}`,
 }
 
 export const health = {

@@ -1,4 +1,4 @@
-import { count, list } from './plural.ts'
+import { count, list, number } from './plural.ts'
 
 const CHANGED = { create: 'added', update: 'changed', replace: 'replaced', delete: 'removed' }
 
@@ -10,19 +10,18 @@ export const frame = {
   copy: 'Copy',
   copied: 'Copied',
   retry: 'Retry',
-  updating: 'Updating',
   loading: 'Loading',
   none: 'None',
   system: 'system',
-  of: (part: number, whole: number) => `${part} of ${whole}`,
+  of: (part: number, whole: number) => `${number(part)} of ${number(whole)}`,
   more: 'Load more',
   cannot: 'What can’t I do here?',
   show: 'Show',
-  show_all: (n: number) => `Show all ${n}`,
+  show_all: (n: number) => `Show all ${number(n)}`,
   unchanged: (n: number) => count(n, 'one unchanged', '{n} unchanged'),
   others: (n: number) => count(n, 'one more', '{n} more'),
   and: (items: string[]) => list.format(items),
-  title: (page: string, waiting: number) => `${waiting > 0 ? `(${waiting}) ` : ''}${page} · Signalbox`,
+  title: (page: string, waiting: number) => `${waiting > 0 ? `(${number(waiting)}) ` : ''}${page} · Signalbox`,
   nav: {
     main: 'Main',
     inbox: 'Inbox',
@@ -183,6 +182,6 @@ export const frame = {
       .flatMap((kind) => (counts[kind] ? `${counts[kind]} ${CHANGED[kind]}` : []))
       .join(', ') || 'no changes',
   absent: 'absent',
-  resources_alike: (n: number) => `${n} resources with the same change`,
+  resources_alike: (n: number) => `${number(n)} resources with the same change`,
   risk: { low: 'low', medium: 'medium', high: 'high', critical: 'critical' } as Record<string, string>,
 }

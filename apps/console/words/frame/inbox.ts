@@ -27,8 +27,8 @@ export const inbox = {
         )
       : 'The inbox is empty.'
   },
+  news: (n: number) => count(n, '{n} new', '{n} new'),
   patch: 'Patch',
-  failure: 'Failure',
   patch_changes: (n: number) => count(n, 'one change', '{n} changes'),
   more_failures: (n: number) => count(n, 'and one more', 'and {n} more'),
   rest: 'Failures and patches',
@@ -43,11 +43,9 @@ export const inbox = {
   expires: 'Expires',
   and_then: (what: string) => `then ${what}`,
   votes: 'Votes',
-  who: 'Who may vote',
   changes: 'Changes',
   risk: 'Risk',
   not_you: 'You cannot decide this gate',
-  decided: (word: string, who: string, at: string) => `${word} by ${who}, ${at}`,
   bulk: {
     title: 'Decide together',
     select: (question: string, operation: string) => `Select ${question}, ${operation}`,

@@ -16,6 +16,8 @@ export const keys = {
     ['x', 'select a gate or patch in the inbox'],
     ['[, ]', 'previous, next tab'],
     ['e, E', 'in a log: next, previous error'],
+    ['n, N', 'in a log: older, newer match; Esc in its search leads to the lines'],
+    [':', 'in a log: go to a line'],
     ['w, t, f', 'in a log: wrap lines, show times, follow the end'],
     ['y, c', 'in a log: copy the link, the selected lines'],
     ['Esc', 'close'],

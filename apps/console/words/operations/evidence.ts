@@ -1,4 +1,4 @@
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** Texts for evidence and artifacts: the records that prove an operation, and the files of its nodes. */
 export const evidence = {
@@ -23,7 +23,7 @@ export const evidence = {
     hash: 'Hash',
   },
   print: 'Print',
-  partly: (n: number, all: number) => `Records 1 to ${n} of ${all}. “Print” on this page prints all.`,
+  partly: (n: number, all: number) => `Records 1 to ${number(n)} of ${number(all)}. “Print” on this page prints all.`,
   verify: 'Verify in this browser',
   not_verified: 'Not verified in this browser before printing.',
   verifying: 'Reading and recomputing every record …',

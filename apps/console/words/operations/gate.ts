@@ -1,4 +1,4 @@
-import { count, list } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
 /** Texts for gates and votes. */
 export const gate = {
@@ -31,10 +31,10 @@ export const gate = {
     plan: (hash: string) => `plan ${hash}`,
     where: 'Where',
     batches: (sizes: readonly (number | '…')[]) => `batches ${sizes.join(', ')}`,
-    of_type: (n: number, type: string) => `${n} ${type}`,
+    of_type: (n: number, type: string) => `${number(n)} ${type}`,
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',
-    canary_many: (n: number) => `${n} targets`,
+    canary_many: (n: number) => `${number(n)} targets`,
     canary_ended: (name: string, health: string, ago: string) => `${name}: ${health}, ended ${ago}`,
     no_metrics: 'this type declares no metrics',
     too_early: (n: number) => `too early (${count(n, '1 sample', '{n} samples')})`,
@@ -46,9 +46,10 @@ export const gate = {
     last_known: (text: string) => `last known: ${text}`,
     retries: (n: number) => count(n, '1 retry', '{n} retries'),
     now: 'Now',
-    health: (n: number, word: string) => `${n} ${word}`,
-    bad: (n: number, of: number, word: string, names: string[]) => `${n} of ${of} ${word}: ${names.join(', ')}`,
-    hidden: (n: number) => `${n} not visible to you`,
+    health: (n: number, word: string) => `${number(n)} ${word}`,
+    bad: (n: number, of: number, word: string, names: string[]) =>
+      `${number(n)} of ${number(of)} ${word}: ${names.join(', ')}`,
+    hidden: (n: number) => `${number(n)} not visible to you`,
     no_targets: 'no targets',
     risk: 'Risk',
     risk_of: (level: string, score: number, factors: string[]) =>
@@ -91,19 +92,19 @@ export const gate = {
     more_fields: (n: number) => count(n, '1 more field', '{n} more fields'),
     step_count: (n: number) => count(n, '1 step', '{n} steps'),
     each: (steps: string[]) => `${steps.join(', ')} each`,
-    action: (n: number, word: string) => `${n} ${word}`,
+    action: (n: number, word: string) => `${number(n)} ${word}`,
     unknowns: (n: number) => count(n, '1 unknown value', '{n} unknown values'),
   },
   releases: (n: number) => count(n, '1 step', '{n} steps'),
   steps: (names: string[]) => list.format(names),
   releases_cut: (shown: number, whole: number) =>
-    `The first ${shown} of ${whole} nodes are listed; the digest covers all of them.`,
+    `The first ${number(shown)} of ${number(whole)} nodes are listed; the digest covers all of them.`,
   outputs: 'Bound outputs',
   observed: {
     title: 'Observed by',
     check: 'Check',
     bad: 'Bad samples',
-    of: (n: number, all: number) => `${n} of ${all}`,
+    of: (n: number, all: number) => `${number(n)} of ${number(all)}`,
     last: 'Last',
     min: 'Lowest',
     max: 'Highest',
@@ -119,8 +120,9 @@ export const gate = {
     forecast: 'A forecast: the tool may do otherwise.',
     unforeseen: (n: number) => count(n, '1 part cannot be foreseen', '{n} parts cannot be foreseen'),
     base: (serial: number) => `Made on serial ${serial} of the state; the plan file is`,
-    cut: (shown: number, count: number) => `The first ${shown} of ${count} changes; the digest covers all.`,
-    fields: (shown: number, count: number) => `The first ${shown} of ${count} fields.`,
+    cut: (shown: number, count: number) =>
+      `The first ${number(shown)} of ${number(count)} changes; the digest covers all.`,
+    fields: (shown: number, count: number) => `The first ${number(shown)} of ${number(count)} fields.`,
     unknown: 'known after apply',
     sensitive: 'sensitive',
     sensitive_changes: 'changes',

@@ -1,4 +1,4 @@
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** Texts for the graph. */
 export const graph = {
@@ -10,15 +10,15 @@ export const graph = {
   no_matrix: 'No two targets of this plan share a step.',
   no_cell: 'Not planned',
   host: 'Target',
-  done: (n: number, of: number) => `${n} of ${of} done`,
+  done: (n: number, of: number) => `${number(n)} of ${number(of)} done`,
   p50: (time: string) => `p50\u00a0${time}`,
   find: 'Find a node',
   found: (at: number | undefined, n: number) =>
-    n === 0 ? 'No node found' : at === undefined ? count(n, '{n} node', '{n} nodes') : `${at} of ${n}`,
+    n === 0 ? 'No node found' : at === undefined ? count(n, '{n} node', '{n} nodes') : `${number(at)} of ${number(n)}`,
   why: 'Waits for',
   view: 'View',
   legend: 'Legend: select a status to filter by it',
-  only: (word: string, n: number) => `${word} (${n})`,
+  only: (word: string, n: number) => `${word} (${number(n)})`,
   all: 'All',
   fit: 'Fit',
   zoom_in: 'Zoom in',

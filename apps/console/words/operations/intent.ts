@@ -1,4 +1,4 @@
-import { count, list } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
 /** Texts for intents: the desired state and the reason. */
 export const intent = {
@@ -57,7 +57,7 @@ export const intent = {
     expression_note: 'Empty selects all resources of the type.',
   },
   no_values: 'This has no values to set.',
-  mixed: (n: number) => `${n} different values now`,
+  mixed: (n: number) => `${number(n)} different values now`,
   take_over: (managers: string[]) =>
     `Take over the changed fields from ${list.format(managers)}, which may set its own values again`,
   why: 'Why',
@@ -108,7 +108,7 @@ export const intent = {
     title: 'Preview',
     asking: 'Checking …',
     targets: (n: number) => count(n, '{n} resource', '{n} resources'),
-    left_out: (n: number, more: boolean) => `${n}${more ? '+' : ''} left out: the conditions do not match`,
+    left_out: (n: number, more: boolean) => `${number(n)}${more ? '+' : ''} left out: the conditions do not match`,
     risk: 'Risk',
   },
   now: (value: string) => `now ${value}`,

@@ -1,4 +1,4 @@
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** Texts for nodes and their logs. */
 export const nodes = {
@@ -38,7 +38,6 @@ export const node = {
   outputs: 'Outputs',
   spec: 'Specification',
   no_outputs: 'No outputs yet.',
-  catalog: 'Catalog',
   retry: 'Retry node',
   gates: 'Gates',
   see_logs: 'See the log',
@@ -50,17 +49,18 @@ export const logs = {
   empty: 'This attempt has no log lines.',
   not_started: 'This node has not started, so there is no log.',
   new_lines: (n: number) => count(n, '{n} new line', '{n} new lines'),
-  older: 'Show older lines',
   wrap: 'Wrap lines',
   times: 'Times',
   download: 'Download',
   total: (n: number) => count(n, '{n} line', '{n} lines'),
+  errors: (n: number) => count(n, '{n} error', '{n} errors'),
   live: 'following',
   complete: 'complete',
   cut: 'line truncated at 16 KiB when stored',
   line: (n: number) => `Line ${n}`,
   search: 'Search the log',
-  matches: (at: number, n: number) => (n === 0 ? 'No matches' : `${at} of ${n}${n > 1 ? ', newest first' : ''}`),
+  matches: (at: number, n: number) =>
+    n === 0 ? 'No matches' : `${number(at)} of ${number(n)}${n > 1 ? ', newest first' : ''}`,
   previous: 'Previous match',
   next: 'Next match',
   no_error: 'No more errors in this direction.',
@@ -73,7 +73,7 @@ export const compare = {
   attempt: (n: number) => `Attempt ${n}`,
   label: (before: number, after: number) => `Attempts ${before} and ${after} compared`,
   differ: (n: number, all: number) =>
-    `${n} of ${count(all, '{n} line', '{n} lines')} ${n === 1 ? 'differs' : 'differ'}`,
+    `${number(n)} of ${count(all, '{n} line', '{n} lines')} ${n === 1 ? 'differs' : 'differ'}`,
   masked: 'Times, durations and ids are ignored.',
   only: 'Only differences',
   same: 'The logs are the same.',

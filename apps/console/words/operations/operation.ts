@@ -1,4 +1,4 @@
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 /** Texts for operations and their list. */
 export const operations = {
@@ -23,8 +23,8 @@ export const operations = {
   waiting_on: 'Waiting on',
   started: 'Started',
   duration: 'Duration',
-  failed: (n: number) => `${n} failed`,
-  ended: (part: number, whole: number) => `${part} of ${whole} ended`,
+  failed: (n: number) => `${number(n)} failed`,
+  ended: (part: number, whole: number) => `${number(part)} of ${number(whole)} ended`,
   empty: {
     running: 'No operations are running.',
     waiting: 'No operations need attention.',
@@ -53,9 +53,9 @@ export const operation = {
   requested: (who: string) => `Requested by ${who}`,
   plan: 'Plan',
   engine: 'Open in Temporal',
-  nodes_done: (done: number, total: number) => `${done} of ${total} nodes done`,
+  nodes_done: (done: number, total: number) => `${number(done)} of ${number(total)} nodes done`,
   failed: (n: number) => count(n, '{n} failed', '{n} failed'),
-  running: (n: number) => `${n} running`,
+  running: (n: number) => `${number(n)} running`,
   eta: (text: string) => `about ${text} left`,
   sentence: {
     queued: 'Queued.',

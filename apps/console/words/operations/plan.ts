@@ -1,4 +1,4 @@
-import { count, list } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
 /** Texts for plans: the changes of an intent, and how they are carried out. */
 export const plan = {
@@ -30,7 +30,7 @@ export const plan = {
       ? `${name} no longer exists; it was planned at version ${planned}`
       : `${name} moved from version ${planned} to ${now}`,
   moved_title: 'Changed since the plan',
-  more_changes: (n: number) => `The first ${n} resources are listed.`,
+  more_changes: (n: number) => `The first ${number(n)} resources are listed.`,
 
   no_gates: 'No gates: it runs to the end without stopping.',
   who: (groups: string[]) =>
@@ -98,7 +98,7 @@ export const plan = {
     failure: (node: string, attempt: number, why: string) => `${node} fails at attempt ${attempt} (${why})`,
     seconds: (text: string) => `after ${text}`,
     lanes: 'Schedule',
-    lanes_cut: (shown: number, all: number) => `The first ${shown} of ${all} runs are listed.`,
+    lanes_cut: (shown: number, all: number) => `The first ${number(shown)} of ${number(all)} runs are listed.`,
     gate_at: (gate: string, at: string, decided: string | null) =>
       decided === null ? `${gate} asks ${at} and is not decided` : `${gate} asks ${at}, decided ${decided}`,
     gates: 'Gates',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { type Pair, pairsOf } from '../../apps/console/nodes/compare.ts'
+import { type Pair, pairsOf } from '../../apps/console/logs/compare.ts'
 
 const texts = (pairs: Pair[], side: 'before' | 'after') => pairs.flatMap((pair) => pair[side] ?? [])
 

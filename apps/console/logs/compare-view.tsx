@@ -8,7 +8,8 @@ import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import type { Pair } from './compare.ts'
-import { LogText, rawLogPath, Tick } from './log-view.tsx'
+import { LogText } from './line.tsx'
+import { FEW, rawLogPath, Tick } from './view.tsx'
 
 type CompareProps = { operation_id: string; node_id: string; before: number; after: number }
 
@@ -54,24 +55,28 @@ export const CompareView = (props: CompareProps) => {
       </div>
       {shown.length === 0 ? (
         <Empty>{tOperation.compare.same}</Empty>
+      ) : shown.length <= FEW ? (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+        <section className="log-lines few wrapped" tabIndex={0} aria-label={tOperation.logs.lines}>
+          {shown.map(pairOf)}
+        </section>
       ) : (
         <div className="log-lines">
           <VList className="wrapped" tabIndex={0} role="region" aria-label={tOperation.logs.lines}>
-            {shown.map((pair) => (
-              <div
-                key={`${pair.before?.seq}/${pair.after?.seq}`}
-                className={pair.same ? 'log-pair' : 'log-pair differs'}
-              >
-                <Side line={pair.before} />
-                <Side line={pair.after} />
-              </div>
-            ))}
+            {shown.map(pairOf)}
           </VList>
         </div>
       )}
     </section>
   )
 }
+
+const pairOf = (pair: Pair) => (
+  <div key={`${pair.before?.seq}/${pair.after?.seq}`} className={pair.same ? 'log-pair' : 'log-pair differs'}>
+    <Side line={pair.before} />
+    <Side line={pair.after} />
+  </div>
+)
 
 const Side = ({ line }: { line: Pair['before'] }) => (
   <div className="log-line">

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { joined } from '../../apps/console/nodes/log.ts'
+import { joined } from '../../apps/console/logs/lines.ts'
 import type { LogLine } from '../../apps/shared/contracts/client/frames.ts'
 
 /** The lines of a log in a range of numbers. */

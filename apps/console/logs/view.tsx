@@ -1,103 +1,18 @@
 import { useLocation } from '@tanstack/react-router'
 import { ArrowDown, Download } from 'lucide-react'
-import { memo, useEffect, useMemo, useRef, useState } from 'react'
-import { VList, type VListHandle } from 'virtua'
+import { useEffect, useMemo, useState } from 'react'
+import { VList } from 'virtua'
 import type { LogLine } from '../../shared/contracts/client/frames.ts'
 import { ProblemError } from '../api/client.ts'
 import { fetchBytes, saveAs } from '../api/download.ts'
-import { clockTime } from '../kit/format.ts'
-import { useDisplay } from '../kit/prefs.ts'
 import { Failure, ProblemText } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { runsOf } from './ansi.ts'
-import { useLog } from './log.ts'
-import { LogSearch } from './log-search.tsx'
-
-/** The height of an unwrapped line. A wrong guess moves the list when lines are measured, and undoes a scroll. */
-const ROW = 20
-const AT_END = 24
-
-type Log = ReturnType<typeof useLog>
-
-/** The visible part of a log: its end while it is followed, otherwise the place that was scrolled to or found. */
-const useScroll = (log: Log) => {
-  const list = useRef<VListHandle>(null)
-  const [following, setFollowing] = useState(true)
-  const [seen, setSeen] = useState(0)
-  const [found, setFound] = useState<{ seq: number } | null>(null)
-  const last = log.lines.at(-1)?.seq ?? 0
-  const first = log.lines[0]?.seq ?? 1
-  const prepending = useRef(false)
-  /** Moving to a line: meanwhile scroll events do not count, and the line is shown once. */
-  const going = useRef(false)
-
-  useEffect(() => {
-    if (!following || log.lines.length === 0) return
-    setSeen(last)
-    list.current?.scrollToIndex(log.lines.length - 1, { align: 'end' })
-  }, [following, last, log.lines.length])
-
-  // Runs after the render that added the line.
-  useEffect(() => {
-    if (!going.current || found === null) return
-    going.current = false
-    const at = log.lines.findIndex(({ seq }) => seq === found.seq)
-    if (at >= 0) list.current?.scrollToIndex(at, { align: 'center' })
-  }, [found, log.lines])
-
-  const scrolled = (offset: number) => {
-    if (going.current) return
-    const { scrollSize = 0, viewportSize = 0 } = list.current ?? {}
-    const atEnd = offset + viewportSize >= scrollSize - AT_END
-    setFollowing(atEnd)
-    if (atEnd) setSeen(last)
-    if (atEnd && last < log.total) void log.newer()
-    if (offset < ROW * 10 && first > 1 && !prepending.current) {
-      prepending.current = true
-      void log.older().finally(() => {
-        prepending.current = false
-      })
-    }
-  }
-  /** Shows any line of the log; the End key or the pill returns to following the end. */
-  const go = async (seq: number) => {
-    going.current = true
-    setFound(null)
-    setFollowing(false)
-    await log.reach(seq)
-    setFound({ seq })
-  }
-  const follow = () => {
-    going.current = false
-    setFollowing(true)
-  }
-  /** Scrolls away from the end by key. A native scroll would be undone while the list measures lines at its end. */
-  const leave = (by: 'line' | 'page') => {
-    going.current = false
-    setFollowing(false)
-    list.current?.scrollBy(-(by === 'page' ? Math.max(list.current.viewportSize - 2 * ROW, ROW) : 2 * ROW))
-  }
-  return { list, following, follow, leave, news: last - seen, last, found: found?.seq, prepending, scrolled, go }
-}
-
-type Range = { from: number; to: number }
-/** `L3` or `L3-L5`: the lines that a link names. */
-const rangeOf = (hash: string): Range | null => {
-  const [, from, to = from] = /^L(\d{1,9})(?:-L(\d{1,9}))?$/.exec(hash) ?? []
-  if (from === undefined) return null
-  return { from: Math.min(Number(from), Number(to)), to: Math.max(Number(from), Number(to)) }
-}
-const isIn = (range: Range | null, seq: number): boolean => range !== null && seq >= range.from && seq <= range.to
-
-/** A press puts this line into the address; with Shift, all lines from the one already there. */
-const name = (event: React.MouseEvent, seq: number) => {
-  const first = rangeOf(location.hash.slice(1))?.from
-  if (!event.shiftKey || first === undefined) return
-  event.preventDefault()
-  location.hash = `L${Math.min(first, seq)}-L${Math.max(first, seq)}`
-}
+import { isIn, lineOf, type Range, rangeOf } from './line.tsx'
+import { useLog } from './lines.ts'
+import { type Folds, ROW, useFolds, useScroll } from './scroll.ts'
+import { LogSearch, useSearch } from './search.tsx'
 
 type LogViewProps = {
   operation_id: string
@@ -111,7 +26,9 @@ type LogViewProps = {
 /** The log of one attempt. Opens at the end and follows only there; scrolling up loads older lines. */
 export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogViewProps) => {
   const log = useLog(operation_id, node_id, attempt)
-  const scroll = useScroll(log)
+  const folds = useFolds(log.lines)
+  const scroll = useScroll(log, folds)
+  const search = useSearch(log.search, (seq) => void scroll.go(seq))
   const [wrap, setWrap] = useState(true)
   const [times, setTimes] = useState(true)
   const hash = useLocation({ select: (location) => location.hash })
@@ -143,10 +60,14 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
     setSaid(t.copied)
   }
   const press = (event: React.KeyboardEvent) => {
+    // The field that goes to a line takes this key as its first letter.
+    if (event.key === ':') document.querySelector<HTMLElement>('.topbar [role=combobox]')?.focus()
     const act = new Map<string, () => unknown>([
       ['e', () => toError('after_seq')],
       ['E', () => toError('before_seq')],
       ['f', scroll.follow],
+      ['n', () => search.step?.(1)],
+      ['N', () => search.step?.(-1)],
       ['t', () => setTimes(!times)],
       ['w', () => setWrap(!wrap)],
       ['y', () => copy(location.href)],
@@ -177,7 +98,7 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
               : ''}
         </span>
         <span className="flex-1" />
-        <LogSearch search={log.search} go={(seq) => void scroll.go(seq)} />
+        <LogSearch search={search} />
         <Tick word={tOperation.logs.wrap} on={wrap} set={setWrap} />
         <Tick word={tOperation.logs.times} on={times} set={setTimes} />
         <RawLog operation_id={operation_id} node_id={node_id} attempt={attempt} />
@@ -190,9 +111,9 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
       {log.lines.length === 0 ? (
         <Empty>{tOperation.logs.empty}</Empty>
       ) : log.complete && log.total <= FEW ? (
-        <FewLines lines={log.lines} {...{ scroll, range, wrap, times, press }} />
+        <FewLines {...{ ended: log.complete, folds, scroll, range, wrap, times, press }} />
       ) : (
-        <Lines lines={log.lines} {...{ scroll, range, wrap, times, press }} />
+        <Lines {...{ ended: log.complete, folds, scroll, range, wrap, times, press }} />
       )}
     </section>
   )
@@ -206,7 +127,8 @@ export const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: b
 )
 
 type LinesProps = {
-  lines: LogLine[]
+  ended: boolean
+  folds: Folds
   scroll: ReturnType<typeof useScroll>
   range: Range | null
   wrap: boolean
@@ -217,9 +139,9 @@ type LinesProps = {
 const textOf = (lines: readonly LogLine[]): string => lines.map(({ text }) => `${text}\n`).join('')
 
 /** A log that has ended with so few lines takes no more room than they do. */
-const FEW = 20
+export const FEW = 20
 
-const FewLines = ({ lines, scroll, range, wrap, times, press }: LinesProps) => (
+const FewLines = ({ folds, scroll, range, wrap, times, press }: LinesProps) => (
   <section
     className={`log-lines few ${wrap ? 'wrapped' : ''}`}
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
@@ -227,15 +149,14 @@ const FewLines = ({ lines, scroll, range, wrap, times, press }: LinesProps) => (
     aria-label={tOperation.logs.lines}
     onKeyDown={press}
   >
-    {lines.map((line) => (
-      <Line key={line.seq} line={line} times={times} found={line.seq === scroll.found || isIn(range, line.seq)} />
-    ))}
+    {folds.rows.map(lineOf(folds, scroll, range, times))}
   </section>
 )
 
-const Lines = ({ lines, scroll, range, wrap, times, press }: LinesProps) => (
+const Lines = ({ ended, folds, scroll, range, wrap, times, press }: LinesProps) => (
   <div className="relative">
-    <div className="log-lines">
+    {/* A log that has ended takes no more room than its lines. */}
+    <div className="log-lines" style={ended ? { maxHeight: (folds.rows.length + 2) * ROW } : undefined}>
       {/*
         The box that scrolls is the one that takes the focus. The browser's own scroll by these keys may come after the
         next one: a late End would follow the end again.
@@ -257,9 +178,7 @@ const Lines = ({ lines, scroll, range, wrap, times, press }: LinesProps) => (
           else scroll.leave(event.key === 'PageUp' ? 'page' : 'line')
         }}
       >
-        {lines.map((line) => (
-          <Line key={line.seq} line={line} times={times} found={line.seq === scroll.found || isIn(range, line.seq)} />
-        ))}
+        {folds.rows.map(lineOf(folds, scroll, range, times))}
       </VList>
     </div>
     {!scroll.following && scroll.news > 0 ? (
@@ -270,47 +189,6 @@ const Lines = ({ lines, scroll, range, wrap, times, press }: LinesProps) => (
     ) : null}
   </div>
 )
-
-const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; found: boolean }) => {
-  const { zone } = useDisplay()
-  return (
-    <div
-      className={`log-line ${line.level === 'error' ? 'error' : line.level === 'warn' ? 'warn' : ''} ${found ? 'found' : ''}`}
-      aria-current={found ? 'true' : undefined}
-    >
-      <a
-        className="log-seq"
-        href={`#L${line.seq}`}
-        tabIndex={-1}
-        aria-label={tOperation.logs.line(line.seq)}
-        onClick={(event) => name(event, line.seq)}
-      >
-        {line.seq}
-      </a>
-      {times ? (
-        <time dateTime={line.time} className="log-time">
-          {clockTime(Date.parse(line.time), zone, true)}
-        </time>
-      ) : null}
-      <span className="log-text">
-        {line.level === 'error' || line.level === 'warn' ? <span className="log-level">{line.level} </span> : null}
-        <LogText text={line.text} />
-        {line.cut ? <span className="text-muted"> ({tOperation.logs.cut})</span> : null}
-      </span>
-    </div>
-  )
-})
-
-/** The text of a line in its ANSI colors. */
-export const LogText = ({ text }: { text: string }) => {
-  const runs = useMemo(() => runsOf(text), [text])
-  return runs.map((run, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: the runs of a line never change
-    <span key={at} className={run.className}>
-      {run.text}
-    </span>
-  ))
-}
 
 export const rawLogPath = (operation_id: string, node_id: string, attempt: number): string =>
   `/v1/operations/${encodeURIComponent(operation_id)}/nodes/${encodeURIComponent(node_id)}/logs/raw?attempt=${attempt}`

@@ -1,0 +1,91 @@
+import { ChevronDown, ChevronUp } from 'lucide-react'
+import { useState } from 'react'
+import { problemOf } from '../api/client.ts'
+import { tOperation } from '../words/operation.ts'
+
+/** A line number greater than any other. */
+const NEWEST = 2 ** 31
+type Matches = { count: number; seqs: number[]; at: number }
+type Search = (q: string, before: number) => Promise<{ count: number; seqs: number[] }>
+
+/** Searches the whole log on the server: the newest match first, then by steps to older (1) and newer ones (-1). */
+export const useSearch = (search: Search, go: (seq: number) => void) => {
+  const [q, setQ] = useState('')
+  const [asked, setAsked] = useState('')
+  const [matches, setMatches] = useState<Matches | null>(null)
+  const [failed, setFailed] = useState<string | null>(null)
+  /** Shows the match that is `by` steps older; past the last loaded match, reads more. */
+  const show = async (by: number, { count, seqs, at }: Matches) => {
+    const next = at + by < 0 && seqs.length < count ? 0 : (at + by + count) % count
+    const more = next >= seqs.length ? await search(asked, seqs.at(-1) ?? NEWEST) : { seqs: [] }
+    const all = [...seqs, ...more.seqs]
+    const reached = Math.min(next, all.length - 1)
+    setMatches({ count, seqs: all, at: reached })
+    const seq = all[reached]
+    if (seq !== undefined) go(seq)
+  }
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    const text = q.trim()
+    if (text.length < 2) return
+    try {
+      if (text === asked && matches !== null && matches.seqs.length > 0) return await show(1, matches)
+      const { count, seqs } = await search(text, NEWEST)
+      setAsked(text)
+      setFailed(null)
+      const found = { count, seqs, at: 0 }
+      if (seqs.length === 0) setMatches(found)
+      else await show(0, found)
+    } catch (thrown) {
+      setFailed(problemOf(thrown).detail)
+    }
+  }
+  const type = (text: string) => {
+    setQ(text)
+    setMatches(null)
+  }
+  const step = (by: 1 | -1) => {
+    if (matches) show(by, matches).catch((thrown) => setFailed(problemOf(thrown).detail))
+  }
+  const some = matches !== null && matches.seqs.length > 0
+  return { q, type, submit, matches, failed, step: some ? step : undefined }
+}
+
+export const LogSearch = ({ search: { q, type, submit, matches, failed, step } }: LogSearchProps) => (
+  <search>
+    <form className="flex flex-wrap items-center gap-2" onSubmit={(event) => void submit(event)}>
+      <input
+        type="search"
+        className="input !w-44"
+        placeholder={tOperation.logs.search}
+        aria-label={tOperation.logs.search}
+        maxLength={200}
+        value={q}
+        onChange={(event) => type(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return
+          // To the lines, where `n` and `N` work; the browser would empty the field.
+          event.preventDefault()
+          event.currentTarget.closest('.log')?.querySelector<HTMLElement>('[tabindex="0"]')?.focus()
+        }}
+      />
+      <span role="status" className="text-muted tabular-nums">
+        {failed ?? (matches === null ? '' : tOperation.logs.matches(matches.at + 1, matches.count))}
+      </span>
+      {step ? (
+        <>
+          <Step word={tOperation.logs.previous} press={() => step(1)} icon={ChevronUp} />
+          <Step word={tOperation.logs.next} press={() => step(-1)} icon={ChevronDown} />
+        </>
+      ) : null}
+    </form>
+  </search>
+)
+type LogSearchProps = { search: ReturnType<typeof useSearch> }
+
+type StepProps = { word: string; press: () => void; icon: typeof ChevronUp }
+const Step = ({ word, press, icon: Icon }: StepProps) => (
+  <button type="button" className="button quiet icon" aria-label={word} title={word} onClick={press}>
+    <Icon size={16} aria-hidden="true" />
+  </button>
+)

@@ -1,0 +1,71 @@
+import type { Locator } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
+import { approveGate } from '../../../apps/platform/demo/operations.ts'
+import type { Gate } from '../../../apps/shared/contracts/operations/gates.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { accounts, isHeld, nodesOf, PATIENCE_MS, people, sitDown, stack, start, takePictures, target } from '../desk.ts'
+
+const gated = (operation_id: string) =>
+  until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask', timeout_ms: 30_000 })
+
+describe('the open inbox', () => {
+  it(
+    'moves no row below the pointer: what is decided stays in its place, and news waits until it is asked for',
+    async () => {
+      // Due before the gates of other cases, so that they are at the top.
+      const first = await start('still first', { deadline_s: 500 })
+      const second = await start('still second', { deadline_s: 600 })
+      for (const { operation_id } of [first, second]) await gated(operation_id)
+      const otto = await signIn(stack.gateway_url, accounts.get('otto') as Account)
+      const owner = otto
+      const { context, page } = await sitDown('otto')
+      const card = (title: string) => page.getByRole('article').filter({ hasText: title })
+      const topOf = async (one: Locator) => (await one.boundingBox())?.y
+      await card('still second').hover()
+      const before = await topOf(card('still second'))
+
+      // A gate that would be above it, a failure and a patch, which are above all gates.
+      const third = await start('still third', { deadline_s: 300 })
+      await gated(third.operation_id)
+      const news = page.getByRole('button', { name: /^\d+ new$/ })
+      await news.waitFor()
+      const failing = await start('still failing', { held: true, owner })
+      await isHeld()
+      for (const answer of target.waiting.splice(0)) answer.writeHead(422).end('{}')
+      const path = `/v1/operations/${second.operation_id}`
+      const changes = [{ op: 'set_limits', max_parallel: 2 }]
+      const patch = { base_revision: 1, changes, reason: 'Still slower' }
+      const { patch_id } = (await people.olga.post<{ patch_id: string }>(`${path}/patches`, patch)).body
+      await page.getByRole('button', { name: '3 new', exact: true }).waitFor()
+      expect(await card('still third').count()).toBe(0)
+      const gate = await people.eva.get<Gate>(`/v1/operations/${first.operation_id}/gates/go`)
+      await approveGate(people.eva, first.operation_id, gate, 'a test')
+      await card('still first').getByText('eva,').waitFor()
+      expect(await topOf(card('still second'))).toBe(before)
+      expect(await accessibilityOf(page)).toEqual([])
+
+      // Each kind enters, in its order, and leaves by its rule.
+      await news.click()
+      await card('still third').waitFor()
+      const lines = page.getByRole('list', { name: 'Failures and patches' }).getByRole('listitem')
+      await lines.filter({ hasText: 'still failing' }).waitFor()
+      await lines.filter({ hasText: 'Still slower' }).getByText('one change').waitFor()
+      expect(await topOf(card('still third'))).toBeLessThan((await topOf(card('still second'))) ?? 0)
+      const { digest } = await people.eva.get<{ digest: string }>(`${path}/patches/${patch_id}`)
+      await people.eva.post(`${path}/patches/${patch_id}/approve`, { reviewed_digest: digest })
+      await lines.filter({ hasText: 'Still slower' }).getByText('eva,').waitFor()
+      await otto.post(`/v1/operations/${failing.operation_id}/cancel`, { reason: 'a test' })
+      await lines.filter({ hasText: 'still failing' }).getByText('Canceled').waitFor({ timeout: 30_000 })
+      await takePictures(page, 'inbox-outcomes')
+      // The next visit has no trace of them.
+      await page.reload()
+      await card('still second').waitFor()
+      for (const title of ['still first', 'Still slower', 'still failing'])
+        expect(await page.getByText(title).count(), title).toBe(0)
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
