@@ -76,15 +76,15 @@ export const createDeps = (
   }
 }
 const createPasskeys = (identity: Client<typeof Identity>): Passkeys => ({
-    of: async (userId) => {
+  of: async (userId) => {
     const { rpId, passkeys } = await identity.listPasskeys({ userId }).catch(throwFromRpc('identity'))
-      return { rp_id: rpId, credential_ids: passkeys.map(({ credentialId }) => credentialId) }
-    },
-    verify: async (userId, challenge, assertion) => {
+    return { rp_id: rpId, credential_ids: passkeys.map(({ credentialId }) => credentialId) }
+  },
+  verify: async (userId, challenge, assertion) => {
     const asked = { userId, challenge, assertion }
     const { passkey } = await identity.verifyAssertion(asked).catch(throwFromRpc('identity'))
-      return passkey && { credential_id: passkey.credentialId, jwk: JSON.parse(passkey.jwk) as Record<string, string> }
-    },
+    return passkey && { credential_id: passkey.credentialId, jwk: JSON.parse(passkey.jwk) as Record<string, string> }
+  },
 })
 
 const createIsActive =

@@ -20,6 +20,7 @@ import { runGraph } from './operations/runs.ts'
  */
 const { seconds, busy } = numbersGiven('bench:capacity', { seconds: 8, busy: 60 })
 const MIXED_S = 30
+const WARM_MS = 12_000
 /** Nodes of the operation that all streams follow. */
 const FOLLOWED = 200
 
@@ -96,7 +97,8 @@ try {
   const ground = await openGround(stack, admin)
   console.error('warm-up')
   const flows = await openFlows(ground, operations)
-  for (const flow of flows) await closed(flow, 2000)
+  // New processes run uncompiled code, which costs many times more.
+  for (const flow of flows) await closed(flow, WARM_MS)
   const session_bytes = await bytesOfSession(ground, stack.servers.redis.url('session'))
   const idle = await idleCpu()
 

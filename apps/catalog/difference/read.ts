@@ -57,11 +57,11 @@ export const readDifference = async (
   const size = pageSizeOf(query.page_size, deps.config)
   const { rows, items } = await affordable(
     deps.db.transaction(async (tx) => {
-        if ((await countMembers(tx, between)) > MAX_MEMBERS)
+      if ((await countMembers(tx, between)) > MAX_MEMBERS)
         throw tooExpensive(`More than ${MAX_MEMBERS} resources are below ${resource_id}.`, 'Compare a smaller subtree.')
-        const where = accessSql(reader.access, types.topologyIds)
-        const rows = await listDiffering(tx, { ...between, where, after, back: place.back, limit: size + 1 })
-        return { rows, items: await itemsOf(tx, deps, rows.slice(0, size), between, reader) }
+      const where = accessSql(reader.access, types.topologyIds)
+      const rows = await listDiffering(tx, { ...between, where, after, back: place.back, limit: size + 1 })
+      return { rows, items: await itemsOf(tx, deps, rows.slice(0, size), between, reader) }
     }, SNAPSHOT),
   )
   const keyOf = ({ resource_id }: DifferingRow) => [resource_id, to]

@@ -8,11 +8,7 @@ import { readRunning } from '../../../db/operations/patches/rows.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
-import {
-  INTERVENTION_STATES,
-  refuseGuardedSkip,
-  refuseIntervention,
-} from '../../../workflows/operation/rules/nodes.ts'
+import { INTERVENTION_STATES, refuseGuardedSkip, refuseIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type { NodeIntervention } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
