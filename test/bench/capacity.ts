@@ -20,7 +20,7 @@ import { runGraph } from './operations/runs.ts'
  */
 const { seconds, busy } = numbersGiven('bench:capacity', { seconds: 8, busy: 60 })
 const MIXED_S = 30
-const WARM_MS = 12_000
+const WARM_MS = 5000
 /** Nodes of the operation that all streams follow. */
 const FOLLOWED = 200
 
@@ -48,7 +48,10 @@ const closed = async ({ callers, act }: Flow, ms: number): Promise<number> => {
   const end = performance.now() + ms
   let done = 0
   const call = async (caller: number) => {
-    while (performance.now() < end) done += await act(caller)
+    while (performance.now() < end) {
+      const size = await act(caller)
+      done += size
+    }
   }
   await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)))
   return done
@@ -97,7 +100,6 @@ try {
   const ground = await openGround(stack, admin)
   console.error('warm-up')
   const flows = await openFlows(ground, operations)
-  // New processes run uncompiled code, which costs many times more.
   for (const flow of flows) await closed(flow, WARM_MS)
   const session_bytes = await bytesOfSession(ground, stack.servers.redis.url('session'))
   const idle = await idleCpu()
