@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { and, eq } from 'drizzle-orm'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { describeClient } from '../../apps/session/browser/client.ts'
 import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
@@ -650,6 +651,18 @@ describe('a logout at the provider', () => {
       outcome: 'denied',
       reason: 'logout_token_replayed',
     })
+  })
+
+  it('is not held up by the limit on people who sign in from the same address', async () => {
+    const narrow = await sso.addGateway({ GATEWAY__LIMITS__REFRESH_IP: '1/600/1' })
+    const mia = await signedIn('s-mia')
+    for (const sub of ['s-eva', 's-tom', 's-mia']) {
+      const body = { logout_token: await token({ sub }) }
+      expect((await send(`${narrow.url}/v1/sso/corp/backchannel-logout`, { body })).status).toBe(200)
+    }
+    expect(await mia.alive()).toBe(false)
+    const route = ROUTES.find(({ path }) => path.endsWith('/backchannel-logout'))
+    expect(route?.priority).toBe('stop')
   })
 
   it('also ends a sign-in that an app has yet to complete', async () => {
