@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
@@ -178,6 +178,17 @@ describe('the second step', () => {
     const causes = (await auditedOf(id)).filter(({ reason }) => reason === 'totp_invalid')
     expect(causes).toHaveLength(6)
     expect(JSON.parse(causes[0]?.body ?? '').details).toEqual({ cause: 'wrong_code' })
+  })
+
+  it('must follow the password within five minutes, however many codes are wrong', async () => {
+    const { username, secret } = await person()
+    const { factor_token } = await halve(username)
+    const name = `${auth.prefix}factor:${createHash('sha256').update(factor_token).digest('hex')}`
+    expect(await auth.redis.ttl(name)).toBeGreaterThan(290)
+    await auth.redis.expire(name, 100)
+    expect(await second(factor_token, wrongOf(secret))).toMatchObject(INVALID)
+    expect(await auth.redis.ttl(name)).toBeLessThanOrEqual(100)
+    expect((await second(factor_token, codeAt(secret, now))).status).toBe(200)
   })
 
   it('closes for an hour after ten wrong codes and notifies the person; password and passkey stay', async () => {
