@@ -102,8 +102,8 @@ export type Rotation =
   | { outcome: 'retry'; repeat: RepeatToken }
   | { outcome: 'replay'; revoked: Revocation }
 
-/** A user whose sessions end, and the ones to keep. */
-export type Kept = { user_id: string; keep_session_id?: string; password_version?: number }
+/** A user whose sessions end, and the ones to keep. `occurred_at`: microseconds since 1970 if the cause is not new. */
+export type Kept = { user_id: string; keep_session_id?: string; password_version?: number; occurred_at?: number }
 
 export type Attempt = { name: string; device?: string | undefined }
 export type Charge = Attempt & { bucket: string; lock_before: string; lock_now: string }
