@@ -262,6 +262,29 @@ describe('an approval', () => {
     expect(await poll(codes)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
   })
 
+  it('ends when its person ends the other sessions or changes the password, and a newer one counts', async () => {
+    await sso.addUser('zoe')
+    let zoe = await signIn('zoe')
+    const approved = async () => {
+      const codes = await begin()
+      expect((await act('approve', codes.user_code, zoe)).status).toBe(204)
+      return codes
+    }
+    const own = (path: string, body: object) =>
+      send(`${sso.gateway.url}/api/v1/${path}`, { body, headers: { ...zoe, 'idempotency-key': randomUUID() } })
+    const before = await approved()
+    expect((await own('sessions/revoke-others', {})).status).toBe(200)
+    expect(await poll(before)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
+    expect(await poll(before)).toMatchObject(spent)
+    const between = await approved()
+    const change = { current_password: PASSWORD, new_password: 'Winter-Otter-88-Lantern' }
+    const changed = await own('users/me/password', change)
+    expect(changed.status).toBe(200)
+    expect(await poll(between)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
+    zoe = bearer(changed.body.access_token)
+    expect((await poll(await approved())).status).toBe(200)
+  })
+
   it('by a person of a provider ends when the provider ends their session, and not later than theirs', async () => {
     sso.configure({ session_max_s: 3600 })
     const browser = sso.browser()
