@@ -11,7 +11,7 @@ import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { assertionInvalid, methodsOf, newChallenge, orProblem, spendChallenge } from '../token/passkeys.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
-import { hasPassword, lastWayIn } from './ways-in.ts'
+import { hasPassword, lastWayIn, refuseHalfProved } from './ways-in.ts'
 
 const EXAMPLE = {
   name: 'MacBook of eva',
@@ -70,6 +70,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
         deps,
         commandOf(req),
         async () => {
+          await refuseHalfProved(deps, req)
           const challenge = await spendChallenge(deps, attestation.response.clientDataJSON)
           const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
           const added = await orProblem(deps.identity.addPasskey(request, withRequestId(String(req.id))))
@@ -97,6 +98,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       const { user_id: userId } = req.caller
       const id = req.params.passkey_id
       const answer = await runOnce(deps, commandOf(req), async () => {
+        await refuseHalfProved(deps, req)
         const request = { userId, id, hasPassword: await hasPassword(deps, req.caller, String(req.id)) }
         const answer = await orProblem(deps.identity.removePasskey(request, withRequestId(String(req.id))))
         if (answer.refused) throw lastWayIn()

@@ -12,6 +12,7 @@ import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { BY_CODE, orCredentialProblem, totpInvalid } from '../token/totp.ts'
+import { refuseHalfProved } from './ways-in.ts'
 
 /** The caller's authenticator app. Its secret is shown once and stored only in credential (federation.md 8). */
 export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
@@ -37,6 +38,7 @@ export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
     response: { 200: TotpSetup },
     handler: async (req) => {
       refuseStale(deps, req.caller)
+      await refuseHalfProved(deps, req)
       const { user_id, username } = req.caller
       const issuer = `Signalbox ${new URL(deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN).host.replaceAll(':', ' ')}`
       const begun = deps.credential.beginTotp({ userId: user_id, username, issuer }, withRequestId(String(req.id)))
@@ -62,6 +64,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id, ...req.body }
       const set = async () => {
+        await refuseHalfProved(deps, req)
         const { totp, refused } = await orCredentialProblem(
           deps.credential.setTotp(request, withRequestId(String(req.id))),
         )
@@ -86,6 +89,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id }
       const remove = async () => {
+        await refuseHalfProved(deps, req)
         const gone = await orCredentialProblem(deps.credential.removeTotp(request, withRequestId(String(req.id))))
         if (!gone.removed) throw notFound('authenticator app', 'yours', 'not_found')
         await note(deps, req, 'remove_totp')

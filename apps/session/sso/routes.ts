@@ -7,6 +7,7 @@ import { AppError } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { acceptForms } from '../../shared/http/json-body.ts'
 import { type Router, routes } from '../../shared/http/routes.ts'
+import { refuseHalfProved } from '../account/ways-in.ts'
 import type { SessionDeps } from '../deps.ts'
 import { contextOf } from '../token/routes.ts'
 import { finishFlow } from './callback.ts'
@@ -66,6 +67,7 @@ export const ssoRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
       const { purpose, return_to } = req.body
       const stale = purpose === 'link' ? refuseStaleAuth(req.caller, LINK_AGE_S, deps.clock.now()) : undefined
       if (stale) throw stale
+      if (purpose === 'link') await refuseHalfProved(deps, req)
       const { location, set_cookie } = await startFlow(deps, {
         provider_id: req.params.provider,
         purpose,

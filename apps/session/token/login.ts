@@ -100,7 +100,7 @@ export const finishLogin = async (
  * an authenticator app is always asked. A passkey is asked of the roles that the setting names, and of emergency accounts:
  * one who has none of both signs in to add one, and may do no more (`issue.ts`).
  */
-const factorsOf = async (
+export const factorsOf = async (
   deps: SessionDeps,
   user_id: string,
   totp: boolean,
