@@ -104,6 +104,6 @@ export const factorRequired = () =>
   new AppError(
     'policy_denied',
     'factor_required',
-    'Your role needs a second factor, which this session has not proved.',
+    'This needs a second factor, which this session has not proved.',
     { hint: 'Add a passkey or an authenticator app under /settings/passkeys, or confirm one; then renew the token.' },
   )
