@@ -129,6 +129,10 @@ describe('a device', () => {
     const letters = codes.user_code.replace('-', '')
     expect(seen.join('\n')).toMatch(/dgrant:/)
     for (const secret of [codes.device_code, codes.user_code, letters]) expect(seen.join('\n')).not.toContain(secret)
+    // A plain hash of so few letters could be searched for.
+    expect(seen.join('\n')).toMatch(/dcode:/)
+    for (const text of [codes.user_code, letters, letters.toLowerCase()])
+      expect(seen.join('\n')).not.toContain(createHash('sha256').update(text).digest('hex'))
   })
 
   it.each<[string, object, string]>([
@@ -344,6 +348,27 @@ describe('a guess of a user code', () => {
     for (let i = 0; i < 14; i++) answers.push((await act('find', user_code, people[i % 3] ?? {})).status)
     expect(answers.filter((status) => status === 200).length).toBeLessThanOrEqual(10)
     expect(answers.at(-1)).toBe(429)
+  })
+})
+
+describe('guesses from one address', () => {
+  it('count together, whoever sends them and whatever the codes are', async () => {
+    const letters = 'BCDFGHJKLM'
+    const names = Array.from(letters, (_, n) => `guess-${n}`).concat('guess-more')
+    const people = await Promise.all(names.map((name) => sso.addUser(name).then(() => signIn(name))))
+    const began = Date.now()
+    const answers = await Promise.all(
+      people.flatMap((who, row) =>
+        Array.from(letters, (letter) => {
+          const headers = { ...who, 'x-forwarded-for': '198.51.100.7' }
+          return act('find', `CCC${'BCDFGHJKLMN'[row]}-CCC${letter}`, headers, sso.session.url)
+        }),
+      ),
+    )
+    const looked = answers.filter(({ status }) => status === 404).length
+    expect(looked).toBeGreaterThanOrEqual(100)
+    expect(looked).toBeLessThanOrEqual(101 + Math.floor((Date.now() - began) / 6000))
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(110 - looked)
   })
 })
 
