@@ -117,6 +117,10 @@ const refuseEnded = ({ clock }: MachineDeps, { user, credential, owned }: Found)
 
 /** A CI token is its issuer's, so it counts once for all credentials that trust it; an assertion is of one key. */
 const spend = async ({ db }: MachineDeps, { id, trust }: MachineCredentialRow, { jti, exp }: Foreign) => {
-  const row = { credential_id: trust ? uuidv5(ISSUERS, trust.issuer) : id, jti, expires_at: new Date((exp + 60) * 1000).toISOString() }
+  const row = {
+    credential_id: trust ? uuidv5(ISSUERS, trust.issuer) : id,
+    jti,
+    expires_at: new Date((exp + 60) * 1000).toISOString(),
+  }
   if (!(await spendAssertion(db, row))) throw new MachineRefused('replayed')
 }

@@ -11,7 +11,8 @@ import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { assertionInvalid, methodsOf, newChallenge, orProblem, spendChallenge } from '../token/passkeys.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
-import { hasPassword, lastWayIn, refuseHalfProved } from './ways-in.ts'
+import { refuseHalfProved } from '../token/second-factor.ts'
+import { hasPassword, lastWayIn } from './ways-in.ts'
 
 const EXAMPLE = {
   name: 'MacBook of eva',

@@ -11,8 +11,8 @@ import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
+import { refuseHalfProved } from '../token/second-factor.ts'
 import { BY_CODE, orCredentialProblem, totpInvalid } from '../token/totp.ts'
-import { refuseHalfProved } from './ways-in.ts'
 
 /** The caller's authenticator app. Its secret is shown once and stored only in credential (federation.md 8). */
 export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
