@@ -280,6 +280,17 @@ describe('an approval', () => {
     expect((await own('sessions/revoke-others', {})).status).toBe(200)
     expect(await poll(before)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
     expect(await poll(before)).toMatchObject(spent)
+    // Also just before its session is stored.
+    const { store } = sso.session.deps
+    const { create } = store
+    const racing = await approved()
+    store.create = async (...wanted) => {
+      store.create = create
+      expect((await own('sessions/revoke-others', {})).status).toBe(200)
+      return create(...wanted)
+    }
+    expect(await poll(racing)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
+    expect(await sessionsOf(zoe)).toHaveLength(1)
     const between = await approved()
     const change = { current_password: PASSWORD, new_password: 'Winter-Otter-88-Lantern' }
     const changed = await own('users/me/password', change)

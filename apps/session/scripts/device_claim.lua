@@ -1,7 +1,6 @@
 -- include: lib.lua
--- One poll of a device (RFC 8628 3.4). Input: id, slack_ms. Returns approved with user_id, session_id and request, once,
--- unless the approving session has ended its person's other sessions since: an approval is as good as a session;
--- or pending, slow_down, denied, expired; or gone, with user_id and session of an earlier claim, which is marked.
+-- One poll of a device (RFC 8628 3.4). Input: id, slack_ms. Returns approved with user_id, session_id, request and
+-- decided_at, once; or pending, slow_down, denied, expired; or gone, with user_id and session of an earlier claim, which is marked.
 local grant = P .. 'dgrant:' .. input.id
 local record = redis.call('HMGET', grant, 'status', 'expires_at', 'interval_s', 'polled_at', 'user_id', 'session_id',
   'request', 'opened', 'decided_at')
@@ -13,9 +12,7 @@ end
 if tonumber(record[2]) <= now then return { 'expired' } end
 if record[1] == 'approved' then
   redis.call('HSET', grant, 'status', 'claimed')
-  local ended = redis.call('HGET', sess_key(record[5], record[6]), 'ended_others_at')
-  if ended and tonumber(record[9] or '0') <= tonumber(ended) then return { 'denied' } end
-  return { 'approved', record[5], record[6], record[7] }
+  return { 'approved', record[5], record[6], record[7], record[9] or '0' }
 end
 if record[1] == 'denied' then
   redis.call('HSET', grant, 'status', 'claimed')

@@ -2,7 +2,7 @@
 -- Ends all sessions of a user but keep_session_id and, with password_version, those that proved that password or a newer
 -- one, or that began without a password since occurred_at (now if absent): the message may come late, when the user has
 -- signed in again already. A login that is still under way with an older password finds the floor set here
--- (activate_session), and a device that the kept session has approved finds its time (device_claim). With no session named to keep, tokens issued before
+-- (activate_session), and a device that the kept session has approved finds its time (code.ts). With no session named to keep, tokens issued before
 -- now (or before the oldest session that stays) are refused as well, also of sessions that this store does not know.
 -- Input: user_id, keep_session_id, password_version, occurred_at, reason, actor, request_id. Returns the events.
 local events = {}
