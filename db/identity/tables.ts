@@ -296,7 +296,7 @@ export const scim_members = identitySchema.table(
   (t) => [primaryKey({ columns: [t.group_id, t.user_id] }), index().on(t.user_id)],
 )
 
-/** Used assertions and CI tokens: each counts once. */
+/** Used assertions and CI tokens: each counts once. For CI tokens, `credential_id` stands for their issuer. */
 export const machine_assertions = identitySchema.table(
   'machine_assertions',
   {

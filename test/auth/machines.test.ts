@@ -378,6 +378,11 @@ describe('a CI token', () => {
     expect(answer.body.issued_token_type).toBe('urn:ietf:params:oauth:token-type:access_token')
     expect(claimsOf(answer)).toMatchObject({ username: name, amr: ['ci'] })
     await expectRefused(present(one), 'invalid_grant', 'replayed')
+    const other = await machine('auditor')
+    const trust = { issuer, audience: AUDIENCE, claims: CLAIMS }
+    expect((await credential(other.id, { kind: 'trust', trust })).status).toBe(201)
+    await expectRefused(present(one, other.name), 'invalid_grant', 'replayed')
+    expect((await present(await token(), other.name)).status).toBe(200)
   })
 
   it.each<[string, () => Record<string, unknown>]>([

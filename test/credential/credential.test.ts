@@ -209,6 +209,10 @@ describe('an enrolment token', () => {
     const user_id = randomUUID()
     const token = await enrolmentOf(user_id)
     expect((await set(user_id, token, 'weak')).violations.length).toBeGreaterThan(0)
+    // Anyone would guess the product's name.
+    const named = 'Signalbox-Kx7'
+    expect((await deps.strength.estimate(named, [])).score).toBe(4)
+    expect((await set(user_id, token, named)).violations).toMatchObject([{ code: 'PasswordTooWeakError' }])
     expect((await set(user_id, token, GOOD)).violations).toEqual([])
   })
   it('of another user, altered by a character, or re-spelled is refused', async () => {

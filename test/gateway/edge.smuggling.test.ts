@@ -58,6 +58,30 @@ describe('bodies of two lengths', () => {
   })
 })
 
+describe('bodies that two readers of JSON could understand differently', () => {
+  const SIGN_IN = `"username":"eva","password":"${PASSWORD}"`
+  it.each<[string, string]>([
+    ['a byte order mark', `\uFEFF{${SIGN_IN}}`],
+    ['a name given twice', `{"username":"ada",${SIGN_IN}}`],
+    ['a name given twice in two spellings', `{"\\u0075sername":"ada",${SIGN_IN}}`],
+    ['a name in a list', `{"username":["eva"],"password":"${PASSWORD}"}`],
+    ['a name on the prototype', `{"__proto__":{${SIGN_IN}}}`],
+    ['a comma too many', `{${SIGN_IN},}`],
+  ])('with %s sign no one in, at the edge and behind it', async (_name, body) => {
+    for (const to of [url, auth.session.url])
+      for (const path of ['/v1/token', '/auth/login'])
+        expect([to, path, (await send(`${to}${path}`, { body })).status]).toEqual([to, path, 400])
+  })
+
+  it('are refused before any of them costs a check of a password', async () => {
+    const { length } = await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')
+    const narrow = await auth.addGateway({ GATEWAY__LIMITS__LOGIN_IP: '1/600/1' })
+    for (const path of ['/v1/token', '/auth/login', '/v1/token'])
+      expect((await send(`${narrow.url}${path}`, { body: `\uFEFF{${SIGN_IN}}` })).body.code).toBe('malformed_json')
+    expect(await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')).toHaveLength(length)
+  })
+})
+
 describe('request lines', () => {
   const cases: [string, () => string][] = [
     ['a bare line feed', () => `${start('GET /api/v1/resources')}\nX: y\r\n\r\n`],

@@ -186,9 +186,10 @@ describe('the edge refuses', () => {
     ]
     const count = upstream.seen.length
     for (const [lines, expected] of cases) expect(await request(lines), lines.join('|').slice(0, 200)).toMatch(expected)
-    expect(await request(['Cookie: a=b', 'Cookie: refresh_token=x'], 'GET /v1/token/csrf HTTP/1.1')).toMatch(
-      /400.*"code":"duplicate_header"/s,
-    )
+    for (const path of ['/v1/token/csrf', '/v1/%74oken/csrf'])
+      expect(await request(['Cookie: a=b', 'Cookie: refresh_token=x'], `GET ${path} HTTP/1.1`)).toMatch(
+        /400.*"code":"duplicate_header"/s,
+      )
     expect(await raw(gateway.url, 'GET /api/v1/resources HTTP/1.0 x\r\n\r\n', /never/)).toMatch(
       /^HTTP\/1\.1 400.*problem\+json/s,
     )
@@ -413,6 +414,8 @@ describe('CORS', () => {
       expect(refused.headers.vary).toBe('Origin')
     }
     for (const path of ['/api/v1/resources', '/v1/resources']) expect((await preflight(ORIGIN, path)).status).toBe(204)
+    for (const path of ['/v1/token/csrf', '/v1/%74oken/csrf'])
+      expect([path, (await preflight(ORIGIN, path)).status]).toEqual([path, 405])
     expect((await preflight(ORIGIN, '/internal/v1')).status).toBe(404)
   })
 })

@@ -129,6 +129,10 @@ describe('a device', () => {
     const letters = codes.user_code.replace('-', '')
     expect(seen.join('\n')).toMatch(/dgrant:/)
     for (const secret of [codes.device_code, codes.user_code, letters]) expect(seen.join('\n')).not.toContain(secret)
+    // A plain hash of so few letters could be searched for.
+    expect(seen.join('\n')).toMatch(/dcode:/)
+    for (const text of [codes.user_code, letters, letters.toLowerCase()])
+      expect(seen.join('\n')).not.toContain(createHash('sha256').update(text).digest('hex'))
   })
 
   it.each<[string, object, string]>([
@@ -262,6 +266,40 @@ describe('an approval', () => {
     expect(await poll(codes)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
   })
 
+  it('ends when its person ends the other sessions or changes the password, and a newer one counts', async () => {
+    await sso.addUser('zoe')
+    let zoe = await signIn('zoe')
+    const approved = async () => {
+      const codes = await begin()
+      expect((await act('approve', codes.user_code, zoe)).status).toBe(204)
+      return codes
+    }
+    const own = (path: string, body: object) =>
+      send(`${sso.gateway.url}/api/v1/${path}`, { body, headers: { ...zoe, 'idempotency-key': randomUUID() } })
+    const before = await approved()
+    expect((await own('sessions/revoke-others', {})).status).toBe(200)
+    expect(await poll(before)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
+    expect(await poll(before)).toMatchObject(spent)
+    // Also just before its session is stored.
+    const { store } = sso.session.deps
+    const { create } = store
+    const racing = await approved()
+    store.create = async (...wanted) => {
+      store.create = create
+      expect((await own('sessions/revoke-others', {})).status).toBe(200)
+      return create(...wanted)
+    }
+    expect(await poll(racing)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
+    expect(await sessionsOf(zoe)).toHaveLength(1)
+    const between = await approved()
+    const change = { current_password: PASSWORD, new_password: 'Winter-Otter-88-Lantern' }
+    const changed = await own('users/me/password', change)
+    expect(changed.status).toBe(200)
+    expect(await poll(between)).toMatchObject({ status: 400, body: { code: 'access_denied' } })
+    zoe = bearer(changed.body.access_token)
+    expect((await poll(await approved())).status).toBe(200)
+  })
+
   it('by a person of a provider ends when the provider ends their session, and not later than theirs', async () => {
     sso.configure({ session_max_s: 3600 })
     const browser = sso.browser()
@@ -321,6 +359,27 @@ describe('a guess of a user code', () => {
     for (let i = 0; i < 14; i++) answers.push((await act('find', user_code, people[i % 3] ?? {})).status)
     expect(answers.filter((status) => status === 200).length).toBeLessThanOrEqual(10)
     expect(answers.at(-1)).toBe(429)
+  })
+})
+
+describe('guesses from one address', () => {
+  it('count together, whoever sends them and whatever the codes are', async () => {
+    const letters = 'BCDFGHJKLM'
+    const names = Array.from(letters, (_, n) => `guess-${n}`).concat('guess-more')
+    const people = await Promise.all(names.map((name) => sso.addUser(name).then(() => signIn(name))))
+    const began = Date.now()
+    const answers = await Promise.all(
+      people.flatMap((who, row) =>
+        Array.from(letters, (letter) => {
+          const headers = { ...who, 'x-forwarded-for': '198.51.100.7' }
+          return act('find', `CCC${'BCDFGHJKLMN'[row]}-CCC${letter}`, headers, sso.session.url)
+        }),
+      ),
+    )
+    const looked = answers.filter(({ status }) => status === 404).length
+    expect(looked).toBeGreaterThanOrEqual(100)
+    expect(looked).toBeLessThanOrEqual(101 + Math.floor((Date.now() - began) / 6000))
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(110 - looked)
   })
 })
 

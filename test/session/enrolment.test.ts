@@ -105,10 +105,34 @@ describe('a session that still needs a second factor', () => {
     expect((await read((await renewed(refresh_token)).access_token)).status).toBe(200)
   })
 
+  it('adds no factor to an account that has one by now, until it proves that one', async () => {
+    const { username, id } = await person(['approver'])
+    const older = await signIn(username)
+    const begin = (access: unknown) => send(`${url}/api/v1/users/me/totp/setup`, { body: {}, headers: bearer(access) })
+    const { secret, setup } = (await begin(older.access_token)).body as { secret: string; setup: string }
+    const key = await addPasskey((await signIn(username)).access_token, id)
+    const fresh = (await reauth(older.access_token, { password: PASSWORD })).body.access_token
+    expect(claimsOf(fresh).amr).toEqual(['pwd'])
+    const set = (access: unknown) => {
+      const body = { setup, code: codeAt(secret, new Date()) }
+      return send(`${url}/api/v1/users/me/totp`, { method: 'PUT', body, headers: keyed(access) })
+    }
+    const foreign = { name: 'theirs', attestation: createAuthenticator(SITE).attest(await challenge(), id) }
+    for (const answer of [
+      await set(fresh),
+      await begin(fresh),
+      await send(`${url}/api/v1/users/me/passkeys`, { body: foreign, headers: keyed(fresh) }),
+    ])
+      expect(answer).toMatchObject(LIMITED)
+    expect(claimsOf((await renewed(older.refresh_token)).access_token).scope).toEqual(['enrolment'])
+    const confirmed = await reauth(fresh, { assertion: key.assert(await challenge()) })
+    expect((await set(confirmed.body.access_token)).status).toBe(200)
+  })
+
   it('is any password-only session whose person was given such a role, until a factor is confirmed', async () => {
     const { username, id } = await person(['viewer'])
-    const { access_token, refresh_token } = await signIn(username)
-    const key = await addPasskey(access_token, id)
+    const { refresh_token } = await signIn(username)
+    const key = await addPasskey((await signIn(username)).access_token, id)
     await auth.identity_deps.db
       .insert(grants)
       .values({

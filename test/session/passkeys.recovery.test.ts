@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
@@ -219,6 +219,19 @@ describe('a renewed account', () => {
     expect((await enrol(link)).status).toBe(204)
     expect((await byPasskey(boss.key)).status).toBe(403)
     expect((await signIn(boss.username, NEW_PASSWORD)).status).toBe(200)
+  })
+
+  it('keeps its passkey after a reset of the password, and is asked for it beside the new one of 128 characters', async () => {
+    const eva = await person()
+    const id = await request(eva.id, ada, 'enrolment-token')
+    expect((await confirm(id)).status).toBe(200)
+    const long = `Aa1-${Array.from(randomBytes(124), (byte) => ['ä', 'ß', 'ø', 'Ω', 'ж', '日', '🦊', '€'][byte % 8]).join('')}`
+    expect([...long]).toHaveLength(128)
+    expect((await enrol(await linkOf(id), `${long}x`)).status).toBe(400)
+    expect((await enrol(await linkOf(id), long)).status).toBe(204)
+    expect(await signIn(eva.username)).toMatchObject(NOBODY)
+    expect(await signIn(eva.username, long)).toMatchObject({ status: 403, body: { code: 'second_factor_required' } })
+    expect((await byPasskey(eva.key)).status).toBe(200)
   })
 
   it('keeps no passkey from a time when an administrator could sign in as it', async () => {

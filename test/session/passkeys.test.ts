@@ -117,7 +117,16 @@ describe('a passkey', () => {
   })
 
   it('is registered only for this origin, once, and after a fresh sign-in', async () => {
-    const { id, key, access } = await person('adder')
+    const { id, key, access, passkey } = await person('adder')
+    const { session_id } = JSON.parse(Buffer.from(String(access).split('.')[1] ?? '', 'base64url').toString())
+    const owner = { user_id: id, session_id, username: 'adder', mode: 'json' as const, amr: ['pwd' as const] }
+    const auth_time = Math.floor(Date.now() / 1000) - 301
+    const stale = await auth.session.deps.issuer.access({ ...owner, auth_time }, 'test')
+    for (const answer of [
+      await add(stale, createAuthenticator(SITE).attest(await challenge(), id)),
+      await send(`${url}/api/v1/users/me/passkeys/${passkey.id}`, { method: 'DELETE', headers: keyed(stale) }),
+    ])
+      expect(answer).toMatchObject({ status: 403, body: { code: 'reauth_required' } })
     const other = await person('other')
     expect(await add(other.access, key.attest(await challenge(), other.id))).toMatchObject({
       status: 409,

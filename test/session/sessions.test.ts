@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { Code } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -259,6 +261,28 @@ describe('RPC', () => {
     await expect(
       client('relay').revokeSession({ sessionId: 'x', reason: 'admin', requestId: '' }),
     ).rejects.toMatchObject({ code: Code.InvalidArgument })
+  })
+
+  it('spares what began after a late change of the password, with that password or without one', async () => {
+    const { id } = await auth.addUser('lea')
+    const { store } = auth.session.deps
+    const open = async (more: object) => {
+      const session_id = randomUUID()
+      const session = { session_id, user_id: id, username: 'lea', mode: 'json' as const, ...more }
+      const { created_at } = await store.create(session, 20, { actor_type: 'system', request_id: 'request-1' })
+      return { session_id, created_at }
+    }
+    const old = [await open({ password_version: 1 }), await open({ amr: ['hwk'] })]
+    const at = (old.at(-1)?.created_at ?? 0) / 1000 + 2
+    await delay(5)
+    const kept = [await open({ password_version: 2 }), await open({ amr: ['fed'] })]
+    const late = { userId: id, reason: 'password_changed', passwordVersion: 2 }
+    await client('relay').revokeUserSessions({ ...late, occurredAt: timestampFromDate(new Date(at)) })
+    const found = await Promise.all([...old, ...kept].map(({ session_id }) => store.get(id, session_id)))
+    expect(found.map((record) => record !== undefined)).toEqual([false, false, true, true])
+    // The tokens of those that stay count on.
+    const ub = Number(await auth.redis.get(`${auth.prefix}ub:{${id}}`))
+    expect(ub).toBeLessThanOrEqual(Math.floor((kept[0]?.created_at ?? 0) / 1_000_000))
   })
 
   it('creates pending sessions without tokens, only for active users and in a stated mode', async () => {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { and, eq } from 'drizzle-orm'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { describeClient } from '../../apps/session/browser/client.ts'
 import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
@@ -70,6 +71,17 @@ describe('a sign-in through a provider', () => {
     expect((await sso.browser().signIn('s-mia')).status).toBe(303)
     expect(await countOf()).toEqual(before)
     expect(await userNamed('renamed')).toBeUndefined()
+  })
+
+  it('finds no account that another provider knows by the same subject', async () => {
+    const other = await sso.addUser('namesake')
+    await sso.identity_deps.db
+      .insert(external_identities)
+      .values({ provider: 'other', subject: 's-mia', user_id: other.id })
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    const me = await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })
+    expect(me.body.username).toBe('mia')
   })
 
   it('offers only the enabled providers', async () => {
@@ -279,10 +291,25 @@ describe('a refused answer', () => {
   })
 
   it('is an answer at the callback of another provider', async () => {
-    const browser = sso.browser()
-    const back = await browser.choose('s-mia')
-    sso.configure({ id: 'other' })
-    expect((await browser.go(back.replace('/corp/', '/other/'))).body.code).toBe('sign_in_expired')
+    const told: string[] = []
+    const { fetch } = globalThis
+    const listening = vi.spyOn(globalThis, 'fetch').mockImplementation((to, init) => {
+      told.push(String(to instanceof Request ? to.url : to))
+      return fetch(to, init)
+    })
+    try {
+      const browser = sso.browser()
+      const back = await browser.choose('s-mia')
+      sso.configure({ id: 'other' })
+      expect((await browser.go(back.replace('/corp/', '/other/'))).body.code).toBe('sign_in_expired')
+      // Neither the code nor the verifier left us.
+      expect(told).not.toContain(`${sso.provider.issuer}/token`)
+      sso.configure()
+      expect((await sso.browser().signIn('s-mia')).status).toBe(303)
+      expect(told).toContain(`${sso.provider.issuer}/token`)
+    } finally {
+      listening.mockRestore()
+    }
   })
 
   it('is a start that a page of another site led to: the person must press the button', async () => {
@@ -562,11 +589,11 @@ describe('unlinking an identity', () => {
 })
 
 describe('a confirmation through the provider', () => {
-  const confirm = async (sub: string) => {
+  const confirm = async (sub: string, auth_time?: number) => {
     sso.state.amend = (claims) => ({ ...claims, auth_time: 1 })
     const browser = sso.browser()
     await browser.signIn('s-mia')
-    sso.state.amend = (claims) => claims
+    sso.state.amend = (claims) => (auth_time === undefined ? claims : { ...claims, auth_time })
     const headers = { ...(await bearerOf(browser)), 'content-type': 'application/json' }
     const body = JSON.stringify({ purpose: 'reauth', return_to: '/inbox' })
     const { body: started } = await browser.go('/v1/sso/corp/start', { method: 'POST', headers, body })
@@ -585,6 +612,8 @@ describe('a confirmation through the provider', () => {
       expect(other.done.body.code).toBe('subject_changed')
       expect(other.auth_time).toBe(1)
     }
+    const open = await confirm('s-mia', Math.floor(Date.now() / 1000) - 300)
+    expect([open.done.body.code, open.auth_time]).toEqual(['reauth_failed', 1])
     // A confirmation creates no account, even where a sign-in would.
     expect(await countOf()).toEqual(before)
   })
@@ -650,6 +679,26 @@ describe('a logout at the provider', () => {
       outcome: 'denied',
       reason: 'logout_token_replayed',
     })
+  })
+
+  it('of another provider ends no session of the same subject here', async () => {
+    const mia = await signedIn('s-mia')
+    sso.configure({ id: 'other' })
+    const body = { logout_token: await token({ sub: 's-mia', sid: 'sid-s-mia' }) }
+    expect((await send(`${sso.gateway.url}/v1/sso/other/backchannel-logout`, { body })).status).toBe(200)
+    expect(await mia.alive()).toBe(true)
+  })
+
+  it('is not held up by the limit on people who sign in from the same address', async () => {
+    const narrow = await sso.addGateway({ GATEWAY__LIMITS__REFRESH_IP: '1/600/1' })
+    const mia = await signedIn('s-mia')
+    for (const sub of ['s-eva', 's-tom', 's-mia']) {
+      const body = { logout_token: await token({ sub }) }
+      expect((await send(`${narrow.url}/v1/sso/corp/backchannel-logout`, { body })).status).toBe(200)
+    }
+    expect(await mia.alive()).toBe(false)
+    const route = ROUTES.find(({ path }) => path.endsWith('/backchannel-logout'))
+    expect(route?.priority).toBe('stop')
   })
 
   it('also ends a sign-in that an app has yet to complete', async () => {
@@ -730,6 +779,24 @@ describe('an app outside the browser', () => {
     expect((await me()).body.username).toBe('mia')
     expect((await redeem(code)).body.code).toBe('invalid_grant')
     expect((await me()).status).toBe(401)
+  })
+
+  it('signs a person in who typed their credentials at the provider for it, and for no longer than it allows', async () => {
+    const started = new URL((await sso.browser().go(`/v1/sso/corp/start${await start()}`)).location)
+    expect([started.searchParams.get('prompt'), started.searchParams.get('max_age')]).toEqual(['login', '0'])
+    sso.state.amend = (claims) => ({ ...claims, auth_time: Math.floor(Date.now() / 1000) - 300 })
+    const done = new URL((await sso.browser().signIn('s-mia', await start())).location)
+    expect([done.searchParams.get('error'), done.searchParams.get('code')]).toEqual(['reauth_failed', null])
+    sso.state.amend = (claims) => claims
+    sso.configure({ session_max_s: 3600 })
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    const { access_token } = (await redeem(await codeOf())).body
+    for (const headers of [await bearerOf(browser), bearer(access_token)]) {
+      const { items } = (await send(`${sso.gateway.url}/api/v1/sessions`, { headers })).body
+      const own = (items as Record<string, string>[]).find(({ current }) => current)
+      expect(Date.parse(own?.expires_at ?? '') - Date.parse(own?.created_at ?? '')).toBe(3_600_000)
+    }
   })
 
   it('keeps no session if its code is used twice at the same moment', async () => {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
@@ -140,13 +140,42 @@ describe('an authenticator app', () => {
       await remove(signed),
     ])
       expect(answer).toMatchObject({ status: 403, body: { code: 'reauth_required' } })
-    const by_password = await send(`${url}/v1/token/reauth`, { body: { password: PASSWORD }, headers: bearer(access) })
-    expect(claimsOf(by_password.body.access_token).amr).toEqual(['pwd'])
     const other = await person()
     expect(await set(other.access, setup, codeAt(secret, now))).toMatchObject({
       status: 409,
       body: { code: 'challenge_expired' },
     })
+  })
+})
+
+describe('an older session that proved only the password', () => {
+  it('changes no way in of an account that has an app, until it proves a code', async () => {
+    const username = `t-${randomUUID().slice(0, 8)}`
+    const { id } = await auth.addUser(username, ['viewer'])
+    const [older, mine] = [(await signIn(username)).body.access_token, (await signIn(username)).body.access_token]
+    const [theirs, own] = [await begin(older), await begin(mine)]
+    expect((await set(mine, own.setup, codeAt(own.secret, now))).status).toBe(200)
+    const key = await addPasskey(mine, id)
+    const reauth = async (access: unknown, proof: object) =>
+      (await send(`${url}/v1/token/reauth`, { body: proof, headers: bearer(access) })).body.access_token
+    const fresh = await reauth(older, { password: PASSWORD })
+    expect(claimsOf(fresh).amr).toEqual(['pwd'])
+    const [kept] = (await send(`${url}/api/v1/users/me/passkeys`, { headers: bearer(fresh) })).body.items as {
+      id: string
+    }[]
+    const foreign = { name: 'theirs', attestation: createAuthenticator(SITE).attest(await challenge(), id) }
+    const link = { purpose: 'link', return_to: '/settings' }
+    for (const answer of [
+      await remove(fresh),
+      await set(fresh, theirs.setup, codeAt(theirs.secret, now)),
+      await send(`${url}${PATH}/setup`, { body: {}, headers: bearer(fresh) }),
+      await send(`${url}/api/v1/users/me/passkeys`, { body: foreign, headers: keyed(fresh) }),
+      await send(`${url}/api/v1/users/me/passkeys/${kept?.id}`, { method: 'DELETE', headers: keyed(fresh) }),
+      await send(`${url}/v1/sso/corp/start`, { body: link, headers: bearer(fresh) }),
+    ])
+      expect(answer).toMatchObject({ status: 403, body: { code: 'factor_required' } })
+    const proved = await reauth(fresh, { assertion: key.assert(await challenge()) })
+    expect((await remove(proved)).status).toBe(204)
   })
 })
 
@@ -178,6 +207,17 @@ describe('the second step', () => {
     const causes = (await auditedOf(id)).filter(({ reason }) => reason === 'totp_invalid')
     expect(causes).toHaveLength(6)
     expect(JSON.parse(causes[0]?.body ?? '').details).toEqual({ cause: 'wrong_code' })
+  })
+
+  it('must follow the password within five minutes, however many codes are wrong', async () => {
+    const { username, secret } = await person()
+    const { factor_token } = await halve(username)
+    const name = `${auth.prefix}factor:${createHash('sha256').update(factor_token).digest('hex')}`
+    expect(await auth.redis.ttl(name)).toBeGreaterThan(290)
+    await auth.redis.expire(name, 100)
+    expect(await second(factor_token, wrongOf(secret))).toMatchObject(INVALID)
+    expect(await auth.redis.ttl(name)).toBeLessThanOrEqual(100)
+    expect((await second(factor_token, codeAt(secret, now))).status).toBe(200)
   })
 
   it('closes for an hour after ten wrong codes and notifies the person; password and passkey stay', async () => {

@@ -23,9 +23,20 @@ export const useChanges = (noun: string) => {
   return { busy, said, setSaid, act }
 }
 
-/** Announces the outcome of the last change. */
+const codeOf = (said: Said) => (typeof said === 'object' ? said?.code : undefined)
+
+/** Whether the person must prove who they are and try again: recently, or by a second factor. */
+export const needsProof = (said: Said): boolean => ['reauth_required', 'factor_required'].includes(codeOf(said) ?? '')
+
+/** Announces the outcome of the last change. A sign-in that is too old needs no words: the page asks for a proof. */
 export const Told = ({ said }: { said: Said }) => (
-  <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
+  <div role="status">
+    {typeof said === 'string' ? (
+      <p>{said}</p>
+    ) : said && codeOf(said) !== 'reauth_required' ? (
+      <ProblemText problem={said} />
+    ) : null}
+  </div>
 )
 
 /** Sends a change to the person's account. Returns the refusal, or null. */

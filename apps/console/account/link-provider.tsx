@@ -6,7 +6,7 @@ import { listProviders, type Provider, proveAt } from '../session/providers.ts'
 import { Failure } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
 import { tLogin, tSession } from '../words/frame/login.ts'
-import { send, Told, useChanges } from './changes.tsx'
+import { needsProof, send, Told, useChanges } from './changes.tsx'
 
 const words = tAccount.password
 
@@ -24,7 +24,6 @@ export const LinkProvider = () => {
   }
   const unlink = ({ id, title }: Provider) =>
     act(() => send('DELETE', `/api/v1/users/me/identities/${id}`), words.unlinked(title))
-  const stale = typeof said === 'object' && said?.code === 'reauth_required'
   return (
     <section className="card flex w-full max-w-96 flex-col gap-4 p-6">
       <h2 className="font-medium">{tSession.link_title}</h2>
@@ -47,8 +46,8 @@ export const LinkProvider = () => {
           </button>
         ),
       )}
-      <Told said={stale ? null : said} />
-      {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <Told said={said} />
+      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
     </section>
   )
 }

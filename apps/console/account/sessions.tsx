@@ -6,7 +6,7 @@ import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
-import { send, Told, useChanges } from './changes.tsx'
+import { needsProof, send, Told, useChanges } from './changes.tsx'
 import { deviceWords } from './device-words.ts'
 
 const PATH = '/api/v1/sessions'
@@ -15,7 +15,6 @@ const PATH = '/api/v1/sessions'
 export const SessionsPage = () => {
   const list = useQuery(sessionsQuery())
   const { busy, said, setSaid, act } = useChanges('sessions')
-  const stale = typeof said === 'object' && said?.code === 'reauth_required'
   const rows = list.data?.items ?? []
   const columns: Column<SessionRow>[] = [
     { name: tAccount.sessions.device, kind: 'lead', cell: (row) => <Device row={row} /> },
@@ -41,8 +40,8 @@ export const SessionsPage = () => {
   return (
     <Page>
       <PageHead title={tAccount.sessions.title} note={tAccount.sessions.note} />
-      <Told said={stale ? null : said} />
-      {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <Told said={said} />
+      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       <Listing list={list} empty={undefined}>
         <DataTable caption={tAccount.sessions.title} columns={columns} rows={rows} keyOf="id" />
       </Listing>

@@ -105,20 +105,24 @@ const refuseMediaType = (req: IncomingMessage) => {
   throw new AppError('validation_error', 'unsupported_media_type', 'This content type is not accepted here.')
 }
 
-/** Reads the name and the device of a login, as far as the body can be read; session refuses invalid bodies. */
+/**
+ * Reads the name and the device of a login. A body that cannot be read here goes no further: session might read it, and
+ * a login would then be charged as something else.
+ */
 const readLogin = (body: Buffer): Login => {
-  const none = { username: undefined, device_token: undefined, polls: false }
+  const textOf = (member: unknown, most: number) => (typeof member === 'string' ? member.slice(0, most) : undefined)
+  const { username, device_token, grant_type } = body.length === 0 ? {} : membersOf(body)
+  return {
+    username: textOf(username, 256),
+    device_token: textOf(device_token, 512),
+    polls: grant_type === DEVICE_GRANT,
+  }
+}
+
+const membersOf = (body: Buffer): { [member: string]: unknown } => {
   try {
-    const value = JSON.parse(body.toString('utf8')) as { [member: string]: unknown } | null
-    const textOf = (member: unknown, most: number) => (typeof member === 'string' ? member.slice(0, most) : undefined)
-    if (!value) return none
-    const { username, device_token, grant_type } = value
-    return {
-      username: textOf(username, 256),
-      device_token: textOf(device_token, 512),
-      polls: grant_type === DEVICE_GRANT,
-    }
+    return (JSON.parse(body.toString('utf8')) as { [member: string]: unknown } | null) ?? {}
   } catch {
-    return none
+    throw new AppError('validation_error', 'malformed_json', 'The body is not valid JSON.')
   }
 }

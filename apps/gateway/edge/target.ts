@@ -3,7 +3,7 @@ import { ConfigError } from '../../shared/config.ts'
 import { AppError } from '../../shared/errors.ts'
 import { addressKey, groupsOf } from '../../shared/web/addresses.ts'
 
-/** A request target that passed the path rules: decoded segments, and the query as it came. */
+/** A request target that passed the path rules: its path decoded, also by segments, and the query as it came. */
 export type Target = { path: string; segments: string[]; query: string }
 
 const MAX_PATH = 2048
@@ -47,7 +47,7 @@ export const parseTarget = (url: string): Target => {
     if (part === '' && at < parts.length - 1) throw bad('The path has an empty segment.')
     return decodeSegment(part)
   })
-  return { path, segments, query }
+  return { path: `/${segments.join('/')}`, segments, query }
 }
 
 const decodeSegment = (part: string): string => {

@@ -107,7 +107,7 @@ const session = table('session', '', [
   ['GET', '/v1/sso/{provider}/start', 'R', 'none', 'refresh'],
   ['POST', '/v1/sso/{provider}/start', 'W', 'self'],
   ['GET', '/v1/sso/{provider}/callback', 'R', 'none', 'refresh'],
-  ['POST', '/v1/sso/{provider}/backchannel-logout', 'S', 'none', 'refresh'],
+  ['POST', '/v1/sso/{provider}/backchannel-logout', 'S', 'none', 'machine'],
   ['GET', '/api/v1/sessions', 'R', 'self'],
   ['POST', '/api/v1/sessions/revoke-others', 'S', 'self'],
   ['DELETE', '/api/v1/sessions/{session_id}', 'S', 'self'],

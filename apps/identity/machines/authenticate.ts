@@ -4,7 +4,7 @@ import { credentialById, liveCredentials, noteUse, spendAssertion } from '../../
 import type { MachineCredentialRow, Trust, UserRow } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { AuthenticateMachineRequest } from '../../shared/contracts/gen/auth_pb.ts'
-import { isUuid } from '../../shared/ids.ts'
+import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { isWithin } from '../../shared/web/networks.ts'
 import type { Uses } from '../deps.ts'
 import { scopeMessage, userMessage } from '../principal.ts'
@@ -14,6 +14,8 @@ import { idOfKey, isKey } from './key-format.ts'
 export type MachineDeps = Uses<'db' | 'clock' | 'config' | 'issuers'>
 
 const ASSERTION_S = 300
+/** The namespace of the ids under which the tokens of an issuer are spent. */
+const ISSUERS = '6d1b0c52-90f4-5c1e-8a3d-2f7e41b9c6a8'
 const CI_TOKEN_S = 3600
 /** The shortest interval between two records of a last use, because each record is a write. */
 const NOTE_MS = 60_000
@@ -113,7 +115,12 @@ const refuseEnded = ({ clock }: MachineDeps, { user, credential, owned }: Found)
   if (!owned) throw new MachineRefused('no_owner')
 }
 
-const spend = async ({ db }: MachineDeps, { id }: MachineCredentialRow, { jti, exp }: Foreign) => {
-  const row = { credential_id: id, jti, expires_at: new Date((exp + 60) * 1000).toISOString() }
+/** A CI token is its issuer's, so it counts once for all credentials that trust it; an assertion is of one key. */
+const spend = async ({ db }: MachineDeps, { id, trust }: MachineCredentialRow, { jti, exp }: Foreign) => {
+  const row = {
+    credential_id: trust ? uuidv5(ISSUERS, trust.issuer) : id,
+    jti,
+    expires_at: new Date((exp + 60) * 1000).toISOString(),
+  }
   if (!(await spendAssertion(db, row))) throw new MachineRefused('replayed')
 }

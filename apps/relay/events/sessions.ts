@@ -1,3 +1,4 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { Client } from '@connectrpc/connect'
 import type { Session } from '../../shared/contracts/gen/auth_pb.ts'
 import type { OutboxRow } from './publisher.ts'
@@ -29,7 +30,10 @@ export const endSessions = async (session: Client<typeof Session>, schema: strin
     return
   }
   // The aggregate is the user's credential, so its version is the password's version.
-  const changed = { ...common, reason: 'password_changed', passwordVersion: Number(row.agg_version) }
+  const changed = {
+    ...{ ...common, reason: 'password_changed', passwordVersion: Number(row.agg_version) },
+    occurredAt: timestampFromDate(row.occurred_at),
+  }
   if (row.type === 'password_set') await session.revokeUserSessions({ ...changed, clearLockout: true })
   if (row.type === 'password_changed')
     await session.revokeUserSessions({ ...changed, keepSessionId: payload.keep_session_id ?? '' })

@@ -11,6 +11,7 @@ import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { assertionInvalid, methodsOf, newChallenge, spendChallenge } from '../token/passkeys.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
+import { refuseHalfProved } from '../token/second-factor.ts'
 import { hasPassword, lastWayIn } from './ways-in.ts'
 
 const EXAMPLE = {
@@ -72,6 +73,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
         deps,
         commandOf(req),
         async () => {
+          await refuseHalfProved(deps, req)
           const challenge = await spendChallenge(deps, attestation.response.clientDataJSON)
           const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
           const added = await deps.identity
@@ -101,6 +103,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       const { user_id: userId } = req.caller
       const id = req.params.passkey_id
       const answer = await runOnce(deps, commandOf(req), async () => {
+        await refuseHalfProved(deps, req)
         const request = { userId, id, hasPassword: await hasPassword(deps, req.caller, String(req.id)) }
         const answer = await deps.identity
           .removePasskey(request, withRequestId(String(req.id)))

@@ -11,6 +11,7 @@ import { byPerson, clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
+import { refuseHalfProved } from '../token/second-factor.ts'
 import { BY_CODE, totpInvalid } from '../token/totp.ts'
 
 /** The caller's authenticator app. Its secret is shown once and stored only in credential (federation.md 8). */
@@ -38,6 +39,7 @@ export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
     response: { 200: TotpSetup },
     handler: async (req) => {
       refuseStale(deps, req.caller)
+      await refuseHalfProved(deps, req)
       const { user_id, username } = req.caller
       const issuer = `Signalbox ${new URL(deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN).host.replaceAll(':', ' ')}`
       const begun = deps.credential.beginTotp({ userId: user_id, username, issuer }, withRequestId(String(req.id)))
@@ -63,6 +65,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id, ...req.body }
       const set = async () => {
+        await refuseHalfProved(deps, req)
         const { totp, refused } = await deps.credential
           .setTotp(request, withRequestId(String(req.id)))
           .catch(throwFromRpc('credential'))
@@ -87,6 +90,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id }
       const remove = async () => {
+        await refuseHalfProved(deps, req)
         const gone = await deps.credential
           .removeTotp(request, withRequestId(String(req.id)))
           .catch(throwFromRpc('credential'))

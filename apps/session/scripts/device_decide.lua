@@ -8,5 +8,6 @@ if not record or not record[1] or tonumber(record[2]) <= now then return 'gone' 
 if record[1] ~= 'pending' then
   return record[1] == input.decision and record[3] == input.session_id and 'same' or 'closed'
 end
-redis.call('HSET', grant, 'status', input.decision, 'user_id', input.user_id, 'session_id', input.session_id)
+redis.call('HSET', grant, 'status', input.decision, 'user_id', input.user_id, 'session_id', input.session_id,
+  'decided_at', text(now))
 return 'ok'

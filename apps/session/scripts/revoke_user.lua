@@ -1,16 +1,22 @@
 -- include: lib.lua
 -- Ends all sessions of a user but keep_session_id and, with password_version, those that proved that password or a newer
--- one: the message may come late, when the user has signed in with the new password already. A login that is still under
--- way with an older one finds the floor set here (activate_session). With no session named to keep, tokens issued before
+-- one, or that began without a password since occurred_at (now if absent): the message may come late, when the user has
+-- signed in again already. A login that is still under way with an older password finds the floor set here
+-- (activate_session), and a device that the kept session has approved finds its time (code.ts). With no session named to keep, tokens issued before
 -- now (or before the oldest session that stays) are refused as well, also of sessions that this store does not know.
--- Input: user_id, keep_session_id, password_version, reason, actor, request_id. Returns the events.
+-- Input: user_id, keep_session_id, password_version, occurred_at, reason, actor, request_id. Returns the events.
 local events = {}
 local before = now
+local since = input.occurred_at or now
+local function stays(version, created_at)
+  if not input.password_version then return false end
+  if version then return tonumber(version) >= input.password_version end
+  return tonumber(created_at) > since
+end
 for _, id in ipairs(redis.call('ZRANGE', usess_key(input.user_id), 0, -1)) do
   if id ~= input.keep_session_id then
     local record = redis.call('HMGET', sess_key(input.user_id, id), 'state', 'password_version', 'created_at')
-    local proved = tonumber(record[2] or '0')
-    if record[1] and input.password_version and proved >= input.password_version then
+    if record[1] and stays(record[2], record[3]) then
       before = math.min(before, tonumber(record[3]))
     elseif record[1] == 'active' then
       events[#events + 1] = revoke(input.user_id, id, input.reason)
@@ -20,7 +26,12 @@ for _, id in ipairs(redis.call('ZRANGE', usess_key(input.user_id), 0, -1)) do
   end
 end
 if input.password_version then raise(floor_key(input.user_id), input.password_version) end
-if not input.keep_session_id then
+local kept = input.keep_session_id and sess_key(input.user_id, input.keep_session_id)
+if kept and redis.call('EXISTS', kept) == 1 then
+  local earlier = tonumber(redis.call('HGET', kept, 'ended_others_at') or '0')
+  redis.call('HSET', kept, 'ended_others_at', text(math.max(earlier, since)))
+end
+if not kept then
   raise(P .. 'ub:{' .. input.user_id .. '}', math.floor(before / 1000000))
 end
 return events

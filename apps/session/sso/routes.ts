@@ -9,6 +9,7 @@ import { acceptForms } from '../../shared/http/json-body.ts'
 import { type Router, routes } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 import { contextOf } from '../token/routes.ts'
+import { refuseHalfProved } from '../token/second-factor.ts'
 import { finishFlow } from './callback.ts'
 import { endByProvider } from './logout.ts'
 import { startFlow } from './start.ts'
@@ -66,6 +67,7 @@ export const ssoRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
       const { purpose, return_to } = req.body
       const stale = purpose === 'link' ? refuseStaleAuth(req.caller, LINK_AGE_S, deps.clock.now()) : undefined
       if (stale) throw stale
+      if (purpose === 'link') await refuseHalfProved(deps, req)
       const { location, set_cookie } = await startFlow(deps, {
         provider_id: req.params.provider,
         purpose,

@@ -25,7 +25,7 @@ export type DeviceRequest = {
 export type DeviceDecision = { decision: 'approved' | 'denied'; user_id: string; session_id: string }
 export type Decided = 'ok' | 'same' | 'closed' | 'gone'
 export type Claimed =
-  | { outcome: 'approved'; user_id: string; session_id: string; host: string }
+  | { outcome: 'approved'; user_id: string; session_id: string; host: string; decided_at: number }
   | { outcome: 'pending' | 'slow_down' | 'denied' | 'expired' }
   /** `opened`: the session of an earlier claim, if it has opened one. */
   | { outcome: 'gone'; opened?: SessionKey }
@@ -69,10 +69,11 @@ export const createDeviceGrants = (
     claim: async (device_code: string): Promise<Claimed> => {
       const input = { id: sha256Hex(device_code), slack_ms: SLACK_MS }
       const reply = (await scripts.claim([], [prefix, JSON.stringify(input)])) as [Claimed['outcome'], ...string[]]
-      const [outcome, user_id = '', session_id = '', request = '{}'] = reply
+      const [outcome, user_id = '', session_id = '', request = '{}', decided_at] = reply
       if (outcome === 'gone') return session_id ? { outcome, opened: { user_id, session_id } } : { outcome }
       if (outcome !== 'approved') return { outcome }
-      return { outcome, user_id, session_id, host: (JSON.parse(request) as DeviceRequest).host }
+      const { host } = JSON.parse(request) as DeviceRequest
+      return { outcome, user_id, session_id, host, decided_at: Number(decided_at) }
     },
     /** Undoes a claim because no session came of it, so that the next poll may try again. */
     release: (device_code: string) =>

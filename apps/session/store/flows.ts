@@ -31,12 +31,16 @@ export type SessionKey = { user_id: string; session_id: string }
 /** How long a passkey may take to answer a challenge. */
 export const CHALLENGE_S = 300
 
-/** A person whose password was right and who still has to prove a second factor. `tries`: wrong codes so far. */
+/**
+ * A person whose password was right and who still has to prove a second factor. `tries`: wrong codes so far; `left_s`:
+ * how long the password still counts.
+ */
 export type HalfSignedIn = {
   user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number }
   folded_name: string
   charge: Charge
   tries: number
+  left_s: number
 }
 
 /** How long a sign-in through a provider may take. */
@@ -68,8 +72,13 @@ export const createFlows = (redis: Redis, prefix: string) => {
     ask: (challenge: string) => put(keyOf('passkey', challenge), {}, CHALLENGE_S),
     /** Whether the challenge is one of ours and still unanswered. */
     answer: async (challenge: string) => (await redis.del(keyOf('passkey', challenge))) === 1,
-    halve: (factor_token: string, row: HalfSignedIn) => put(keyOf('factor', factor_token), row, CHALLENGE_S),
-    complete: (factor_token: string) => take<HalfSignedIn>(keyOf('factor', factor_token)),
+    halve: (factor_token: string, row: HalfSignedIn) => put(keyOf('factor', factor_token), row, row.left_s),
+    complete: async (factor_token: string): Promise<HalfSignedIn | undefined> => {
+      const key = keyOf('factor', factor_token)
+      const left_s = Math.max(1, await redis.ttl(key))
+      const half = await take<HalfSignedIn>(key)
+      return half && { ...half, left_s }
+    },
     /** Returns true the first time within these seconds. */
     once: async (name: string, seconds: number) =>
       (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',

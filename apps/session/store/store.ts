@@ -69,6 +69,8 @@ export type SessionRecord = {
   proved_at: number | null
   /** The version of the password that it proved, if it began with one. */
   password_version: number | null
+  /** When it last ended its person's other sessions. */
+  ended_others_at: number | null
 }
 
 export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'username'> & {
@@ -102,8 +104,8 @@ export type Rotation =
   | { outcome: 'retry'; repeat: RepeatToken }
   | { outcome: 'replay'; revoked: Revocation }
 
-/** A user whose sessions end, and the ones to keep. */
-export type Kept = { user_id: string; keep_session_id?: string; password_version?: number }
+/** A user whose sessions end, and the ones to keep. `occurred_at`: microseconds since 1970 if the cause is not new. */
+export type Kept = { user_id: string; keep_session_id?: string; password_version?: number; occurred_at?: number }
 
 export type Attempt = { name: string; device?: string | undefined }
 export type Charge = Attempt & { bucket: string; lock_before: string; lock_now: string }
@@ -296,5 +298,6 @@ const recordOf = (fields: Record<string, string>): SessionRecord | undefined => 
     indexes: fields.indexes ? (JSON.parse(fields.indexes) as string[]) : null,
     proved_at: fields.proved_at ? Number(fields.proved_at) : null,
     password_version: fields.password_version ? Number(fields.password_version) : null,
+    ended_others_at: fields.ended_others_at ? Number(fields.ended_others_at) : null,
   }
 }

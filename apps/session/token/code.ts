@@ -70,8 +70,8 @@ const endStolen = (deps: SessionDeps, session: SessionKey, { request_id }: Reque
 
 /**
  * Signs in a device that its person has approved (RFC 8628). Its session inherits from the approving one: the provider
- * and its logout, the person's authentication, and the end. If that session has ended, the approval is void. A device
- * code that was sent twice counts as stolen, like any other code.
+ * and its logout, the person's authentication, and the end. If that session has ended, or has ended the others since, the
+ * approval is void. A device code that was sent twice counts as stolen, like any other code.
  */
 export const redeemDevice = async (
   deps: SessionDeps,
@@ -95,13 +95,17 @@ export const redeemDevice = async (
 
 const openApproved = async (
   deps: SessionDeps,
-  { user_id, session_id, host }: { user_id: string; session_id: string; host: string },
+  { user_id, session_id, host, decided_at }: SessionKey & { host: string; decided_at: number },
   device_token: string | undefined,
   request: Request,
 ): Promise<Login | undefined> => {
-  const approving = await deps.store.get(user_id, session_id)
+  const approver = async () => {
+    const found = await deps.store.get(user_id, session_id)
+    return found?.state === 'active' && (found.ended_others_at ?? -1) < decided_at ? found : undefined
+  }
+  const approving = await approver()
   const rest_s = Math.floor(((approving?.expires_at ?? 0) / 1000 - deps.clock.now().getTime()) / 1000)
-  if (approving?.state !== 'active' || rest_s < 1) return undefined
+  if (!approving || rest_s < 1) return undefined
   const { username, auth_time, amr, indexes, proved_at, password_version } = approving
   const metadata = { ...approving.metadata, host }
   const owner = {
@@ -112,6 +116,14 @@ const openApproved = async (
   }
   const opened = await openSession(deps, owner, request.client, request.request_id)
   if (!opened) return undefined
+  // What ended sessions before this one was in the store has missed it.
+  if (!(await approver())) {
+    await endSession(deps, { user_id, session_id: opened.session_id }, 'logout', {
+      actor_type: 'system',
+      request_id: request.request_id,
+    })
+    return undefined
+  }
   deps.counts.logins.inc()
   const folded_name = foldUsername(username)
   const device = deviceWord(deps.devices.knownFor(device_token, folded_name))

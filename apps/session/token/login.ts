@@ -9,7 +9,7 @@ import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts
 import { addressKey, networkOf } from '../../shared/web/addresses.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import type { HalfSignedIn } from '../store/flows.ts'
+import { CHALLENGE_S, type HalfSignedIn } from '../store/flows.ts'
 import type { Charge, Federated, Method, NewSession } from '../store/store.ts'
 import { holdsRole, type TokenPair } from './issue.ts'
 import { elsewhere, passwordClosed, takesPassword } from './password.ts'
@@ -58,6 +58,7 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
     folded_name,
     charge,
     tries: 0,
+    left_s: CHALLENGE_S,
   }
   const factors = await factorsOf(deps, user.id, totp, request.request_id)
   if (factors.length > 0) throw await secondFactorRequired(deps, half, factors)
@@ -99,7 +100,12 @@ export const finishLogin = async (
  * an authenticator app is always asked. A passkey is asked of the roles that the setting names, and of emergency accounts:
  * one who has none of both signs in to add one, and may do no more (`issue.ts`).
  */
-const factorsOf = async (deps: SessionDeps, user_id: string, totp: boolean, request_id: string): Promise<Factor[]> => {
+export const factorsOf = async (
+  deps: SessionDeps,
+  user_id: string,
+  totp: boolean,
+  request_id: string,
+): Promise<Factor[]> => {
   const roles: readonly string[] = deps.config.SESSION__SECOND_FACTOR__ROLES
   const emergency = deps.config.break_glass !== undefined
   if (roles.length === 0 && !totp && !emergency) return []

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type Caller, isEnrolling, refuseStaleAuth } from '../../shared/auth/caller.ts'
+import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
@@ -147,13 +147,12 @@ export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, b
   return fresh
 }
 
-/** Counts a newly added factor for a session that could only add one: the next refresh gives all rights. */
+/** Counts a newly added factor for its session: one that could only add one gets all rights at the next refresh. */
 export const liftLimits = async (
   deps: SessionDeps,
-  { caller, claims }: Pick<FastifyRequest, 'caller' | 'claims'>,
+  { caller }: Pick<FastifyRequest, 'caller'>,
   by: Method[],
 ): Promise<void> => {
-  if (!claims || !isEnrolling(claims)) return
   const { user_id, session_id, auth_time } = caller
   await deps.store.touchAuthTime({ user_id, session_id }, auth_time, by)
 }

@@ -1,5 +1,5 @@
 import { create, type JsonObject } from '@bufbuild/protobuf'
-import { TimestampSchema } from '@bufbuild/protobuf/wkt'
+import { TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
 import {
   type CreateSessionRequest,
@@ -123,7 +123,7 @@ const refreshTokens = async (
 }
 
 const revokeUserSessions = async (deps: SessionDeps, request: RevokeUserSessionsRequest, context: HandlerContext) => {
-  const { userId, keepSessionId, reason, requestId, clearLockout, actorId, passwordVersion } = request
+  const { userId, keepSessionId, reason, requestId, clearLockout, actorId, passwordVersion, occurredAt } = request
   const by =
     actorId && isUuid(actorId)
       ? { actor_type: 'user' as const, actor_id: actorId, request_id: byService(context, requestId).request_id }
@@ -132,6 +132,7 @@ const revokeUserSessions = async (deps: SessionDeps, request: RevokeUserSessions
     user_id: uuidOf(userId, 'user_id'),
     ...(keepSessionId && { keep_session_id: uuidOf(keepSessionId, 'keep_session_id') }),
     ...(passwordVersion > 0 && { password_version: passwordVersion }),
+    ...(occurredAt && { occurred_at: timestampMs(occurredAt) * 1000 }),
   }
   const revoked = await endUserSessions(deps, user, reasonOf(reason), by)
   if (clearLockout) await unlockUser(deps, userId, by)

@@ -1,10 +1,13 @@
+import type { FastifyRequest } from 'fastify'
+import { factorRequired } from '../../shared/auth/caller.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { HalfSignedIn } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
-import { finishLogin, type Login } from './login.ts'
+import { factorsOf, finishLogin, type Login } from './login.ts'
 import { assertionInvalid, provePasskey } from './passkeys.ts'
 import { BY_CODE, proveCode } from './totp.ts'
 
@@ -57,4 +60,17 @@ const prove = async (
     throw error
   }
   return { amr: BY_CODE, details: { factor: 'totp' } }
+}
+
+/**
+ * Refuses to change a way in for a session that proved the password alone, if a sign-in by password now also takes a
+ * second factor: a thief of the password may still have a session from before. The first factor needs no other.
+ */
+export const refuseHalfProved = async (deps: SessionDeps, { caller, id }: Pick<FastifyRequest, 'caller' | 'id'>) => {
+  const { user_id, session_id } = caller
+  const proved = await deps.store.get(user_id, session_id)
+  if (proved?.amr.some((method) => method !== 'pwd')) return
+  const request = { userId: user_id }
+  const { totp } = await deps.credential.getTotp(request, withRequestId(String(id))).catch(throwFromRpc('credential'))
+  if ((await factorsOf(deps, user_id, totp !== undefined, String(id))).length > 0) throw factorRequired()
 }

@@ -101,9 +101,6 @@ export const isEnrolling = ({ cm, scope }: Pick<AccessClaims, 'cm' | 'scope'>): 
 
 /** The error for a request that such a session must not make. */
 export const factorRequired = () =>
-  new AppError(
-    'policy_denied',
-    'factor_required',
-    'Your role needs a second factor, which this session has not proved.',
-    { hint: 'Add a passkey or an authenticator app under /settings/passkeys, or confirm one; then renew the token.' },
-  )
+  new AppError('policy_denied', 'factor_required', 'This needs a second factor, which this session has not proved.', {
+    hint: 'Add a passkey or an authenticator app under /settings/passkeys, or confirm one; then renew the token.',
+  })

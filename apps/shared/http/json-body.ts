@@ -4,7 +4,9 @@ import { AppError } from '../errors.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json|scim\+json)(\s*;|$)/i
-const UTF8 = new TextDecoder('utf-8', { fatal: true })
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/** The parser would skip it, but other readers of the same bytes refuse it. */
+const BYTE_ORDER_MARK = '\uFEFF'
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
 /** Spellings of values that may not fit: U+0000, surrogates (a half may be missing), numbers beyond double precision. */
 const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE][+-]?\d{3}|\d{200}/
@@ -40,6 +42,7 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
     } catch {
       return done(malformed('The body is not valid UTF-8.'))
     }
+    if (text.startsWith(BYTE_ORDER_MARK)) return done(malformed('The body begins with a byte order mark.'))
     try {
       scanJson(text, req.routeOptions.config.json_limits ?? limits)
     } catch (error) {

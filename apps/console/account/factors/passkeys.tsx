@@ -11,7 +11,7 @@ import { type Column, ListTable } from '../../ui/table.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
 import { t } from '../../words/index.ts'
-import { send, Told, useChanges } from '../changes.tsx'
+import { needsProof, send, Told, useChanges } from '../changes.tsx'
 import { TotpSection } from './totp.tsx'
 
 const PATH = '/api/v1/users/me/passkeys'
@@ -60,12 +60,11 @@ export const PasskeysPage = () => {
       ),
     },
   ]
-  const stale = typeof said === 'object' && said?.code === 'reauth_required'
   return (
     <Page>
       <PageHead title={t.nav.passkeys} note={words.note} />
-      <Told said={stale ? null : said} />
-      {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <Told said={said} />
+      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       <ListTable list={list} empty={words.empty} caption={words.title} columns={columns} rows={rows} keyOf="id" />
       <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
         <TextField

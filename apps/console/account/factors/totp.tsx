@@ -11,7 +11,7 @@ import { Failure } from '../../ui/failure.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
 import { tLogin } from '../../words/frame/login.ts'
-import { send, Told, useChanges } from '../changes.tsx'
+import { needsProof, send, Told, useChanges } from '../changes.tsx'
 
 const PATH = '/api/v1/users/me/totp'
 const words = tAccount.totp
@@ -34,7 +34,6 @@ export const TotpSection = () => {
       return problemOf(thrown)
     }
   }
-  const stale = typeof said === 'object' && said?.code === 'reauth_required'
   const on = state.data?.active === true
   return (
     <section className="flex max-w-96 flex-col items-start gap-3" aria-labelledby="totp">
@@ -44,9 +43,9 @@ export const TotpSection = () => {
         </h2>
         <p className="text-muted">{words.note}</p>
       </div>
-      <Told said={stale ? null : said} />
+      <Told said={said} />
       {state.isError ? <Failure error={state.error} retry={() => void state.refetch()} /> : null}
-      {stale ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       {on ? (
         <p>
           {words.on_since} <TimeText at={state.data?.created_at ?? ''} />

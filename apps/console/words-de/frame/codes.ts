@@ -76,7 +76,7 @@ const CODES: Codes = {
   assertion_invalid: ['Der Passkey wurde nicht angenommen.', 'Einen eigenen Passkey dieser Seite benutzen.'],
   totp_invalid: ['Der Code ist falsch oder schon benutzt.', 'Den nächsten Code abwarten und die Uhr prüfen.'],
   second_factor_required: ['Das Passwort stimmt; ein zweiter Faktor fehlt noch.', 'Passkey oder Code der App angeben.'],
-  factor_required: ['Ihre Rolle braucht einen zweiten Faktor.', 'Unter „Passkeys und Codes“ einen hinzufügen.'],
+  factor_required: ['Dafür ist ein zweiter Faktor nötig.', 'Unter „Passkeys und Codes“ bestätigen oder hinzufügen.'],
   signature_required: ['Diese Freigabe braucht Ihren Passkey.', 'Unter „Passkeys und Codes“ einen hinzufügen.'],
   tainted_right: ['Dieses Recht gab Ihnen eine beteiligte Person.', OTHER],
   hard_policy: ['Eine Richtlinie verbietet das.', 'Die genannte Richtlinie lesen.'],

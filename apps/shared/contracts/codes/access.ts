@@ -96,7 +96,7 @@ export const ACCESS = {
       'Send factor_token with grant_type second_factor, and the answer of a passkey or the code of your app, as factors says.',
     ],
     factor_required: [
-      'Your role needs a second factor, which this session has not proved.',
+      'This needs a second factor, which this session has not proved.',
       'Add a passkey or an authenticator app under “Passkeys and codes”, or sign in with the one you have.',
     ],
     signature_required: [
