@@ -11,7 +11,7 @@ import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
   INTERVENTION_STATES,
   type NodeIntervention,
-  refuseGuardedSkip,
+  refuseGuardedEnd,
   refuseIntervention,
 } from '../../../workflows/operation/rules/nodes.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
@@ -41,8 +41,8 @@ export const interveneOnNode = async (
   const row = node && (await getNode(tx, operation_id, node_id))
   if (!node || !row) throw notFound('node', node_id)
   refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone }))
-  const unpassed = type === 'skip' ? await listUnpassed(tx, operation_id, node_id) : []
-  refuseOn(deps, command, subject, refuseGuardedSkip(unpassed, node, { type, cone }))
+  const unpassed = await listUnpassed(tx, operation_id, node_id)
+  refuseOn(deps, command, subject, refuseGuardedEnd(unpassed, node, { type, cone }))
   if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
 
   const made = await CHANGES[type](deps, tx, { subject, node, cone, payload })
