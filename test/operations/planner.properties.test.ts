@@ -250,7 +250,11 @@ it('a graph of any shape keeps its order and its gates', () => {
 })
 
 /** Carries a plan out by the real reducer while no one passes a gate; returns the nodes that began or succeeded. */
-const carriedOut = ({ document: { nodes, gates: given } }: Plan, rejects: boolean, fails: (i: number) => boolean): string[] => {
+const carriedOut = (
+  { document: { nodes, gates: given } }: Plan,
+  rejects: boolean,
+  fails: (i: number) => boolean,
+): string[] => {
   const gates = given.map((gate, i) => ({ ...gate, gate_id: `g${i}` }))
   const guarding = (id: string) => gates.flatMap(({ gate_id, guards }) => (guards.includes(id) ? [gate_id] : []))
   const rows = nodes.map((spec) => ({ ...spec, gate_ids: guarding(spec.node_id), spec }))
@@ -274,10 +278,14 @@ const carriedOut = ({ document: { nodes, gates: given } }: Plan, rejects: boolea
       if (!refusal) ran.add(task.effect.node_id)
       const result: AttemptResult = refusal
         ? { status: 'refused', refusal }
-        : world.result(task.effect, fails(task.effect.node) ? { status: 'failed', ...times, error } : { status: 'succeeded', ...times })
+        : world.result(
+            task.effect,
+            fails(task.effect.node) ? { status: 'failed', ...times, error } : { status: 'succeeded', ...times },
+          )
       take({ ...task.effect, type: 'attempt_ended', at, result })
     } else if (task.kind === 'record') {
-      for (const change of task.batch.changes) if (change.t === 'node' && change.state === 'succeeded') ran.add(change.id)
+      for (const change of task.batch.changes)
+        if (change.t === 'node' && change.state === 'succeeded') ran.add(change.id)
       take({ type: 'recorded', at, result: world.record(task.batch) })
     } else if (task.kind === 'close') take(world.close(task.effect))
     for (const [g, gate] of world.gates.entries()) {
