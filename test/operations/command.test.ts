@@ -294,6 +294,15 @@ describe('retry and interventions', () => {
     expect(await answers('rejected')).toEqual([409, 409, 409])
     expect(await answers('expired')).toEqual([409, 409, 409])
     expect(await answers('approved')).toEqual([202, 202, 202])
+    // A condition skipped the guarded node, so that no one was asked: that is no way past its gate.
+    const conditional = nodes.map((one) => (one.node_id === 'a' ? { ...one, when: '1 == 2' } : one))
+    const unasked = async (act: (path: string) => Promise<{ status: number }>) => {
+      const made = await running({ a: 'skipped', b: 'failed', c: 'pending' }, { nodes: conditional, gates })
+      return (await act(made.path)).status
+    }
+    expect(await unasked((path) => p.as('olga').post(`${path}/nodes/b/retry`, { reason }))).toBe(202)
+    const skip = { type: 'skip', node_id: 'b', payload: {}, reason }
+    expect(await unasked((path) => p.as('olga').post(`${path}/interventions`, skip))).toBe(202)
     // The node that the gate guards is the one to retry.
     const { path, operation_id } = await running(states, { nodes, gates })
     await p.query(`update operations.gates set status = 'rejected' where operation_id = $1`, [operation_id])
