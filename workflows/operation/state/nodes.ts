@@ -121,8 +121,8 @@ export const consider = (s: State, i: number, at: number) => {
 }
 
 /**
- * A node whose join and condition are met goes to its gates, or becomes ready. A gate that was rejected or has expired
- * while the node was under way fails it now.
+ * A node whose join and condition are met goes to its gates, or becomes ready. A gate that was rejected or expired
+ * between its dispatch and its claim fails it now.
  */
 export const toGate = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
