@@ -265,6 +265,50 @@ describe('retry and interventions', () => {
     expect((await p.as('olga').post(`${path}/interventions`, skip)).status).toBe(202)
   })
 
+  it('neither marks a rejected node as succeeded nor retries past it: its gate would not be asked', async () => {
+    const node = (node_id: string, ...depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
+    const nodes = [node('a'), node('b', 'a'), node('c', 'b')]
+    const gates = [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['a'] }]
+    const states = { a: 'failed', b: 'skipped', c: 'skipped' }
+    const answers = async (status: string) => {
+      const { path, operation_id } = await running(states, { nodes, gates })
+      await p.query(
+        `update operations.gates set status = $2, approved_digest = case when $2 = 'approved' then digest end where operation_id = $1`,
+        [operation_id, status],
+      )
+      const offers = async (id: string, name: string) =>
+        (await p.as('olga').get(`${path}/nodes/${id}`)).body.allowed_actions.find(
+          ({ action }: { action: string }) => action === name,
+        ).allowed
+      const offered = [await offers('a', 'mark_succeeded'), await offers('b', 'retry'), await offers('c', 'retry')]
+      const mark = { type: 'mark_succeeded', node_id: 'a', payload: { outputs: {}, note: 'by hand' }, reason }
+      const marked = await p.as('olga').post(`${path}/interventions`, mark)
+      const retried = [
+        await p.as('olga').post(`${path}/nodes/b/retry`, { reason, scope: 'node' }),
+        await p.as('olga').post(`${path}/nodes/c/retry`, { reason }),
+      ]
+      const all = [marked, ...retried].map((answer) => answer.status)
+      expect(all.map((answer) => answer < 300)).toEqual(offered)
+      return all
+    }
+    expect(await answers('rejected')).toEqual([409, 409, 409])
+    expect(await answers('expired')).toEqual([409, 409, 409])
+    expect(await answers('approved')).toEqual([202, 202, 202])
+    // A condition skipped the guarded node, so that no one was asked: that is no way past its gate.
+    const conditional = nodes.map((one) => (one.node_id === 'a' ? { ...one, when: '1 == 2' } : one))
+    const unasked = async (act: (path: string) => Promise<{ status: number }>) => {
+      const made = await running({ a: 'skipped', b: 'failed', c: 'pending' }, { nodes: conditional, gates })
+      return (await act(made.path)).status
+    }
+    expect(await unasked((path) => p.as('olga').post(`${path}/nodes/b/retry`, { reason }))).toBe(202)
+    const skip = { type: 'skip', node_id: 'b', payload: {}, reason }
+    expect(await unasked((path) => p.as('olga').post(`${path}/interventions`, skip))).toBe(202)
+    // The node that the gate guards is the one to retry.
+    const { path, operation_id } = await running(states, { nodes, gates })
+    await p.query(`update operations.gates set status = 'rejected' where operation_id = $1`, [operation_id])
+    expect((await p.as('olga').post(`${path}/nodes/a/retry`, { reason })).status).toBe(202)
+  })
+
   it('records an intervention as an exception, with its required members', async () => {
     const { path, operation_id } = await running({ a: 'failed', c: 'failed' }, chain)
     const intervene = (body: Record<string, unknown>) => p.as('olga').post(`${path}/interventions`, { reason, ...body })

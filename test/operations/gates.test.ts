@@ -237,6 +237,15 @@ describe('a gate', () => {
     expect(operation_id).not.toBe(other.operation_id)
   })
 
+  it('is rejected by an approval taken back if the rejections are then enough, by majority too', async () => {
+    const { path, seen } = await waitingGate({
+      approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], reject_rule: 'majority' },
+    })
+    await p.as('eva').post(`${path}/approve`, seen)
+    const taken = await p.as('eva').post(`${path}/reject`, { round: 1, comment: 'I was wrong' })
+    expect(taken).toMatchObject({ status: 200, body: { status: 'rejected', round: 2 } })
+  })
+
   it('can be bypassed only by holders of both permissions, freshly signed in', async () => {
     const { path, seen, operation_id } = await waitingGate()
     const broken = { ...seen, break_glass: { reason: 'the site is down' } }

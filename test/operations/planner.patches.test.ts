@@ -211,4 +211,69 @@ describe('a patch of any graph', () => {
     )
     expect(asked).toBeGreaterThan(20)
   })
+
+  it('guards what it lets start past a gate, and leaves other gates as they were read', () => {
+    const node = (node_id: string, depends_on: string[], more: Partial<GraphNode> = {}): GraphNode => ({
+      node_id,
+      executor: 'noop',
+      with: {},
+      depends_on,
+      ...more,
+    })
+    const nodes = [node('a', []), node('b', ['a']), node('c', ['b']), node('d', []), node('e', ['d'])]
+    const gates = [
+      { gate_id: 'g0', policy, guards: ['a'] },
+      { gate_id: 'g1', policy, guards: ['d'] },
+    ]
+    const input = inputOf(targets, { kind: 'graph', graph: { nodes, gates } })
+    const planned = makePlan(input)
+    expect(planned.document.gates.map(({ guards }) => guards)).toEqual([['a'], ['d']])
+    // The graph of an operation that began before such nodes were guarded.
+    const running = runningOf(planned)
+    for (const other of running.nodes) if (other.node_id === 'd') other.on_failure = 'tolerate'
+    const patched = (...changes: PatchChange[]) => {
+      const made = applyPatch(running, changes, { ...input, diff: [], procedure_risk: 0 })
+      return { guards: made.gates.slice(0, 2).map(({ guards }) => guards), touched: made.touched }
+    }
+    expect(patched({ op: 'update_node', node_id: 'a', set: { on_failure: 'tolerate' } })).toEqual({
+      guards: [['a', 'b'], ['d']],
+      touched: ['a', 'b'],
+    })
+    // An author may guard a step that only sometimes runs.
+    expect(patched({ op: 'update_node', node_id: 'a', set: { when: '1 == 2' } })).toEqual({
+      guards: [['a'], ['d']],
+      touched: ['a'],
+    })
+    expect(patched({ op: 'add_node', node: node('f', ['d']) } as PatchChange).guards).toEqual([['a'], ['d', 'f']])
+  })
+
+  it('cannot let nodes pass the gate of a policy by a condition, whoever wrote that gate', () => {
+    const node = (node_id: string, depends_on: string[], more: Partial<GraphNode> = {}): GraphNode => ({
+      node_id,
+      executor: 'noop',
+      with: {},
+      depends_on,
+      risk: 40,
+      ...more,
+    })
+    const inputWith = (nodes: GraphNode[], gates: GraphGate[]) => ({
+      ...inputOf(targets, { kind: 'graph', graph: { nodes, gates } }),
+      library,
+      judge,
+    })
+    const guardsOf = (gates: readonly PlanGate[]) =>
+      gates.filter(({ policy: { key } }) => key === 'watch').map(({ guards }) => guards)
+    const skipped = [node('a', [], { when: '1 == 2' }), node('b', ['a']), node('c', ['b'])]
+    expect(guardsOf(makePlan(inputWith(skipped, [])).document.gates)).toEqual([['a', 'b']])
+    const own = { gate_id: 'own', policy: 'watch', guards: ['a'] }
+    expect(guardsOf(makePlan(inputWith(skipped, [own])).document.gates)).toEqual([['a', 'b']])
+
+    const input = inputWith([node('a', []), node('b', ['a']), node('c', ['b'])], [own])
+    const planned = makePlan(input)
+    expect(guardsOf(planned.document.gates)).toEqual([['a']])
+    const change = { op: 'update_node', node_id: 'a', set: { when: '1 == 2' } } as const
+    const patched = applyPatch(runningOf(planned), [change], { ...input, diff: [], procedure_risk: 0 })
+    expect(guardsOf(patched.gates)).toEqual([['a', 'b']])
+    expect(patched.touched).toEqual(['a', 'b'])
+  })
 })

@@ -287,9 +287,21 @@ describe('a patch is refused with the code of its fault', () => {
     ],
     ['too_large', [add(noop('n')), add(noop('o')), add(noop('p'))]],
     ['duplicate_node', [add(noop('old'))]],
+    ['duplicate_node', [{ op: 'remove_node', node_id: 'j' }, add(noop('j', 'a'))]],
+    [
+      'duplicate_node',
+      [
+        { op: 'remove_gate', gate_id: 'go' },
+        { op: 'add_gate', gate: { gate_id: 'go', policy: { approvals: { quorum: 2 } }, guards: ['c'] } } as PatchChange,
+      ],
+    ],
   ]
   it.each(cases)('%s', (code, changes, more) => {
     expect(new Set(codes(changes, more))).toEqual(new Set([code]))
+  })
+
+  it('may take back an id that it brought itself', () => {
+    expect(codes([add(noop('n')), { op: 'remove_node', node_id: 'n' }, add(noop('n', 'a'))])).toEqual([])
   })
 
   it('asks the approvers of every gate whose cone it touches, before or after', () => {

@@ -448,6 +448,23 @@ describe('gates', () => {
     expect((await engine.read.gate(operation_id, 'go')).consumed_at).not.toBeNull()
   })
 
+  it('of any number and length can wait at once: the engine shows as many as it can hold', async () => {
+    const ids = Array.from({ length: 20 }, (_, i) => `${'g'.repeat(107)}-${10 + i}`)
+    const operation_id = await engine.start({
+      nodes: ids.map((_, i) => call(`n${i}`)),
+      gates: ids.map((id, i) => gate(id, [`n${i}`])),
+    })
+    await engine.statusIs(operation_id, 'blocked')
+    const shown = await until(async () => {
+      const { searchAttributes, status } = await engine.client.workflow.getHandle(operation_id).describe()
+      expect(status.name).toBe('RUNNING')
+      return searchAttributes.WaitingGates
+    })
+    expect(shown).toEqual(ids.slice(0, 17))
+    await cancel(operation_id, 'graceful')
+    expect((await engine.ends(operation_id)).status).toBe('cancelled')
+  })
+
   it('that approved other values than a drift left ask again, also for later nodes', async () => {
     const operation_id = await engine.start({
       nodes: [call('a'), call('b', { depends_on: ['a'] })],

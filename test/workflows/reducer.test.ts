@@ -9,6 +9,7 @@ import {
 import { coneOf, refuseIntervention } from '../../workflows/operation/rules/nodes.ts'
 import type { AttemptResult, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
 import {
+  brokenInvariant,
   canLeave,
   type Event,
   isDone,
@@ -158,6 +159,7 @@ class Run {
   take(...events: Event[]) {
     const { state, effects } = step(this.state, ...events)
     this.state = state
+    expect(brokenInvariant(state, effects)).toBeUndefined()
     this.world.accept(effects)
     this.check()
     if (this.world.problems.length > 0) throw new Error(this.world.problems.join('; '))
@@ -460,6 +462,12 @@ class Run {
     const { world } = this
     // At rest and not ended: there is a due time, or readers are told why nothing moves.
     if (!Number.isFinite(world.wake)) expect(world.blocked_on.length).toBeGreaterThan(0)
+    // No node waits for good behind a gate that was refused.
+    for (const [i, { state }] of this.state.nodes.entries())
+      if (state === 'gated')
+        for (const { on_reject, status } of this.state.graph.gates_of[i]?.flatMap((g) => this.state.gates[g] ?? []) ??
+          [])
+          expect(on_reject === 'fail_nodes' && (status === 'rejected' || status === 'expired')).toBe(false)
     // All messages have arrived: the state has the graph of the rows, and only an open patch holds nodes.
     if (world.tasks.length === 0 && world.signals.length === 0) {
       expect(this.state.plan_revision).toBe(world.revision)
@@ -554,6 +562,76 @@ describe('reducer', () => {
     expect(record?.batch.changes).toContainEqual(expect.objectContaining({ t: 'command', status: 'refused' }))
     if (record) take({ type: 'recorded', at: at + 2000, result: world.record(record.batch) })
     expect(taken('run')).toMatchObject([{ effect: { generation: 2 } }])
+  })
+
+  describe('a gate that is', () => {
+    const one = { join: 'all', on_failure: 'hold', kind: 'task', when: false, catalog: false, undo: false } as const
+    const begin = () => {
+      const nodes = [
+        { ...one, tries: 3, deps: [], gates: [true] },
+        { ...one, tries: 1, deps: [0], gates: [] },
+      ]
+      const spec = { nodes, gates: ['fail_nodes' as const], max_parallel: 1, pause_on_failure: false }
+      const world = new World([pageOf({ ...spec, failure_budget: null, deadline: null })])
+      const s = start('op', world.pages, world.command('start', {}), world.now)
+      const take = (event: Event) => {
+        const { effects } = step(s, event)
+        expect(brokenInvariant(s, effects)).toBeUndefined()
+        return effects.flatMap((effect) => (effect.type === 'run' ? [effect] : []))
+      }
+      const decide = (status: 'approved' | 'rejected', round = 1) =>
+        take({
+          type: 'command',
+          at: world.now,
+          command: world.command('gate_decided', { gate_id: 'g0', round, status, digest: 'd' }),
+        })
+      take({ type: 'due', at: world.now })
+      const [run] = decide('approved')
+      if (!run) throw new Error('the approved node has not begun')
+      return { world, s, take, decide, run }
+    }
+    const failed: AttemptResult = {
+      status: 'failed',
+      started_at: 0,
+      ended_at: 0,
+      error: { class: 'unreachable', message: 'no', retryable: true },
+    }
+    const backingOff = () => {
+      const begun = begin()
+      const { world, s, take, run } = begun
+      take({ ...run, type: 'attempt_ended', at: world.now, result: failed })
+      expect(s.nodes[0]?.state).toBe('backoff')
+      const gates = { g0: { status: 'armed' as const, round: 2, deadline_at: null } }
+      const command = world.command('intervene', { type: 'set_input', node_id: 'n1', generation: 2, gates })
+      take({ type: 'command', at: world.now, command })
+      return begun
+    }
+
+    it('asked again during the backoff of a node holds its next attempt', () => {
+      const { world, s, take, decide } = backingOff()
+      expect(take({ type: 'due', at: world.now + 60_000 })).toEqual([])
+      expect([s.nodes[0]?.state, s.gates[0]?.asked]).toEqual(['gated', true])
+      expect(decide('approved', 2)).toMatchObject([{ node_id: 'n0', attempt: 2 }])
+    })
+
+    it('rejected during the backoff of a node fails it', () => {
+      const { s, decide } = backingOff()
+      decide('rejected', 2)
+      expect(s.nodes[0]).toMatchObject({ state: 'failed', error: { class: 'rejected' } })
+    })
+
+    it('rejected before an attempt on its way has claimed fails the node', () => {
+      const { world, s, take, run } = begin()
+      take({
+        type: 'command',
+        at: world.now,
+        command: world.command('gate_decided', { gate_id: 'g0', round: 2, status: 'rejected', digest: 'd' }),
+      })
+      const gates = [{ gate_id: 'g0', status: 'rejected' as const, round: 2 }]
+      const refusal: Refusal = { reason: 'gate_open', seq: world.seq, generation: 1, gates, repeated: false }
+      take({ ...run, type: 'attempt_ended', at: world.now, result: { status: 'refused', refusal } })
+      expect(s.nodes[0]).toMatchObject({ state: 'failed', error: { class: 'rejected' } })
+    })
   })
 
   it('repeats a claim refused by an outdated calendar, and waits for one refused by the current calendar', () => {

@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether an attempt that is told to stop still ends by its own result. Such operations have all older changes. */
-const hearsOut = (): boolean => patched('hear-out')
+/** Whether gates are looked at whenever a node comes back to them. Such operations have all older changes. */
+export const looksAgain = (): boolean => patched('look-again')
+
+/** Whether an attempt that is told to stop still ends by its own result. */
+const hearsOut = (): boolean => looksAgain() || patched('hear-out')
 
 /** Whether search attributes are written only after the record they show. */
 export const showsAtRest = (): boolean => hearsOut() || patched('show-at-rest')

@@ -171,6 +171,7 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     plan_revision: pages[0]?.plan_revision ?? 0,
     stage: 'open',
     closes_apart: false,
+    gates_once: false,
     starts_early: false,
     graph,
     nodes: graph.ids.map((_, i) => newNode(item(graph.deps, i).length, closed(i).length)),

@@ -71,13 +71,28 @@ export const createFace = ({ operation_id, title, plan_id, search_attributes }: 
     if (search_attributes && now !== shown)
       upsertSearchAttributes([
         { key: OP_STATUS, value: next.status },
-        { key: WAITING_GATES, value: next.waiting },
+        { key: WAITING_GATES, value: fitting(next.waiting) },
         { key: FAILED_NODES, value: next.failed },
       ])
     shown = now
     next = undefined
     return details
   }
+}
+
+/** The server ends a workflow for good if a search attribute has more than 2,048 bytes. */
+const MOST_BYTES = 2000
+
+/** Returns the first gates whose ids, which are ASCII, fit into one search attribute. */
+const fitting = (gate_ids: readonly string[]): string[] => {
+  const shown: string[] = []
+  let bytes = 2
+  for (const gate_id of gate_ids) {
+    bytes += gate_id.length + 3
+    if (bytes > MOST_BYTES) break
+    shown.push(gate_id)
+  }
+  return shown
 }
 
 type Details = {

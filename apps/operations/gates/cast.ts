@@ -110,11 +110,14 @@ const lostOf = async (
   })
 }
 
-/** Takes an approval back: a new round with the others' votes, rejected at once if one rejection is enough. */
+/** Takes an approval back: a new round with the others' votes, rejected at once if the rejections are enough. */
 export const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, command_id: string, vote: NewVote) => {
   const { gate } = row
   const round = gate.round + 1
-  const status: GateStatus = gate.policy.reject_rule === 'any' ? 'rejected' : 'waiting'
+  const others = gateFacts(row).votes.filter(({ user_id }) => user_id !== command.caller.user_id)
+  const own = { user_id: command.caller.user_id, decision: 'reject' as const, group_key: null }
+  const outcome = outcomeOfVotes({ policy: gate.policy, votes: [...others, own] })
+  const status: GateStatus = outcome === 'rejected' ? outcome : 'waiting'
   await swapOrRefuse(tx, row, {
     round,
     ...(status === 'rejected'
@@ -123,7 +126,7 @@ export const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, comma
   })
   await carryVotes(tx, gate.operation_id, gate.gate_id, gate.round, command.caller.user_id)
   await saveVote(tx, { ...voteRow(command, row, command_id, vote), round, group_key: null })
-  const kept = gateFacts(row).votes.flatMap(({ user_id }) => (user_id === command.caller.user_id ? [] : [user_id]))
+  const kept = others.map(({ user_id }) => user_id)
   return decisionOf(command, row, command_id, { gate_id: gate.gate_id, round, status, vote, group: null, kept })
 }
 

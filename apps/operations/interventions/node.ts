@@ -8,7 +8,7 @@ import { readRunning } from '../../../db/operations/patches/rows.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
-import { INTERVENTION_STATES, refuseGuardedSkip, refuseIntervention } from '../../../workflows/operation/rules/nodes.ts'
+import { INTERVENTION_STATES, refuseGuardedEnd, refuseIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type { NodeIntervention } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
@@ -37,8 +37,8 @@ export const interveneOnNode = async (
   const row = node && (await getNode(tx, operation_id, node_id))
   if (!node || !row) throw notFound('node', node_id)
   refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone }))
-  const unpassed = type === 'skip' ? await listUnpassed(tx, operation_id, node_id) : []
-  refuseOn(deps, command, subject, refuseGuardedSkip(unpassed, node, { type, cone }))
+  const unpassed = await listUnpassed(tx, operation_id, node_id)
+  refuseOn(deps, command, subject, refuseGuardedEnd(unpassed, node, { type, cone }))
   if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
 
   const made = await CHANGES[type](deps, tx, { subject, node, cone, payload })

@@ -3,9 +3,10 @@ import { getNode, listArtifacts, listAttempts, listCone, listGatesOfNode } from 
 import { getOperation } from '../../../db/operations/operations/read.ts'
 import type { NodeFacts, OperationFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
-  refuseGuardedSkip,
+  refuseGuardedEnd,
   refuseIntervention,
   refuseRetry,
+  refuseRetryPast,
   resetCone,
 } from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -84,12 +85,16 @@ const nodeActions = (
   const intervene = refuseByPolicy(deps, caller, 'node.intervene', object, operation.places)
   const reset = resetCone(cone, node_id, 'downstream')
   return [
-    allowedAction('retry', retry, refuseRetry(facts, node, { cone: reset, reconciliation: true })),
+    allowedAction(
+      'retry',
+      retry,
+      refuseRetry(facts, node, { cone: reset, reconciliation: true }) ?? refuseRetryPast(unpassed, node),
+    ),
     ...NODE_INTERVENTIONS.map((type) =>
       allowedAction(
         type,
         intervene,
-        refuseIntervention(facts, node, { type, cone }) ?? refuseGuardedSkip(unpassed, node, { type, cone }),
+        refuseIntervention(facts, node, { type, cone }) ?? refuseGuardedEnd(unpassed, node, { type, cone }),
       ),
     ),
   ]

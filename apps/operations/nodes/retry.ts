@@ -3,13 +3,13 @@ import { type Tx, updateRows } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
-import { listGuardingGates } from '../../../db/operations/gates/rows.ts'
+import { listGuardingGates, listUnpassed } from '../../../db/operations/gates/rows.ts'
 import { listTargets, lowerPins } from '../../../db/operations/leases/drift.ts'
 import { listCone, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
-import { refuseRetry, resetCone } from '../../../workflows/operation/rules/nodes.ts'
+import { refuseRetry, refuseRetryPast, resetCone } from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
 import type { RetryBody } from '../../shared/contracts/operations/nodes.ts'
@@ -46,7 +46,8 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
         deps,
         command,
         subject,
-        refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }),
+        refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }) ??
+          refuseRetryPast(await listUnpassed(tx, subject.operation_id, command.node_id), node),
       )
       if (body.input_overrides && needsSecondPerson(subject.risk_level)) throw agreedInputsOnly()
       checkIfMatch(command.if_match, subject.revision)

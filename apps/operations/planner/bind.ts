@@ -1,21 +1,24 @@
 import type { PlanGate, PlanNode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { refusal, type Violation } from '../../shared/errors.ts'
-import { byText, coneOf, ranksOf } from '../graph/graph.ts'
+import { byText, coneOf, inRankOrder, ranksOf } from '../graph/graph.ts'
 import type { Library, PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
 import { rejectingInTime } from '../packs/defaults.ts'
 import { bindPreviews, bindWatches } from '../packs/previews.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import {
+  completeGuards,
   entryPlace,
   freezeGates,
+  namedGates,
   nameGates,
   overrideGates,
   type Places,
+  policyGates,
   refuseSilence,
   type Wanted,
-  wantedGates,
   withBarriers,
 } from './gates.ts'
+import type { Running } from './patch.edit.ts'
 import { dependentsOfTargets, exceeds, type Risk, riskOf } from './risk.ts'
 
 /**
@@ -83,6 +86,7 @@ export const refuseCeiling = (constraints: Record<string, unknown>, risk: Risk):
 }
 
 export type Guarded = {
+  /** In rank order. */
   nodes: PlanNode[]
   /** Existing gates: an author's, or those of the running graph. */
   gates: PlanGate[]
@@ -93,6 +97,8 @@ export type Guarded = {
   until_s: number
   /** Ids used before, which are not assigned again. */
   spent?: ReadonlySet<string>
+  /** The graph that a patch changes: what could start past its gates even then keeps the guards that were read. */
+  running?: Pick<Running, 'nodes' | 'gates' | 'begun'>
 }
 
 /**
@@ -101,21 +107,41 @@ export type Guarded = {
  */
 export const gatesFor = (
   input: Pick<PlannerInput, 'library' | 'targets' | 'at'>,
-  { nodes, gates, places, entry, until_s, spent }: Guarded,
+  { nodes, gates, places, entry, until_s, spent, running }: Guarded,
   { seen, judged, risk }: Weight,
   warnings: Warning[],
   violations: Violation[],
 ): PlanGate[] => {
   const { library, targets, at } = input
   const until = new Date(Date.parse(at) + until_s * 1000).toISOString()
-  const wanted = [
-    ...wantedGates(places, library, seen, warnings, violations),
+  const demanded = [
+    ...policyGates(places, library, seen, violations),
     ...overrideGates(judged, entry),
     ...freezeGates(library.freezes, targets, entry, at, until),
-  ].flatMap((gate) => uncovered(gate, gates, nodes).map((left) => withBarriers(left, nodes)))
+  ]
+  const named = namedGates(places, library, warnings).filter(
+    (gate) => !demanded.some((other) => sameRule(gate, other) && gate.guards.join() === other.guards.join()),
+  )
+  const before = inRankOrder(running?.nodes ?? [])
+  const standing = gates.map((gate) => {
+    const rule = demanded.some((other) => sameRule(other, gate))
+    const old = running?.gates.find(({ gate_id }) => gate_id === gate.gate_id)
+    const known = new Set([...(running?.begun ?? []), ...(old ? completeGuards(old, before, rule) : [])])
+    const guards = completeGuards(gate, nodes, rule).filter((id) => gate.guards.includes(id) || !known.has(id))
+    return { ...gate, guards }
+  })
+  const wanted = [
+    ...named.map((gate) => ({ gate, rule: false })),
+    ...demanded.map((gate) => ({ gate, rule: true })),
+  ].flatMap(({ gate, rule }) =>
+    uncovered(gate, standing, nodes).map((left) => {
+      const held = withBarriers(left, nodes)
+      return { ...held, guards: completeGuards(held, nodes, rule) }
+    }),
+  )
   const ranks = ranksOf(nodes)
-  const named = nameGates(wanted, gates, (id) => ranks.get(id) ?? 0, spent)
-  return bindWatches(bindPreviews(refuseSilence(named, risk.level, warnings), nodes, warnings), nodes)
+  const all = nameGates(wanted, standing, (id) => ranks.get(id) ?? 0, spent)
+  return bindWatches(bindPreviews(refuseSilence(all, risk.level, warnings), nodes, warnings), nodes)
 }
 
 /** Returns a wanted gate without the nodes that a gate of the same rule already holds; no gate if none are left. */
@@ -129,7 +155,7 @@ const uncovered = (gate: Wanted, standing: readonly PlanGate[], nodes: readonly 
 }
 
 /** Whether a gate asks the wanted question, ignoring what happens on timeout. */
-const sameRule = ({ kind, policy }: Wanted, other: PlanGate): boolean =>
+const sameRule = ({ kind, policy }: Wanted, other: Wanted): boolean =>
   kind === other.kind && [policy.digest, rejectingInTime(policy).digest].includes(other.policy.digest)
 
 /** Returns current policies that demand a gate on such a graph, but that none of its gates represents. */
@@ -139,6 +165,6 @@ export const unaskedPolicies = (
   { seen, judged }: Weight,
 ): string[] => {
   const all = nodes.map(({ node_id }) => node_id)
-  const wanted = [...wantedGates([entryPlace(all)], library, seen, [], []), ...overrideGates(judged, all)]
+  const wanted = [...policyGates([entryPlace(all)], library, seen, []), ...overrideGates(judged, all)]
   return wanted.filter((gate) => !gates.some((other) => sameRule(gate, other))).map(({ policy }) => policy.key)
 }

@@ -1,4 +1,4 @@
-import type { GatePolicy, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import type { GatePolicy, Join, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { CelError } from '../../shared/expressions/cel.ts'
@@ -22,14 +22,8 @@ export type Places = {
 
 export type Wanted = Omit<PlanGate, 'gate_id'>
 
-/** Returns the gates that packs name, and those of every policy that applies: an author cannot drop one of these. */
-export const wantedGates = (
-  places: Places[],
-  { policies }: Library,
-  facts: Record<string, unknown>,
-  warnings: Warning[],
-  violations: Violation[],
-): Wanted[] => {
+/** Returns the gates that packs name. */
+export const namedGates = (places: Places[], { policies }: Library, warnings: Warning[]): Wanted[] => {
   const wanted: Wanted[] = []
   for (const place of places)
     for (const gate of place.gates) {
@@ -44,6 +38,17 @@ export const wantedGates = (
         })
       for (const guards of sets) wanted.push(gateOf(policy, guards))
     }
+  return wanted
+}
+
+/** Returns the gates of every policy that applies: an author cannot drop one of these. */
+export const policyGates = (
+  places: Places[],
+  { policies }: Library,
+  facts: Record<string, unknown>,
+  violations: Violation[],
+): Wanted[] => {
+  const wanted: Wanted[] = []
   for (const policy of [...policies.values()].sort((a, b) => byText(a.policy.key, b.policy.key))) {
     if (!policy.applies || !applies(policy, facts, violations)) continue
     for (const place of places) {
@@ -130,6 +135,47 @@ export const withBarriers = (gate: Wanted, nodes: readonly PlanNode[]): Wanted =
   const barriers = nodes.filter(({ max_failures = 0, group = '' }) => max_failures > 0 && groups.has(group))
   return { ...gate, guards: [...gate.guards, ...barriers.map(({ node_id }) => node_id)].sort(byText) }
 }
+
+type Ends = { good: boolean; bad: boolean }
+const ANY: Ends = { good: true, bad: true }
+
+/**
+ * Returns the guards of a gate, and all that could start although it has not passed (operations.md 3.2): a guarded node
+ * can end before, because `on_failure` passes over the rejection, a node before it failed, or, if `demanded`, its
+ * condition is false. The nodes, in rank order, decide. The cone of the gate, and so its subject, stays the same.
+ */
+export const completeGuards = (
+  { guards: named, policy }: Pick<Wanted, 'guards' | 'policy'>,
+  nodes: readonly PlanNode[],
+  demanded: boolean,
+): string[] => {
+  const guards = new Set(named)
+  // How the nodes behind the gate can end before it passes; other nodes can end in any way.
+  const ends = new Map<string, Ends>()
+  for (const { node_id, depends_on, join, when, on_failure } of nodes) {
+    if (!guards.has(node_id) && !depends_on.some((id) => ends.has(id))) continue
+    const { starts, never } = JOINED[join](depends_on.map((id) => ends.get(id) ?? ANY))
+    if (starts) guards.add(node_id)
+    const skips = demanded && starts && when !== undefined
+    const fails = guards.has(node_id) && (skips || policy.on_reject === 'fail_nodes')
+    ends.set(node_id, {
+      good: skips || (fails && on_failure === 'tolerate'),
+      bad: never || (fails && on_failure === 'skip_dependents'),
+    })
+  }
+  return [...guards].sort(byText)
+}
+
+/** Whether such ends of its dependencies can release a node or rule it out; the reducer's `joinOf` decides alike. */
+const JOINED: Record<Join, (before: Ends[]) => { starts: boolean; never: boolean }> = {
+  all: (before) => ({ starts: before.every(({ good }) => good), never: before.some(({ bad }) => bad) }),
+  any: (before) => ({
+    starts: before.every(isOver) && before.some(({ good }) => good),
+    never: before.every(({ bad }) => bad),
+  }),
+  settled: (before) => ({ starts: before.every(isOver), never: false }),
+}
+const isOver = ({ good, bad }: Ends): boolean => good || bad
 
 export const covers = ({ applies: condition }: Pick<Freeze, 'applies'>, target: Target): boolean => {
   try {

@@ -49,7 +49,8 @@ export type Edit = {
   added: Set<string>
   removed: Set<string>
   added_gates: Set<string>
-  spent: ReadonlySet<string>
+  /** Ids that no new node or gate may have: also of those that this patch removes. */
+  spent: Set<string>
   violations: Violation[]
 }
 
@@ -61,7 +62,7 @@ const editOf = ({ nodes, gates, max_parallel, spent }: Running): Edit => ({
   added: new Set(),
   removed: new Set(),
   added_gates: new Set(),
-  spent,
+  spent: new Set(spent),
   violations: [],
 })
 
@@ -104,7 +105,10 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
   remove_node: (edit, { node_id }, at) => {
     if (!nodeAt(edit, node_id, at)) return
     edit.nodes.delete(node_id)
-    if (!edit.added.delete(node_id)) edit.removed.add(node_id)
+    if (!edit.added.delete(node_id)) {
+      edit.removed.add(node_id)
+      edit.spent.add(node_id)
+    }
     edit.touched.add(node_id)
   },
   update_node: (edit, { node_id, set }, at, context) => {
@@ -157,7 +161,7 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
     const gate = edit.gates.get(gate_id)
     if (!gate) return fault(edit, `${at}/gate_id`, 'unreachable_node', `there is no gate "${gate_id}"`)
     edit.gates.delete(gate_id)
-    edit.added_gates.delete(gate_id)
+    if (!edit.added_gates.delete(gate_id)) edit.spent.add(gate_id)
     for (const id of gate.guards) edit.touched.add(id)
   },
   set_limits: (edit, { max_parallel }) => {

@@ -38,13 +38,17 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
   const nodes = inRankOrder([...edit.nodes.values()])
   const known = new Set(context.targets.map(({ resource_id }) => resource_id))
   const existed = new Set(running.nodes.map(({ node_id }) => node_id))
-  const touched = [...edit.touched].filter((id) => existed.has(id))
   const brought = nodes.filter(({ node_id }) => edit.added.has(node_id) || edit.touched.has(node_id))
   const weight = brought.length > 0 ? weigh(context, { ...context, nodes }) : undefined
   const standing = [...edit.gates.values()]
   const gates = weight
     ? bindBrought(running, { nodes, gates: standing, brought, weight }, context, violations)
     : standing
+  const guarded = gates.flatMap(({ gate_id, guards }) => {
+    const known = edit.gates.get(gate_id)?.guards ?? []
+    return guards.filter((id) => !known.includes(id))
+  })
+  const touched = [...new Set([...edit.touched, ...guarded])].filter((id) => existed.has(id))
   const left = new Set(gates.map(({ gate_id }) => gate_id))
   const before = new Set(running.gates.map(({ gate_id }) => gate_id))
   const patched = {
@@ -86,11 +90,11 @@ const bindBrought = (
   const { p90_s } = scheduleOf(nodes, timingOf(context))
   const places = [entryPlace(entry)]
   const spent = new Set([...running.spent, ...running.gates.map(({ gate_id }) => gate_id)])
-  const guarded = { nodes, gates, places, entry, until_s: p90_s, spent }
+  const guarded = { nodes, gates, places, entry, until_s: p90_s, spent, running }
   const bound = gatesFor({ ...context, library: { ...context.library, freezes } }, guarded, weight, [], violations)
   // Existing gates keep their policy as it was read; whether silence may still approve is checked at their deadline.
   const kept = new Map(running.gates.map(({ gate_id }) => [gate_id, gates.find((gate) => gate.gate_id === gate_id)]))
-  return bound.map((gate) => kept.get(gate.gate_id) ?? gate)
+  return bound.map((gate) => ({ ...gate, ...kept.get(gate.gate_id), guards: gate.guards }))
 }
 
 /** An undo needs a removed node. The fault is the compensation's, because the succeeded node can no longer change. */

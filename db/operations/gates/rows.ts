@@ -236,22 +236,26 @@ export const readRunningGates = (tx: Queryable, operation_id: string) =>
     .orderBy(asc(gates.ordinal), asc(gates.gate_id))
 export type RunningGate = Awaited<ReturnType<typeof readRunningGates>>[number]
 
-/** Gates before a node, or before its prerequisites, that have not passed, by the claim's rules. */
+/**
+ * Gates before a node, or before its prerequisites, that have not passed, by the claim's rules; a node skipped by its
+ * condition needed none. `ended`: no node from that gate on is still to run, so that only a retry lets this one begin.
+ */
 export const listUnpassed = async (
   db: Queryable,
   operation_id: string,
   node_id: string,
-): Promise<{ gate_id: string; guards: string[] }[]> => {
-  const { rows } = await db.execute<{ gate_id: string; guards: string[] }>(sql`
-    with recursive before (node_id) as (
-      select ${node_id}::text
+): Promise<{ gate_id: string; guards: string[]; ended: boolean }[]> => {
+  const { rows } = await db.execute<{ gate_id: string; guards: string[]; ended: boolean }>(sql`
+    with recursive before (node_id, ended, counts) as (
+      select ${node_id}::text, true, true
       union
-      select n.node_id from before b
+      select n.node_id, b.ended and n.state in ('failed', 'skipped', 'compensated'), n.state <> 'skipped' or not n.spec ? 'when'
+      from before b
         join operations.nodes own on own.operation_id = ${operation_id} and own.node_id = b.node_id
         join operations.nodes n on n.operation_id = ${operation_id} and n.node_id = any(own.depends_on)
-      where not n.removed and n.state not in ('succeeded', 'skipped'))
-    select gate_id, guards from ${gates}
-    where operation_id = ${operation_id} and guards && array(select node_id from before) and status <> 'cancelled'
+      where not n.removed and n.state <> 'succeeded')
+    select gate_id, guards, guards && array(select node_id from before where ended and counts) ended from ${gates}
+    where operation_id = ${operation_id} and guards && array(select node_id from before where counts) and status <> 'cancelled'
       and (status = 'bypassed' or (status = 'approved' and digest = approved_digest)) is not true
     order by gate_id`)
   return rows

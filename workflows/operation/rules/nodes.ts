@@ -112,25 +112,46 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   return busy.length > 0 ? notApplicable(`The downstream node "${busy[0]?.node_id}" is running.`) : undefined
 }
 
+type Unpassed = { gate_id: string; guards: readonly string[]; ended: boolean }
+
 /**
- * A node after a guarded one was approved together with it: skipping the guarded node would let the later one begin
- * without that approval, unless the same gate guards it too. Checked only on the rows, where gates are decided.
+ * A node after a guarded one was approved together with it: an end of the guarded node that a person states would let
+ * the later one begin without that approval, unless the same gate guards it too. A success is also the guarded node's
+ * own effect. Checked only on the rows, where gates are decided.
  */
-export const refuseGuardedSkip = (
-  unpassed: readonly { gate_id: string; guards: readonly string[] }[],
-  { node_id }: Pick<NodeFacts, 'node_id'>,
+export const refuseGuardedEnd = (
+  unpassed: readonly Unpassed[],
+  { node_id, state }: Pick<NodeFacts, 'node_id' | 'state'>,
   { type, cone }: InterventionCommand,
 ): RefusalCode | undefined => {
-  if (type !== 'skip') return undefined
-  const next = cone.filter(({ state, depends_on }) => state !== 'removed' && depends_on.includes(node_id))
+  if (type !== 'skip' && type !== 'mark_succeeded') return undefined
+  const next = cone.filter((other) => other.state !== 'removed' && other.depends_on.includes(node_id))
+  const own = type === 'mark_succeeded' && state === 'failed'
   for (const { gate_id, guards } of unpassed) {
-    const loose = next.find((other) => !guards.includes(other.node_id))
-    if (loose)
+    const loose = next.find((other) => !guards.includes(other.node_id))?.node_id
+    if (own && guards.includes(node_id))
+      return notApplicable(`Gate "${gate_id}" has not passed: retry the node to have it asked again.`)
+    if (loose !== undefined)
       return notApplicable(
-        `Gate "${gate_id}" has not passed, and node "${loose.node_id}" would start without it: decide the gate, or remove this node with a patch.`,
+        `Gate "${gate_id}" has not passed, and node "${loose}" would start without it: decide the gate, or remove this node with a patch.`,
       )
   }
   return undefined
+}
+
+/** A retry begins even after failed or skipped nodes, but not past a gate that held one of them back. */
+export const refuseRetryPast = (
+  unpassed: readonly Unpassed[],
+  { node_id }: Pick<NodeFacts, 'node_id'>,
+): RefusalCode | undefined => {
+  const past = unpassed.find(({ guards, ended }) => ended && !guards.includes(node_id))
+  return (
+    past &&
+    wrongState(
+      'node_not_retryable',
+      `Gate "${past.gate_id}" has not passed, and this node would start without it: retry a node that the gate guards.`,
+    )
+  )
 }
 
 const refuseBegun = (nodes: readonly NodeFacts[], what: string) => {

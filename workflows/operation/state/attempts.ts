@@ -272,6 +272,6 @@ export const nodeDue = (s: State, i: number, at: number) => {
     case 'wait':
       return succeed(s, i, at)
     default:
-      askAgain(s, i)
+      askAgain(s, i, at)
   }
 }

@@ -136,12 +136,12 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   },
   catalog_drift: (s, _body, at) => void pause(s, 'catalog_drift', at),
   lease_granted: (s) => void leasesGranted(s),
-  calendar_changed: (s, _body, _at, { seq }) => void askCalendar(s, seq),
-  place_free: (s, { node_ids }, _at, { seq }) => {
+  calendar_changed: (s, _body, at, { seq }) => void askCalendar(s, seq, at),
+  place_free: (s, { node_ids }, at, { seq }) => {
     s.calendar_seq = seq
     for (const id of node_ids) {
       const i = s.graph.index.get(id)
-      if (i !== undefined && item(s.nodes, i).doing === 'shut') askAgain(s, i)
+      if (i !== undefined && item(s.nodes, i).doing === 'shut') askAgain(s, i, at)
     }
     return undefined
   },
@@ -232,7 +232,7 @@ const intervene = (
   if (type === 'extend_deadline') return extend(s, body, at)
   if (type === 'override_freeze') {
     s.overridden = true
-    return void askCalendar(s, seq)
+    return void askCalendar(s, seq, at)
   }
   const i = node_id === null ? undefined : s.graph.index.get(node_id)
   if (i === undefined) return refuse('node', `There is no node "${node_id}".`, 'not_found')
@@ -262,9 +262,9 @@ const isUnderWay = (node: NodeRun, attempt: number | undefined): boolean =>
   (node.doing === 'attempt' || node.doing === 'poll')
 
 /** The calendar has changed: nodes that it held claim again, and the claim says what still holds them. */
-const askCalendar = (s: State, seq: number) => {
+const askCalendar = (s: State, seq: number, at: number) => {
   s.calendar_seq = seq
-  for (const key of Object.keys(s.shut)) askAgain(s, Number(key))
+  for (const key of Object.keys(s.shut)) askAgain(s, Number(key), at)
 }
 
 const raise = (s: State, i: number, generation = 0) => {

@@ -1,8 +1,8 @@
-import type { GateStatus, NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GateStatus } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { GatesNow } from '../messages.ts'
 import type { RecordResult } from './events.ts'
 import { at as item } from './graph.ts'
-import { fail, move, note, noteNode, toReady } from './nodes.ts'
+import { fail, isRefused, move, note, noteNode, refusedBy, toReady } from './nodes.ts'
 import type { GateRun, State } from './types.ts'
 
 /** How long a gate waits before it asks again about a time that is not yet over on Postgres's clock. */
@@ -31,7 +31,7 @@ export const setGate = (s: State, g: number, status: GateStatus, round: number, 
   }
   if (isPassed(was) !== isPassed(status)) shift(s, gate, isPassed(status) ? -1 : 1, at)
   if (news && status === 'armed') reopen(s, gate)
-  if (news && (status === 'rejected' || status === 'expired')) close(s, gate, at)
+  if (news && isRefused(status)) close(s, gate, at)
 }
 
 const isDecided = (status: GateStatus): boolean => status !== 'armed' && status !== 'waiting'
@@ -88,15 +88,10 @@ const close = (s: State, gate: GateRun, at: number) => {
     s.wanted = { to: 'cancel', mode: 'graceful', ending, node: -1, asked: false, after_seq: 0 }
     return
   }
-  const error: NodeError = {
-    class: 'rejected',
-    message: `Gate ${gate.gate_id} was ${gate.status}.`,
-    retryable: false,
-    hint: 'Retry the node to open the gate again.',
-  }
   for (const i of gate.guards) {
     const { state } = item(s.nodes, i)
-    if (state === 'pending' || state === 'gated' || state === 'ready') fail(s, i, error, at)
+    const waits = state === 'pending' || state === 'gated' || state === 'ready'
+    if (waits || (state === 'backoff' && !s.gates_once)) fail(s, i, refusedBy(gate), at)
   }
 }
 

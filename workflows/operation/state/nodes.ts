@@ -1,8 +1,13 @@
-import { type NodeError, type NodeState, TARGET_DRIFTED } from '../../../apps/shared/contracts/operations/graph.ts'
+import {
+  type GateStatus,
+  type NodeError,
+  type NodeState,
+  TARGET_DRIFTED,
+} from '../../../apps/shared/contracts/operations/graph.ts'
 import { backoffOf } from '../rules/retry.ts'
 import type { Change, Role } from './events.ts'
 import { at as item } from './graph.ts'
-import { BAD, type Doing, GOOD, type NodeRun, OPEN, type Settled, type State } from './types.ts'
+import { BAD, type Doing, type GateRun, GOOD, type NodeRun, OPEN, type Settled, type State } from './types.ts'
 
 const FLYING: ReadonlySet<Doing> = new Set<Doing>(['attempt', 'poll', 'catalog', 'catalog_wait'])
 const ATTENTION: ReadonlySet<NodeState> = new Set<NodeState>(['failed', 'outcome_unknown', 'compensation_failed'])
@@ -115,18 +120,32 @@ export const consider = (s: State, i: number, at: number) => {
   } else toGate(s, i, at)
 }
 
-/** A node whose join and condition are met goes to its gates, or becomes ready. */
+/**
+ * A node whose join and condition are met goes to its gates, or becomes ready. A gate that was rejected or expired
+ * between its dispatch and its claim fails it now.
+ */
 export const toGate = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.closed_gates === 0) return toReady(s, i)
+  const gates = item(s.graph.gates_of, i).map((g) => item(s.gates, g))
+  const refusing = gates.find(({ status, on_reject }) => on_reject === 'fail_nodes' && isRefused(status))
+  if (refusing && !s.gates_once) return fail(s, i, refusedBy(refusing), at)
   enter(s, i, 'gated', at)
-  for (const g of item(s.graph.gates_of, i)) {
-    const gate = item(s.gates, g)
+  for (const gate of gates) {
     if (gate.status !== 'armed' || gate.asked) continue
     gate.asked = true
     note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
   }
 }
+
+export const isRefused = (status: GateStatus): boolean => status === 'rejected' || status === 'expired'
+
+export const refusedBy = ({ gate_id, status }: Pick<GateRun, 'gate_id' | 'status'>): NodeError => ({
+  class: 'rejected',
+  message: `Gate ${gate_id} was ${status}.`,
+  retryable: false,
+  hint: 'Retry the node to open the gate again.',
+})
 
 export const toReady = (s: State, i: number) => {
   const held = s.holds[i] !== undefined
@@ -145,12 +164,13 @@ export const tellAgent = (s: State, i: number) => {
 }
 
 /** A node that waited for a time or an answer claims again. */
-export const askAgain = (s: State, i: number) => {
-  const { state } = item(s.nodes, i)
+export const askAgain = (s: State, i: number, at: number) => {
+  const { state, closed_gates } = item(s.nodes, i)
   if (state === 'compensating') {
     move(s, i, state, 'idle')
     s.undo_ready.push(i)
-  } else if (state === 'backoff' || state === 'ready') toReady(s, i)
+  } else if (state === 'backoff' && closed_gates > 0 && !s.gates_once) toGate(s, i, at)
+  else if (state === 'backoff' || state === 'ready') toReady(s, i)
 }
 
 const queue = (s: State, i: number) => {
