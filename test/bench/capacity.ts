@@ -98,7 +98,7 @@ try {
   const connection = await Connection.connect({ address })
   const operations = { admin, operator, approver, client: new Client({ connection, namespace }), queue: '' }
   const ground = await openGround(stack, admin)
-  console.error('warm-up')
+  console.error('people, gates and warm-up')
   const flows = await openFlows(ground, operations)
   for (const flow of flows) await closed(flow, WARM_MS)
   const session_bytes = await bytesOfSession(ground, stack.servers.redis.url('session'))

@@ -87,9 +87,9 @@ describe('the first minute', () => {
     ])
       expect(await brief.textContent()).toContain(words)
     // The hosts' own numbers since the canary ended; the page reads them again every 30 s.
-    await brief
-      .getByText(/ago · errors 0\.1\d?\s% \(rest 0\.1\d?, before 0\.1\d?\) · p95\s4\d\sms \(rest 4\d, before 4\d\)$/)
-      .waitFor({ timeout: 90_000 })
+    await expect
+      .poll(() => brief.textContent(), { timeout: 90_000, interval: 500 })
+      .toMatch(/ago · errors 0\.1\d?\s% \(rest 0\.1\d?, before 0\.1\d?\) · p95\s4\d\sms \(rest 4\d, before 4\d\)/)
     const [, operation_id, gate_id] = /operations\/([^/]+)\/gates\/([^/?]+)/.exec(page.url()) ?? []
     const reader = await signIn(stack.gateway_url, eva)
     const { subject, digest } = await reader.get<{ subject: BoundSubject; digest: string }>(

@@ -1,1 +1,1 @@
-ALTER TABLE "operations"."executions" ADD COLUMN "lines_before" integer DEFAULT 0 NOT NULL;
+ALTER TABLE "operations"."executions" ADD COLUMN IF NOT EXISTS "lines_before" integer DEFAULT 0 NOT NULL;

@@ -3,7 +3,7 @@ import { json, login, refresher, signIn, type Tokens } from '../auth/clients.ts'
 import { send } from '../lib/load.ts'
 import { decide, startGates } from '../operations/gates.ts'
 import { type Bench as Operations, runGraph } from '../operations/runs.ts'
-import { ARRIVES, type Ground } from './ground.ts'
+import { arrives, type Ground } from './ground.ts'
 
 /** One kind of work of an installation, with its rate at the busiest moment of a large one. */
 export type Flow = {
@@ -44,6 +44,7 @@ export const openFlows = async (ground: Ground, operations: Operations): Promise
     '/api/v1/resources?page_size=50',
   ]
   let page = 0
+  let turn = 0
   return [
     {
       ...{ name: 'nodes', a_day: '10,000 operations of 20 nodes, peak 20 times the mean', peak: 46, callers: 4 },
@@ -64,7 +65,8 @@ export const openFlows = async (ground: Ground, operations: Operations): Promise
     {
       ...{ name: 'sign-ins', a_day: '10 % of 1 M users, a fifth of them in one hour', peak: 5.6, callers: 2 },
       act: async () => {
-        const { username, password } = ground.users[ARRIVES] ?? { username: '', password: '' }
+        turn += 1
+        const { username, password } = ground.users[arrives(turn)] ?? { username: '', password: '' }
         return (await login(ground, username, password)).status === 200 ? 1 : 0
       },
     },

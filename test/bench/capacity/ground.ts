@@ -18,14 +18,18 @@ export type Ground = {
 
 const RENEWED_MS = 300_000
 
-/** Each has at most a hundred sessions; the oldest ends for a new one. */
-export const [ARRIVES, WATCHES] = [3, 4]
+const DEMO = 3
+/** She watches streams. Each person has at most a hundred sessions; the oldest ends for a new one. */
+const WATCHES = DEMO
+/** Each signs in once in half a minute: the result of a hash is remembered that long for the same password. */
+const ARRIVING = 40
+export const arrives = (turn: number): number => DEMO + 1 + (turn % ARRIVING)
 const personOf = (username: string): Account => ({ username, password: `Bench-1-${uuidv7()}`, roles: ['viewer'] })
 
 export const openGround = async (stack: Stack, admin: Person): Promise<Ground> => {
-  const more = [personOf('arrives'), personOf('watches')]
+  const more = ['watches', ...Array.from({ length: ARRIVING }, (_, n) => `arrives-${n}`)].map(personOf)
   for (const person of more) await ensurePerson(stack.gateway_url, admin, person, 'netops')
-  const users = [...(readDemo(stack.context.dir)?.users.slice(0, ARRIVES) ?? []), ...more]
+  const users = [...(readDemo(stack.context.dir)?.users.slice(0, DEMO) ?? []), ...more]
   const url = stack.gateway_url.replace('localhost', '127.0.0.1')
   const gateway = new Pool(url, { connections: 64, pipelining: 1, headersTimeout: 60_000 })
   let { access_token } = await signIn({ gateway, users }, 0)
