@@ -23,7 +23,7 @@ const BUDGET: Record<string, { statements: number; trips: number }> = {
   vote: { statements: 20, trips: 10 },
   pause: { statements: 24, trips: 16 },
   'pause, tried': { statements: 13, trips: 11 },
-  retry: { statements: 27, trips: 19 },
+  retry: { statements: 30, trips: 21 },
   grant: { statements: 21, trips: 20 },
   'result of an operation': { statements: 5, trips: 2 },
   create: { statements: 19, trips: 6 },
