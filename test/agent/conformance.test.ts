@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
@@ -7,6 +6,7 @@ import { run } from '../../apps/cli/run.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { type ConformanceFile, proveAgent } from '../../apps/platform/packs/main.ts'
 import { serverUrl } from '../support/database.ts'
+import { freePort } from '../support/ports.ts'
 
 /** `signalbox agent conformance` with agents that follow the protocol, and with some that break one rule of it. */
 const folder = mkdtempSync(join(tmpdir(), 'signalbox-conformance-'))
@@ -18,13 +18,6 @@ const foreign: ConformanceFile = { format, jobs: { effect: job('effect'), ticks:
 const FOREIGN = join(ROOT, 'test/agent/support/foreign.ts')
 const command = (fault?: string) =>
   `env ${fault ? `FOREIGN_FAULT=${fault} ` : ''}${process.execPath} --experimental-strip-types --no-warnings ${FOREIGN}`
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 const faultsOf = (proofs: { id: string; broken: string[] }[]) =>
   Object.fromEntries(proofs.filter(({ broken }) => broken.length > 0).map(({ id, broken }) => [id, broken.join('; ')]))
 

@@ -1,23 +1,14 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
 import { signIn } from '../../apps/platform/demo/client.ts'
 import { ensureKeys } from '../../apps/platform/run/keys.ts'
 import { member } from '../platform/support/crowd.ts'
+import { freePort } from '../support/ports.ts'
 import { type Site, TEST_SETTINGS } from '../support/stack.ts'
 import type { Harm } from './kills.ts'
 
 const READY = /Signalbox is ready/
 const READY_MS = 300_000
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
-}
 
 /**
  * A platform as `npm start` runs it. Its harm is `kill -9` of the supervisor alone at random moments, on average `gap_s`

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { buildApp } from '../../../apps/catalog/app.ts'
@@ -21,6 +20,7 @@ import { audienceOf } from '../../../apps/shared/service/scopes.ts'
 import { loadRegistry } from '../../../apps/shared/service/tokens.ts'
 import { serverUrl, testDatabase } from '../../support/database.ts'
 import { startLink } from '../../support/link.ts'
+import { freePort } from '../../support/ports.ts'
 import { testServices } from '../../support/services.ts'
 import { until } from '../../support/until.ts'
 import { provesRebuild } from './rebuild.ts'
@@ -97,15 +97,6 @@ const send: typeof sendOnce = async (...request) => {
 
 const MAIN = new URL('../../../apps/catalog/main.ts', import.meta.url).pathname
 const ROOT = new URL('../../..', import.meta.url).pathname
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** `linked`: the app reaches its database through a link that can be watched. */
 type Options = { env?: Record<string, string>; linked?: boolean }

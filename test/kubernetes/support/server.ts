@@ -3,8 +3,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { request as ask } from 'node:https'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/until.ts'
 
 const must = (name: string): string => {
@@ -14,13 +14,6 @@ const must = (name: string): string => {
 }
 export const TOOLS = () => ({ program: must('KUBE_KUBECTL'), helm: must('KUBE_HELM') })
 
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
-}
 const TOKENS = { admin: 'admin-3f9c2b7a55e1', agent: 'agent-94d1c0aa7be2' }
 // biome-ignore lint/suspicious/noExplicitAny: objects of a server that is not ours
 export type Any = any
