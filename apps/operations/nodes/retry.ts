@@ -36,7 +36,10 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
     lock: (tx) => lockVisible(deps, tx, command),
     decide: async (tx, subject, command_id) => {
       const scope = body.scope ?? 'downstream'
-      const all = await listCone(tx, subject.operation_id, command.node_id)
+      const [all, unpassed] = await Promise.all([
+        listCone(tx, subject.operation_id, command.node_id),
+        listUnpassed(tx, subject.operation_id, command.node_id),
+      ])
       const node = all.find(({ node_id }) => node_id === command.node_id)
       if (!node) throw notFound('node', command.node_id)
       const object = operationObject(subject)
@@ -47,7 +50,7 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
         command,
         subject,
         refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }) ??
-          refuseRetryPast(await listUnpassed(tx, subject.operation_id, command.node_id), node),
+          refuseRetryPast(unpassed, node),
       )
       if (body.input_overrides && needsSecondPerson(subject.risk_level)) throw agreedInputsOnly()
       checkIfMatch(command.if_match, subject.revision)
