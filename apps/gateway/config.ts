@@ -44,6 +44,8 @@ export const schema = Type.Object({
   GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
   GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('10/60/10'),
   GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),
+  /** Both redirects of a sign-in by a provider; a whole office may come from one address. */
+  GATEWAY__LIMITS__SSO_IP: rateSetting('600/300/120'),
   GATEWAY__LIMITS__API: rateSetting('600/60/100'),
   /** Requests of one machine, and exchanges of credentials per address: separate from those of people. */
   GATEWAY__LIMITS__MACHINE: rateSetting('1200/60/200'),
@@ -82,6 +84,7 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
       login_name: parseRate(config.GATEWAY__LIMITS__LOGIN_NAME),
       login_device: parseRate(config.GATEWAY__LIMITS__LOGIN_DEVICE),
       refresh: parseRate(config.GATEWAY__LIMITS__REFRESH_IP),
+      sso: parseRate(config.GATEWAY__LIMITS__SSO_IP),
       api: parseRate(config.GATEWAY__LIMITS__API),
       machine: parseRate(config.GATEWAY__LIMITS__MACHINE),
       failed_tokens: parseRate(config.GATEWAY__LIMITS__FAILED_TOKENS),

@@ -274,6 +274,28 @@ describe('the edge refuses', () => {
     expect((await sign('another')).status).toBe(401)
     expect(codeOf(await sign('a-third'))).toEqual([429, 'rate_limited'])
   })
+
+  it('what the page of another site loads, before it is charged to its visitor', async () => {
+    const strict = await auth.addGateway({
+      GATEWAY__LIMITS__REFRESH_IP: '1/60/2',
+      GATEWAY__LIMITS__SSO_IP: '1/60/2',
+      AUTH__REDIS__PREFIX: `${auth.prefix}foreign_`,
+    })
+    const get = (path: string, headers = {}) => send(`${strict.url}${path}`, { headers })
+    const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
+    for (const path of ['/v1/sso/acme/start', '/v1/providers', '/v1/token/csrf', '/v1/sso/acme/start'])
+      expect(codeOf(await get(path, foreign))).toEqual([403, 'origin_not_allowed'])
+    const renew = () => send(`${strict.url}/auth/refresh`, { body: { refresh_token: 'x' } })
+    for (let i = 0; i < 2; i++) {
+      const followed = await get('/v1/sso/acme/start', { ...foreign, 'sec-fetch-dest': 'document' })
+      expect(followed.status).not.toBe(403)
+      expect(followed.status).not.toBe(429)
+    }
+    // Sign-ins by a provider use up none of the renewals.
+    expect(codeOf(await get('/v1/sso/acme/start'))).toEqual([429, 'rate_limited'])
+    for (let i = 0; i < 2; i++) expect((await renew()).status).toBe(401)
+    expect(codeOf(await renew())).toEqual([429, 'rate_limited'])
+  })
 })
 
 describe('answers', () => {

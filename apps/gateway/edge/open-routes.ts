@@ -26,7 +26,8 @@ export const chargeOpenRoute = async (
 ): Promise<Buffer | undefined> => {
   const { guard, limits, nameOf } = deps
   const address = nameOf(`address:${client.key}`)
-  const by = (limit: 'refresh' | 'jwks' | 'enrol' | 'machine' | 'device') => ({
+  if (route.class !== 'none') guard.refuseForeign(exchange.req)
+  const by = (limit: 'refresh' | 'sso' | 'jwks' | 'enrol' | 'machine' | 'device') => ({
     key: `${limit}:${address}`,
     rate: limits[limit],
   })

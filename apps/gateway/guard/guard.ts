@@ -131,16 +131,28 @@ export const createGuard = (deps: GuardDeps) => {
   /** Applies the Origin rule and checks the CSRF token on unsafe requests of cookie sessions. */
   const refuseForgery = (req: IncomingMessage, claims: AccessClaims): void => {
     if (claims.cm !== 'cookie' || req.method === 'GET' || req.method === 'HEAD') return
-    const { origin, 'sec-fetch-site': site } = req.headers
-    const foreign = deps.origins.refuse({ origin, 'sec-fetch-site': [site].flat()[0] })
-    if (foreign) throw foreign
+    refuseOrigin(req)
     const token = req.headers['x-csrf-token']
     if (deps.csrf.verify(claims.session_id, typeof token === 'string' ? token : undefined)) return
     deps.onCsrf()
     throw csrfFailed()
   }
 
-  return { charge, authenticate, pass, refuseForgery }
+  const refuseOrigin = ({ headers: { origin, 'sec-fetch-site': site } }: IncomingMessage) => {
+    const foreign = deps.origins.refuse({ origin, 'sec-fetch-site': [site].flat()[0] })
+    if (foreign) throw foreign
+  }
+
+  /**
+   * The images, frames and scripts of another site's page must not use up the limits of its visitor, who may share an
+   * address with a whole office. A link that somebody follows asks for a document.
+   */
+  const refuseForeign = (req: IncomingMessage): void => {
+    const { 'sec-fetch-site': site, 'sec-fetch-dest': dest } = req.headers
+    if (site === 'cross-site' && dest !== 'document') refuseOrigin(req)
+  }
+
+  return { charge, authenticate, pass, refuseForgery, refuseForeign }
 }
 export type Guard = ReturnType<typeof createGuard>
 

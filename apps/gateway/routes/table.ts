@@ -13,6 +13,7 @@ export type LimitClass =
   | 'token'
   | 'login'
   | 'refresh'
+  | 'sso'
   | 'jwks'
   | 'enrol'
   | 'machine'
@@ -60,7 +61,7 @@ const ENROLS = new Set([
   'PUT /api/v1/users/me/totp',
   'POST /auth/logout',
 ])
-const OPEN = new Set<LimitClass>(['token', 'login', 'refresh', 'device'])
+const OPEN = new Set<LimitClass>(['token', 'login', 'refresh', 'sso', 'device'])
 /** Requests of people who are signing in, and those that a person needs before anything else. */
 const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
 /** Reads of a person who is about to decide. */
@@ -104,9 +105,9 @@ const session = table('session', '', [
   ['POST', '/v1/device', 'R', 'none', 'device'],
   ...['find', 'approve', 'deny'].map((act): Row => ['POST', `/v1/device/${act}`, 'W', 'self']),
   ['GET', '/v1/providers', 'R', 'none', 'refresh'],
-  ['GET', '/v1/sso/{provider}/start', 'R', 'none', 'refresh'],
+  ['GET', '/v1/sso/{provider}/start', 'R', 'none', 'sso'],
   ['POST', '/v1/sso/{provider}/start', 'W', 'self'],
-  ['GET', '/v1/sso/{provider}/callback', 'R', 'none', 'refresh'],
+  ['GET', '/v1/sso/{provider}/callback', 'R', 'none', 'sso'],
   ['POST', '/v1/sso/{provider}/backchannel-logout', 'S', 'none', 'machine'],
   ['GET', '/api/v1/sessions', 'R', 'self'],
   ['POST', '/api/v1/sessions/revoke-others', 'S', 'self'],
