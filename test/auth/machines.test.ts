@@ -85,11 +85,11 @@ const keyOf = async (id: string, body: object = {}) => {
   expect(made.status).toBe(201)
   return { id: (made.body.credential as { id: string }).id, key: String(made.body.key) }
 }
-const form = (fields: Record<string, string>) =>
+const form = (fields: Record<string, string>, headers = {}) =>
   send(`${gateway.url}/oauth/token`, {
     method: 'POST',
     body: String(new URLSearchParams(fields)),
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
   })
 const byKey = (key: string, more: object = {}) =>
   form({ grant_type: 'client_credentials', client_secret: key, ...more })
@@ -459,12 +459,47 @@ describe('the token endpoint', () => {
     [{ grant_type: EXCHANGE, subject_token: 'x' }, 'schema_violation'],
     [{ grant_type: EXCHANGE, subject_token: 'x.y.z', client_id: 'machine:\0' }, 'schema_violation'],
     [{ client_secret: 'x' }, 'schema_violation'],
-    [{ grant_type: 'client_credentials', client_secret: 'x', resource: 'y' }, 'schema_violation'],
+    [{ grant_type: EXCHANGE, subject_token: 'x', client_id: 'y', requested_token_type: JWT }, 'schema_violation'],
   ])('refuses %j, also in the words of RFC 6749', async (fields, code) => {
     const answer = await form(fields as Record<string, string>)
     expect([answer.status, answer.body.code]).toEqual([400, code])
     const error = code === 'unsupported_grant_type' ? code : 'invalid_request'
     expect(answer.body).toMatchObject({ error, error_description: answer.body.detail })
+  })
+
+  it('takes what clients of RFC 6749 send: HTTP Basic, and parameters that it does not know', async () => {
+    const { id, name } = await machine()
+    const { key } = await keyOf(id)
+    const basic = (client_id: string, secret: string) => ({
+      authorization: `Basic ${Buffer.from(`${encodeURIComponent(client_id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
+    })
+    const grant = { grant_type: 'client_credentials', resource: 'https://signalbox.example.com', audience: 'x' }
+    expect((await byKey(key, { audience: 'x' })).status).toBe(200)
+    expect((await form(grant, basic(name, key))).status).toBe(200)
+    const wrong = await form(grant, basic(name, `${key}x`))
+    expect([wrong.status, wrong.headers['www-authenticate']]).toEqual([401, 'Basic realm="signalbox"'])
+    expect((await form(grant, basic('machine:other', key))).status).toBe(401)
+    const refusals = [
+      form({ ...grant, client_secret: key }, basic(name, key)),
+      form({ ...grant, client_id: 'machine:other' }, basic(name, key)),
+      form(grant, { authorization: 'Basic =' }),
+      form(grant, basic('machine:\0', key)),
+    ]
+    for (const { status, body } of await Promise.all(refusals))
+      expect([status, body.error]).toEqual([400, 'invalid_request'])
+  })
+
+  it('leaves no rows of the audit log for refusals beyond the limit of an address', async () => {
+    const session = await auth.addSession({ SESSION__LIMITS__MACHINE_FAILURES: '1/3600/2' })
+    const ask = () =>
+      send(`${session.url}/oauth/token`, {
+        body: { grant_type: 'client_credentials', client_secret: 'x' },
+        headers: { 'x-forwarded-for': '198.51.100.11' },
+      })
+    const answers = [await ask(), await ask(), await ask(), await ask()]
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 429, 429])
+    const rows = await Promise.all(answers.map(auditOf))
+    expect(rows.map((row) => row !== undefined)).toEqual([true, true, false, false])
   })
 
   it('makes an address with too many refusals wait, and charges people separately', async () => {

@@ -17,6 +17,8 @@ export type Exchange = {
   scope: readonly string[] | undefined
   client: Client
   request_id: string
+  /** How the machine proves itself; the answer to a wrong credential names it. */
+  scheme: 'Basic' | 'Bearer'
 }
 type Deps = Uses<'identity' | 'issuer' | 'store' | 'audit' | 'clock' | 'config' | 'nameOf'>
 
@@ -26,14 +28,15 @@ const LIFETIME_S = TOKEN_KINDS.access.lifetime_s
  * Exchanges a machine's credential for a short-lived access token. Its session carries the credential's id, so ending
  * the session also ends the credential's tokens. A refusal does not state its cause; the audit log does.
  */
-export const exchange = async (deps: Deps, { proof, client_id, scope, client, request_id }: Exchange) => {
+export const exchange = async (deps: Deps, { proof, client_id, scope, client, request_id, scheme }: Exchange) => {
   const trace = withRequestId(request_id)
   const proved = await deps.identity
     .authenticateMachine({ ...proof, address: client.ip_address ?? '' }, trace)
     .catch(throwFromRpc('identity'))
   const ci = 'subjectToken' in proof
   const details = { credential_id: proved.credentialId, ...('machine' in proof && { machine: proof.machine }) }
-  const refuse = (cause: string) => refused(deps, { client, request_id, cause, ci, details, user_id: proved.user?.id })
+  const refuse = (cause: string) =>
+    refused(deps, { client, request_id, cause, ci, scheme, details, user_id: proved.user?.id })
   const { user, credentialId: session_id } = proved
   if (proved.cause === 'network') throw await elsewhere(deps, { client, request_id }, details)
   if (!user) throw await refuse(proved.cause)
@@ -83,19 +86,20 @@ const note = (
   return deps.audit({ action: 'machine_token', actor, user_id, ...whereOf(about), ...event })
 }
 
-/** One answer for every cause. Addresses with too many refusals are told to wait. */
-const refused = async (
-  deps: Deps,
-  { cause, ci, details, ...about }: About & { cause: string; ci: boolean; details: Record<string, string> },
-): Promise<AppError> => {
-  await note(deps, about, { outcome: 'denied', reason: cause, details })
+type Refusal = Pick<Exchange, 'scheme'> & { cause: string; ci: boolean; details: Record<string, string> }
+/**
+ * One answer for every cause. Addresses with too many refusals are told to wait, and leave no further rows in the audit
+ * log: a flood of them must not push out others that still wait in Redis.
+ */
+const refused = async (deps: Deps, { cause, ci, scheme, details, ...about }: About & Refusal): Promise<AppError> => {
   const address = deps.nameOf(`address:${addressKey(about.client.ip_address ?? '')}`)
   const wait = await deps.store.limit([{ key: `machine_failed:${address}`, rate: deps.config.limits.machine_failures }])
   if (wait !== undefined) return rateLimited(wait)
+  await note(deps, about, { outcome: 'denied', reason: cause, details })
   const code = ci ? 'invalid_grant' : 'invalid_client'
   const detail = 'The credential of the machine is not valid.'
   return new AppError('invalid_token', code, detail, {
-    headers: { 'www-authenticate': 'Bearer' },
+    headers: { 'www-authenticate': scheme === 'Basic' ? 'Basic realm="signalbox"' : scheme },
     hint: "The machine's owners can find the cause in the audit log.",
     extra: { error: code, error_description: detail },
   })

@@ -4,7 +4,7 @@ import { MachineToken } from '../../shared/contracts/session/tokens.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { AppError } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
-import { acceptForms } from '../../shared/http/json-body.ts'
+import { acceptForms, pointerToUnstorable } from '../../shared/http/json-body.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 import { routes } from '../../shared/http/routes.ts'
 import { clientOf } from '../browser/client.ts'
@@ -13,6 +13,7 @@ import { type Exchange, exchange } from './exchange.ts'
 
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ACCESS = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 
 const secret = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
@@ -25,9 +26,11 @@ const MachineGrant = Type.Object(
     client_assertion: secret(8192),
     subject_token_type: Type.Optional(Type.Enum([JWT, 'urn:ietf:params:oauth:token-type:id_token'])),
     subject_token: secret(8192),
+    requested_token_type: Type.Optional(Type.Literal(ACCESS)),
     scope: Type.Optional(text('operation:read intent:create', { maxLength: 1024 })),
   },
-  { additionalProperties: false, examples: [{ grant_type: 'client_credentials', client_secret: 'sbk_…' }] },
+  // RFC 6749 (3.2): parameters that are unknown here are ignored.
+  { additionalProperties: Type.Unknown(), examples: [{ grant_type: 'client_credentials', client_secret: 'sbk_…' }] },
 )
 /** Where machines get their tokens: RFC 6749 (4.4), RFC 7523 and RFC 8693. */
 export const machineRoutes = routes<SessionDeps>('tokens', (app, { deps }) => {
@@ -41,14 +44,23 @@ export const machineRoutes = routes<SessionDeps>('tokens', (app, { deps }) => {
     summary: 'Get an access token for a machine',
     'x-errors': [401],
     consumes: ['application/json', 'application/x-www-form-urlencoded'],
-    description: 'Exchanges an API key, a signed assertion or a trusted CI token for a short-lived access token.',
+    description:
+      'Exchanges an API key, a signed assertion or a trusted CI token for a short-lived access token. The key may also be the password of HTTP Basic, with the name of the machine.',
     body: MachineGrant,
     response: { 200: MachineToken },
     handler: async (req) => {
+      const basic = basicOf(req.headers.authorization)
       const { client_id, scope: text } = req.body
+      const twice = req.body.client_secret !== undefined || (client_id ?? basic?.client_id) !== basic?.client_id
+      if (basic && twice) throw refusedForm('Send the credential either in the body or by HTTP Basic.')
       const scope = text?.split(' ').filter(Boolean)
-      const about = { client_id, scope, client: clientOf(req), request_id: String(req.id) }
-      return exchange(deps, { proof: proofOf(req.body), ...about })
+      const scheme: Exchange['scheme'] = basic ? 'Basic' : 'Bearer'
+      const about = { scope, scheme, client: clientOf(req), request_id: String(req.id) }
+      return exchange(deps, {
+        proof: proofOf({ ...req.body, ...basic }),
+        client_id: basic?.client_id ?? client_id,
+        ...about,
+      })
     },
   })
 })
@@ -63,6 +75,20 @@ const inWordsOfOAuth = (error: AppError): AppError => {
   if (error.category === 'validation_error')
     error.options.extra ??= { error: 'invalid_request', error_description: error.message }
   return error
+}
+
+const DECODED = /^basic ([a-z0-9+/]+={0,2})$/i
+/** The name and the key of HTTP Basic, each encoded as in a form (RFC 6749, 2.3.1). */
+const basicOf = (header: string | undefined): { client_id: string; client_secret: string } | undefined => {
+  if (header === undefined) return undefined
+  const text = Buffer.from(DECODED.exec(header)?.[1] ?? '', 'base64').toString()
+  const at = text.indexOf(':')
+  const [client_id, client_secret] = [text.slice(0, at), text.slice(at + 1)].map((part) =>
+    new URLSearchParams(`v=${part.replaceAll('&', '%26')}`).get('v'),
+  )
+  if (at < 1 || !client_id || !client_secret || pointerToUnstorable({ client_id }) !== undefined)
+    throw refusedForm('HTTP Basic needs the name of the machine and its key.')
+  return { client_id, client_secret }
 }
 
 /** The single credential of a request. */
