@@ -68,6 +68,25 @@ describe('with SESSION__REDIS__WAIT_REPLICAS', () => {
   })
 })
 
+describe('an audit stream that nobody empties', () => {
+  it('states how many rows had to go', async () => {
+    const prefix = `${auth.prefix}full_`
+    const { url } = await auth.addSession({ AUTH__REDIS__PREFIX: prefix })
+    const stream = `${prefix}auth:audit`
+    const add = auth.redis.pipeline()
+    for (let n = 0; n < 100_100; n++) add.xadd(stream, '*', 'row', '{}')
+    await add.exec()
+    await send(`${url}/auth/login`, { body: { username: 'eva', password: 'wrong' } })
+    const rows = await until(async () => {
+      const newest = await auth.redis.xrevrange(stream, '+', '-', 'COUNT', 2)
+      const told = newest.map(([, [, row]]) => JSON.parse(row ?? '{}')).find(({ action }) => action === 'data_loss')
+      return told && (JSON.parse(told.body).details as { rows: number }).rows
+    })
+    expect(rows).toBeGreaterThanOrEqual(100)
+    await auth.redis.del(stream)
+  })
+})
+
 describe('a replaced Redis', () => {
   it('revives no session, although it has the epoch: revocations are applied again before any request is served', async () => {
     const primary = await startOwnRedis()

@@ -38,6 +38,8 @@ export type AuthEvent = {
   details?: Record<string, unknown>
 }
 
+const TELL_MS = 60_000
+
 /**
  * Writes security events to the stream `auth:audit`, from which the relay fills `session.auth_events`. A failed write
  * is logged and does not fail the request: the authoritative event log of sessions is the revocation stream.
@@ -55,7 +57,28 @@ export const createAudit = ({
 }) => {
   const key = deriveKey(secrets[0], 'audit')
   const hidden = (session_id: string) => hmacSha256(key, `session:${session_id}`).toString('hex').slice(0, 32)
-  return async (event: AuthEvent): Promise<void> => {
+  let gone = 0
+  let told_ms = 0
+  /** States at most once a minute how many older rows had to go. */
+  const tellGone = async (rows: number): Promise<void> => {
+    gone += rows
+    const now = clock.now().getTime()
+    if (gone === 0 || now - told_ms < TELL_MS) return
+    const details = { rows: gone }
+    gone = 0
+    told_ms = now
+    log.error(details, 'audit rows were dropped, because the relay has stored none for long')
+    await write({
+      action: 'data_loss',
+      outcome: 'noted',
+      actor: 'system',
+      request_id: uuidv7(),
+      reason: 'full',
+      details,
+    })
+  }
+
+  const write = async (event: AuthEvent): Promise<void> => {
     const { action, outcome, reason, user_id, session_id, actor, request_id, ip_address, user_agent, details } = event
     const row = {
       event_id: uuidv7(),
@@ -75,10 +98,11 @@ export const createAudit = ({
       ...(details && { details }),
     })
     try {
-      await store.appendAudit(JSON.stringify({ ...row, ...signed }))
+      await tellGone(await store.appendAudit(JSON.stringify({ ...row, ...signed })))
     } catch (error) {
       log.error({ err: error, action, outcome }, 'an audit event could not be written')
     }
   }
+  return write
 }
 export type Audit = ReturnType<typeof createAudit>

@@ -143,10 +143,19 @@ export const createStore = (
     reapply: (rows: { user_id: string; session_id: string; deny: boolean }[], epoch?: string) =>
       run<number>('reapply', { rows, ...(epoch !== undefined && { done: true, epoch }) }),
     hasEpoch: async () => (await redis.exists(`${prefix}auth:epoch`)) === 1,
-    appendAudit: (row: string) => redis.xadd(`${prefix}auth:audit`, 'MAXLEN', '~', 100_000, '*', 'row', row),
+    appendAudit: (row: string) => appendBounded(redis, `${prefix}auth:audit`, row),
   })
 }
 export type Store = ReturnType<typeof createStore>
+
+const MOST_AUDITED = 100_000
+/** Adds a row to a stream, whose oldest rows go if the relay has not stored them for long; returns how many went. */
+const appendBounded = async (redis: Redis, stream: string, row: string): Promise<number> => {
+  const add = redis.multi().xlen(stream).xadd(stream, 'MAXLEN', '~', MOST_AUDITED, '*', 'row', row).xlen(stream)
+  const answers = (await add.exec()) ?? []
+  for (const [error] of answers) if (error) throw error
+  return Number(answers[0]?.[1]) + 1 - Number(answers[2]?.[1])
+}
 
 type Name = (typeof NAMES)[number]
 type Run = <T>(name: Name, input: object) => Promise<T>
