@@ -88,6 +88,7 @@ export const schema = Type.Object({
   NOTIFY__EGRESS__ALLOW: Type.Array(Destination, { default: [], description: 'A JSON array of destinations.' }),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
   AUTH__RPC__SESSION_URL: settings.url('http://127.0.0.1:7102'),
+  AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   /** Where links in messages lead. */
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.tokens,

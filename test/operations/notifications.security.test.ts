@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { pushOf } from '../../apps/operations/notifications/messages/push.ts'
 import { securityMessage } from '../../apps/operations/notifications/messages/security.ts'
+import { bodyOf } from '../../apps/operations/notifications/messages/shapes.ts'
 import { queueSecurity } from '../../apps/operations/notifications/security.ts'
 import { SECURITY_EVENTS } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { ADMINISTRATORS } from '../../db/operations/tables/index.ts'
 import { newcomer, send } from './support/notified.ts'
-import { must, type Platform, person, startPlatform } from './support/platform.ts'
+import { must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
 /** People are notified of events of their accounts, through a real mail server and a real receiver of webhooks. */
@@ -17,6 +19,7 @@ const FACT = {
   ip_address: '192.0.2.7',
   user_agent: 'signalbox-cli/1\r\nBcc: all@example.org',
 }
+const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 let p: Platform
 let mail: Awaited<ReturnType<typeof startMailServer>>
 let hooks: Awaited<ReturnType<typeof startHooks>>
@@ -77,7 +80,12 @@ describe('an account event', () => {
     expect(hooks.calls).toHaveLength(1)
     expect(JSON.parse(hooks.calls[0]?.body ?? '')).toMatchObject({
       type: 'device.new',
-      data: { subject: 'A new device signed in to your account.', link: `${CONSOLE}/settings/sessions`, items: [] },
+      data: {
+        subject: 'A new device signed in to your account.',
+        details: 'Time: 2026-11-24 03:30 UTC\nAddress: 192.0.2.7\nClient: signalbox-cli/1 Bcc: all@example.org',
+        link: `${CONSOLE}/settings/sessions`,
+        items: [],
+      },
     })
     const { items } = must(await p.as(eva).get(`${NOTIFY}/deliveries`), 200).body
     expect(items).toMatchObject([{ purpose: 'security', security_event: 'device.new', state: 'sent', notices: [] }])
@@ -145,12 +153,87 @@ describe('an account event', () => {
     }
   })
 
-  it('is limited: fifty messages a day to one destination', async () => {
+  it('is limited: fifty messages a day of its kind to one destination, which silence no other kind', async () => {
     await add('webhook', `${hooks.url}/in`)
     for (let i = 0; i < 60; i++) await happens(FACT, `session.auth_events ${i}`)
     for (let i = 0; i < 4; i++) await tell()
-    const [row] = await p.query<{ n: string }>('select count(*) as n from operations.notify_deliveries')
-    expect(Number(row?.n)).toBe(50)
+    await happens({ ...FACT, event: 'password.changed' }, 'session.auth_events 60')
+    await tell()
+    const rows = await p.query(
+      `select fact ->> 'event' as event, count(*)::int as n from operations.notify_deliveries group by 1 order by 1`,
+    )
+    expect(rows).toEqual([
+      { event: 'device.new', n: 50 },
+      { event: 'password.changed', n: 1 },
+    ])
     expect(await p.query('select 1 from operations.notify_security')).toEqual([])
+  })
+
+  it.each(['slack', 'teams', 'webhook'] as const)('tells %s what it was about, as plain text', (kind) => {
+    const fact = { ...FACT, event: 'key.ending' as const, about: 'machine:ci *bold* <!channel>' }
+    const body = bodyOf(kind, securityMessage(fact, { console_url: CONSOLE, content: 'titles' }), FACT.at)
+    expect(body).toContain('machine:ci *bold* <!channel>')
+    expect(body).not.toContain('mrkdwn","text":"machine')
+    const minimal = bodyOf(kind, securityMessage(fact, { console_url: CONSOLE, content: 'minimal' }), FACT.at)
+    expect(minimal).not.toContain('machine:ci')
+  })
+
+  it('does not replace another event on a device', () => {
+    const push = (about: string) =>
+      pushOf(securityMessage({ ...FACT, event: 'key.ending', about }, { console_url: CONSOLE, content: 'titles' }))
+    expect(push('machine:ci').payload.body).toContain('machine:ci')
+    expect(push('machine:ci').topic).toBe(push('machine:ci').topic)
+    expect(push('machine:ci').topic).not.toBe(push('machine:cd').topic)
+  })
+})
+
+describe('a change of the destinations', () => {
+  const stale = (): Person => ({ ...eva, auth_age_s: 3600 })
+
+  it('is told to the others, and to a mail address for a week after it was removed', async () => {
+    const mailed = await add('email', 'eva@example.org')
+    await p.query(`update operations.notify_destinations set status = 'active'`)
+    const hooked = await add('webhook', `${hooks.url}/in`)
+    await tell()
+    expect(mail.mails.at(-1)?.body).toContain(`webhook: ${hooks.url}`)
+    mail.mails.length = 0
+    must(await p.as(eva).delete(`${NOTIFY}/destinations/${mailed}`), 204)
+    must(await p.as(eva).delete(`${NOTIFY}/destinations/${hooked}`), 204)
+    expect(must(await p.as(eva).get(`${NOTIFY}/destinations`), 200).body.items).toEqual([])
+    await happens()
+    await tell()
+    const subjects = mail.mails.map(({ body }) => body.trim().split('\n')[0]?.trim()).sort()
+    const removed = 'A destination was removed from the notifications of your account.'
+    expect(subjects).toEqual([removed, removed, 'A new device signed in to your account.'])
+
+    await p.query(`update operations.notify_destinations set removed_at = now() - interval '8 days'`)
+    await happens(FACT, 'session.auth_events 2')
+    await tell()
+    expect(mail.mails).toHaveLength(3)
+  })
+
+  it('sends nothing else to a removed address, which no one can use again', async () => {
+    const mailed = await add('email', 'eva@example.org')
+    await p.query(`update operations.notify_destinations set status = 'active'`)
+    must(await p.as(eva).post(`${NOTIFY}/destinations/${mailed}/test`, {}), 200)
+    must(await p.as(eva).delete(`${NOTIFY}/destinations/${mailed}`), 204)
+    await tell()
+    expect(mail.mails.filter(({ raw }) => raw.includes('A test'))).toEqual([])
+    const gone = [
+      await p.as(eva).post(`${NOTIFY}/destinations/${mailed}/test`, {}),
+      await p.as(eva).post(`${NOTIFY}/destinations/${mailed}/confirm`, { code: '12345678' }),
+    ]
+    for (const answer of gone) expect(problem(answer)).toBe('404 not_found/destination')
+  })
+
+  it('needs a recent sign-in', async () => {
+    const hooked = await add('webhook', `${hooks.url}/in`)
+    const body = { kind: 'webhook', name: 'x', address: `${hooks.url}/x` }
+    const refused = [
+      await p.as(stale()).post(`${NOTIFY}/destinations`, body),
+      await p.as(stale()).delete(`${NOTIFY}/destinations/${hooked}`),
+    ]
+    for (const answer of refused) expect(problem(answer)).toBe('403 policy_denied/reauth_required')
+    expect(must(await p.as(eva).get(`${NOTIFY}/destinations`), 200).body.items).toHaveLength(1)
   })
 })

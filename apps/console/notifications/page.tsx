@@ -5,7 +5,8 @@ import type {
   DestinationKind,
   DestinationView,
 } from '../../shared/contracts/notifications/notifications.ts'
-import { send, Told, useChanges } from '../account/changes.tsx'
+import { needsProof, send, Told, useChanges } from '../account/changes.tsx'
+import { PasswordAgain } from '../command/fields.tsx'
 import { TextField } from '../forms/field.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { deliveriesQuery, destinationsQuery } from '../queries/me.ts'
@@ -26,12 +27,13 @@ type Act = ReturnType<typeof useChanges>['act']
 /** Where the person is notified of decisions, and whether the messages arrived. */
 export const NotificationsPage = () => {
   const list = useQuery(destinationsQuery())
-  const { busy, said, act } = useChanges('notifications')
+  const { busy, said, setSaid, act } = useChanges('notifications')
   const rows = list.data?.items ?? []
   return (
     <Page>
       <PageHead title={words.title} note={words.note} />
       <Told said={said} />
+      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
       <ThisDevice />
       <ListTable
         list={list}

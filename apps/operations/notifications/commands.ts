@@ -3,14 +3,15 @@ import { lockDelivery, queueDelivery, reviveDelivery } from '../../../db/operati
 import {
   countAsked,
   type Destination,
-  deleteDestination,
   getDestination,
   insertDestination,
   listDestinations,
   lockDestination,
   moveDestination,
+  removeDestination as removeRow,
   saveRules,
 } from '../../../db/operations/notifications/destinations.ts'
+import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import {
   DEFAULT_RULES,
   type DestinationBody,
@@ -25,9 +26,10 @@ import type { Uses } from '../deps.ts'
 import { refuseZone } from '../schedules/when.ts'
 import type { Channels } from './channels/channels.ts'
 import { newSecret } from './keys.ts'
-import { deliveryViews, type Owned, statusFor } from './view.ts'
+import { queueFact } from './security.ts'
+import { deliveryViews, mayReach, type Owned } from './view.ts'
 
-type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys'>
 
 export const MOST_DESTINATIONS = 10
 /** Codes and tests per day, so that no one can flood another person's address. */
@@ -63,6 +65,7 @@ const addressOf = (channels: Channels | undefined, { kind, address }: Destinatio
 /** Adds a destination. A mail address first gets a code. */
 export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_run: _, ...body }: DestinationBody) =>
   mutate(deps, mutation, async (tx) => {
+    refuseStale(deps, mutation)
     const { address, shown } = addressOf(deps.channels, body)
     if ((await listDestinations(tx, owner)).length >= MOST_DESTINATIONS)
       throw tooMany(`There are already ${MOST_DESTINATIONS} destinations, the most allowed.`)
@@ -70,6 +73,7 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
     if (mail) await refuseFlood(tx, owner)
     const destination_id = uuidv7()
     const keep = async () => {
+      await tellOwner(deps, tx, owner, 'destination.added', { kind: body.kind, shown })
       await insertDestination(tx, {
         ...{ destination_id, owner, kind: body.kind, name: body.name, shown },
         address: deps.notifyKeys.seal(destination_id, address),
@@ -83,6 +87,26 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
     }
     return { effect: { kind: body.kind, address: shown }, keep }
   })
+
+/** Whoever holds a stolen session could read decisions elsewhere, or keep notices of the theft from their reader. */
+const refuseStale = ({ clock, config }: Deps, { caller }: Mutation): void => {
+  const stale = refuseStaleAuth(caller, config.AUTH__REAUTH__MAX_AGE_S, clock.now())
+  if (stale) throw stale
+}
+
+/** Tells a person at all other destinations, and at a removed mail address, that one was added or removed. */
+const tellOwner = async (
+  { clock }: Deps,
+  tx: Tx,
+  owner: string,
+  event: 'destination.added' | 'destination.removed',
+  { kind, shown }: Pick<Destination, 'kind' | 'shown'>,
+): Promise<void> => {
+  if (owner.startsWith('user:'))
+    await queueFact(tx, owner.slice('user:'.length), {
+      ...{ event, at: clock.now().toISOString(), about: `${kind}: ${shown}` },
+    })
+}
 
 export const tooMany = (detail: string) => new AppError('validation_error', 'too_many_destinations', detail)
 
@@ -153,8 +177,7 @@ export const redeliver = (deps: Deps, mutation: Owned, delivery_id: string) =>
     if (found.state !== 'dead')
       throw new AppError('invalid_state_transition', 'delivery_not_dead', `The message is ${found.state}.`)
     const destination = await getDestination(tx, found.destination_id)
-    if (destination?.status !== statusFor(found.purpose) || destination.owner !== mutation.owner)
-      throw notActive(destination?.status ?? 'removed')
+    if (!destination || !mayReach(destination, found)) throw notActive(destination?.status ?? 'removed')
     const keep = async () => {
       const queued = await reviveDelivery(tx, delivery_id, 'queued')
       await audit(deps, tx, mutation, 'notify.delivery.redeliver', delivery_id, { address: destination.shown })
@@ -165,9 +188,11 @@ export const redeliver = (deps: Deps, mutation: Owned, delivery_id: string) =>
 
 export const removeDestination = (deps: Deps, mutation: Owned, destination_id: string) =>
   mutate(deps, mutation, async (tx) => {
-    await lockOwn(tx, mutation, destination_id)
+    refuseStale(deps, mutation)
+    const found = await lockOwn(tx, mutation, destination_id)
     const keep = async () => {
-      await deleteDestination(tx, destination_id)
+      await removeRow(tx, found)
+      await tellOwner(deps, tx, found.owner, 'destination.removed', found)
       await audit(deps, tx, mutation, 'notify.destination.remove', destination_id, {})
       return { status: 204, body: undefined }
     }

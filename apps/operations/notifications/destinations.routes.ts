@@ -18,7 +18,7 @@ import type { Uses } from '../deps.ts'
 import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
-type Deps = Uses<'channels' | 'clock' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys'>
 
 /** The destinations at which the caller is reached. */
 export const destinationsRoutes = routes<Deps>('notifications', (app, { deps }) => {
@@ -61,7 +61,7 @@ const changeRoutes = (app: Router, deps: Deps) => {
     operationId: 'addNotificationDestination',
     summary: 'Add a destination',
     description:
-      'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.',
+      'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again. Needs a recent sign-in; your other destinations are told.',
     querystring: NotifyQuery,
     headers: CommandHeaders,
     body: DestinationBody,
@@ -72,7 +72,8 @@ const changeRoutes = (app: Router, deps: Deps) => {
   app.delete('/v1/notifications/destinations/:destination_id', {
     operationId: 'removeNotificationDestination',
     summary: 'Remove a destination',
-    description: 'No further message is sent there.',
+    description:
+      'No further decision is sent there. Needs a recent sign-in; your other destinations are told, and a mail address still hears of events of your account for seven days.',
     querystring: NotifyQuery,
     params: DestinationParams,
     headers: CommandHeaders,

@@ -1,16 +1,30 @@
+import type { Tx } from '../../../db/client.ts'
 import {
   countSecurity,
   queueDelivery,
   takeSecurity,
   waitingSecurity,
 } from '../../../db/operations/notifications/deliveries.ts'
-import { listDestinations } from '../../../db/operations/notifications/destinations.ts'
-import { ADMINISTRATORS } from '../../../db/operations/tables/index.ts'
+import { listHearing } from '../../../db/operations/notifications/destinations.ts'
+import { ADMINISTRATORS, type SecurityFact } from '../../../db/operations/tables/index.ts'
 import type { Uses } from '../deps.ts'
 
 const BATCH = 50
-/** Limit for one destination, so that nobody can flood it by signing in again and again. */
+/**
+ * Limit for one destination and kind of event, so that nobody can flood it by signing in again and again, or silence
+ * other events by guessing passwords.
+ */
 const MOST_A_DAY = 50
+
+/** Queues a message about an account for whoever hears of it; returns how many were too many for a day. */
+export const queueFact = async (tx: Tx, user_id: string, fact: SecurityFact): Promise<number> => {
+  let over = 0
+  for (const destination of await listHearing(tx, `user:${user_id}`))
+    if ((await countSecurity(tx, destination.destination_id, fact.event)) < MOST_A_DAY)
+      await queueDelivery(tx, destination, 'security', fact)
+    else over += 1
+  return over
+}
 
 /**
  * Creates messages about people's accounts: one per fact and active destination, despite rules and quiet hours. Identity
@@ -28,12 +42,9 @@ export const queueSecurity = async ({ db, telemetry, trust }: Uses<'db' | 'telem
   await db.transaction(async (tx) => {
     for (const { user_id, fact } of await takeSecurity(tx, BATCH, { administrators: administrators !== undefined })) {
       const people = user_id === ADMINISTRATORS ? (administrators ?? []) : [user_id]
-      const destinations = await Promise.all(people.map((id) => listDestinations(tx, `user:${id}`)))
-      for (const destination of destinations.flat().filter(({ status }) => status === 'active')) {
-        if ((await countSecurity(tx, destination.destination_id)) < MOST_A_DAY)
-          await queueDelivery(tx, destination, 'security', fact)
-        else telemetry.log.warn({ user_id, event: fact.event }, 'too many messages about one account in a day')
-      }
+      for (const id of people)
+        if ((await queueFact(tx, id, fact)) > 0)
+          telemetry.log.warn({ user_id, event: fact.event }, 'too many messages about one account in a day')
     }
   })
 }

@@ -32,7 +32,7 @@ import {
 } from './messages/decisions.ts'
 import { quietUntil } from './messages/quiet.ts'
 import { securityMessage } from './messages/security.ts'
-import { statusFor, viewOf } from './view.ts'
+import { mayReach, viewOf } from './view.ts'
 
 type SendDeps = Uses<'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
   channels: Channels
@@ -61,8 +61,7 @@ export const sendDue = async (deps: SendDeps, sending = new Set<Promise<void>>()
 const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
   try {
     const destination = await getDestination(deps.db, delivery.destination_id)
-    const usable = destination?.status === statusFor(delivery.purpose) && destination.owner === delivery.owner
-    if (!usable || !(await isOfSession(deps, destination))) {
+    if (!destination || !mayReach(destination, delivery) || !(await isOfSession(deps, destination))) {
       await deps.db.transaction((tx) => endDelivery(tx, delivery.delivery_id, 'obsolete'))
       return
     }

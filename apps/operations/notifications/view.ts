@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Queryable } from '../../../db/client.ts'
 import { type Delivery, listNotices } from '../../../db/operations/notifications/deliveries.ts'
+import type { Destination } from '../../../db/operations/notifications/destinations.ts'
 import { named, type View } from '../../../db/operations/notifications/waiting.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { type Caller, callerBy } from '../../shared/auth/caller.ts'
@@ -30,8 +31,14 @@ export const ownedBy = (deps: Uses<'keys'>, req: FastifyRequest<{ Querystring: {
   owner: ownerOf(req.caller, req.query.group),
 })
 
-/** The status of a destination that a message of this purpose can reach. */
-export const statusFor = (purpose: Delivery['purpose']) => (purpose === 'code' ? 'unconfirmed' : 'active')
+/** Whether a message of this purpose and owner may go to a destination. */
+export const mayReach = (
+  { status, removed_at, owner }: Destination,
+  { purpose, owner: reader }: Pick<Delivery, 'purpose' | 'owner'>,
+): boolean => {
+  const open = removed_at ? purpose === 'security' : status === (purpose === 'code' ? 'unconfirmed' : 'active')
+  return open && owner === reader
+}
 
 /** Returns messages as their owner reads them, with the decisions that each reports. */
 export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) => {

@@ -11,6 +11,7 @@ import { expireIntervention, listOverdueInterventions } from '../../../db/operat
 import { archiveLogs, expireLogs } from '../../../db/operations/history/archive.ts'
 import { grantLeases } from '../../../db/operations/leases/rows.ts'
 import { pruneDeliveries } from '../../../db/operations/notifications/deliveries.ts'
+import { pruneRemoved } from '../../../db/operations/notifications/destinations.ts'
 import { closeOperation } from '../../../db/operations/operations/close.ts'
 import { withdraw } from '../../../db/operations/operations/undo.ts'
 import { closePatch } from '../../../db/operations/patches/close.ts'
@@ -62,6 +63,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
       pruned_at = performance.now()
       await pruneKeys(db, idempotency)
       await pruneDeliveries(db)
+      await pruneRemoved(db)
       await pruneHookDeliveries(db)
     }
     if (performance.now() - archived_at > ARCHIVE_EVERY_MS) {

@@ -73,15 +73,20 @@ export const takeSecurity = (tx: Tx, limit: number, { administrators }: { admini
     )
     .returning(pick(notify_security, 'user_id', 'fact'))
 
-/** How many account messages one destination received within the last day. */
-export const countSecurity = async (db: Queryable, destination_id: string): Promise<number> => {
+/** How many messages about this kind of event one destination received within the last day. */
+export const countSecurity = async (
+  db: Queryable,
+  destination_id: string,
+  event: SecurityFact['event'],
+): Promise<number> => {
   const [row] = await db
     .select({ n: sql<number>`count(*)::int` })
     .from(notify_deliveries)
     .where(
       and(
         eq(notify_deliveries.destination_id, destination_id),
-        sql`${notify_deliveries.purpose} = 'security' and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
+        sql`${notify_deliveries.purpose} = 'security' and ${notify_deliveries.fact} ->> 'event' = ${event}
+          and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
       ),
     )
   return row?.n ?? 0

@@ -11,6 +11,7 @@ const columns = {
   ...pick(notify_destinations, 'destination_id', 'owner', 'kind', 'name', 'session_id', 'address', 'shown', 'secret'),
   ...pick(notify_destinations, 'status', 'status_reason', 'tries'),
   created_at: iso(notify_destinations.created_at),
+  removed_at: iso(notify_destinations.removed_at),
 }
 
 /** Also creates its owner's rules if there are none yet. */
@@ -22,6 +23,11 @@ export const insertDestination = async (
   await tx.insert(notify_rules).values({ owner: given.owner, rules: DEFAULT_RULES }).onConflictDoNothing()
 }
 
+/** How long a removed mail address still hears of its account: the person who removed it may be a thief. */
+const REMOVED_DAYS = 7
+const kept = sql`${notify_destinations.removed_at} is null`
+const recent = sql`${notify_destinations.removed_at} > clock_timestamp() - make_interval(days => ${REMOVED_DAYS})`
+
 export const getDestination = (db: Queryable, destination_id: string) =>
   db.select(columns).from(notify_destinations).where(eq(notify_destinations.destination_id, destination_id)).then(first)
 
@@ -30,7 +36,7 @@ export const lockDestination = (tx: Tx, destination_id: string) =>
   tx
     .select(columns)
     .from(notify_destinations)
-    .where(eq(notify_destinations.destination_id, destination_id))
+    .where(and(eq(notify_destinations.destination_id, destination_id), kept))
     .for('update')
     .then(first)
 
@@ -38,8 +44,15 @@ export const listDestinations = (db: Queryable, owner: string) =>
   db
     .select(columns)
     .from(notify_destinations)
-    .where(eq(notify_destinations.owner, owner))
+    .where(and(eq(notify_destinations.owner, owner), kept))
     .orderBy(asc(notify_destinations.destination_id))
+
+/** The destinations that hear of events of an account: the active ones, and mail addresses removed within a week. */
+export const listHearing = (db: Queryable, owner: string) =>
+  db
+    .select(pick(notify_destinations, 'destination_id', 'owner'))
+    .from(notify_destinations)
+    .where(and(eq(notify_destinations.owner, owner), sql`(status = 'active' or ${recent})`))
 
 export const moveDestination = (
   tx: Tx,
@@ -81,6 +94,21 @@ export const saveDevice = async (
 /** Deletes the browser of an ended session. */
 export const deleteDevice = (db: Db | Tx, session_id: string) =>
   db.delete(notify_destinations).where(eq(notify_destinations.session_id, session_id))
+
+/**
+ * Removes a destination. The row of a confirmed mail address stays for a week, for events of the account alone; it is
+ * disabled, so that older builds send no decisions there.
+ */
+export const removeDestination = async (tx: Tx, { destination_id, kind, status }: Destination): Promise<void> => {
+  if (kind !== 'email' || status !== 'active') await deleteDestination(tx, destination_id)
+  else
+    await tx
+      .update(notify_destinations)
+      .set({ removed_at: sql`clock_timestamp()`, status: 'disabled', status_reason: 'removed' })
+      .where(eq(notify_destinations.destination_id, destination_id))
+}
+
+export const pruneRemoved = (db: Db) => db.delete(notify_destinations).where(sql`not ${kept} and not ${recent}`)
 
 export const deleteDestination = (tx: Tx, destination_id: string) =>
   tx.delete(notify_destinations).where(eq(notify_destinations.destination_id, destination_id))

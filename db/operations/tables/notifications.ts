@@ -31,6 +31,8 @@ export const notify_destinations = t(
     status_reason: text('status_reason'),
     /** Wrong codes so far. */
     tries: count('tries'),
+    /** A removed mail address, which hears of its account for a week more. */
+    removed_at: at('removed_at'),
     created_at: now('created_at'),
   },
   (c) => [index().on(c.owner), index().on(c.session_id)],

@@ -11,6 +11,10 @@ export type Message = {
   /** Ids, words and a link for each decision, to be read by programs. */
   items: MessageItem[]
   text: string
+  /** What an event of an account was about, for channels without room for the whole text. */
+  details?: string
+  /** The part of it that a locked screen may show: no address. */
+  about?: string
   link: string
 }
 export type MessageItem = {

@@ -10,13 +10,14 @@ const URGENT: ReadonlySet<string> = new Set(['high', 'critical'])
 
 /** Returns a message's push, and the topic under which it replaces an undelivered one. */
 export const pushOf = (message: Message): { topic: string; urgent: boolean; payload: PushPayload } => {
-  const { items, subject, link, outcome } = message
+  const { items, subject, about: said = '', link, outcome } = message
   const [item] = items
   const url = new URL(link)
   const shown = { url: `${url.pathname}${url.search}`, silent: outcome !== undefined }
   if (!item || items.length > 1) {
-    const tag = message.type ?? 'inbox'
-    return { topic: tag, urgent: item !== undefined, payload: { tag, title: subject, body: '', ...shown } }
+    // Two events of an account stand beside each other; a repeat of one replaces it.
+    const tag = message.type ? `${message.type} ${said}`.trim() : 'inbox'
+    return { topic: tag, urgent: item !== undefined, payload: { tag, title: subject, body: said, ...shown } }
   }
   const { operation_id, gate_id, patch_id, round, words } = item
   const tag = `${operation_id}/${gate_id ?? patch_id}`

@@ -15,6 +15,8 @@ const SUBJECTS: Record<SecurityEvent, string> = {
   'provider.linked': 'Your account was linked to a sign-in provider.',
   'provider.unlinked': 'A sign-in provider was unlinked from your account.',
   'rights.changed': 'The rights of your account were changed.',
+  'destination.added': 'A destination was added to the notifications of your account.',
+  'destination.removed': 'A destination was removed from the notifications of your account.',
   'key.ending': 'A credential of a machine that you answer for ends soon.',
   'break_glass.used': 'An emergency account signed in by its password.',
   'spray.suspected': 'Many usernames failed to sign in from one network: someone guesses passwords.',
@@ -41,6 +43,8 @@ export const securityMessage = (fact: SecurityFact, style: Style): Message => {
   const [remedy, path] = REMEDIES[event] ?? OWN
   const link = `${console_url}${path}`
   const shown = about === undefined ? said : [line(about), ...(event === 'key.ending' ? [] : said)]
-  const text = [SUBJECTS[event], ...(content === 'titles' ? [shown.join('\n')] : []), `${remedy}\n${link}`].join('\n\n')
-  return plain(SUBJECTS[event], text, link, event)
+  const details = content === 'titles' ? shown.join('\n') : undefined
+  const text = [SUBJECTS[event], ...(details ? [details] : []), `${remedy}\n${link}`].join('\n\n')
+  const more = details && { details, ...(about !== undefined && { about: line(about) }) }
+  return { ...plain(SUBJECTS[event], text, link, event), ...more }
 }

@@ -17,16 +17,17 @@ const SLACK_ITEMS = 20
 const TEAMS_ITEMS = 20
 
 const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
-  webhook: ({ type = 'decisions.waiting', subject, items, link }, at) => ({
+  webhook: ({ type = 'decisions.waiting', subject, details, items, link }, at) => ({
     type,
     timestamp: at,
-    data: { subject, link, items },
+    data: { subject, ...(details && { details }), link, items },
   }),
-  slack: ({ subject, items, link }) => ({
+  slack: ({ subject, details, items, link }) => ({
     text: escaped(subject),
     unfurl_links: false,
     blocks: [
       { type: 'header', text: { type: 'plain_text', text: subject } },
+      ...(details ? [{ type: 'section', text: { type: 'plain_text', text: details } }] : []),
       ...items.slice(0, SLACK_ITEMS).flatMap((item) => [
         { type: 'section', text: { type: 'plain_text', text: titleOf(item) } },
         { type: 'context', elements: [{ type: 'mrkdwn', text: `<${item.link}|Open>` }] },
@@ -34,7 +35,7 @@ const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
       { type: 'context', elements: [{ type: 'mrkdwn', text: `<${link}|Signalbox>` }] },
     ],
   }),
-  teams: ({ subject, items, link }) => ({
+  teams: ({ subject, details, items, link }) => ({
     type: 'message',
     attachments: [
       {
@@ -46,6 +47,7 @@ const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
           version: '1.4',
           body: [
             richText(subject, { weight: 'Bolder' }),
+            ...(details?.split('\n') ?? []).map((line) => richText(line, {})),
             ...items
               .slice(0, TEAMS_ITEMS)
               .map((item) => richText(titleOf(item), { selectAction: { type: 'Action.OpenUrl', url: item.link } })),

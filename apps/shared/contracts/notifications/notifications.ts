@@ -23,6 +23,8 @@ export const SECURITY_EVENTS = [
   'provider.linked',
   'provider.unlinked',
   'rights.changed',
+  'destination.added',
+  'destination.removed',
   'key.ending',
   'break_glass.used',
   'spray.suspected',
