@@ -33,11 +33,20 @@ export const schema = Type.Object({
     }),
   ),
   RELAY__SIEM__TOKEN_FILE: Type.Optional(
-    Type.String({ description: 'A file with the bearer token of that https URL.' }),
+    Type.String({ description: 'A file with the token of that https URL; it is read again when it is used.' }),
   ),
+  RELAY__SIEM__HEADER: Type.String({
+    default: 'Authorization: Bearer {token}',
+    pattern: '^[A-Za-z0-9-]+: [ -~]*\\{token\\}[ -~]*$',
+    description: 'The header with that token, such as "Authorization: Splunk {token}" or "DD-API-KEY: {token}".',
+  }),
   RELAY__SIEM__CA_FILE: Type.Optional(
     Type.String({ description: 'A PEM file: the authority of that receiver; else those of the system.' }),
   ),
+  RELAY__SIEM__CERT_FILE: Type.Optional(
+    Type.String({ description: 'A PEM file: the certificate by which that receiver knows the relay.' }),
+  ),
+  RELAY__SIEM__KEY_FILE: Type.Optional(Type.String({ description: 'A PEM file: the key of that certificate.' })),
   RELAY__OUTBOX__POLL_MS: settings.integer(500, 5, 60_000),
   RELAY__COMMANDS__POLL_MS: settings.integer(250, 5, 10_000),
   RELAY__COMMANDS__IN_FLIGHT: settings.integer(256, 1, 2000),

@@ -141,14 +141,23 @@ const startBrokerCheck = (
 
 /** Sends the audit rows to an external log system, if one is configured. */
 const startSiem = ({ config, telemetry, pool }: RelayDeps): Record<string, Loop> => {
-  const { RELAY__SIEM__URL: url, RELAY__SIEM__TOKEN_FILE: token, RELAY__SIEM__CA_FILE: ca } = config
+  const { RELAY__SIEM__URL: url, RELAY__SIEM__HEADER: template } = config
   if (url === undefined) return {}
-  const siem = createSiem({
-    pool,
-    url,
-    token: token && readTextFile('RELAY__SIEM__TOKEN_FILE', token),
-    ca: ca && readTextFile('RELAY__SIEM__CA_FILE', ca),
-  })
+  const read = (name: `RELAY__SIEM__${'TOKEN' | 'CA' | 'CERT' | 'KEY'}_FILE`) => {
+    const file = config[name]
+    return file === undefined ? undefined : readTextFile(name, file)
+  }
+  const header = () => {
+    const token = read('RELAY__SIEM__TOKEN_FILE')
+    return token && template.replace('{token}', () => token)
+  }
+  header()
+  const tls = {
+    ca: read('RELAY__SIEM__CA_FILE'),
+    cert: read('RELAY__SIEM__CERT_FILE'),
+    key: read('RELAY__SIEM__KEY_FILE'),
+  }
+  const siem = createSiem({ pool, url, header, tls })
   const loop = startLoop('siem', telemetry.log, SIEM_MS, siem.turn)
   return { siem: { wake: loop.wake, stop: () => loop.stop().then(siem.close) } }
 }

@@ -47,7 +47,9 @@ const listening = async (server: Server) => {
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }
-const siemTo = (url: string, ca = authority.ca) => createSiem({ pool: opened.pool, url, token: 'secret', ca })
+let header = 'Authorization: Bearer secret'
+const siemTo = (url: string, ca = authority.ca, own: { cert?: string; key?: string } = {}) =>
+  createSiem({ pool: opened.pool, url, header: () => header, tls: { ca, cert: own.cert, key: own.key } })
 const allTurns = async (siem: ReturnType<typeof siemTo>) => {
   while (await siem.turn());
 }
@@ -62,7 +64,7 @@ describe('audit rows sent to a log system by https', () => {
     req.on('data', (chunk) => (body += chunk))
     req.on('end', () => {
       const answer = answers.shift() ?? 200
-      expect(req.headers.authorization).toBe('Bearer secret')
+      expect(`Authorization: ${req.headers.authorization}`).toBe(header)
       if (answer === 200 || answer === 'taken and cut')
         for (const line of body.trimEnd().split('\n')) told.push(JSON.parse(line))
       if (typeof answer === 'number') res.writeHead(answer).end('an answer')
@@ -113,6 +115,18 @@ describe('audit rows sent to a log system by https', () => {
     expect([...new Set(told.map(({ object }) => object))].sort()).toEqual(news.sort())
   })
 
+  it('carry the header that the receiver asks for, with its present token', async () => {
+    const siem = siemTo(url)
+    await allTurns(siem)
+    for (const next of ['Authorization: Splunk a: b', 'Authorization: Splunk c']) {
+      header = next
+      const news = await say(1)
+      await siem.turn()
+      expect(told.at(-1)?.object).toBe(news[0])
+    }
+    header = 'Authorization: Bearer secret'
+  })
+
   it('never go to a receiver of another authority', async () => {
     await say(1)
     const other = createAuthority()
@@ -148,5 +162,20 @@ describe('audit rows sent to a log system by syslog over TLS', () => {
     })
     expect(lines.map(({ object }) => object)).toEqual(expect.arrayContaining(news))
     for (const { priority, outcome } of lines) expect(priority).toBe(outcome === 'denied' ? '108' : '109')
+  })
+
+  it('show the certificate of the relay to a receiver that asks for one (RFC 5425, 4.2)', async () => {
+    const names: (string | undefined)[] = []
+    const asking = { cert, key, ca: authority.ca, requestCert: true, rejectUnauthorized: true }
+    const server = createTls(asking, (socket) => {
+      names.push(String(socket.getPeerCertificate().subject?.CN))
+      socket.resume().on('end', () => socket.end())
+    })
+    const url = `syslog+tls://localhost:${await listening(server)}`
+    await say(1)
+    await expect(siemTo(url).turn()).rejects.toThrow()
+    await allTurns(siemTo(url, authority.ca, authority.issue('relay')))
+    server.close()
+    expect(new Set(names)).toEqual(new Set(['relay']))
   })
 })

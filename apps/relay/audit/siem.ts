@@ -9,10 +9,10 @@ export type SiemDeps = {
   pool: pg.Pool
   /** `https://…`: JSON lines by POST; `syslog+tls://host:port`: RFC 5424 messages over TLS (RFC 5425). */
   url: string
-  /** The bearer token for https. */
-  token: string | undefined
-  /** PEM of the receiver's certificate authority; undefined: the system's authorities. */
-  ca: string | undefined
+  /** For https: the header that proves the sender, `Name: value`; read again for each turn, because tokens expire. */
+  header: () => string | undefined
+  /** PEM of the receiver's certificate authority (undefined: the system's authorities), and our own certificate. */
+  tls: { ca: string | undefined; cert: string | undefined; key: string | undefined }
 }
 
 /** A sealed row as sent: its signed body, and its place in the chain, by which receivers drop repeats. */
@@ -26,13 +26,14 @@ const TIMEOUT_MS = 10_000
  * order of its chain. A position moves when the receiver has taken the rows: after a crash or an outage they are sent
  * again, and none is lost. Runs one turn; returns true if there may be more.
  */
-export const createSiem = ({ pool, url, token, ca }: SiemDeps) => {
+export const createSiem = ({ pool, url, header, tls }: SiemDeps) => {
   const { protocol, hostname: host, port } = new URL(url)
-  const agent = new Agent({ connect: { ca, timeout: TIMEOUT_MS }, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
+  const connect = { ...tls, timeout: TIMEOUT_MS }
+  const agent = new Agent({ connect, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
   const send =
     protocol === 'https:'
-      ? (lines: readonly Line[]) => post(agent, url, token, lines)
-      : (lines: readonly Line[]) => write({ host, port: Number(port) || 6514, ca }, lines)
+      ? (lines: readonly Line[]) => post(agent, url, header(), lines)
+      : (lines: readonly Line[]) => write({ host, port: Number(port) || 6514, ...tls }, lines)
   return {
     turn: async (): Promise<boolean> => {
       let more = false
@@ -82,22 +83,23 @@ const moveOn = async (pool: pg.Pool, table: string, lines: readonly Line[]): Pro
   )
 }
 
-const post = async (agent: Agent, url: string, token: string | undefined, lines: readonly Line[]): Promise<void> => {
+const post = async (agent: Agent, url: string, header: string | undefined, lines: readonly Line[]): Promise<void> => {
+  const [name = '', ...value] = header?.split(': ') ?? []
   const { statusCode, body } = await request(url, {
     dispatcher: agent,
     method: 'POST',
-    headers: { 'content-type': 'application/x-ndjson', ...(token && { authorization: `Bearer ${token}` }) },
+    headers: { 'content-type': 'application/x-ndjson', ...(header && { [name]: value.join(': ') }) },
     body: lines.map(({ json }) => `${json}\n`).join(''),
   })
   await body.dump()
   if (statusCode < 200 || statusCode > 299) throw new Error(`the log system answered ${statusCode}`)
 }
 
-type Receiver = { host: string; port: number; ca: string | undefined }
+type Receiver = SiemDeps['tls'] & { host: string; port: number }
 
 /** Syslog has no receipt: the rows count as taken when the receiver has closed its end after ours. */
-const write = async ({ host, port, ca }: Receiver, lines: readonly Line[]): Promise<void> => {
-  const socket = connect({ host, port, ca, servername: host })
+const write = async ({ host, port, ...tls }: Receiver, lines: readonly Line[]): Promise<void> => {
+  const socket = connect({ host, port, ...tls, servername: host })
   socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('the log system is silent')))
   await once(socket, 'secureConnect')
   socket.end(lines.map(frameOf).join(''))
