@@ -91,7 +91,7 @@ export interface paths {
         put?: never;
         /**
          * Get an access token for a machine
-         * @description Exchanges an API key, a signed assertion or a trusted CI token for a short-lived access token.
+         * @description Exchanges an API key, a signed assertion or a trusted CI token for a short-lived access token. The key may also be the password of HTTP Basic, with the name of the machine.
          */
         post: operations["createMachineToken"];
         delete?: never;
@@ -2959,7 +2959,7 @@ export interface paths {
         put?: never;
         /**
          * Add a destination
-         * @description An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again.
+         * @description An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again. Needs a recent sign-in; your other destinations are told.
          */
         post: operations["addNotificationDestination"];
         delete?: never;
@@ -3028,7 +3028,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a destination
-         * @description No further message is sent there.
+         * @description No further decision is sent there. Needs a recent sign-in; your other destinations are told, and a mail address still hears of events of your account for seven days.
          */
         delete: operations["removeNotificationDestination"];
         options?: never;
@@ -4027,7 +4027,7 @@ export interface components {
              * @enum {unknown}
              */
             purpose: "notices" | "outcome" | "code" | "test" | "security";
-            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "key.ending" | "break_glass.used" | "spray.suspected") | null;
+            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "break_glass.used" | "spray.suspected") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
              * @enum {unknown}
@@ -7861,7 +7861,11 @@ export interface operations {
                     /** @enum {unknown} */
                     subject_token_type?: "urn:ietf:params:oauth:token-type:jwt" | "urn:ietf:params:oauth:token-type:id_token";
                     subject_token?: string;
+                    /** @constant */
+                    requested_token_type?: "urn:ietf:params:oauth:token-type:access_token";
                     scope?: string;
+                } & {
+                    [key: string]: unknown;
                 };
                 "application/x-www-form-urlencoded": {
                     /** @description client_credentials, or urn:ietf:params:oauth:grant-type:token-exchange. */
@@ -7874,7 +7878,11 @@ export interface operations {
                     /** @enum {unknown} */
                     subject_token_type?: "urn:ietf:params:oauth:token-type:jwt" | "urn:ietf:params:oauth:token-type:id_token";
                     subject_token?: string;
+                    /** @constant */
+                    requested_token_type?: "urn:ietf:params:oauth:token-type:access_token";
                     scope?: string;
+                } & {
+                    [key: string]: unknown;
                 };
             };
         };
