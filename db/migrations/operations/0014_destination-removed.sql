@@ -1,1 +1,1 @@
-ALTER TABLE "operations"."notify_destinations" ADD COLUMN "removed_at" timestamp with time zone;
+ALTER TABLE "operations"."notify_destinations" ADD COLUMN IF NOT EXISTS "removed_at" timestamp with time zone;
