@@ -13,8 +13,8 @@ import { ballotOf, keyOf, patchBallot } from './alike.ts'
 import { GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
 import { type Selection, SelectionBar, useSelection } from './selection.tsx'
-import { type Seen, useHeld, useSteady } from './steady.ts'
-import { lineKey, linesOf, WaitingRows } from './waiting.tsx'
+import { lineKey, linesOf, type Seen, useHeld, useSteady } from './steady.ts'
+import { WaitingRows } from './waiting.tsx'
 
 /** Saved views load after the rows, because they are not urgent. */
 const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))

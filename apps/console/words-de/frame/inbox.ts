@@ -33,7 +33,7 @@ export const inbox: typeof en.inbox = {
   patch: 'Planänderung',
   patch_changes: (n: number) => count(n, 'eine Änderung', '{n} Änderungen'),
   more_failures: (n: number) => count(n, 'und ein weiterer', 'und {n} weitere'),
-  rest: 'Fehler und Planänderungen',
+  rest: 'Fehler, Planänderungen und Fristen',
   mine: 'Für mich',
   all: 'Alle',
   filter: 'Für wen',

@@ -31,7 +31,7 @@ export const inbox = {
   patch: 'Patch',
   patch_changes: (n: number) => count(n, 'one change', '{n} changes'),
   more_failures: (n: number) => count(n, 'and one more', 'and {n} more'),
-  rest: 'Failures and patches',
+  rest: 'Failures, patches and deadlines',
   mine: 'For me',
   all: 'All',
   filter: 'Whose',
