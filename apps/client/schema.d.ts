@@ -5321,6 +5321,10 @@ export interface components {
                 failures_mine: number;
                 failed_open: number;
             };
+            tickets: {
+                url: string;
+                pattern: string;
+            } | null;
             version: string;
             degraded: string[];
         };
