@@ -38,6 +38,16 @@ export const intent: typeof en.intent = {
   what_title: 'Was',
   start_what: 'Änderung, Aktion oder Runbook',
   groups: { change: 'Änderungen', action: 'Aktionen', runbook: 'Runbooks' },
+  again: {
+    of: 'Wiederholt Vorgang',
+    anew: 'Ressourcen werden neu ermittelt, frühere Freigaben gelten nicht.',
+    as_then: 'Die Bedingungen lassen sich hier nicht zeigen; es sind die Ressourcen vom letzten Mal.',
+    fixed: 'Wie beim letzten Mal',
+    compared: (more: number, fewer: number) =>
+      more === 0 && fewer === 0
+        ? 'Dieselben Ressourcen wie beim letzten Mal.'
+        : `${number(more)} mehr und ${number(fewer)} weniger als beim letzten Mal.`,
+  },
   where: {
     title: 'Wo',
     conditions: 'Bedingungen',
