@@ -21,6 +21,7 @@ export const keys: typeof en.keys = {
     ['n, N', 'im Log: älterer, neuerer Treffer; Esc in der Suche führt zu den Zeilen'],
     [':', 'im Log: zu einer Zeile springen'],
     ['w, t, f', 'im Log: Zeilen umbrechen, Zeiten zeigen, dem Ende folgen'],
+    ['Umschalt ↑, ↓', 'im Log: Zeilen auswählen'],
     ['y, c', 'im Log: den Link, die markierten Zeilen kopieren'],
     ['Esc', 'schließen'],
   ],

@@ -19,6 +19,7 @@ export const keys = {
     ['n, N', 'in a log: older, newer match; Esc in its search leads to the lines'],
     [':', 'in a log: go to a line'],
     ['w, t, f', 'in a log: wrap lines, show times, follow the end'],
+    ['Shift ↑, ↓', 'in a log: select lines'],
     ['y, c', 'in a log: copy the link, the selected lines'],
     ['Esc', 'close'],
   ] as [string, string][],
