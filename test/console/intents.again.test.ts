@@ -14,7 +14,7 @@ const FIELDS = [field('release', 'text'), field('slots', 'number'), field('open'
 const NOW = Date.UTC(2026, 0, 1)
 const DONE = ['web-01', 'web-02']
 
-/** The request that the form sends if a person changes nothing in it. */
+/** The request that the form sends if a person leaves it unchanged. */
 const sentAgain = (request: { kind: string; targets?: object[] } & Record<string, unknown>) => {
   const targets_resolved = DONE.map((resource_id) => ({ resource_id, type_key: 'fleet.host', name: '', version: 1 }))
   const asked = { kind: request.kind, title: 'a title', reason: 'a reason', ticket: 'CHG-1', request, targets_resolved }

@@ -51,20 +51,22 @@ export const OperationNodesPage = () => {
   return (
     <>
       <SearchField label={tOperation.graph.find} value={q} search={(text) => show({ q: text })} />
-      <Filter
-        label={tOperation.nodes.filter}
-        choices={[
-          ['', tOperation.nodes.every],
-          ...[...counts].map(([word, { length }]) => [word, tOperation.graph.only(t.status[word], length)] as const),
-        ]}
-        value={state ?? ''}
-        change={(value) => show({ state: value })}
-      />
-      <Export
-        name={`nodes-${shortId(operation_id)}`}
-        read={async () => ({ items: rows.map(({ row }) => row), next_page_token: null })}
-        fields={FIELDS}
-      />
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <Filter
+          label={tOperation.nodes.filter}
+          choices={[
+            ['', tOperation.nodes.every],
+            ...[...counts].map(([word, { length }]) => [word, tOperation.graph.only(t.status[word], length)] as const),
+          ]}
+          value={state ?? ''}
+          change={(value) => show({ state: value })}
+        />
+        <Export
+          name={`nodes-${shortId(operation_id)}`}
+          read={async () => ({ items: rows.map(({ row }) => row), next_page_token: null })}
+          fields={FIELDS}
+        />
+      </div>
       <div className="card">
         {rows.length === 0 ? (
           <Empty>{tOperation.nodes.no_match}</Empty>

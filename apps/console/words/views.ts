@@ -1,4 +1,4 @@
-import { number } from './frame/plural.ts'
+import { count, number } from './frame/plural.ts'
 
 /** Texts for saved views. */
 export const tViews = {
@@ -20,7 +20,7 @@ export const tViews = {
 export const tExport = {
   csv: 'Export as CSV',
   jsonl: 'Export as JSON Lines',
-  exporting: (rows: number) => `Reading … ${number(rows)} rows`,
-  exported: (rows: number) => `Saved ${number(rows)} rows.`,
+  exporting: (rows: number) => count(rows, 'Reading … {n} row', 'Reading … {n} rows'),
+  exported: (rows: number) => count(rows, 'Saved one row.', 'Saved {n} rows.'),
   cut: (rows: number) => `Saved the first ${number(rows)} rows. Filter the list to export others.`,
 }

@@ -106,7 +106,9 @@ describe('the open inbox', () => {
       await line('Deadline')
         .getByText(/near its end/)
         .waitFor()
-      expect(await lines.first().textContent()).toMatch(/^Deadlinenear its endin \d+ min, then it is canceled$/)
+      expect(await line('near its end').textContent()).toMatch(
+        /^Deadlinenear its endin\s\d+\smin, then it is canceled$/,
+      )
       await line('forgotten')
         .getByText(/, then it needs a new preview/)
         .waitFor()
@@ -114,6 +116,9 @@ describe('the open inbox', () => {
         .filter({ hasText: 'left alone' })
         .getByText(/, then it is rejected/)
         .waitFor()
+      const shown = await lines.allTextContents()
+      const at = (title: string) => shown.findIndex((text) => text.includes(title))
+      expect(at('near its end')).toBeLessThan(Math.min(at('forgotten'), at('left alone')))
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'inbox-expiring')
 

@@ -1,6 +1,6 @@
 import type * as en from '../../words/frame/expiring.ts'
 
-/** The German texts for what is about to expire. */
+/** The German texts for deadlines that are near. */
 export const tExpiring: typeof en.tExpiring = {
   kinds: { operation: 'Frist', plan: 'Plan', gate: 'Andere entscheiden', delegation: 'An Sie übertragen' },
   follows: {

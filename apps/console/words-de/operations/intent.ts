@@ -43,10 +43,12 @@ export const intent: typeof en.intent = {
     anew: 'Ressourcen werden neu ermittelt, frühere Freigaben gelten nicht.',
     as_then: 'Die Bedingungen lassen sich hier nicht zeigen; es sind die Ressourcen vom letzten Mal.',
     fixed: 'Wie beim letzten Mal',
-    compared: (more: number, fewer: number) =>
-      more === 0 && fewer === 0
+    compared: (more: number, fewer: number) => {
+      const parts = [...(more > 0 ? [`${number(more)} mehr`] : []), ...(fewer > 0 ? [`${number(fewer)} weniger`] : [])]
+      return parts.length === 0
         ? 'Dieselben Ressourcen wie beim letzten Mal.'
-        : `${number(more)} mehr und ${number(fewer)} weniger als beim letzten Mal.`,
+        : `${list.format(parts)} als beim letzten Mal.`
+    },
   },
   where: {
     title: 'Wo',

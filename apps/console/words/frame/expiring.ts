@@ -1,4 +1,4 @@
-/** Texts for what is about to expire. */
+/** Texts for deadlines that are near. */
 export const tExpiring = {
   kinds: { operation: 'Deadline', plan: 'Plan', gate: 'Others decide', delegation: 'Delegated to you' },
   follows: {

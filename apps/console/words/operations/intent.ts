@@ -42,10 +42,10 @@ export const intent = {
     anew: 'Resources are resolved anew, and earlier approvals do not count.',
     as_then: 'Its conditions cannot be shown here; the resources are those of last time.',
     fixed: 'As last time',
-    compared: (more: number, fewer: number) =>
-      more === 0 && fewer === 0
-        ? 'The same resources as last time.'
-        : `${number(more)} more and ${number(fewer)} fewer than last time.`,
+    compared: (more: number, fewer: number) => {
+      const parts = [...(more > 0 ? [`${number(more)} more`] : []), ...(fewer > 0 ? [`${number(fewer)} fewer`] : [])]
+      return parts.length === 0 ? 'The same resources as last time.' : `${list.format(parts)} than last time.`
+    },
   },
   where: {
     title: 'Where',
