@@ -52,7 +52,7 @@ export const InboxPage = () => {
         <div>
           <Heading title={tDecide.inbox.title}>{tDecide.inbox.title}</Heading>
           <p className="text-muted" aria-live="polite">
-            {counts ? tDecide.inbox.sentence(counts) : ' '}
+            {counts ? tDecide.inbox.sentence(counts, lines.rows.length > 0) : ' '}
           </p>
         </div>
         <nav className="choices" aria-label={tDecide.inbox.filter}>
