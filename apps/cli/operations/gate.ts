@@ -21,7 +21,7 @@ type Row =
   | ({ type: 'patch' } & Waiting['patches'][number])
   | ({ type: 'failure' } & Waiting['failures'][number])
   | ({ type: 'expiring' } & Waiting['expiring'][number])
-const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry', expiring: 'may act' }
+const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry', expiring: 'yours' }
 /** What waits within the operation, if only a part of it does. */
 const partOf = (row: Row): string | null =>
   row.type === 'failure'
