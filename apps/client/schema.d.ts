@@ -2220,8 +2220,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List waiting patches and failures
-         * @description Lists patches that await approval and operations held by a failure, oldest first, at most 100 of each.
+         * List waiting patches, failures and deadlines
+         * @description Lists patches that await approval and operations held by a failure, oldest first, and what is about to expire, nearest first. At most 100 of each.
          */
         get: operations["listWaiting"];
         put?: never;
@@ -4251,6 +4251,20 @@ export interface components {
             created_at?: string;
             label?: string;
         };
+        Expiring: {
+            /** @enum {unknown} */
+            kind: "operation" | "plan" | "gate" | "delegation";
+            operation_id: string | null;
+            plan_id: string | null;
+            gate_id: string | null;
+            /** @description Of the operation, or of the intent of a plan. */
+            title: string;
+            question: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+            follows: string | null;
+            mine: boolean;
+        };
         ExternalIdentityList: {
             items: {
                 provider: string;
@@ -5307,6 +5321,10 @@ export interface components {
                 failures_mine: number;
                 failed_open: number;
             };
+            tickets: {
+                url: string;
+                pattern: string;
+            } | null;
             version: string;
             degraded: string[];
         };
@@ -7345,6 +7363,7 @@ export interface components {
         Waiting: {
             patches: components["schemas"]["WaitingPatch"][];
             failures: components["schemas"]["OpenFailure"][];
+            expiring: components["schemas"]["Expiring"][];
             as_of: components["schemas"]["AsOf"];
         };
         WaitingPatch: {

@@ -50,6 +50,15 @@ export const schema = Type.Object({
   OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
   /** Up to which risk approvals may be given together with others. */
   OPERATIONS__GATES__BULK_APPROVE: Type.Enum(['off', 'low', 'medium'], { default: 'low' }),
+  /** Where tickets lead; those that do not match the pattern stay text. */
+  OPERATIONS__TICKETS__URL: OptionalText({
+    pattern: '^https://[^/{}]+/[^{}]*\\{ticket\\}[^{}]*$',
+    description: 'An https URL with {ticket} after the host.',
+  }),
+  OPERATIONS__TICKETS__PATTERN: Type.String({
+    default: '[A-Za-z][A-Za-z0-9_]*-[0-9]+',
+    description: 'A regular expression for the whole ticket.',
+  }),
   /** Rights granted by a participant of an operation count only if granted this long before its plan was made. */
   OPERATIONS__PROVENANCE__LOOKBACK_S: settings.integer(604_800, 0, 31_536_000),
   OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
@@ -103,6 +112,11 @@ export const loadOperationsConfig = (env: NodeJS.ProcessEnv = process.env): Oper
     throw new ConfigError(
       'NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone. Allowed: starttls, implicit.',
     )
+  try {
+    new RegExp(config.OPERATIONS__TICKETS__PATTERN, 'u')
+  } catch {
+    throw new ConfigError('OPERATIONS__TICKETS__PATTERN is not a regular expression.')
+  }
   return config
 }
 export type OperationsConfig = Type.Static<typeof schema>

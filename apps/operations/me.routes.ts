@@ -13,7 +13,7 @@ import { countsFor } from './waiting/mine.ts'
 const VERSION = '0.1.0'
 
 /** Information about the caller: permissions, groups, and the number of waiting decisions. */
-export const meRoutes = routes<Uses<'db' | 'fence' | 'library' | 'nats' | 'pool'>>('me', (app, { deps }) => {
+export const meRoutes = routes<Uses<'config' | 'db' | 'fence' | 'library' | 'nats' | 'pool'>>('me', (app, { deps }) => {
   const readiness = createReadiness(checksOf(deps))
   app.get('/v1/me', {
     operationId: 'getCaller',
@@ -23,6 +23,7 @@ export const meRoutes = routes<Uses<'db' | 'fence' | 'library' | 'nats' | 'pool'
     preHandler: allow('self', { kind: 'R', machines: true }),
     handler: async (req) => {
       const { caller } = req
+      const { OPERATIONS__TICKETS__URL: url, OPERATIONS__TICKETS__PATTERN: pattern } = deps.config
       const visible = visibleSql(caller, operations)
       const [counts, failed_open, { checks }] = await Promise.all([
         countsFor(deps.db, caller),
@@ -34,6 +35,7 @@ export const meRoutes = routes<Uses<'db' | 'fence' | 'library' | 'nats' | 'pool'
         permissions: [...caller.permissions].sort(),
         groups: [...caller.groups].sort(),
         counts: { ...counts, failed_open },
+        tickets: url === undefined ? null : { url, pattern },
         version: VERSION,
         degraded: Object.entries(checks).flatMap(([part, { ok }]) => (ok ? [] : [part])),
       }

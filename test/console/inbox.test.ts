@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Gate, Patch } from '../../apps/console/api/types.ts'
+import type { Gate, Patch, Waiting } from '../../apps/console/api/types.ts'
 import {
   type Ballot,
   type Candidate,
@@ -8,7 +8,7 @@ import {
   partOf,
   sendEach,
 } from '../../apps/console/inbox/alike.ts'
-import { placed } from '../../apps/console/inbox/steady.ts'
+import { lineKey, linesOf, placed } from '../../apps/console/inbox/steady.ts'
 import { digestOf } from '../../apps/shared/contracts/client/digest.ts'
 
 type Facts = { to?: string; step?: string; environment?: string; targets?: string[] }
@@ -147,4 +147,22 @@ describe('rows of the open inbox', () => {
     expect(place(at('ab'), 'cb', 0)).toEqual(['(a)cb', 0])
     expect(place([{ row: 'a', gone: true }, ...at('b')], 'ab', 0)).toEqual(['ab', 0])
   })
+})
+
+it('lists what ends within an hour first, then failures, patches and later deadlines', () => {
+  const at = (hours: number) => new Date(Date.UTC(2026, 0, 1) + hours * 3_600_000).toISOString()
+  const lines = linesOf({
+    as_of: { time: at(0), seq: '1' },
+    failures: [{ operation_id: 'failed' }],
+    patches: [
+      { operation_id: 'any', patch_id: 'late', deadline_at: at(2) },
+      { operation_id: 'any', patch_id: 'open', deadline_at: null },
+      { operation_id: 'any', patch_id: 'due', deadline_at: at(0.9) },
+    ],
+    expiring: [
+      { kind: 'operation', operation_id: 'op', plan_id: null, gate_id: null, expires_at: at(0.5) },
+      { kind: 'plan', operation_id: null, plan_id: 'plan', gate_id: null, expires_at: at(3) },
+    ],
+  } as unknown as Waiting)
+  expect(lines.map(lineKey)).toEqual(['operation op ', 'due', 'failed', 'late', 'open', 'plan plan '])
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
 import { GraphStates } from '../../apps/console/graph/states.ts'
-import { matrixOf, placeAfter } from '../../apps/console/matrix/cells.ts'
+import { matrixOf, placeAfter, placeOf } from '../../apps/console/matrix/cells.ts'
 import { median, placeGates } from '../../apps/console/matrix/gates.ts'
 import { found, whyOf } from '../../apps/console/matrix/why.ts'
 
@@ -55,6 +55,17 @@ describe('targets by steps', () => {
     expect(placeAfter('ArrowDown', [1, 1], matrix)).toEqual([1, 1])
     expect(placeAfter('End', [1, 0], matrix)).toEqual([1, 2])
     expect(placeAfter('x', [1, 0], matrix)).toBeUndefined()
+    const broken = (by: 1 | -1, at: [number, number]) =>
+      placeOf(by, at, matrix, ({ name }) => ['check Web 1', 'drain Web 2', 'reinstall Web 2'].includes(name))
+    expect([broken(1, [0, 0]), broken(1, [0, 1]), broken(1, [1, 0]), broken(1, [1, 2])]).toEqual([
+      ...[
+        [0, 1],
+        [1, 0],
+        [1, 2],
+      ],
+      undefined,
+    ])
+    expect([broken(-1, [1, 2]), broken(-1, [1, 0]), broken(-1, [0, 1])]).toEqual([[1, 0], [0, 1], undefined])
   })
 
   it('are not offered if no two targets share a step', () => {

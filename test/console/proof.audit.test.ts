@@ -1,22 +1,5 @@
 import { expect, it } from 'vitest'
-import { actorOf, csvOf, readable } from '../../apps/console/queries/audit.ts'
-
-it('writes rows as RFC 4180, and no formula that a spreadsheet would run', () => {
-  const row = {
-    at: '2026-01-31T12:00:00.000Z',
-    actor: 'user:1',
-    roles: ['operator', 'approver'],
-    action: '=HYPERLINK("http://evil.example")',
-    object: 'resource:a, b',
-    outcome: 'done',
-    reason: 'two\nlines',
-    request_id: null,
-  }
-  expect(csvOf([row])).toBe(
-    '\uFEFFat,actor,roles,action,object,outcome,reason,request_id\r\n' +
-      '2026-01-31T12:00:00.000Z,user:1,operator approver,"\'=HYPERLINK(""http://evil.example"")","resource:a, b",done,"two\nlines",\r\n',
-  )
-})
+import { actorOf, readable } from '../../apps/console/queries/audit.ts'
 
 it('shows names for known ids of people, and the ends of all other ids', () => {
   const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'

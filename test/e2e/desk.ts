@@ -77,6 +77,7 @@ export const openDesk = async (): Promise<void> => {
       AUTH__PROVIDERS__FILE: providersFile(),
       // No one at the desk is an auditor, but for the case about it.
       SESSION__SECOND_FACTOR__ROLES: '["auditor"]',
+      OPERATIONS__TICKETS__URL: 'https://tickets.example/browse/{ticket}',
       ...manySettings(),
       NOTIFY__ENABLED: 'true',
       NOTIFY__SMTP__HOST: '127.0.0.1',

@@ -117,6 +117,10 @@ describe('an intent', () => {
     expect(effect.plan.diff).toMatchObject(
       plan.diff.map(({ resource_id }: { resource_id: string }) => ({ resource_id })),
     )
+    // That plan is now in the way of another of the same targets.
+    expect(effect.plan.conflicts).toEqual([])
+    const rival = { kind: 'plan', id: plan.plan_id }
+    expect((await ahead({})).body.effect.plan.conflicts).toMatchObject([rival])
   })
 
   it('is answered once per key: the same bytes again, and no second intent', async () => {

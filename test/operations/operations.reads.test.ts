@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
 import { archiveLogs, expireLogs } from '../../db/operations/history/archive.ts'
@@ -622,6 +623,27 @@ describe('me', () => {
       gates_all: before.counts.gates_all + 1,
     })
     expect((await p.as('nobody').get('/v1/me')).status).toBe(200)
+    expect(body.tickets).toBeNull()
+  })
+
+  it('names the ticket system only by an address whose host no ticket can change', () => {
+    const load = (url: string, pattern = '[A-Z]+-[0-9]+') =>
+      loadOperationsConfig({
+        OPERATIONS__DATABASE__URL: 'postgresql://a@localhost/a',
+        OPERATIONS__NATS__URL: 'nats://localhost:4222',
+        OPERATIONS__SECRET__KEYS: JSON.stringify([Buffer.alloc(32, 1).toString('base64')]),
+        OPERATIONS__TICKETS__URL: url,
+        OPERATIONS__TICKETS__PATTERN: pattern,
+      })
+    expect(() => load('https://tickets.example/{ticket}')).not.toThrow()
+    for (const url of [
+      'http://tickets.example/{ticket}',
+      'https://{ticket}/',
+      'https://tickets.example{ticket}/x',
+      'https://t/',
+    ])
+      expect(() => load(url), url).toThrow('OPERATIONS__TICKETS__URL')
+    expect(() => load('https://tickets.example/{ticket}', '(')).toThrow('OPERATIONS__TICKETS__PATTERN')
   })
 })
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
-/** What waits for a person besides gates: patches to vote on, and failures that hold an operation. */
+/** What waits for a person besides gates: patches to vote on, failures that hold an operation, and deadlines. */
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform({ relay: false })
@@ -14,7 +14,7 @@ const graph = {
   nodes: [node('a'), node('b')],
   gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['b'] }],
 }
-type Who = 'olga' | 'eva' | 'ivo' | 'vic' | 'ada'
+type Who = 'pia' | 'olga' | 'eva' | 'ivo' | 'vic' | 'ada'
 const waiting = async (who: Who, whose: 'me' | 'all', operation_id: string) => {
   const { patches, failures } = must(await p.as(who).get(`/v1/waiting?for=${whose}`), 200).body
   const of = (rows: { operation_id: string }[]) => rows.filter((row) => row.operation_id === operation_id)
@@ -78,5 +78,97 @@ describe('a failure that holds an operation', () => {
     const { operation_id } = await p.startOperation(graph)
     await fail(operation_id, `, spec = spec || '{"on_failure": "tolerate"}'`)
     expect((await waiting('olga', 'all', operation_id)).failures).toEqual([])
+  })
+})
+
+describe('what is about to expire', () => {
+  const near = async (who: Who, whose: 'me' | 'all', title: string) =>
+    must(await p.as(who).get(`/v1/waiting?for=${whose}`), 200).body.expiring.filter(
+      (row: { title: string }) => row.title === title,
+    )
+  const kinds = async (who: Who, whose: 'me' | 'all', title: string) =>
+    (await near(who, whose, title)).map(({ kind }: { kind: string }) => kind)
+  const set = (table: string, column: string, minutes: number, operation_id: string) =>
+    p.query(
+      `update operations.${table} set ${column} = clock_timestamp() + make_interval(mins => $2) where operation_id = $1`,
+      [operation_id, minutes],
+    )
+  const titled = async (title: string) => {
+    const { operation_id } = await p.startOperation(graph, { more: { title } })
+    await p.openGate(operation_id, 'go')
+    await set('gates', 'deadline_at', 24 * 60, operation_id)
+    return operation_id
+  }
+
+  it('is an operation an hour before its deadline: for its requester, and for readers who ask for all', async () => {
+    const operation_id = await titled('due operation')
+    await set('operations', 'deadline_at', 62, operation_id)
+    expect(await near('olga', 'me', 'due operation')).toEqual([])
+    await set('operations', 'deadline_at', 58, operation_id)
+    const row = { kind: 'operation', operation_id, plan_id: null, gate_id: null, follows: 'graceful', mine: true }
+    expect(await near('olga', 'me', 'due operation')).toMatchObject([row])
+    expect(await near('eva', 'me', 'due operation')).toEqual([])
+    expect(await near('eva', 'all', 'due operation')).toMatchObject([{ ...row, mine: false }])
+    await p.query('update operations.operations set ended_at = now() where operation_id = $1', [operation_id])
+    expect(await near('olga', 'all', 'due operation')).toEqual([])
+  })
+
+  it('is a gate four hours before its deadline, for the requester who cannot decide it', async () => {
+    const operation_id = await titled('due gate')
+    await set('gates', 'deadline_at', 4 * 60 + 2, operation_id)
+    expect(await near('olga', 'me', 'due gate')).toEqual([])
+    await set('gates', 'deadline_at', 4 * 60 - 2, operation_id)
+    expect(await near('olga', 'me', 'due gate')).toMatchObject([
+      { kind: 'gate', operation_id, gate_id: 'go', follows: 'reject', mine: true },
+    ])
+    // Eva has its card; whoever asks for all has the cards of all gates.
+    expect(await near('eva', 'me', 'due gate')).toEqual([])
+    expect(await near('olga', 'all', 'due gate')).toEqual([])
+    await p.query(`update operations.gates set status = 'approved' where operation_id = $1`, [operation_id])
+    expect(await near('olga', 'me', 'due gate')).toEqual([])
+  })
+
+  it('is a right to decide by delegation, for the person who has it', async () => {
+    const operation_id = await titled('lent')
+    const lend = (minutes: number) =>
+      p.query(
+        `update operations.gates set delegations = jsonb_build_array(jsonb_build_object('user_id', $2::text, 'until',
+         operations.iso(clock_timestamp() + make_interval(mins => $3)))) where operation_id = $1`,
+        [operation_id, p.people.ivo.id, minutes],
+      )
+    await lend(4 * 60 + 2)
+    expect(await near('ivo', 'me', 'lent')).toEqual([])
+    await lend(4 * 60 - 2)
+    const row = { kind: 'delegation', operation_id, gate_id: 'go', follows: null, mine: true }
+    for (const whose of ['me', 'all'] as const) expect(await near('ivo', whose, 'lent')).toMatchObject([row])
+    expect(await near('eva', 'all', 'lent')).toEqual([])
+    await lend(-1)
+    expect(await near('ivo', 'me', 'lent')).toEqual([])
+  })
+
+  it('is a ready plan four hours before it expires, the nearest first', async () => {
+    const operation_id = await titled('due plan')
+    await set('operations', 'deadline_at', 50, operation_id)
+    const stated = { kind: 'graph', title: 'due plan', reason, graph }
+    const { intent_id } = must(await p.as('pia').post('/v1/intents', stated), 201).body
+    const { plan_id } = must(await p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+    const expires = (minutes: number) =>
+      p.query(
+        'update operations.plans set expires_at = clock_timestamp() + make_interval(mins => $2) where plan_id = $1',
+        [plan_id, minutes],
+      )
+    await expires(4 * 60 + 2)
+    expect(await kinds('pia', 'me', 'due plan')).toEqual(['operation'])
+    await expires(4 * 60 - 2)
+    expect(await near('pia', 'me', 'due plan')).toMatchObject([
+      { kind: 'operation' },
+      { kind: 'plan', plan_id, operation_id: null, follows: null, mine: true },
+    ])
+    await expires(40)
+    expect(await kinds('pia', 'me', 'due plan')).toEqual(['plan', 'operation'])
+    expect(await near('vic', 'me', 'due plan')).toEqual([])
+    expect(await near('vic', 'all', 'due plan')).toMatchObject([{ kind: 'plan', mine: false }, { kind: 'operation' }])
+    await p.query(`update operations.plans set status = 'superseded' where plan_id = $1`, [plan_id])
+    expect(await kinds('pia', 'me', 'due plan')).toEqual(['operation'])
   })
 })

@@ -20,11 +20,28 @@ type Row =
   | ({ type: 'gate' } & InboxItem)
   | ({ type: 'patch' } & Waiting['patches'][number])
   | ({ type: 'failure' } & Waiting['failures'][number])
-const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry' }
-/** The argument of the next command; of a failure, its operation. */
-const idOf = (row: Row) => (row.type === 'gate' ? row.gate_id : row.type === 'patch' ? row.patch_id : row.operation_id)
+  | ({ type: 'expiring' } & Waiting['expiring'][number])
+const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry', expiring: 'yours' }
+/** What waits within the operation, if only a part of it does. */
+const partOf = (row: Row): string | null =>
+  row.type === 'failure'
+    ? null
+    : row.type === 'patch'
+      ? row.patch_id
+      : row.type === 'gate'
+        ? row.gate_id
+        : (row.gate_id ?? row.plan_id)
+/** The argument of the next command. */
+const idOf = (row: Row): string => partOf(row) ?? row.operation_id ?? ''
+const EXPIRES = {
+  operation: 'its deadline is near',
+  plan: 'the plan expires',
+  gate: 'others decide',
+  delegation: 'your delegation ends',
+}
 const asksOf = (row: Row): string => {
   if (row.type === 'gate') return row.question
+  if (row.type === 'expiring') return [EXPIRES[row.kind], ...(row.question === null ? [] : [row.question])].join(': ')
   if (row.type === 'patch') return row.reason
   const [first] = row.nodes
   return `${first?.name ?? 'a node'}: ${first?.message ?? 'failed'}${row.node_count > 1 ? ` (${row.node_count} nodes)` : ''}`
@@ -35,12 +52,12 @@ export const gateCommands: Command[] = [
   {
     name: 'inbox',
     about:
-      'Lists what you can act on: gates, the nearest deadline first, then patches and failures. --for all adds the rest.',
+      'Lists what you can act on: gates, the nearest deadline first, then patches, failures and other deadlines. --for all adds the rest.',
     examples: ['inbox', 'inbox --for all --watch', `inbox --select '$[type="gate"].gate_id' -o json`],
     options: { for: { type: 'string', choices: ['me', 'all'], about: 'whose work to list' } },
     run: async ({ api, out, all }, _, values) => {
       const whose = text(values, 'for') ?? 'me'
-      const [gates, { patches, failures }] = await Promise.all([
+      const [gates, { patches, failures, expiring }] = await Promise.all([
         api.list<InboxItem>('/api/v1/gates', { for: whose, sort: 'deadline' }, all),
         api.get<Waiting>(`/api/v1/waiting?for=${whose}`),
       ])
@@ -48,15 +65,19 @@ export const gateCommands: Command[] = [
         ...gates.map((item) => ({ type: 'gate' as const, ...item })),
         ...patches.map((item) => ({ type: 'patch' as const, ...item })),
         ...failures.map((item) => ({ type: 'failure' as const, ...item })),
+        ...expiring.map((item) => ({ type: 'expiring' as const, ...item })),
       ]
       out.list(rows, idOf, [
         ['waits', ({ type }) => type],
-        ['id', (row) => (row.type === 'failure' ? '' : row.type === 'patch' ? short(row.patch_id) : row.gate_id)],
-        ['op', ({ operation_id }) => short(operation_id)],
-        ['operation', ({ operation_title }) => operation_title],
+        ['id', (row) => ('gate_id' in row && row.gate_id !== null ? row.gate_id : short(partOf(row) ?? ''))],
+        ['op', ({ operation_id }) => short(operation_id ?? '')],
+        ['operation', (row) => (row.type === 'expiring' ? row.title : row.operation_title)],
         ['risk', (row) => (row.type === 'gate' ? row.risk : '')],
         ['asks', asksOf],
-        [zoned('until'), (row) => (row.type === 'failure' ? '' : minute(row.deadline_at))],
+        [
+          zoned('until'),
+          (row) => (row.type === 'failure' ? '' : minute(row.type === 'expiring' ? row.expires_at : row.deadline_at)),
+        ],
         ['you', (row) => ((row.type === 'gate' ? row.eligible_me : row.mine) ? WAYS[row.type] : '')],
       ])
     },

@@ -144,7 +144,7 @@ const intentLines = (intent: IntentView): string[] => {
   ]
 }
 
-type Outline = Pick<PlanView, 'counts' | 'diff' | 'gates' | 'estimates' | 'warnings' | 'risk'>
+type Outline = Pick<PlanView, 'counts' | 'diff' | 'gates' | 'estimates' | 'warnings' | 'conflicts' | 'risk'>
 type Effect = {
   targets_resolved: IntentView['targets_resolved']
   plan: Outline | { refused: { detail: string; code: string } }
@@ -159,7 +159,7 @@ const effectLines = ({ targets_resolved, plan }: Effect): string[] => [
         `Risk ${plan.risk.level}   ${sizeOf(plan)}`,
         ...changeLines(plan),
         ...gateLines(plan),
-        ...plan.warnings.map(({ message }) => `Note  ${message}`),
+        ...[...plan.conflicts, ...plan.warnings].map(({ message }) => `Note  ${message}`),
       ]),
 ]
 

@@ -16,6 +16,12 @@ export const reading =
   ({ signal }: Asked) =>
     read(get(path, { params, signal })) as Promise<Reply<P>>
 
+/** Reads any page of a paged list, such as for an export. */
+export const pageOf =
+  <P extends Path>(path: P, query: object) =>
+  (page: { page_size: number; page_token?: string }) =>
+    read(get(path, { params: { query: { ...query, ...page } } })) as Promise<Reply<P>>
+
 type Asking<P extends Path> =
   undefined extends Params<P> ? [params?: Params<P>, kept?: Kept] : [params: Params<P>, kept?: Kept]
 type Kept = {

@@ -1,5 +1,6 @@
 import type { GateSubject } from '../api/types.ts'
 import { valueText } from '../values/diff.tsx'
+import { Ticket } from '../values/ticket.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 
@@ -22,7 +23,9 @@ export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject[
         {ticket === null ? null : (
           <>
             <dt>{tChange.intervene.ticket}</dt>
-            <dd>{ticket}</dd>
+            <dd>
+              <Ticket ticket={ticket} />
+            </dd>
           </>
         )}
         {Object.entries(payload).map(([member, value]) => (

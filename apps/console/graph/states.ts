@@ -123,6 +123,12 @@ export const useGroupCounts = (id: string): { look: StatusLook; count: number }[
   return JSON.parse(text) as { look: StatusLook; count: number }[]
 }
 
+/** Whether a node failed, or may have. */
+export const isBroken = (states: GraphStates, node_id: string): boolean => {
+  const node = states.node(node_id)
+  return node !== undefined && ['failed', 'unknown'].includes(states.look(node).word)
+}
+
 export const countLooks = (states: GraphStates, nodes: GraphNode[]): { look: StatusLook; count: number }[] => {
   const counts = new Map<string, { look: StatusLook; count: number }>()
   for (const node of nodes) {

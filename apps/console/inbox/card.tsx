@@ -1,9 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
+import { Suspense } from 'react'
 import type { InboxRow } from '../api/types.ts'
-import { gateQuery } from '../queries/operations.ts'
+import { lazyPart } from '../ui/lazy.ts'
 import { GateLink } from '../values/links.tsx'
-import { nameOf } from '../values/person.tsx'
-import { ShapeIcon, Status } from '../values/status.tsx'
+import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { ruleOf, ruleWords, votesInRound } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -11,6 +10,9 @@ import { t } from '../words/index.ts'
 import { ballotOf } from './alike.ts'
 import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 import { type Seen, useHeight } from './steady.ts'
+
+/** Few gates are decided while the page is open. */
+const GateOutcome = lazyPart(() => import('./outcome.tsx').then((part) => ({ default: part.GateOutcome })))
 
 type GateCardProps = Seen<InboxRow> & { selection: Selection }
 
@@ -42,7 +44,11 @@ export const GateCard = ({ row, gone, selection }: GateCardProps) => {
             </GateLink>
           </h2>
           <p className="text-muted wrap-anywhere">{row.operation_title}</p>
-          {gone ? <Outcome row={row} /> : null}
+          {gone ? (
+            <Suspense fallback={null}>
+              <GateOutcome operation_id={operation_id} gate_id={gate_id} />
+            </Suspense>
+          ) : null}
         </div>
         {row.risk && !gone ? (
           <span
@@ -99,18 +105,3 @@ const Facts = ({ row }: { row: InboxRow }) => (
     </div>
   </dl>
 )
-
-/** What became of a gate that left the list while this page was open. */
-const Outcome = ({ row: { operation_id, gate_id } }: { row: InboxRow }) => {
-  const gate = useQuery(gateQuery(operation_id, gate_id)).data
-  return gate === undefined ? null : (
-    <p className="flex flex-wrap items-center gap-x-2 text-muted">
-      <Status state={gate.status} />
-      {gate.decided ? (
-        <span>
-          {nameOf(gate.decided.by)}, <TimeText at={gate.decided.at} />
-        </span>
-      ) : null}
-    </p>
-  )
-}

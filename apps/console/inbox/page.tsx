@@ -13,8 +13,8 @@ import { ballotOf, keyOf, patchBallot } from './alike.ts'
 import { GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
 import { type Selection, SelectionBar, useSelection } from './selection.tsx'
-import { type Seen, useHeld, useSteady } from './steady.ts'
-import { lineKey, linesOf, WaitingRows } from './waiting.tsx'
+import { lineKey, linesOf, type Seen, useHeld, useSteady } from './steady.ts'
+import { WaitingRows } from './waiting.tsx'
 
 /** Saved views load after the rows, because they are not urgent. */
 const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
@@ -52,7 +52,7 @@ export const InboxPage = () => {
         <div>
           <Heading title={tDecide.inbox.title}>{tDecide.inbox.title}</Heading>
           <p className="text-muted" aria-live="polite">
-            {counts ? tDecide.inbox.sentence(counts) : ' '}
+            {counts ? tDecide.inbox.sentence(counts, lines.rows.length > 0) : ' '}
           </p>
         </div>
         <nav className="choices" aria-label={tDecide.inbox.filter}>

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'react'
+import type { Waiting } from '../api/types.ts'
 
 /** A row in its place; `gone` once it no longer waits. */
 export type Seen<Row> = { row: Row; gone: boolean }
@@ -100,3 +101,23 @@ export const useHeight = <Tag extends HTMLElement>(gone: boolean) => {
   })
   return { ref, style: gone ? { minHeight } : undefined }
 }
+
+/** A failure that holds an operation, a patch to vote on, or a deadline. */
+export type Line = Waiting['failures' | 'patches' | 'expiring'][number]
+
+const HOUR_MS = 3_600_000
+const endOf = (line: Line): number =>
+  Date.parse(('kind' in line ? line.expires_at : 'patch_id' in line && line.deadline_at) || '')
+
+/** First what ends within an hour, then failures, patches and later deadlines. */
+export const linesOf = ({ patches, failures, expiring, as_of }: Waiting): Line[] => {
+  const soon = (line: Line) => endOf(line) < Date.parse(as_of.time) + HOUR_MS
+  const all = [...failures, ...patches, ...expiring]
+  return [...all.filter(soon).sort((a, b) => endOf(a) - endOf(b)), ...all.filter((line) => !soon(line))]
+}
+export const lineKey = (line: Line): string =>
+  'patch_id' in line
+    ? line.patch_id
+    : 'kind' in line
+      ? [line.kind, line.operation_id ?? line.plan_id, line.gate_id].join(' ')
+      : line.operation_id

@@ -9,20 +9,18 @@ import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { patchBallot } from './alike.ts'
 import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
-import { type Seen, useHeight } from './steady.ts'
+import { type Line, lineKey, type Seen, useHeight } from './steady.ts'
 
 /** Few rows leave while the page is open. */
 const Outcome = lazyPart(() => import('./outcome.tsx').then((part) => ({ default: part.Outcome })))
 
+/** Deadlines are seldom near. */
+const ExpiringLine = lazyPart(() => import('./expiring.tsx').then((part) => ({ default: part.ExpiringLine })))
+
 type WaitingPatch = Waiting['patches'][number]
 type OpenFailure = Waiting['failures'][number]
-/** A failure that holds an operation, or a patch to vote on. */
-export type Line = WaitingPatch | OpenFailure
 
-export const linesOf = ({ patches, failures }: Waiting): Line[] => [...failures, ...patches]
-export const lineKey = (line: Line): string => ('patch_id' in line ? line.patch_id : line.operation_id)
-
-/** Failures that hold an operation, then patches to vote on: one line each, oldest first. */
+/** Failures that hold an operation, patches to vote on and deadlines: one line each. */
 export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection: Selection }) =>
   rows.length === 0 ? null : (
     <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest} data-lines="">
@@ -34,6 +32,10 @@ export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection
             </Suspense>
           ) : 'patch_id' in row ? (
             <Patch patch={row} selection={selection} />
+          ) : 'kind' in row ? (
+            <Suspense fallback={null}>
+              <ExpiringLine line={row} />
+            </Suspense>
           ) : (
             <Failure failure={row} />
           )}

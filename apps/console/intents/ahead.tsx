@@ -13,7 +13,7 @@ import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
 
 type Refused = { refused: { detail: string; violations: { pointer: string; message: string }[] } }
-type Planned = Pick<Plan, 'counts' | 'risk' | 'estimates' | 'diff' | 'gates' | 'warnings'>
+type Planned = Pick<Plan, 'counts' | 'risk' | 'estimates' | 'diff' | 'gates' | 'conflicts'>
 type Effect = { targets_resolved: { resource_id: string; name: string }[]; plan: Refused | Planned }
 
 /** The effect of the intent, from the server's dry run after each pause in typing. */
@@ -31,10 +31,17 @@ export const useAhead = (body: Record<string, unknown>, ready: boolean) => {
   })
 }
 
-type AheadProps = { ahead: ReturnType<typeof useAhead>; unready: string[]; type: string; picked: boolean }
+type AheadProps = {
+  ahead: ReturnType<typeof useAhead>
+  unready: string[]
+  type: string
+  picked: boolean
+  /** The targets of last time, if an operation is run again. */
+  before: string[] | undefined
+}
 
 /** The preview beside the form: targets, changes, gates, risk and time. */
-export const Ahead = ({ ahead, unready, type, picked }: AheadProps) => (
+export const Ahead = ({ ahead, unready, type, picked, before }: AheadProps) => (
   <section className="card flex flex-col gap-3 p-4 lg:sticky lg:top-4" aria-labelledby="ahead">
     <h2 id="ahead" className="card-title">
       {tPlan.intent.ahead.title}
@@ -49,6 +56,7 @@ export const Ahead = ({ ahead, unready, type, picked }: AheadProps) => (
       ) : (
         <>
           <Targets targets={ahead.data.targets_resolved} type={picked ? '' : type} />
+          {before ? <Compared targets={ahead.data.targets_resolved} before={before} /> : null}
           {'refused' in ahead.data.plan ? <Refusal {...ahead.data.plan} /> : <Planned plan={ahead.data.plan} />}
         </>
       )}
@@ -82,6 +90,12 @@ const Targets = ({ targets, type }: { targets: Effect['targets_resolved']; type:
       ) : null}
     </>
   )
+}
+
+const Compared = ({ targets, before }: { targets: Effect['targets_resolved']; before: string[] }) => {
+  const now = new Set(targets.map(({ resource_id }) => resource_id))
+  const kept = before.filter((resource_id) => now.has(resource_id)).length
+  return <p className="text-muted">{tPlan.intent.again.compared(now.size - kept, before.length - kept)}</p>
 }
 
 const Names = ({ title, names }: { title: string; names: string[] }) => (
@@ -119,6 +133,18 @@ const Planned = ({ plan }: { plan: Planned }) => (
               </p>
             ))}
       </dd>
+      {plan.conflicts.length > 0 ? (
+        <>
+          <dt>{tPlan.plan.conflicts}</dt>
+          <dd>
+            {plan.conflicts.map(({ kind, id, resource_id, message }) => (
+              <p key={`${kind} ${id} ${resource_id}`} className="wrap-anywhere">
+                {message}
+              </p>
+            ))}
+          </dd>
+        </>
+      ) : null}
       <dt>{tPlan.intent.ahead.risk}</dt>
       <dd>{t.risk[plan.risk.level] ?? plan.risk.level}</dd>
       <dt>{tPlan.plan.time}</dt>

@@ -10,8 +10,20 @@ import { tPlan } from '../words/plan.ts'
 
 export type Procedure = Static<typeof ProcedureView>
 export const KINDS = ['change', 'action', 'runbook'] as const
-/** The thing to start: a change to a type, or a procedure by name. */
-export type What = { kind: (typeof KINDS)[number]; type: string; procedure?: Procedure | undefined }
+/** The thing to start: a change to a type, or a procedure by name; `fixed`: a part of an earlier intent, as it was. */
+export type What = {
+  kind: (typeof KINDS)[number] | 'graph'
+  type: string
+  procedure?: Procedure | undefined
+  fixed?: object | undefined
+}
+/** Members of an earlier intent that the form does not show. */
+export type Rest = {
+  retry_of?: string
+  labels?: object | undefined
+  constraints?: Record<string, unknown>
+  by?: string | undefined
+}
 
 export type Typed = {
   title: string
@@ -54,14 +66,18 @@ const limitsOf = ({
   max_parallel,
   risk_ceiling,
   ...waves
-}: Record<string, string>) => ({
+}: Record<string, string | undefined>) => ({
   ...(window_id && { window_id }),
   ...(not_before && { not_before: new Date(not_before).toISOString() }),
   ...(deadline && { deadline_s: Math.round(Number(deadline) * 3600) }),
   ...(max_parallel && { max_parallel: Number(max_parallel) }),
   ...(risk_ceiling && { risk_ceiling }),
   ...((waves.wave || waves.canary) && {
-    batch: { ...(waves.wave && { size: Number(waves.wave) }), ...(waves.canary && { canary: Number(waves.canary) }) },
+    batch: {
+      ...(waves.wave && { size: Number(waves.wave) }),
+      ...(waves.canary && { canary: Number(waves.canary) }),
+      ...(waves.by && { by: waves.by }),
+    },
   }),
   ...(waves.failure_budget && { failure_budget: Number(waves.failure_budget) }),
 })
@@ -95,19 +111,20 @@ export const managersOf = (owners: readonly Readonly<Record<string, string>>[], 
 /** The intent as typed so far; `faults` keep it from being sent, `unready` from being previewed. */
 type Known = { fields: readonly SchemaField[]; now: Values; owners: readonly Readonly<Record<string, string>>[] }
 
-export const intentOf = (typed: Typed, what: What, { fields, now, owners }: Known) => {
+export const intentOf = (typed: Typed, what: What, { fields, now, owners }: Known, rest: Rest = {}) => {
   const words = tPlan.intent
   const targets = targetsOf(typed, what)
   const values = { ...changedOf(fields, typed.values, now), ...(objectIn(typed.more) ?? {}) }
   const given = objectIn(typed.parameters) ?? {}
   const parameters = what.kind === 'change' ? given : values
   const has = Object.keys(parameters).length > 0 ? { parameters } : {}
-  const constraints = limitsOf(typed.limits)
+  const { retry_of, labels, by } = rest
+  const constraints = { ...rest.constraints, ...limitsOf({ ...typed.limits, by }) }
   const unready = [
-    ...(targets.length === 0 && what.procedure?.scope !== 'plan' ? [words.missing.targets] : []),
+    ...(targets.length === 0 && what.procedure?.scope !== 'plan' && !what.fixed ? [words.missing.targets] : []),
     ...(objectIn(typed.more) === undefined ? [`${words.more}: ${tChange.intervene.an_object}`] : []),
     ...(objectIn(typed.parameters) === undefined ? [`${words.parameters}: ${tChange.intervene.an_object}`] : []),
-    ...(what.kind === 'change' && Object.keys(values).length === 0 ? [words.missing.change] : []),
+    ...(what.kind === 'change' && !what.fixed && Object.keys(values).length === 0 ? [words.missing.change] : []),
   ]
   const managers = what.kind === 'change' ? managersOf(owners, Object.keys(values)) : []
   const faults = [
@@ -121,15 +138,18 @@ export const intentOf = (typed: Typed, what: What, { fields, now, owners }: Know
     change: { change: { op: 'update', desired_state_patch: values, ...has } },
     action: { action: { action_key: String(match?.action), ...has } },
     runbook: { runbook: { pack, procedure: key, ...has } },
+    graph: {},
   }
   const body: Record<string, unknown> = {
     kind: what.kind,
     title: typed.title.trim() || '-',
     reason: typed.reason.trim() || '-',
     ...(targets.length > 0 && { targets }),
-    ...parts[what.kind],
+    ...(what.fixed ? { [what.kind]: what.fixed } : parts[what.kind]),
     ...(Object.keys(constraints).length > 0 && { constraints }),
     ...ticketOf(typed.ticket),
+    ...(retry_of !== undefined && { retry_of }),
+    ...(labels && { labels }),
   }
   return { unready, faults, body, managers }
 }

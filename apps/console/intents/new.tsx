@@ -5,13 +5,16 @@ import type { Resource } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
 import { SchemaForm } from '../forms/schema.tsx'
 import { TicketField } from '../forms/ticket.tsx'
+import { shortId } from '../kit/format.ts'
 import { proceduresQuery } from '../queries/changes.ts'
 import { meQuery } from '../queries/me.ts'
 import { resourceQuery } from '../queries/resources.ts'
 import { useTyped } from '../session/typed.ts'
 import { Failure, UnreadPage } from '../ui/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { OperationLink } from '../values/links.tsx'
 import { tPlan } from '../words/plan.ts'
+import { type Again, useAgain } from './again.ts'
 import { Ahead, useAhead } from './ahead.tsx'
 import { intentOf, KINDS, type Procedure, type Typed, type What } from './draft.ts'
 import { Json, Limits, Part, Summary, Text } from './parts.tsx'
@@ -21,10 +24,11 @@ import { Where } from './where.tsx'
 
 /** A new change, action or runbook: what, where, values and why, with its preview beside it. */
 export const NewPage = () => {
-  const { kind, type: wanted, procedure: name, resource: resource_id } = useSearch({ from: '/shell/new' })
+  const { kind, type: wanted, procedure: name, resource: resource_id, from = '' } = useSearch({ from: '/shell/new' })
   const me = useQuery(meQuery()).data
   const procedures = useQuery(proceduresQuery())
   const resource = useQuery({ ...resourceQuery(resource_id), enabled: resource_id !== '' })
+  const { again, unread } = useAgain(from)
   if (me?.permissions.includes('intent:create') === false)
     return (
       <Page>
@@ -46,13 +50,19 @@ export const NewPage = () => {
     return (
       <UnreadPage title={tPlan.intent.new_title} query={procedures.isError ? procedures : resource} noun="resource" />
     )
-  const choices = choicesOf(procedures.data.items, wanted || resource.data?.type_key)
+  if (unread) return <UnreadPage title={tPlan.intent.new_title} query={unread} noun="operation" />
+  const type = wanted || resource.data?.type_key
+  const asked = again?.what ?? { kind, type, procedure: procedures.data.items.find((one) => nameOf(one) === name) }
+  const choices = [
+    ...(again?.what.fixed ? [{ value: 'again', word: tPlan.intent.again.fixed, what: again.what }] : []),
+    ...choicesOf(procedures.data.items, again ? again.what.type : type),
+  ]
   const picked = choices.find(({ what }) =>
-    kind === 'change'
-      ? what.kind === 'change' && what.type === (wanted || resource.data?.type_key)
-      : what.kind === kind && nameOf(what.procedure) === name,
+    asked.kind === 'change'
+      ? what.kind === 'change' && what.type === asked.type
+      : what.kind === asked.kind && nameOf(what.procedure) === nameOf(asked.procedure),
   )
-  return <Form choices={choices} what={(picked ?? choices[0])?.what} resource={resource.data} />
+  return <Form choices={choices} what={(picked ?? choices[0])?.what} resource={resource.data} again={again} />
 }
 
 type Choice = { value: string; word: string; what: What }
@@ -78,8 +88,8 @@ const choicesOf = (procedures: Procedure[], wanted: string | undefined): Choice[
   ]
 }
 
-type FormProps = { choices: Choice[]; what: What | undefined; resource: Resource | undefined }
-const Form = ({ choices, what, resource }: FormProps) => {
+type FormProps = { choices: Choice[]; what: What | undefined; resource: Resource | undefined; again: Again | undefined }
+const Form = ({ choices, what, resource, again }: FormProps) => {
   const id = useId()
   const navigate = useNavigate()
   const [typed, setTyped] = useTyped<Typed>(useLocation().href, {
@@ -95,15 +105,17 @@ const Form = ({ choices, what, resource }: FormProps) => {
     ticket: '',
     limits: {},
     take_over: false,
+    ...again?.typed,
   })
   const change = (part: Partial<Typed>) => setTyped((before) => ({ ...before, ...part }))
   const [timing, setTiming] = useState(NOW)
   const [tries, setTries] = useState(0)
-  const [targets, setTargets] = useState<readonly string[]>(resource ? [resource.resource_id] : [])
+  const [targets, setTargets] = useState<readonly string[]>(resource ? [resource.resource_id] : (again?.before ?? []))
   const summary = useRef<HTMLDivElement>(null)
   const { made, busy, problem, send } = useIntent()
   const known = useFields(what, targets)
-  const { unready, faults: missing, body, managers } = intentOf(typed, what ?? { kind: 'change', type: '' }, known)
+  const wanted = what ?? { kind: 'change', type: '' }
+  const { unready, faults: missing, body, managers } = intentOf(typed, wanted, known, again?.rest)
   const { when, fault } = scheduleOf(timing, typed, what?.type ?? '')
   const faults = fault ? [...missing, fault] : missing
   const ahead = useAhead(body, unready.length === 0)
@@ -120,7 +132,7 @@ const Form = ({ choices, what, resource }: FormProps) => {
   }
   const choose = (value: string) => {
     const chosen = choices.find((one) => one.value === value)?.what
-    if (chosen === undefined) return
+    if (chosen === undefined || chosen.kind === 'graph') return
     change({ values: {}, more: '', parameters: '', take_over: false })
     const { kind, type, procedure } = chosen
     const search = {
@@ -134,6 +146,7 @@ const Form = ({ choices, what, resource }: FormProps) => {
   return (
     <Page>
       <Heading title={tPlan.intent.new_title}>{tPlan.intent.new_title}</Heading>
+      {again ? <AgainNote again={again} /> : null}
       <div ref={summary} tabIndex={-1} role="alert" className="empty:hidden">
         <Summary faults={tries > 0 ? faults : []} made={made} problem={problem} />
       </div>
@@ -147,22 +160,30 @@ const Form = ({ choices, what, resource }: FormProps) => {
                 value={choices.find((one) => one.what === what)?.value}
                 onChange={(event) => choose(event.target.value)}
               >
+                {choices.map(
+                  ({ value, word, what: { fixed } }) =>
+                    fixed && (
+                      <option key={value} value={value}>
+                        {word}
+                      </option>
+                    ),
+                )}
                 {KINDS.map((kind) => (
                   <Group
                     key={kind}
                     label={tPlan.intent.groups[kind]}
-                    choices={choices.filter((one) => one.what.kind === kind)}
+                    choices={choices.filter(({ what }) => what.kind === kind && !what.fixed)}
                   />
                 ))}
               </select>
             </Field>
           </Part>
-          {what?.procedure?.scope === 'plan' ? null : (
+          {what?.procedure?.scope === 'plan' || (what?.fixed && again?.before.length === 0) ? null : (
             <Part title={tPlan.intent.where.title}>
               <Where typed={typed} change={change} />
             </Part>
           )}
-          <Values {...{ what, typed, change, managers, ...known }} />
+          {what?.fixed ? null : <Values {...{ what, typed, change, managers, ...known }} />}
           <Part title={tPlan.intent.timing.title}>
             <WhenPart timing={timing} change={setTiming} />
           </Part>
@@ -178,11 +199,19 @@ const Form = ({ choices, what, resource }: FormProps) => {
             </button>
           </p>
         </form>
-        <Ahead ahead={ahead} unready={unready} type={what?.type ?? ''} picked={typed.picked} />
+        <Ahead ahead={ahead} unready={unready} type={what?.type ?? ''} picked={typed.picked} before={again?.before} />
       </div>
     </Page>
   )
 }
+
+/** Which operation is repeated, and what is not. */
+const AgainNote = ({ again: { rest, as_then } }: { again: Again }) => (
+  <p className="max-w-text text-muted">
+    {tPlan.intent.again.of} <OperationLink id={rest.retry_of ?? ''}>{shortId(rest.retry_of ?? '')}</OperationLink>.{' '}
+    {tPlan.intent.again.anew} {as_then ? tPlan.intent.again.as_then : null}
+  </p>
+)
 
 const Group = ({ label, choices }: { label: string; choices: Choice[] }) =>
   choices.length === 0 ? null : (

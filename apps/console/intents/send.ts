@@ -37,7 +37,7 @@ export const useIntent = () => {
     setProblem(null)
     setMade(false)
     if (schedule !== undefined) {
-      const intent = 'on' in schedule.when ? { ...body, targets: undefined } : body
+      const intent = { ...body, retry_of: undefined, ...('on' in schedule.when && { targets: undefined }) }
       const made = await sendOnce<{ schedule_id: string }>({ path: '/v1/schedules', body: { ...schedule, intent } })
       if (made !== undefined)
         return navigate({ to: '/schedules/$schedule_id', params: { schedule_id: made.schedule_id } })

@@ -91,5 +91,33 @@ export const useScroll = (log: ReturnType<typeof useLog>, { rows, reveal }: Fold
     setFollowing(false)
     list.current?.scrollBy(-(by === 'page' ? Math.max(list.current.viewportSize - 2 * ROW, ROW) : 2 * ROW))
   }
-  return { list, following, follow, leave, news: last - seen, last, found: found?.seq, prepending, scrolled, go }
+  /** The first or the last line in view. */
+  const edge = (by: 1 | -1): number => {
+    const { scrollOffset = 0, viewportSize = 0 } = list.current ?? {}
+    const at = list.current?.findItemIndex(by > 0 ? scrollOffset : scrollOffset + viewportSize - ROW)
+    return found?.seq ?? rows.at(at ?? (by > 0 ? 0 : -1))?.line.seq ?? first
+  }
+  /** Keeps a drawn line in view. */
+  const show = (seq: number) => {
+    going.current = false
+    setFollowing(false)
+    list.current?.scrollToIndex(
+      rows.findIndex(({ line }) => line.seq === seq),
+      { align: 'nearest' },
+    )
+  }
+  return {
+    list,
+    following,
+    follow,
+    leave,
+    edge,
+    show,
+    news: last - seen,
+    last,
+    found: found?.seq,
+    prepending,
+    scrolled,
+    go,
+  }
 }

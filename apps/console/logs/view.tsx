@@ -1,6 +1,6 @@
 import { useLocation } from '@tanstack/react-router'
 import { ArrowDown, Download } from 'lucide-react'
-import { useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { VList } from 'virtua'
 import type { LogLine } from '../../shared/contracts/client/frames.ts'
 import { ProblemError } from '../api/client.ts'
@@ -13,6 +13,7 @@ import { isIn, lineOf, type Range, rangeOf } from './line.tsx'
 import { useLog } from './lines.ts'
 import { type Folds, ROW, useFolds, useScroll } from './scroll.ts'
 import { LogSearch, useSearch } from './search.tsx'
+import { useSelect } from './select.ts'
 
 type LogViewProps = {
   operation_id: string
@@ -33,10 +34,13 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
   const [times, setTimes] = useState(true)
   const hash = useLocation({ select: (location) => location.hash })
   const range = useMemo(() => rangeOf(hash), [hash])
+  const select = useSelect(folds, scroll)
+  /** Where a selection by keys begins: its lines are in view. */
+  const selected = useRef<number>(undefined)
   const from = log.loading ? undefined : range?.from
   // biome-ignore lint/correctness/useExhaustiveDependencies: only another link moves the view
   useEffect(() => {
-    if (from !== undefined) void scroll.go(from)
+    if (from !== undefined && from !== selected.current) void scroll.go(from)
   }, [from])
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when it opens
   useEffect(() => {
@@ -59,6 +63,11 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
     await navigator.clipboard?.writeText(what)
     setSaid(t.copied)
   }
+  const extend = (by: 1 | -1) => {
+    const { from, to } = select(by)
+    selected.current = from
+    setSaid(tOperation.logs.selected(from, to))
+  }
   const press = (event: React.KeyboardEvent) => {
     // The field that goes to a line takes this key as its first letter.
     if (event.key === ':') document.querySelector<HTMLElement>('.topbar [role=combobox]')?.focus()
@@ -72,7 +81,9 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
       ['w', () => setWrap(!wrap)],
       ['y', () => copy(location.href)],
       ['c', () => copy(textOf(log.lines.filter(({ seq }) => isIn(range, seq))))],
-    ]).get(event.key)
+      ['Shift ArrowDown', () => extend(1)],
+      ['Shift ArrowUp', () => extend(-1)],
+    ]).get(event.shiftKey && event.key.length > 1 ? `Shift ${event.key}` : event.key)
     if (act === undefined || event.ctrlKey || event.metaKey || event.altKey) return
     event.preventDefault()
     event.stopPropagation()
@@ -171,7 +182,7 @@ const Lines = ({ ended, folds, scroll, range, wrap, times, press }: LinesProps) 
         role="region"
         aria-label={tOperation.logs.lines}
         onKeyDown={(event) => {
-          if (!['End', 'Home', 'PageUp', 'ArrowUp'].includes(event.key)) return press(event)
+          if (event.shiftKey || !['End', 'Home', 'PageUp', 'ArrowUp'].includes(event.key)) return press(event)
           event.preventDefault()
           if (event.key === 'End') scroll.follow()
           else if (event.key === 'Home') void scroll.go(1)

@@ -77,4 +77,17 @@ export const placeAfter = (key: string, [row, column]: Place, { rows, steps }: M
   if (key === 'PageUp') return inside(row - 10, column)
   return undefined
 }
+/** The next or previous node, row by row, that passes a test; `undefined` if none does. Pure. */
+export const placeOf = (
+  by: 1 | -1,
+  [row, column]: Place,
+  { rows }: Matrix,
+  passes: (node: GraphNode) => boolean,
+): Place | undefined => {
+  const places = rows.flatMap(({ cells }, r) =>
+    cells.flatMap((node, c): Place[] => (node && passes(node) ? [[r, c]] : [])),
+  )
+  const after = ([r, c]: Place) => r - row || c - column
+  return by > 0 ? places.find((place) => after(place) > 0) : places.findLast((place) => after(place) < 0)
+}
 export type Place = [row: number, column: number]

@@ -2,12 +2,12 @@ import '../styles/matrix.css'
 import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { Virtualizer } from 'virtua'
 import type { Graph, GraphNode } from '../api/types.ts'
-import { type GraphStates, useNodeState, useRanMs } from '../graph/states.ts'
+import { type GraphStates, isBroken, useNodeState, useRanMs } from '../graph/states.ts'
 import { duration } from '../kit/format.ts'
 import { WindowBody, WindowRow } from '../ui/window.tsx'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
-import { linesOf, type Matrix, type Place, placeAfter, type Row } from './cells.ts'
+import { linesOf, type Matrix, type Place, placeAfter, placeOf, type Row } from './cells.ts'
 import { placeGates } from './gates.ts'
 import { GateMarks, StepHead } from './heads.tsx'
 
@@ -56,7 +56,12 @@ const Grid = ({ graph, states, selected, marked, open, openGate, matrix }: GridP
   }, [walked])
   const key = (event: React.KeyboardEvent) => {
     const node = matrix.rows[at[0]]?.cells[at[1]]
-    const next = placeAfter(event.key, at, matrix)
+    const by = event.key === ']' ? 1 : event.key === '[' ? -1 : undefined
+    // Outside the matrix, these keys lead to other tabs.
+    if (by) event.stopPropagation()
+    const next = by
+      ? placeOf(by, at, matrix, ({ node_id }) => isBroken(states, node_id))
+      : placeAfter(event.key, at, matrix)
     if (next !== undefined) {
       setAt(next)
       walk(next)

@@ -5,8 +5,10 @@ import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.
 import type { NodeRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
+import { shortId } from '../kit/format.ts'
 import { graphQuery, nodesQuery } from '../queries/operations.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
+import { Export, type Fields } from '../ui/export.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
@@ -49,15 +51,22 @@ export const OperationNodesPage = () => {
   return (
     <>
       <SearchField label={tOperation.graph.find} value={q} search={(text) => show({ q: text })} />
-      <Filter
-        label={tOperation.nodes.filter}
-        choices={[
-          ['', tOperation.nodes.every],
-          ...[...counts].map(([word, { length }]) => [word, tOperation.graph.only(t.status[word], length)] as const),
-        ]}
-        value={state ?? ''}
-        change={(value) => show({ state: value })}
-      />
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <Filter
+          label={tOperation.nodes.filter}
+          choices={[
+            ['', tOperation.nodes.every],
+            ...[...counts].map(([word, { length }]) => [word, tOperation.graph.only(t.status[word], length)] as const),
+          ]}
+          value={state ?? ''}
+          change={(value) => show({ state: value })}
+        />
+        <Export
+          name={`nodes-${shortId(operation_id)}`}
+          read={async () => ({ items: rows.map(({ row }) => row), next_page_token: null })}
+          fields={FIELDS}
+        />
+      </div>
       <div className="card">
         {rows.length === 0 ? (
           <Empty>{tOperation.nodes.no_match}</Empty>
@@ -91,6 +100,18 @@ const holds = ({ row, look }: Shown, text: string): boolean => {
     .toLowerCase()
     .split(/\s+/)
     .every((word) => all.includes(word))
+}
+
+const FIELDS: Fields<NodeRow> = {
+  node_id: (row) => row.node_id,
+  name: (row) => row.name,
+  target: (row) => row.target_id,
+  state: (row) => row.state,
+  attempt: (row) => row.attempt,
+  started_at: (row) => row.started_at,
+  ended_at: (row) => row.ended_at,
+  error_class: (row) => row.error_class,
+  error: (row) => row.error_message,
 }
 
 const COLUMNS: Column<Shown>[] = [

@@ -5,7 +5,7 @@ import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx
 import { interventionsOfOperation } from '../interventions/offered.ts'
 import { useWishes } from '../kit/wish.ts'
 import { lazyPart } from '../ui/lazy.ts'
-import { GateLink, PatchLink } from '../values/links.tsx'
+import { GateLink, PatchLink, useMayCreate } from '../values/links.tsx'
 import { tChange } from '../words/change.ts'
 import { tOperation } from '../words/operation.ts'
 import type { OperationCommand } from './dialogs.tsx'
@@ -29,6 +29,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const cancel = cancels.find(mayPress) ?? cancels[0]
   const ended = operation.ended_at !== null
   const interventions = interventionsOfOperation(operation)
+  const again = useMayCreate() && ended
   const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
   useWishes(operation.operation_id, (what) => {
     const action = { pause: pausable, resume: resumable, cancel, intervene }[what]
@@ -81,6 +82,15 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
           </ActionButton>
         </>
       )}
+      {again ? (
+        <Link
+          to="/new"
+          search={{ kind: 'change', type: '', procedure: '', resource: '', from: operation.operation_id }}
+          className="button"
+        >
+          {tOperation.operation.action.again}
+        </Link>
+      ) : null}
       {ended ? null : <WhyNot actions={[paused ? resumable : pausable, ...interventions.offered, cancel, propose]} />}
       {open ? (
         <Suspense fallback={null}>

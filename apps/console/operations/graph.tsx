@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Suspense, useCallback, useDeferredValue, useMemo, useState } from 'react'
+import { Suspense, useCallback, useContext, useDeferredValue, useMemo, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { isNarrow, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
 import { GatePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
-import { countLooks, StatesContext, useLiveStates } from '../graph/states.ts'
+import { countLooks, isBroken, StatesContext, useLiveStates } from '../graph/states.ts'
 import { useMatrix } from '../matrix/cells.ts'
 import { FindNode } from '../matrix/find.tsx'
 import { found } from '../matrix/why.ts'
@@ -88,6 +88,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
         only={search.only}
         choose={(word) => show(({ only: _only, ...rest }) => ({ ...rest, ...(word && { only: word }) }))}
       />
+      <Broken graph={graph} open={goTo} />
       <div className="flex flex-wrap items-center justify-between gap-3">
         <FindNode count={ids.size} type={setText} find={find} open={goTo} />
         <ViewChoice
@@ -145,6 +146,31 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
     </StatesContext>
   )
 }
+
+/** The first nodes that failed, by name, whichever part of the graph is in view. */
+const Broken = ({ graph, open }: { graph: Graph; open: (node_id: string) => void }) => {
+  const looks = useContext(StatesContext)
+  const broken = graph.nodes.filter(({ node_id }) => isBroken(looks, node_id))
+  if (broken.length === 0) return null
+  return (
+    <ul className="flex flex-wrap items-center gap-x-4 gap-y-1" aria-label={tOperation.graph.broken}>
+      {broken.slice(0, MOST_BROKEN).map((node) => (
+        <li key={node.node_id} className="flex items-center gap-1">
+          <ShapeIcon {...looks.look(node)} />
+          <button
+            type="button"
+            className="text-left text-accent underline wrap-anywhere"
+            onClick={() => open(node.node_id)}
+          >
+            {node.name}
+          </button>
+        </li>
+      ))}
+      {broken.length > MOST_BROKEN ? <li className="text-muted">{t.others(broken.length - MOST_BROKEN)}</li> : null}
+    </ul>
+  )
+}
+const MOST_BROKEN = 5
 
 type LegendProps = {
   counts: ReturnType<typeof countLooks>

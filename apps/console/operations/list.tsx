@@ -5,8 +5,9 @@ import type { OperationRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { shortId, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
-import { type EndedIn, type OperationsTab, operationsQuery } from '../queries/operations.ts'
+import { type EndedIn, type OperationsTab, operationsPage, operationsQuery } from '../queries/operations.ts'
 import { CopyButton } from '../ui/copy.tsx'
+import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
@@ -52,7 +53,12 @@ export const OperationsPage = () => {
         />
       </div>
       <EndedInRow tab={tab} q={q} {...span} />
-      <ViewsRow list="operations" />
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <ViewsRow list="operations" />
+        {list.data?.pages[0]?.items.length ? (
+          <Export name="operations" read={operationsPage(tab, q, span)} fields={FIELDS} />
+        ) : null}
+      </div>
       <ListTable
         list={list}
         empty={q === '' ? tOperation.operations.empty[tab] : tOperation.operations.no_match}
@@ -87,6 +93,24 @@ const NextStep = ({ tab, q }: { tab: OperationsTab; q: string }) =>
       {q === '' ? tOperation.operations.see_all : tOperation.operations.clear}
     </Link>
   )
+
+const FIELDS: Fields<OperationRow> = {
+  operation_id: (row) => row.operation_id,
+  title: (row) => row.title,
+  status: (row) => row.status,
+  kind: (row) => row.kind,
+  requester: (row) => row.requester.name,
+  risk: (row) => row.risk_level,
+  environment: (row) => row.environment,
+  ticket: (row) => row.ticket,
+  nodes: (row) => row.progress.total,
+  done: (row) => row.progress.done,
+  failed: (row) => row.progress.failed,
+  waiting_on: (row) => row.blocked_on[0]?.message,
+  created_at: (row) => row.created_at,
+  started_at: (row) => row.started_at,
+  ended_at: (row) => row.ended_at,
+}
 
 const COLUMNS: Column<OperationRow>[] = [
   {

@@ -9,8 +9,10 @@ import { CopyButton } from '../ui/copy.tsx'
 import { Failure, isRefusal, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
+import { OperationLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
+import { Ticket } from '../values/ticket.tsx'
 import { DurationText, TimeText, useNow } from '../values/time.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
@@ -101,6 +103,15 @@ const Facts = ({ operation }: { operation: Operation }) => {
       </div>
       {left > 0 ? <span>{tOperation.operation.eta(coarse(left))}</span> : null}
       <span>{tOperation.operation.requested(nameOf(operation.requester))}</span>
+      {operation.ticket === null ? null : <Ticket ticket={operation.ticket} />}
+      {operation.retry_of ? (
+        <span>
+          {tOperation.operation.repeats}{' '}
+          <OperationLink id={operation.retry_of}>
+            <code>{shortId(operation.retry_of)}</code>
+          </OperationLink>
+        </span>
+      ) : null}
       {operation.started_at ? (
         <span>
           {tOperation.operations.started} <TimeText at={operation.started_at} form="both" />

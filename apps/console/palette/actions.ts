@@ -60,6 +60,9 @@ export const useActions = (me: Me | undefined): Item[] => {
     ...(operation && node === undefined && intervenes(interventionsOfOperation(operation).offered)
       ? [action(tChange.intervene.open, { link: graph, ...dialog('intervene', operation_id) })]
       : []),
+    ...(changes && operation?.ended_at
+      ? [action(tOperation.operation.action.again, { link: { to: '/new', search: { ...NEW, from: operation_id } } })]
+      : []),
     ...(changes && place.resource_id
       ? [action(tPlan.intent.change, { link: { to: '/new', search: { ...NEW, resource: place.resource_id } } })]
       : []),

@@ -7,6 +7,7 @@ import { wishFor } from '../kit/wish.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { placeOf, viewsQuery } from '../queries/views.ts'
+import { Status } from '../values/status.tsx'
 import { palette } from '../words/frame/palette.ts'
 import { t } from '../words/index.ts'
 import { useActions } from './actions.ts'
@@ -58,11 +59,21 @@ const useItems = (typed: string): { items: Item[]; busy: boolean } => {
   }
 }
 
-/** Gates and patches that wait for this person, also found by the title of their operation. */
+/** Failures, gates and patches that wait for this person, also found by the title of their operation. */
 const useMine = (): Item[] => {
   const gates = rowsOf(useInfiniteQuery(inboxQuery('me')))
-  const patches = useQuery(waitingQuery('me')).data?.patches ?? []
+  const { failures = [], patches = [] } = useQuery(waitingQuery('me')).data ?? {}
   return [
+    ...failures.flatMap(({ operation_id, nodes: [node], operation_title: of }): Item[] =>
+      node === undefined
+        ? []
+        : [
+            {
+              ...{ key: `failure ${operation_id}`, text: node.name, of, aside: <Status state={node.state} /> },
+              link: { to: '/operations/$operation_id/nodes/$node_id', params: { operation_id, node_id: node.node_id } },
+            },
+          ],
+    ),
     ...gates.map(
       ({ operation_id, gate_id, question, operation_title: of }): Item => ({
         ...{ key: `gate ${operation_id} ${gate_id}`, text: question, of, aside: of },

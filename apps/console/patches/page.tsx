@@ -14,6 +14,7 @@ import { Heading, Page } from '../ui/page.tsx'
 import { NodeLink, OperationLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status, statusWord } from '../values/status.tsx'
+import { Ticket } from '../values/ticket.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
 import { Asks, BriefCard, Said } from '../votes/brief.tsx'
 import { nodeNames } from '../votes/patch-words.ts'
@@ -139,7 +140,12 @@ const Brief = ({ patch, read_at, nodeName }: BriefProps) => {
       asks={
         <>
           {tChange.patch.asks(shown(nameOf(proposer)), at(patch.created_at), patch.base_revision)}
-          {asked || ticket === null ? null : ` · ${shown(ticket)}`}
+          {asked || ticket === null ? null : (
+            <>
+              {' · '}
+              <Ticket ticket={ticket} />
+            </>
+          )}
         </>
       }
       lines={[

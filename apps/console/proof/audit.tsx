@@ -1,26 +1,22 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { useId, useState } from 'react'
-import type { Problem } from '../../shared/contracts/client/problem.ts'
-import { problemOf } from '../api/client.ts'
-import { saveAs } from '../api/download.ts'
+import { useId } from 'react'
 import type { AuditRow } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
 import { SearchField } from '../forms/search.tsx'
 import {
   type AuditFind,
   actorOf,
-  allRows,
   auditQuery,
-  csvOf,
   isOfUsers,
   namesQuery,
+  readAudit,
   readable,
   SOURCES,
   type Source,
 } from '../queries/audit.ts'
 import { rowsOf } from '../queries/pages.ts'
-import { ProblemText } from '../ui/failure.tsx'
+import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -87,7 +83,15 @@ export const AuditPage = () => {
         rows={rows}
         keyOf={keyOf}
       />
-      {rows.length > 0 ? <Export source={source} find={asked} /> : null}
+      {rows.length > 0 ? (
+        <Export
+          name={`audit-${source}`}
+          read={(page) => readAudit(source, asked, page)}
+          fields={FIELDS}
+          lines
+          cut={(count) => tAudit.audit.cut(count, source)}
+        />
+      ) : null}
     </Page>
   )
 }
@@ -104,36 +108,15 @@ const Day = ({ label, value, change }: { label: string; value: string; change: (
   )
 }
 
-/** Exports the rows as a file, up to the number that a browser should hold; beyond that it names the command line. */
-const Export = ({ source, find }: { source: Source; find: AuditFind }) => {
-  const [said, setSaid] = useState<{ words: string } | { problem: Problem }>()
-  const [busy, setBusy] = useState(false)
-  const save = async (kind: 'csv' | 'jsonl') => {
-    if (busy) return
-    setBusy(true)
-    try {
-      const { rows, cut } = await allRows(source, find, (count) => setSaid({ words: tAudit.audit.exporting(count) }))
-      const text = kind === 'csv' ? csvOf(rows) : rows.map((row) => `${JSON.stringify(row)}\n`).join('')
-      saveAs(new Blob([text], { type: kind === 'csv' ? 'text/csv' : 'application/jsonl' }), `audit-${source}.${kind}`)
-      setSaid({ words: cut ? tAudit.audit.cut(rows.length, source) : tAudit.audit.exported(rows.length) })
-    } catch (error) {
-      setSaid({ problem: problemOf(error) })
-    }
-    setBusy(false)
-  }
-  return (
-    <div className="flex flex-wrap items-center gap-3">
-      <button type="button" className="button" aria-disabled={busy} onClick={() => void save('csv')}>
-        {tAudit.audit.csv}
-      </button>
-      <button type="button" className="button" aria-disabled={busy} onClick={() => void save('jsonl')}>
-        {tAudit.audit.jsonl}
-      </button>
-      <div role="status">
-        {said === undefined ? null : 'problem' in said ? <ProblemText problem={said.problem} /> : <p>{said.words}</p>}
-      </div>
-    </div>
-  )
+const FIELDS: Fields<AuditRow> = {
+  at: ({ at }) => at,
+  actor: ({ actor }) => actor,
+  roles: ({ roles }) => roles,
+  action: ({ action }) => action,
+  object: ({ object }) => object,
+  outcome: ({ outcome }) => outcome,
+  reason: ({ reason }) => reason,
+  request_id: ({ request_id }) => request_id,
 }
 
 type At = AuditFind & { source: Source }

@@ -13,13 +13,13 @@ export const isOfUsers = (source: Source): boolean => source === 'users' || sour
 export const readAudit = (
   source: Source,
   { actor, action, object, from, to }: AuditFind,
-  page: { page_size: number; page_token: string },
+  page: { page_size: number; page_token?: string },
   signal?: AbortSignal,
 ): Promise<Omit<Page<AuditRow>, 'as_of'>> => {
   const given = <K extends string>(name: K, value: string) => (value === '' ? {} : { [name]: value })
   const common = {
     page_size: page.page_size,
-    ...given('page_token', page.page_token),
+    ...given('page_token', page.page_token ?? ''),
     ...given('from', from && `${from}T00:00:00Z`),
     ...given('to', to && `${to}T00:00:00Z`),
   }
@@ -54,7 +54,7 @@ export const namesQuery = () =>
     staleTime: 60_000,
     retry: false,
     queryFn: async ({ signal }) => {
-      const query = { page_size: PAGE }
+      const query = { page_size: 500 }
       const { items } = await read(api.GET('/v1/admin/users', { params: { query }, signal }))
       return new Map(items.map(({ id, username }) => [id, username]))
     },
@@ -72,33 +72,4 @@ export const actorOf = (source: Source, typed: string, names: ReadonlyMap<string
   const id = [...names].find(([id, username]) => username === name || id === name)?.[0]
   if (isOfUsers(source)) return id ?? name
   return id === undefined ? typed : `user:${id}`
-}
-
-const PAGE = 500
-const MAX_ROWS = 10_000
-
-/** All rows of a log up to a limit; `cut` if more exist. `tell` receives the number so far. */
-export const allRows = async (source: Source, find: AuditFind, tell: (rows: number) => void) => {
-  const rows: AuditRow[] = []
-  for (let page_token: string | null = ''; page_token !== null; ) {
-    if (rows.length >= MAX_ROWS) return { rows, cut: true }
-    const page: Page<AuditRow> = await readAudit(source, find, { page_size: PAGE, page_token })
-    rows.push(...page.items)
-    tell(rows.length)
-    page_token = page.next_page_token
-  }
-  return { rows, cut: false }
-}
-
-const COLUMNS = ['at', 'actor', 'roles', 'action', 'object', 'outcome', 'reason', 'request_id'] as const
-
-/** RFC 4180, marked as UTF-8. A cell that a spreadsheet would treat as a formula is prefixed with an apostrophe. */
-export const csvOf = (rows: readonly AuditRow[]): string => {
-  const cell = (value: unknown): string => {
-    const text = Array.isArray(value) ? value.join(' ') : String(value ?? '')
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-  }
-  const lines = [COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))]
-  return ['\uFEFF', ...lines.map((cells) => `${cells.map(cell).join(',')}\r\n`)].join('')
 }

@@ -10,6 +10,9 @@ export const intentsQuery = (whose: 'mine' | 'all') =>
     { placeholderData: keepPreviousData },
   )
 
+export const intentQuery = (intent_id: string) =>
+  queryOf(['intent', intent_id], '/v1/intents/{intent_id}', { path: { intent_id } })
+
 export const schedulesQuery = () =>
   pagesOf(['schedules'], '/v1/schedules', { query: { page_size: 50 } }, { refetchInterval: 30_000 })
 

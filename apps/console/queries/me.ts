@@ -7,9 +7,9 @@ export const meQuery = () => queryOf(['me'], '/v1/me')
 /** The sessions of the person. */
 export const sessionsQuery = () => queryOf(['sessions'], '/v1/sessions')
 
-/** Patches to vote on and failures that hold an operation; kept as fresh as the inbox. */
+/** Patches to vote on, failures that hold an operation, and deadlines, which come near without a frame. */
 export const waitingQuery = (whose: 'me' | 'all') =>
-  queryOf(['inbox', 'waiting', whose], '/v1/waiting', { query: { for: whose } })
+  queryOf(['inbox', 'waiting', whose], '/v1/waiting', { query: { for: whose } }, { refetchInterval: 60_000 })
 
 /** How many gates, patches and failures wait for the person: the number in the title and beside the inbox. */
 export const waitingFor = (counts: Counts): number => counts.gates_mine + counts.patches_mine + counts.failures_mine

@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import type { Static } from 'typebox'
 import type { OperationListQuery } from '../../shared/contracts/operations/operations.ts'
-import { pagesOf, queryOf, reading } from '../api/read.ts'
+import { pageOf, pagesOf, queryOf, reading } from '../api/read.ts'
 import type { Gate } from '../api/types.ts'
 
 /** Reads of operations: lists, graph, nodes, gates and history. The key's first word is the noun; live frames find the cached reply by it. */
@@ -18,22 +18,23 @@ const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'statu
   cancelled: { status: ['cancelled'] },
 }
 
-export const operationsQuery = (tab: OperationsTab, q: string, { from, to }: EndedIn = {}) =>
+const found = (tab: OperationsTab, q: string, { from, to }: EndedIn) => ({
+  sort: '-created_at' as const,
+  ...TABS[tab],
+  ...(q === '' ? {} : { q }),
+  ...(from === undefined ? {} : { ended_after: from }),
+  ...(to === undefined ? {} : { ended_before: to }),
+})
+
+export const operationsQuery = (tab: OperationsTab, q: string, span: EndedIn = {}) =>
   pagesOf(
-    ['operations', tab, q, from, to],
+    ['operations', tab, q, span.from, span.to],
     '/v1/operations',
-    {
-      query: {
-        page_size: 50,
-        sort: '-created_at',
-        ...TABS[tab],
-        ...(q === '' ? {} : { q }),
-        ...(from === undefined ? {} : { ended_after: from }),
-        ...(to === undefined ? {} : { ended_before: to }),
-      },
-    },
+    { query: { page_size: 50, ...found(tab, q, span) } },
     { placeholderData: keepPreviousData },
   )
+export const operationsPage = (tab: OperationsTab, q: string, span: EndedIn) =>
+  pageOf('/v1/operations', found(tab, q, span))
 
 export const operationQuery = (operation_id: string) =>
   queryOf(['operation', operation_id], '/v1/operations/{operation_id}', { path: { operation_id } })

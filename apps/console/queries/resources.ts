@@ -1,5 +1,5 @@
 import { keepPreviousData } from '@tanstack/react-query'
-import { pagesOf, queryOf } from '../api/read.ts'
+import { pageOf, pagesOf, queryOf } from '../api/read.ts'
 
 /** Reads of resources and their parts. The key's first word is the noun; live frames find the cached reply by it. */
 export const resourceTypeQuery = (type_key: string) =>
@@ -22,26 +22,26 @@ type ResourceFind = {
 export const typesQuery = () =>
   queryOf(['resource-types'], '/v1/resource-types', { query: { page_size: 500 } }, { staleTime: 600_000 })
 
-/** Resources that match every given filter; an empty text does not filter. */
+/** An empty text does not filter. */
+const matching = (find: ResourceFind) => ({
+  ...(find.type ? { type_key: [find.type] } : {}),
+  ...(find.region ? { region_id: find.region } : {}),
+  ...(find.health?.length ? { health_status: [...find.health] } : {}),
+  ...(find.q ? { filter: find.q } : {}),
+  ...(find.lifecycle ? { lifecycle_status: [find.lifecycle] } : {}),
+  ...(find.drift ? { drift: find.drift as 'drifted' } : {}),
+  ...(find.sort ? { sort: `${find.sort},resource_id` } : {}),
+})
+
+/** Resources that match every given filter. */
 export const resourcesQuery = (find: ResourceFind) =>
   pagesOf(
     ['resources', find],
     '/v1/resources',
-    {
-      query: {
-        page_size: 100,
-        ...(find.type ? { type_key: [find.type] } : {}),
-        ...(find.region ? { region_id: find.region } : {}),
-        ...(find.health?.length ? { health_status: [...find.health] } : {}),
-        ...(find.q ? { filter: find.q } : {}),
-        ...(find.lifecycle ? { lifecycle_status: [find.lifecycle] } : {}),
-        ...(find.drift ? { drift: find.drift as 'drifted' } : {}),
-        ...(find.sort ? { sort: `${find.sort},resource_id` } : {}),
-        ...(find.counted ? { count: 'capped' as const } : {}),
-      },
-    },
+    { query: { page_size: 100, ...matching(find), ...(find.counted ? { count: 'capped' as const } : {}) } },
     { placeholderData: keepPreviousData },
   )
+export const resourcesPage = (find: ResourceFind) => pageOf('/v1/resources', matching(find))
 
 /** Resources with states and field managers: only the first 100, because the length of a URL is limited. */
 export const targetsQuery = (ids: readonly string[]) =>

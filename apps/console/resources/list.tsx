@@ -7,8 +7,9 @@ import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
 import { coarse } from '../kit/format.ts'
 import { rowsOf } from '../queries/pages.ts'
-import { isWords, resourcesQuery, searchQuery, typesQuery } from '../queries/resources.ts'
+import { isWords, resourcesPage, resourcesQuery, searchQuery, typesQuery } from '../queries/resources.ts'
 import { placesQuery } from '../queries/topology.ts'
+import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
@@ -59,6 +60,11 @@ export const ResourcesPage = () => {
       <div className="flex flex-wrap items-center justify-between gap-3">
         <ViewsRow list="resources" />
         {words ? null : <Total list={list} />}
+        <Export<FoundResource | ResourceRow>
+          name="resources"
+          read={words ? async () => ({ items: found.data?.items ?? [], next_page_token: null }) : resourcesPage(wanted)}
+          fields={FIELDS}
+        />
       </div>
       {words ? <FoundTable found={found} /> : null}
       {words ? null : (
@@ -172,6 +178,23 @@ const FOUND: Column<FoundResource>[] = [
   { name: tCatalog.resources.owner, cell: (row) => row.owner },
   PLACE,
 ]
+
+/** The results of a search have no drift and no operation. */
+const FIELDS: Fields<FoundResource | ResourceRow> = {
+  resource_id: (row) => row.resource_id,
+  name: (row) => row.name,
+  display_name: (row) => row.display_name,
+  type: (row) => row.type_key,
+  owner: (row) => row.owner,
+  region: (row) => row.scope.region_id,
+  datacenter: (row) => row.scope.datacenter_id,
+  segment: (row) => row.scope.segment_id,
+  health: (row) => row.health_status,
+  lifecycle: (row) => row.lifecycle_status,
+  drift: (row) => ('drift' in row ? row.drift.status : null),
+  last_operation_id: (row) => ('last_operation' in row ? row.last_operation?.operation_id : null),
+  updated_at: (row) => ('updated_at' in row ? row.updated_at : null),
+}
 
 /** The columns, whose heads sort the rows: ascending, descending, and unsorted. Health begins with the worst. */
 const sortable = (sort: string | undefined, order: (sort: string | undefined) => void): Column<ResourceRow>[] =>

@@ -10,14 +10,23 @@ const intents = createRoute({
   component: lazyPage(() => import('../intents/list.tsx'), 'IntentsPage'),
 })
 
+type NewSearch = {
+  kind: 'change' | 'action' | 'runbook'
+  type: string
+  procedure: string
+  resource: string
+  /** The operation to run again. */
+  from?: string
+}
 const intentNew = createRoute({
   getParentRoute: () => shell,
   path: '/new',
-  validateSearch: (search) => ({
+  validateSearch: (search): NewSearch => ({
     kind: oneOf(search.kind, ['change', 'action', 'runbook'] as const, 'change'),
     type: text(search.type),
     procedure: text(search.procedure),
     resource: text(search.resource),
+    ...(search.from !== undefined && { from: text(search.from) }),
   }),
   component: lazyPage(() => import('../intents/new.tsx'), 'NewPage'),
 })

@@ -44,7 +44,8 @@ export const GateLink = ({ operation_id, gate_id, children = gate_id, ...rest }:
   </Link>
 )
 
-const useMayCreate = (): boolean => useQuery(meQuery()).data?.permissions.includes('intent:create') ?? false
+/** Whether this person may start something. */
+export const useMayCreate = (): boolean => useQuery(meQuery()).data?.permissions.includes('intent:create') ?? false
 
 /** The text of an empty list, with the advice to select "New" for people who have it. */
 export const useEmptyWords = (empty: string, how: string): string => (useMayCreate() ? `${empty} ${how}` : empty)

@@ -4,6 +4,7 @@ import type { Gate, GateSubject } from '../api/types.ts'
 import { shown } from '../kit/format.ts'
 import { FieldDiffs, isPreview } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
+import { Ticket } from '../values/ticket.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { intervene } from '../words/operations/intervene.ts'
@@ -82,7 +83,7 @@ export const Asks = ({ name, reason, ticket, children }: AsksProps) => (
     {ticket === null ? null : (
       <>
         {' · '}
-        <Said>{ticket}</Said>
+        <Ticket ticket={ticket} />
       </>
     )}
     {children}

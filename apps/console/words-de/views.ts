@@ -1,4 +1,7 @@
 import type * as en from '../words/views.ts'
+import { count } from './frame/plural.ts'
+
+const lines = (rows: number): string => count(rows, '{n} Zeile', '{n} Zeilen')
 
 /** The German texts for saved views. */
 export const tViews: typeof en.tViews = {
@@ -14,4 +17,13 @@ export const tViews: typeof en.tViews = {
   delete_one: (name: string) => `${name} löschen`,
   deletes: 'Nur die Ansicht wird gelöscht. Die Liste bleibt.',
   failed: 'Gespeicherte Ansichten konnten nicht geladen werden.',
+}
+
+/** The German texts for the export of lists. */
+export const tExport: typeof en.tExport = {
+  csv: 'Als CSV exportieren',
+  jsonl: 'Als JSON Lines exportieren',
+  exporting: (rows: number) => `Wird gelesen … ${lines(rows)}`,
+  exported: (rows: number) => `${lines(rows)} gespeichert.`,
+  cut: (rows: number) => `Erste ${lines(rows)} gespeichert. Für weitere die Liste filtern.`,
 }

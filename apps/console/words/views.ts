@@ -1,3 +1,5 @@
+import { count, number } from './frame/plural.ts'
+
 /** Texts for saved views. */
 export const tViews = {
   title: 'Saved views',
@@ -12,4 +14,13 @@ export const tViews = {
   delete_one: (name: string) => `Delete ${name}`,
   deletes: 'Only the view is deleted. The list stays.',
   failed: 'Saved views could not be loaded.',
+}
+
+/** Texts for the export of lists. */
+export const tExport = {
+  csv: 'Export as CSV',
+  jsonl: 'Export as JSON Lines',
+  exporting: (rows: number) => count(rows, 'Reading … {n} row', 'Reading … {n} rows'),
+  exported: (rows: number) => count(rows, 'Saved one row.', 'Saved {n} rows.'),
+  cut: (rows: number) => `Saved the first ${number(rows)} rows. Filter the list to export others.`,
 }

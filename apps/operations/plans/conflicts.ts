@@ -20,7 +20,7 @@ type Conflicts = PlanView['conflicts']
 export const listConflicts = async (
   db: Queryable,
   { library, clock }: Uses<'library' | 'clock'>,
-  plan: Plan,
+  plan: Pick<Plan, 'document' | 'intent_id' | 'report'>,
   running?: string,
 ): Promise<Conflicts> => {
   const { document, intent_id } = plan
@@ -85,7 +85,7 @@ const closedWindows = (
 }
 
 /** Returns freezes that overlap the expected run of the plan; each has its gate. */
-const frozenAtStart = ({ document }: Plan): { freeze_id: string }[] =>
+const frozenAtStart = ({ document }: Pick<Plan, 'document'>): { freeze_id: string }[] =>
   document.gates.filter(({ kind }) => kind === 'freeze').map(({ policy }) => ({ freeze_id: policy.key }))
 
 const freezesOf = ({ freezes }: OperationsDeps['library'], frozen: readonly { freeze_id: string }[]): Conflicts =>

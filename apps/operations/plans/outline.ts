@@ -8,6 +8,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import type { PlanningDeps, Uses } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
 import type { Outline } from '../intents/create.ts'
+import { listConflicts } from './conflicts.ts'
 import { askAffected, planIntent } from './make.ts'
 import { gateView } from './rules.ts'
 
@@ -50,6 +51,11 @@ const outlinePlan = async (
     const made = await planIntent(db, deps, intent, { at: deps.clock.now().toISOString(), affected })
     return {
       ...pick(made, 'counts', 'risk', 'estimates', 'warnings'),
+      conflicts: await listConflicts(db, deps, {
+        ...pick(made, 'document'),
+        ...pick(intent, 'intent_id'),
+        report: { ...made },
+      }),
       diff: made.diff.slice(0, CHANGES_SHOWN),
       gates: made.document.gates.map((gate) => gateView(gate, caller, intent)),
     }

@@ -1,6 +1,7 @@
+import { listExpiring } from '../../../db/operations/operations/expiring.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { listOpenFailures, listWaitingPatches } from '../../../db/operations/operations/waiting.ts'
-import { operations } from '../../../db/operations/tables/index.ts'
+import { intents, operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { Waiting, WaitingQuery } from '../../shared/contracts/operations/waiting.ts'
 import { routes } from '../../shared/http/routes.ts'
@@ -8,24 +9,29 @@ import type { Uses } from '../deps.ts'
 import { aloneBy } from '../patches/bulk.ts'
 import { quorumOf } from '../patches/view.ts'
 import { visibleSql } from '../policies/authority.ts'
-import { mendableBy, patchDecidableBy } from './mine.ts'
+import { decidableBy, mendableBy, patchDecidableBy } from './mine.ts'
 
 /** Work that waits for a person besides gates. */
 export const waitingRoutes = routes<Uses<'config' | 'db'>>('gates', (app, { deps }) => {
   app.get('/v1/waiting', {
     operationId: 'listWaiting',
-    summary: 'List waiting patches and failures',
+    summary: 'List waiting patches, failures and deadlines',
     description:
-      'Lists patches that await approval and operations held by a failure, oldest first, at most 100 of each.',
+      'Lists patches that await approval and operations held by a failure, oldest first, and what is about to expire, nearest first. At most 100 of each.',
     querystring: WaitingQuery,
     response: { 200: Waiting },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller, query }) => {
       const visible = visibleSql(caller, operations)
       const only_mine = query.for === 'me'
-      const [open, failures, as_of] = await Promise.all([
+      const planned = visibleSql(caller, intents)
+      const [open, failures, expiring, as_of] = await Promise.all([
         listWaitingPatches(deps.db, { visible, mine: patchDecidableBy(caller), only_mine }),
         listOpenFailures(deps.db, { visible, mine: mendableBy(caller), only_mine }),
+        listExpiring(deps.db, {
+          ...{ user_id: caller.user_id, visible, planned },
+          ...{ decidable: decidableBy(caller), only_mine },
+        }),
         readAsOf(deps.db),
       ])
       const most = deps.config.OPERATIONS__GATES__BULK_APPROVE
@@ -37,7 +43,7 @@ export const waitingRoutes = routes<Uses<'config' | 'db'>>('gates', (app, { deps
           reject: aloneBy(required, risk_level, 'reject', most),
         },
       }))
-      return { patches, failures, as_of }
+      return { patches, failures, expiring, as_of }
     },
   })
 })

@@ -117,6 +117,28 @@ describe('a long log', () => {
       await box.getByRole('link', { name: 'Line 708', exact: true }).click({ modifiers: ['Shift'] })
       await until(async () => (await box.locator('[aria-current=true]').count()) === 3)
       expect(page.url()).toContain('#L706-L708')
+
+      // By keys: one end stays, the other moves across it; the way back is one step.
+      const hash = (wanted: string) => page.waitForURL((at) => at.hash === wanted)
+      await box.focus()
+      for (const [key, wanted] of [
+        ['ArrowDown', '#L706-L709'],
+        ['ArrowUp', '#L706-L708'],
+        ['ArrowUp', '#L706-L707'],
+        ['ArrowUp', '#L706'],
+        ['ArrowUp', '#L705-L706'],
+        ['ArrowDown', '#L706'],
+      ] as const) {
+        await page.keyboard.press(`Shift+${key}`)
+        await hash(wanted)
+      }
+      // The end of the selection stays in view, as far as one goes.
+      for (let n = 0; n < 60; n++) await page.keyboard.press('Shift+ArrowDown')
+      await hash('#L706-L766')
+      await page.getByText('Lines 706 to 766 selected').waitFor({ state: 'attached' })
+      const [inner, outer] = [await line(766).boundingBox(), await box.boundingBox()]
+      expect(inner && outer && inner.y + inner.height <= outer.y + outer.height + 1).toBe(true)
+      await takePictures(page, 'log-selected')
       await page.close()
     },
     PATIENCE_MS,

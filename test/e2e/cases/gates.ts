@@ -221,6 +221,16 @@ describe('deciding a gate', () => {
       expect(await bound.locator('img').count()).toBe(0)
       const width = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
       expect(width).toBeLessThanOrEqual(0)
+      // One of the form of the ticket system leads there, whole or not at all.
+      const known = await start('known ticket', { ticket: 'CHG-4711' })
+      await until(async () => (await nodesOf(known.operation_id)).second === 'gated', { what: 'the gate to ask' })
+      for (const at of [known.gate, known.url]) {
+        await page.goto(at)
+        const link = page.getByRole('link', { name: 'CHG-4711' })
+        expect(await link.getAttribute('href')).toBe('https://tickets.example/browse/CHG-4711')
+        expect(await accessibilityOf(page)).toEqual([])
+      }
+      await takePictures(page, 'ticket')
       await page.close()
     },
     PATIENCE_MS,

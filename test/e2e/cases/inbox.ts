@@ -1,7 +1,8 @@
+import pg from 'pg'
 import type { Locator } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
-import { approveGate } from '../../../apps/platform/demo/operations.ts'
+import { approveGate, startOperation, waitForGate } from '../../../apps/platform/demo/operations.ts'
 import type { Gate } from '../../../apps/shared/contracts/operations/gates.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
@@ -49,7 +50,7 @@ describe('the open inbox', () => {
       // Each kind enters, in its order, and leaves by its rule.
       await news.click()
       await card('still third').waitFor()
-      const lines = page.getByRole('list', { name: 'Failures and patches' }).getByRole('listitem')
+      const lines = page.getByRole('list', { name: 'Failures, patches and deadlines' }).getByRole('listitem')
       await lines.filter({ hasText: 'still failing' }).waitFor()
       await lines.filter({ hasText: 'Still slower' }).getByText('one change').waitFor()
       expect(await topOf(card('still third'))).toBeLessThan((await topOf(card('still second'))) ?? 0)
@@ -64,6 +65,72 @@ describe('the open inbox', () => {
       await card('still second').waitFor()
       for (const title of ['still first', 'Still slower', 'still failing'])
         expect(await page.getByText(title).count(), title).toBe(0)
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'lists what is about to expire: the nearest deadline above all, each with its effect and, later, its outcome',
+    async () => {
+      const node = (node_id: string) => ({ node_id, executor: 'noop', with: {}, idempotent: true })
+      const intent = (title: string, gate_s: number, deadline_s?: number) => ({
+        ...{ kind: 'graph', title, reason: 'a test', ...(deadline_s && { constraints: { deadline_s } }) },
+        graph: {
+          nodes: [node('only')],
+          gates: [
+            {
+              ...{ gate_id: 'go', question: `Go on with ${title}?`, guards: ['only'] },
+              policy: { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] }, deadline_s: gate_s },
+            },
+          ],
+        },
+      })
+      const due = await startOperation(people.olga, 'near its end', intent('near its end', 86_400, 3000))
+      const undecided = await startOperation(people.olga, 'left alone', intent('left alone', 7200))
+      for (const { operation_id } of [due, undecided]) await waitForGate(people.eva, operation_id)
+      const { body: stated } = await people.olga.post<{ intent_id: string }>('/v1/intents', intent('forgotten', 600))
+      const path = `/v1/intents/${stated.intent_id}/plan-preview`
+      const { plan_id } = (await people.olga.post<{ plan_id: string }>(path, {})).body
+      const database = new pg.Client({ connectionString: stack.database_url })
+      await database.connect()
+      await database.query(`update operations.plans set expires_at = now() + interval '2 h' where plan_id = $1`, [
+        plan_id,
+      ])
+      await database.end()
+
+      const { context, page } = await sitDown('olga')
+      await page.goto(`${stack.gateway_url}/inbox`)
+      const lines = page.getByRole('list', { name: 'Failures, patches and deadlines' }).getByRole('listitem')
+      const line = (text: string) => lines.filter({ hasText: text })
+      await line('Deadline')
+        .getByText(/near its end/)
+        .waitFor()
+      expect(await line('near its end').textContent()).toMatch(
+        /^Deadlinenear its endin\s\d+\smin, then it is canceled$/,
+      )
+      await line('forgotten')
+        .getByText(/, then it needs a new preview/)
+        .waitFor()
+      await line('Others decide')
+        .filter({ hasText: 'left alone' })
+        .getByText(/, then it is rejected/)
+        .waitFor()
+      await page.getByText(/^No decisions wait for you\./).waitFor()
+      const shown = await lines.allTextContents()
+      const at = (title: string) => shown.findIndex((text) => text.includes(title))
+      expect(at('near its end')).toBeLessThan(Math.min(at('forgotten'), at('left alone')))
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'inbox-expiring')
+
+      const gate = await people.eva.get<Gate>(`/v1/operations/${undecided.operation_id}/gates/go`)
+      await approveGate(people.eva, undecided.operation_id, gate, 'a test')
+      await line('Go on with left alone?').getByText('eva,').waitFor()
+      await people.olga.post(`/v1/operations/${due.operation_id}/cancel`, { reason: 'a test', mode: 'graceful' })
+      await line('near its end').getByText('Canceled').waitFor({ timeout: 30_000 })
+      await takePictures(page, 'inbox-expired')
+      await line('forgotten').getByRole('link').first().click()
+      await page.getByRole('heading', { level: 1, name: 'forgotten' }).waitFor()
       await context.close()
     },
     PATIENCE_MS,

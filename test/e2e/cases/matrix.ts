@@ -2,17 +2,21 @@ import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { nodesOf, PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
+import { nodesOf, PATIENCE_MS, people, stack, tabOf, takePictures, target } from '../desk.ts'
 
 const HOSTS = ['rack-1', 'rack-2', 'rack-3', 'rack-4', 'rack-5', 'rack-6']
 
-/** Three steps on each of six hosts, a gate before the last step. */
-const startOnHosts = async (): Promise<string> => {
-  for (const resource_id of HOSTS) {
+const addHosts = async (hosts: readonly string[]) => {
+  for (const resource_id of hosts) {
     const desired_state = { provider: 'test', kind: 'rack' }
     const body = { resource_id, type_key: 'infra.generic', name: resource_id, desired_state }
     await people.ada.post('/v1/resources?mode=record_only', body)
   }
+}
+
+/** Three steps on each of six hosts, a gate before the last step. */
+const startOnHosts = async (): Promise<string> => {
+  await addHosts(HOSTS)
   const step = (name: string, host: string, before?: string) => ({
     ...{
       node_id: `${name}.${host}`,
@@ -119,6 +123,61 @@ describe('the graph of many hosts', () => {
       await page.getByRole('searchbox', { name: 'Find a node' }).fill('rack-5 succeeded')
       await names.nth(1).waitFor({ state: 'detached' })
       expect(await names.allInnerTexts()).toEqual(['drain rack-5'])
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'names the failed nodes above every view, and keys lead from one to the next in the matrix',
+    async () => {
+      const hosts = ['bad-1', 'bad-2', 'bad-3']
+      await addHosts(hosts)
+      const checked = (host: string) => ({
+        ...{ node_id: `check.${host}`, name: `check ${host}`, target_id: host, depends_on: [`drain.${host}`] },
+        ...{ executor: 'http', idempotent: true },
+        with: { request: { method: 'GET', url: `${target.url}?host=${host}` } },
+      })
+      const drained = (host: string) => ({
+        ...{ node_id: `drain.${host}`, name: `drain ${host}`, target_id: host, executor: 'noop', with: {} },
+      })
+      const { operation_id } = await startOperation(people.olga, 'Check the racks', {
+        ...{ kind: 'graph', title: 'Check the racks', reason: 'a test' },
+        targets: hosts.map((resource_id) => ({ resource_id })),
+        graph: { nodes: hosts.flatMap((host) => [drained(host), checked(host)]) },
+      })
+      await until(() => target.waiting.length === 3, { what: 'the checks', timeout_ms: 60_000 })
+      for (const answer of target.waiting.splice(0))
+        answer.writeHead(answer.req.url?.includes('bad-2') ? 200 : 422).end('{}')
+      const page = await tabOf('olga')
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph?view=matrix`)
+      const named = page.getByRole('list', { name: 'Failed nodes' }).getByRole('button')
+      await named.nth(1).waitFor()
+      expect(await named.allInnerTexts()).toEqual(['check bad-1', 'check bad-3'])
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'failed-nodes')
+      const grid = page.getByRole('grid', { name: 'Hosts by steps' })
+      await grid.locator('[tabindex="0"]').focus()
+      const focused = () => page.evaluate('document.activeElement.getAttribute("aria-label")')
+      for (const [key, host] of [
+        [']', 'bad-1'],
+        [']', 'bad-3'],
+        [']', 'bad-3'],
+        ['[', 'bad-1'],
+      ] as const) {
+        await page.keyboard.press(key)
+        await until(async () => (await focused()) === `check ${host}, Failed`, { what: `${key} to ${host}` })
+      }
+      expect(new URL(page.url()).pathname).toBe(`/operations/${operation_id}/graph`)
+      for (const view of ['List', 'Drawing']) {
+        await page.getByRole('button', { name: view, exact: true }).click()
+        await named.last().click()
+        await page
+          .getByRole('complementary', { name: 'Selected node' })
+          .getByRole('heading', { name: 'check bad-3' })
+          .waitFor()
+      }
+      await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test', mode: 'graceful' })
       await page.close()
     },
     PATIENCE_MS,

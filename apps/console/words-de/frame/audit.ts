@@ -30,10 +30,6 @@ export const audit: typeof en.audit = {
   object: 'Objekt, etwa resource:eu1-web-01',
   from: 'Ab Tag (UTC)',
   to: 'Vor Tag (UTC)',
-  csv: 'Als CSV exportieren',
-  jsonl: 'Als JSON Lines exportieren',
-  exporting: (rows: number) => `Wird gelesen … ${lines(rows)}`,
-  exported: (rows: number) => `${lines(rows)} gespeichert.`,
   cut: (rows: number, source: string) =>
     `Neueste ${lines(rows)} gespeichert. Alle exportieren: signalbox audit export --source ${source}`,
 }

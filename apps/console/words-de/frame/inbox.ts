@@ -10,7 +10,7 @@ const GIVE = { gate: 'erteilen', patch: 'annehmen', item: 'freigeben' }
 /** The German texts for the inbox. */
 export const inbox: typeof en.inbox = {
   title: 'Eingang',
-  sentence: ({ gates_mine, gates_all, patches_mine, failures_mine }) => {
+  sentence: ({ gates_mine, gates_all, patches_mine, failures_mine }, lines) => {
     const mine = [
       gates_mine > 0 && count(gates_mine, 'eine Freigabe', '{n} Freigaben'),
       patches_mine > 0 && count(patches_mine, 'eine Planänderung', '{n} Planänderungen'),
@@ -21,19 +21,18 @@ export const inbox: typeof en.inbox = {
       const one = gates_mine + patches_mine + failures_mine === 1
       return `${all.charAt(0).toUpperCase()}${all.slice(1)} ${one ? 'wartet' : 'warten'} auf Sie.`
     }
+    const none = lines ? 'Keine Entscheidung wartet auf Sie.' : 'Ihr Eingang ist leer.'
     return gates_all > 0
-      ? count(
-          gates_all,
-          'Ihr Eingang ist leer. Eine Freigabe wartet auf andere.',
-          'Ihr Eingang ist leer. {n} Freigaben warten auf andere.',
-        )
-      : 'Der Eingang ist leer.'
+      ? count(gates_all, `${none} Eine Freigabe wartet auf andere.`, `${none} {n} Freigaben warten auf andere.`)
+      : lines
+        ? none
+        : 'Der Eingang ist leer.'
   },
   news: (n: number) => count(n, '{n} neuer Eintrag', '{n} neue Einträge'),
   patch: 'Planänderung',
   patch_changes: (n: number) => count(n, 'eine Änderung', '{n} Änderungen'),
   more_failures: (n: number) => count(n, 'und ein weiterer', 'und {n} weitere'),
-  rest: 'Fehler und Planänderungen',
+  rest: 'Fehler, Planänderungen und Fristen',
   mine: 'Für mich',
   all: 'Alle',
   filter: 'Für wen',

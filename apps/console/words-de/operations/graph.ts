@@ -13,6 +13,7 @@ export const graph: typeof en.graph = {
   host: 'Ziel',
   done: (n: number, of: number) => `${number(n)} von ${number(of)} fertig`,
   p50: (time: string) => `Median\u00a0${time}`,
+  broken: 'Fehlgeschlagene Schritte',
   find: 'Schritt suchen',
   found: (at: number | undefined, n: number) =>
     n === 0

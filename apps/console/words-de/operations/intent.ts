@@ -38,6 +38,18 @@ export const intent: typeof en.intent = {
   what_title: 'Was',
   start_what: 'Änderung, Aktion oder Runbook',
   groups: { change: 'Änderungen', action: 'Aktionen', runbook: 'Runbooks' },
+  again: {
+    of: 'Wiederholt Vorgang',
+    anew: 'Ressourcen werden neu ermittelt, frühere Freigaben gelten nicht.',
+    as_then: 'Die Bedingungen lassen sich hier nicht zeigen; es sind die Ressourcen vom letzten Mal.',
+    fixed: 'Wie beim letzten Mal',
+    compared: (more: number, fewer: number) => {
+      const parts = [...(more > 0 ? [`${number(more)} mehr`] : []), ...(fewer > 0 ? [`${number(fewer)} weniger`] : [])]
+      return parts.length === 0
+        ? 'Dieselben Ressourcen wie beim letzten Mal.'
+        : `${list.format(parts)} als beim letzten Mal.`
+    },
+  },
   where: {
     title: 'Wo',
     conditions: 'Bedingungen',

@@ -75,6 +75,7 @@ export const operation: typeof en.operation = {
   },
   tabs_label: 'Ansichten dieses Vorgangs',
   requested: (who: string) => `Angefordert von ${who}`,
+  repeats: 'Wiederholt',
   plan: 'Plan',
   engine: 'In Temporal öffnen',
   nodes_done: (done: number, total: number) => `${number(done)} von ${number(total)} Schritten fertig`,
@@ -116,6 +117,6 @@ export const operation: typeof en.operation = {
   },
   pending: (kind: string) => `ausstehend: ${KINDS[kind] ?? kind}`,
   actions: 'Aktionen',
-  action: { pause: 'Anhalten', resume: 'Fortsetzen', cancel: 'Abbrechen' },
+  action: { pause: 'Anhalten', resume: 'Fortsetzen', cancel: 'Abbrechen', again: 'Noch einmal ausführen' },
   review_gate: 'Freigabe prüfen',
 }

@@ -26,10 +26,6 @@ export const audit = {
   object: 'Object, such as resource:eu1-web-01',
   from: 'From day (UTC)',
   to: 'Before day (UTC)',
-  csv: 'Export as CSV',
-  jsonl: 'Export as JSON Lines',
-  exporting: (rows: number) => `Reading … ${number(rows)} rows`,
-  exported: (rows: number) => `Saved ${number(rows)} rows.`,
   cut: (rows: number, source: string) =>
     `Saved the newest ${number(rows)} rows. To export all, run: signalbox audit export --source ${source}`,
 }

@@ -8,7 +8,8 @@ const MANY: Record<Noun, string> = { gate: 'gates', patch: 'patches', item: 'ite
 /** Texts for the inbox. */
 export const inbox = {
   title: 'Inbox',
-  sentence: ({ gates_mine, gates_all, patches_mine, failures_mine }: Counts) => {
+  /** `lines`: failures, patches or deadlines are shown, of whoever they are. */
+  sentence: ({ gates_mine, gates_all, patches_mine, failures_mine }: Counts, lines: boolean) => {
     const mine = [
       gates_mine > 0 && count(gates_mine, 'one gate', '{n} gates'),
       patches_mine > 0 && count(patches_mine, 'one patch', '{n} patches'),
@@ -19,19 +20,18 @@ export const inbox = {
       const one = gates_mine + patches_mine + failures_mine === 1
       return `${all.charAt(0).toUpperCase()}${all.slice(1)} ${one ? 'waits' : 'wait'} for you.`
     }
+    const none = lines ? 'No decisions wait for you.' : 'Your inbox is empty.'
     return gates_all > 0
-      ? count(
-          gates_all,
-          'Your inbox is empty. One gate waits for others.',
-          'Your inbox is empty. {n} gates wait for others.',
-        )
-      : 'The inbox is empty.'
+      ? count(gates_all, `${none} One gate waits for others.`, `${none} {n} gates wait for others.`)
+      : lines
+        ? none
+        : 'The inbox is empty.'
   },
   news: (n: number) => count(n, '{n} new', '{n} new'),
   patch: 'Patch',
   patch_changes: (n: number) => count(n, 'one change', '{n} changes'),
   more_failures: (n: number) => count(n, 'and one more', 'and {n} more'),
-  rest: 'Failures and patches',
+  rest: 'Failures, patches and deadlines',
   mine: 'For me',
   all: 'All',
   filter: 'Whose',

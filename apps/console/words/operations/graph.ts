@@ -12,6 +12,7 @@ export const graph = {
   host: 'Target',
   done: (n: number, of: number) => `${number(n)} of ${number(of)} done`,
   p50: (time: string) => `p50\u00a0${time}`,
+  broken: 'Failed nodes',
   find: 'Find a node',
   found: (at: number | undefined, n: number) =>
     n === 0 ? 'No node found' : at === undefined ? count(n, '{n} node', '{n} nodes') : `${number(at)} of ${number(n)}`,

@@ -37,6 +37,16 @@ export const intent = {
   what_title: 'What',
   start_what: 'Change, action or runbook',
   groups: { change: 'Changes', action: 'Actions', runbook: 'Runbooks' },
+  again: {
+    of: 'Repeats operation',
+    anew: 'Resources are resolved anew, and earlier approvals do not count.',
+    as_then: 'Its conditions cannot be shown here; the resources are those of last time.',
+    fixed: 'As last time',
+    compared: (more: number, fewer: number) => {
+      const parts = [...(more > 0 ? [`${number(more)} more`] : []), ...(fewer > 0 ? [`${number(fewer)} fewer`] : [])]
+      return parts.length === 0 ? 'The same resources as last time.' : `${list.format(parts)} than last time.`
+    },
+  },
   where: {
     title: 'Where',
     conditions: 'Conditions',

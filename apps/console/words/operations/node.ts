@@ -63,6 +63,8 @@ export const logs = {
     n === 0 ? 'No matches' : `${number(at)} of ${number(n)}${n > 1 ? ', newest first' : ''}`,
   previous: 'Previous match',
   next: 'Next match',
+  selected: (from: number, to: number) =>
+    from === to ? `Line ${number(from)} selected` : `Lines ${number(from)} to ${number(to)} selected`,
   no_error: 'No more errors in this direction.',
 }
 

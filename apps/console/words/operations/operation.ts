@@ -51,6 +51,7 @@ export const operation = {
   },
   tabs_label: 'Views of this operation',
   requested: (who: string) => `Requested by ${who}`,
+  repeats: 'Repeats',
   plan: 'Plan',
   engine: 'Open in Temporal',
   nodes_done: (done: number, total: number) => `${number(done)} of ${number(total)} nodes done`,
@@ -92,6 +93,6 @@ export const operation = {
   } as Record<string, string>,
   pending: (kind: string) => `pending: ${kind}`,
   actions: 'Actions',
-  action: { pause: 'Pause', resume: 'Resume', cancel: 'Cancel' },
+  action: { pause: 'Pause', resume: 'Resume', cancel: 'Cancel', again: 'Run again' },
   review_gate: 'Review the gate',
 }

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Closed, text } from '../shapes.ts'
+import { Nullable } from './common.ts'
 
 /** The live stream, and information about the caller. Frames of the stream: contracts/client/frames.ts. */
 export const EventsQuery = Closed({
@@ -25,6 +26,12 @@ export const Me = Type.Object({
     failures_mine: Type.Integer(),
     failed_open: Type.Integer(),
   }),
+  tickets: Nullable(
+    Type.Object(
+      { url: text('https://tickets.example/{ticket}'), pattern: text('[A-Z]+-[0-9]+') },
+      { description: 'Where a ticket leads that matches the pattern as a whole.' },
+    ),
+  ),
   version: text('1.0.0'),
   degraded: Type.Array(Type.String()),
 })

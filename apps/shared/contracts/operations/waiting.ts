@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { Closed, text } from '../shapes.ts'
-import { ActorSchema, AloneSchema, AsOf, Digest, NodeId, NullableText, OperationId, Time } from './common.ts'
+import { ActorSchema, AloneSchema, AsOf, Digest, NodeId, Nullable, NullableText, OperationId, Time } from './common.ts'
 import { PatchId } from './patches.ts'
 
-/** Work that waits for a person besides gates: patches to vote on, and failures that hold an operation. */
+/** Work that waits for a person besides gates: patches to vote on, failures that hold an operation, deadlines. */
 const operation = { operation_id: OperationId, operation_title: text('web 2.4.0 on eu1'), mine: Type.Boolean() }
 
 export const WaitingPatch = Type.Object({
@@ -33,9 +33,27 @@ export const OpenFailure = Type.Object({
   waiting_since: Time,
 })
 
+export const Expiring = Type.Object({
+  kind: Type.Enum(['operation', 'plan', 'gate', 'delegation']),
+  operation_id: Nullable(OperationId),
+  plan_id: NullableText,
+  gate_id: NullableText,
+  title: text('web 2.4.0 on eu1', { description: 'Of the operation, or of the intent of a plan.' }),
+  question: NullableText,
+  expires_at: Time,
+  follows: Nullable(
+    text('reject', {
+      description: 'For a gate: reject, hold, approve. For an operation: graceful, compensate (its cancellation).',
+    }),
+  ),
+  mine: Type.Boolean(),
+})
+export type Expiring = Static<typeof Expiring>
+
 export const Waiting = Type.Object({
   patches: Type.Array(WaitingPatch),
   failures: Type.Array(OpenFailure),
+  expiring: Type.Array(Expiring),
   as_of: AsOf,
 })
 export type Waiting = Static<typeof Waiting>

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { againOf, whatOf } from '../../apps/console/intents/again.ts'
+import { intentOf, type Procedure } from '../../apps/console/intents/draft.ts'
+
+const procedures = [
+  { kind: 'change', pack: 'fleet', key: 'release', match: { resource_type: 'fleet.host' }, scope: 'target' },
+  { kind: 'action', pack: 'fleet', key: 'rotate', match: { resource_type: 'fleet.host', action: 'rotate' } },
+  { kind: 'runbook', pack: 'fleet', key: 'drill', match: {}, scope: 'plan' },
+] as unknown as Procedure[]
+const field = (name: string, kind: 'text' | 'number' | 'boolean') => ({
+  ...{ name, title: name, note: undefined, kind, integer: false, choices: [] },
+})
+const FIELDS = [field('release', 'text'), field('slots', 'number'), field('open', 'boolean')]
+const NOW = Date.UTC(2026, 0, 1)
+const DONE = ['web-01', 'web-02']
+
+/** The request that the form sends if a person leaves it unchanged. */
+const sentAgain = (request: { kind: string; targets?: object[] } & Record<string, unknown>) => {
+  const targets_resolved = DONE.map((resource_id) => ({ resource_id, type_key: 'fleet.host', name: '', version: 1 }))
+  const asked = { kind: request.kind, title: 'a title', reason: 'a reason', ticket: 'CHG-1', request, targets_resolved }
+  const what = whatOf(asked, procedures)
+  const again = againOf(asked, 'op-1', what, FIELDS, NOW)
+  const typed = { chips: [], take_over: false, ...again.typed } as Parameters<typeof intentOf>[0]
+  const { body, faults } = intentOf(typed, what, { fields: FIELDS, now: {}, owners: [] }, again.rest)
+  expect(faults).toEqual([])
+  return { body: JSON.parse(JSON.stringify(body)), as_then: again.as_then }
+}
+const common = { title: 'a title', reason: 'a reason', ticket: 'CHG-1' }
+const repeated = { ...common, retry_of: 'op-1' }
+
+describe('an operation that is run again', () => {
+  const byNames = [{ resource_id: 'web-01' }, { resource_id: 'web-02' }]
+  const bySelector = [{ selector: { type_key: 'fleet.host', when: "target.name.contains('web')" } }]
+  const change = { op: 'update', desired_state_patch: { release: '2', slots: 3, open: false, more: { deep: [1] } } }
+  const constraints = {
+    ...{ window_id: 'night', deadline_s: 5400, max_parallel: 4, risk_ceiling: 'medium', failure_budget: 1 },
+    ...{ on_deadline: 'compensate', on_drift: 'ignore', pause_on_failure: false },
+    batch: { size: 5, canary: 1, by: 'region_id' },
+  }
+  it.each<[what: string, request: { kind: string; targets?: object[] } & Record<string, unknown>]>([
+    ['a change by conditions', { kind: 'change', targets: bySelector, change, constraints }],
+    ['with labels', { kind: 'change', targets: byNames, change, labels: { environment: 'demo' } }],
+    ['with parameters', { kind: 'change', targets: byNames, change: { ...change, parameters: { drain_s: 2 } } }],
+    ['a deletion', { kind: 'change', targets: byNames, change: { op: 'delete' } }],
+    ['an action', { kind: 'action', targets: bySelector, action: { action_key: 'rotate', parameters: { slots: 1 } } }],
+    ['an unknown action', { kind: 'action', targets: byNames, action: { action_key: 'gone' } }],
+    ['a runbook', { kind: 'runbook', runbook: { pack: 'fleet', procedure: 'drill' } }],
+    [
+      'a version',
+      { kind: 'runbook', targets: byNames, runbook: { pack: 'fleet', procedure: 'drill', version: '1.0.0' } },
+    ],
+    ['a graph', { kind: 'graph', graph: { nodes: [{ node_id: 'a', executor: 'noop', with: {} }] } }],
+  ])('asks for the same: %s', (_, request) => {
+    expect(sentAgain(request)).toEqual({ body: { ...request, ...repeated }, as_then: false })
+  })
+
+  it('keeps a start that is still to come, and drops a past one', () => {
+    const starting = (ms: number) => ({
+      ...{ kind: 'change', targets: byNames, change },
+      constraints: { not_before: new Date(NOW + ms).toISOString() },
+    })
+    expect(sentAgain(starting(3_600_000)).body.constraints).toEqual(starting(3_600_000).constraints)
+    expect(sentAgain(starting(-1)).body.constraints).toBeUndefined()
+  })
+
+  it('never selects more than last time: conditions that the form cannot show become the resources of then', () => {
+    const limited = [{ selector: { type_key: 'fleet.host', limit: 2 } }]
+    for (const targets of [limited, [...bySelector, ...bySelector], [...bySelector, ...byNames]])
+      expect(sentAgain({ kind: 'change', targets, change })).toMatchObject({
+        body: { targets: byNames },
+        as_then: true,
+      })
+  })
+})
