@@ -208,6 +208,24 @@ describe('evidence', () => {
     ).toMatchObject({ counted: false, decisions: 0 })
   }, 90_000)
 
+  it('counts no vote of a person who had changed the inputs behind the gate', async () => {
+    const o = await begin({ nodes: [noop('a')], gates: [gate({}, 'a')] })
+    await o.waits()
+    const change = { type: 'set_input', node_id: 'a', payload: { input_overrides: { delay_ms: 1 } }, reason }
+    must(await p.as('both').post(`${o.path}/interventions`, change), 201, 202)
+    await o.waits(2)
+    await o.decide('eva')
+    await o.reaches('succeeded')
+    const chain = await chainOf(o.operation_id)
+    expect(chain.verified).toMatchObject({ counted: true, decisions: 1, starts: 1 })
+    const { id, name } = p.people.both
+    const own = (record: EvidenceRecord): EvidenceRecord =>
+      record.kind === 'vote'
+        ? inSubject({ ...record, actor: { ...record.actor, id, name } }, { voter: id })
+        : { ...record, actor: record.actor.name === 'eva' ? { ...record.actor, id, name } : record.actor }
+    expect(await forge(chain, own)).toMatch(/both takes part in the operation/)
+  }, 60_000)
+
   it('of an older build verifies as before, and its missing parts are named', async () => {
     const o = await begin({ nodes: [noop('a')], gates: [gate({}, 'a')] })
     await o.waits()

@@ -2,7 +2,7 @@ import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { equals, type Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/state.ts'
-import { gates, nodes } from '../tables/index.ts'
+import { gates, nodes, operations } from '../tables/index.ts'
 import type { RunningGate } from './rows.ts'
 
 export type NewSubject = { gate_id: string; subject: GateSubject; digest: string }
@@ -69,6 +69,10 @@ export const askAgain = async (
   }
   return asked
 }
+
+/** The participants of an operation, these people among them from now on: they decide none of its four-eyes gates. */
+export const involvedWith = (user_ids: readonly string[]) =>
+  sql`(select array_agg(distinct u) from unnest(${operations.involved} || ${sql.param(user_ids)}::text[]) u)`
 
 /** When a gate that starts waiting now asks more people; null if its policy names none. */
 export const FIRST_ESCALATION = sql`clock_timestamp() + make_interval(secs => (${gates.policy} #>> '{escalation,0,after_s}')::double precision)`

@@ -86,8 +86,12 @@ const learn = (chain: Chain, subject: Fields) => {
 const start = (chain: Chain, { subject }: Entry) => {
   if (subject.authority !== 1) return
   chain.told.counted = true
-  for (const id of listOf(subject.involved)) chain.involved.add(String(id))
+  join(chain, subject)
   learn(chain, subject)
+}
+
+const join = (chain: Chain, subject: Fields) => {
+  for (const id of listOf(subject.involved)) chain.involved.add(String(id))
 }
 
 const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | undefined => {
@@ -236,6 +240,7 @@ const unpassed = (
 }
 
 const node = (chain: Chain, { subject }: Entry): string | undefined => {
+  join(chain, subject)
   for (const gate of listOf(subject.gates) as Fields[]) {
     const name = `the node ${JSON.stringify(subject.id)} started behind the gate ${JSON.stringify(gate.gate_id)}`
     const known = chain.decisions.get(keyOf(gate.gate_id, gate.digest)) ?? []
