@@ -26,6 +26,7 @@ import {
   requireAsked,
   taintOf,
   voidedEvents,
+  voteFacts,
   votesOf,
   withPeople,
   wordsOf,
@@ -128,8 +129,7 @@ const settle = async (tx: Tx, row: GateRow, people: People, measure: Measure): P
 const holds = ({ gate }: GateRow, left: readonly Vote[], lost: readonly LostVote[]): boolean => {
   if (gate.status === 'bypassed') return lost.length === 0
   if (gate.status !== 'approved' || gate.kind === 'external_check' || gate.decided_by?.kind !== 'user') return true
-  const votes = left.map(({ user_id, decision, group }) => ({ user_id, decision, group_key: group }))
-  return outcomeOfVotes({ policy: gate.policy, votes }) === 'approved'
+  return outcomeOfVotes({ policy: gate.policy, votes: left.map(voteFacts) }) === 'approved'
 }
 
 /** A passed gate, used or not, asks again in the next round; the votes that still count carry over. */

@@ -97,6 +97,7 @@ const join = (chain: Chain, subject: Fields) => {
 const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | undefined => {
   const voter = String(subject.voter)
   const { decision } = subject
+  const in_place_of = textOf(actor.in_place_of)
   if (decision === 'void') {
     votes.delete(voter)
     return undefined
@@ -109,7 +110,8 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
     decision: String(decision),
     digest: String(subject.digest),
     groups: 'groups' in subject ? listOf(subject.groups).map(String) : [textOf(subject.group)],
-    involved: chain.involved.has(voter),
+    involved: chain.involved.has(voter) || chain.involved.has(in_place_of ?? voter),
+    in_place_of,
     signed: isFields(subject.signature),
   })
   return undefined
