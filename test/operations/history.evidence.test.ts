@@ -236,7 +236,8 @@ describe('evidence', () => {
     await o.decide('eva')
     await o.reaches('succeeded')
     const chain = await chainOf(o.operation_id)
-    expect(chain.verified).toMatchObject({ counted: true, decisions: 1, starts: 1 })
+    for (const checked of [chain.verified, chain.inBrowser])
+      expect(checked).toMatchObject({ counted: true, decisions: 1, starts: 1 })
     const { id, name } = p.people.both
     const own = (record: EvidenceRecord): EvidenceRecord =>
       record.kind === 'vote' && record.actor.name === 'eva'
