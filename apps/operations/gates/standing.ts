@@ -4,6 +4,7 @@ import { lockOperation, tellEngine } from '../../../db/operations/commands/rows.
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { afresh } from '../../../db/operations/gates/ask.ts'
 import {
+  askedService,
   carryVotes,
   type GateRow,
   listGates,
@@ -156,7 +157,7 @@ const reopen = async (
     actor: SYSTEM,
     reason,
     gate_id,
-    data: { round, digest: gate.digest, why: lost[0]?.why, voters },
+    data: { round, digest: gate.digest, why: lost[0]?.why, voters, ...askedService(gate.policy) },
     evidence: {
       kind: 'gate_decision',
       statement: `Gate ${gate_id} asks again in round ${round}. ${reason}`,

@@ -3,7 +3,7 @@ import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/ope
 import { equals, type Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { gates, nodes, operations } from '../tables/index.ts'
-import type { RunningGate } from './rows.ts'
+import { askedService, type RunningGate } from './rows.ts'
 
 export type NewSubject = { gate_id: string; subject: GateSubject; digest: string }
 export type Asked = {
@@ -58,7 +58,8 @@ export const askAgain = async (
       .returning({ round: gates.round, deadline_at: sql<string | null>`operations.iso(${gates.deadline_at})` })
     if (!again || !moved) continue
     asked.gates[gate_id] = { status, ...moved }
-    asked.events.push({ type: used ? 'gate.armed' : 'gate.reopened', gate_id, data: { round: moved.round, digest } })
+    const data = { round: moved.round, digest, ...(!used && askedService(policy)) }
+    asked.events.push({ type: used ? 'gate.armed' : 'gate.reopened', gate_id, data })
     if (added.length === 0) continue
     asked.guarded_by.push(gate_id)
     asked.guarding[gate_id] = added

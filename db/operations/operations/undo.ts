@@ -1,11 +1,12 @@
 import { and, isNull, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
 import { revisionNow, tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
-import { cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { askedService, cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../leases/rows.ts'
 import { undoRevision } from '../patches/apply.ts'
 import { startWithdrawn } from '../plans/rows.ts'
@@ -127,16 +128,16 @@ const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => 
       updated_at: sql`clock_timestamp()`,
     })
     .where(and(equals(gates, { operation_id, gate_id, round, status }), isNull(gates.consumed_at)))
-    .returning({ round: gates.round, digest: gates.digest })
+    .returning(pick(gates, 'round', 'digest', 'policy'))
   if (again.length > 0)
     await updateRows(tx, { operation_id }, operations, {
       open_gates: sql`${operations.open_gates} + 1`,
       exceptions: exceptionsWithout(command_id),
     })
-  return again.map((gate) => ({
+  return again.map(({ policy, ...gate }) => ({
     type: 'gate.reopened',
     gate_id,
-    data: { round: gate.round },
+    data: { round: gate.round, ...askedService(policy) },
     evidence: {
       kind: 'gate_decision',
       statement: `Gate ${gate_id} asks again in round ${gate.round}: its decision never took effect`,

@@ -3,7 +3,7 @@ import type { PlanGate, PlanNode } from '../../../apps/shared/contracts/operatio
 import { equals, type Tx, updateRows } from '../../client.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION, involvedWith } from '../gates/ask.ts'
-import { nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { askedService, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
 import { gates, nodes, operation_control, operation_graph_view, operations } from '../tables/index.ts'
 import { type GateNow, movePatch, type Revision, type RunningRows } from './rows.ts'
 import { askAfterUndo, saveUsedVotes, type UsedGate, usedColumns, usedFacts, usedGates } from './used.ts'
@@ -197,7 +197,12 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
     if (asking) await decided(asking)
     if (!again || !moved) continue
     told[gate_id] = { status: 'waiting', ...moved }
-    events.push({ type: 'gate.reopened', gate_id, patch_id, data: { round: moved.round, digest } })
+    events.push({
+      type: 'gate.reopened',
+      gate_id,
+      patch_id,
+      data: { round: moved.round, digest, ...askedService(policy) },
+    })
   }
   for (const gate_id of removed_gates) {
     const row = known.get(gate_id)
