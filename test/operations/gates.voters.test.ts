@@ -249,11 +249,13 @@ describe('a delegation', () => {
     const o = await waiting(alone(approvals))
     const until = new Date(Date.now() + 3_600_000).toISOString()
     const delegate = (who: Name, to: Name) =>
-      p.as(who).post(`/v1/operations/${o.operation_id}/interventions`, {
-        type: 'delegate_gate',
-        payload: { gate_id: 'go', to_user: p.people[to].id, until },
-        reason: 'away',
-      })
+      p
+        .as(who)
+        .post(`/v1/operations/${o.operation_id}/interventions`, {
+          type: 'delegate_gate',
+          payload: { gate_id: 'go', to_user: p.people[to].id, until },
+          reason: 'away',
+        })
     must(await delegate('both', 'ivo'), 201)
     const vote = async (who: Name) => p.as(who).post(`${o.path}/approve`, await p.seen(o.operation_id, 'go', who))
     const view = async (who: Name) => must(await p.as(who).get(o.path), 200).body
@@ -279,24 +281,30 @@ describe('a delegation', () => {
     await refusedAs(other, /has been given already: the two of you count as one/)
   })
 
-  it.each(LOSSES)('ends when the person who delegated %s: at the vote, and before the next start', async (_what, how) => {
-    const o = await delegated({ quorum: 2, groups: [{ group: 'netops', min: 2 }] })
-    lose('both', how)
-    p.deps.trust.approvers.drop()
-    await refusedAs(o, /both delegated this gate to you, but can no longer decide it/)
-    restore()
-    p.deps.trust.approvers.drop()
-    must(await o.vote('ivo'), 200, 202)
-    lose('both', how)
-    expect(must(await o.vote('eva'), 200, 202).body).toMatchObject({ status: 'waiting', votes: [{ actor: { name: 'eva' } }] })
-    const one = await (restore(), delegated())
-    expect(must(await one.vote('ivo'), 200, 202).body.status).toBe('approved')
-    lose('both', how)
-    p.deps.trust.principals.drop([p.people.both.id])
-    await rightsChanged(p.deps, [p.people.both.id])
-    expect(await gateOf(one.operation_id)).toMatchObject({ status: 'waiting', round: 2 })
-    expect((await votesOf(one.operation_id))[0]).toMatchObject({ name: 'ivo', voided: true })
-  })
+  it.each(LOSSES)(
+    'ends when the person who delegated %s: at the vote, and before the next start',
+    async (_what, how) => {
+      const o = await delegated({ quorum: 2, groups: [{ group: 'netops', min: 2 }] })
+      lose('both', how)
+      p.deps.trust.approvers.drop()
+      await refusedAs(o, /both delegated this gate to you, but can no longer decide it/)
+      restore()
+      p.deps.trust.approvers.drop()
+      must(await o.vote('ivo'), 200, 202)
+      lose('both', how)
+      expect(must(await o.vote('eva'), 200, 202).body).toMatchObject({
+        status: 'waiting',
+        votes: [{ actor: { name: 'eva' } }],
+      })
+      const one = await (restore(), delegated())
+      expect(must(await one.vote('ivo'), 200, 202).body.status).toBe('approved')
+      lose('both', how)
+      p.deps.trust.principals.drop([p.people.both.id])
+      await rightsChanged(p.deps, [p.people.both.id])
+      expect(await gateOf(one.operation_id)).toMatchObject({ status: 'waiting', round: 2 })
+      expect((await votesOf(one.operation_id))[0]).toMatchObject({ name: 'ivo', voided: true })
+    },
+  )
 
   it('ends when the person who delegated takes part in the operation', async () => {
     const o = await delegated()

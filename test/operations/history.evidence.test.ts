@@ -227,7 +227,10 @@ describe('evidence', () => {
   }, 60_000)
 
   it('counts a vote by delegation and that of the person who delegated as one', async () => {
-    const o = await begin({ nodes: [noop('a')], gates: [gate({ quorum: 2, groups: [{ group: 'netops', min: 2 }] }, 'a')] })
+    const o = await begin({
+      nodes: [noop('a')],
+      gates: [gate({ quorum: 2, groups: [{ group: 'netops', min: 2 }] }, 'a')],
+    })
     await o.waits()
     const until = new Date(Date.now() + 3_600_000).toISOString()
     const payload = { gate_id: 'go', to_user: p.people.ivo.id, until }

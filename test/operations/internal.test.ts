@@ -217,19 +217,20 @@ describe('signals of control planes', () => {
       )
     }
     const told = async () =>
-      must(await p.as('vic').get(`${path}/timeline?types=gate.reopened`), 200).body.events.map(
-        ({ data }: { data: Record<string, unknown> }) => [data.round, data.service],
+      must(await p.as('vic').get(`${path}/timeline?types=gate.reopened`), 200).body.events.flatMap(
+        ({ gate_id, data }: { gate_id: string; data: Record<string, unknown> }) =>
+          gate_id === 'go' ? [[data.round, data.service]] : [],
       )
     const reason = 'a test'
     const { body } = await p.as('vic').get(`${path}/gates/go`)
     await passes(1)
-    const change = { type: 'set_input', node_id: body.guards[0], payload: { input_overrides: { delay_ms: 2 } }, reason }
-    must(await p.as('olga').post(`${path}/interventions`, change), 201, 202)
-    expect(await told()).toEqual([[2, service]])
     const changes = [{ op: 'update_node', node_id: body.guards[0], set: { with: { delay_ms: 3 } } }]
     const patch = must(await p.as('olga').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201, 202).body
     const seen = { reviewed_digest: patch.digest }
     must(await p.as('eva').post(`${path}/patches/${patch.patch_id}/approve`, seen), 200, 202)
+    expect(await told()).toEqual([[2, service]])
+    const change = { type: 'set_input', node_id: body.guards[0], payload: { input_overrides: { delay_ms: 2 } }, reason }
+    must(await p.as('olga').post(`${path}/interventions`, change), 201, 202)
     expect(await told()).toEqual([2, 3].map((round) => [round, service]))
     const glass = { ...(await p.seen(operation_id, 'go')), break_glass: { reason } }
     must(await p.as('both').post(`${path}/gates/go/approve`, glass), 200, 202)

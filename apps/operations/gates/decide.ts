@@ -191,7 +191,5 @@ const refuseVoter = (
   people: People,
 ) => {
   const measure = { places: subject.places, now: subject.now, lookback_s }
-  return (
-    refuseTainted(caller, footingOf(row, caller.user_id, measure)) ?? refuseDelegated(row, caller, people, measure)
-  )
+  return refuseTainted(caller, footingOf(row, caller.user_id, measure)) ?? refuseDelegated(row, caller, people, measure)
 }

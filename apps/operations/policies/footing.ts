@@ -50,8 +50,7 @@ export const refuseDelegated = (
   if (!given) return undefined
   const { id, name } = given.by
   const denied = (why: string) => refusal('policy_denied', 'not_eligible', `${name} delegated this gate to you, ${why}`)
-  if (lossOfDelegator(row, id, eligibleGroups(row.gate), people, measure))
-    return denied('but can no longer decide it.')
+  if (lossOfDelegator(row, id, eligibleGroups(row.gate), people, measure)) return denied('but can no longer decide it.')
   const used = votesOf(row).some(
     ({ user_id, actor }) => user_id === id || (actor.in_place_of === id && user_id !== person.user_id),
   )
@@ -75,9 +74,7 @@ export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
   ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest'),
   consumed: gate.consumed_at !== null,
   policy: gate.policy,
-  votes: gate.votes
-    .filter(({ round }) => round === gate.round)
-    .map(voteFacts),
+  votes: gate.votes.filter(({ round }) => round === gate.round).map(voteFacts),
 })
 
 export const voteFacts = ({ user_id, decision, group, actor }: Vote) => ({
@@ -263,22 +260,20 @@ export const approvalsOf = (row: Pick<GateRow, 'gate'>): Vote[] =>
   votesOf(row).filter(({ decision }) => decision === 'approve')
 
 /** Returns which of these approvals no longer count. Throws if identity was not asked about a voter (withPeople). */
-export const lostAmong = (
-  row: GateRow,
-  approvals: readonly Vote[],
-  people: People,
-  measure: Measure,
-): LostVote[] => {
+export const lostAmong = (row: GateRow, approvals: readonly Vote[], people: People, measure: Measure): LostVote[] => {
   requireAsked(pluck(approvals, 'user_id'), people)
-  const footing = { permissions: ['gate:decide'], places: measure.places, taint: taintOf(row, measure.lookback_s) } as const
+  const footing = {
+    permissions: ['gate:decide'],
+    places: measure.places,
+    taint: taintOf(row, measure.lookback_s),
+  } as const
   return approvals.flatMap(({ user_id, group, actor }) => {
     const person = people.get(user_id)
     let why = lossOf(person, { ...footing, groups: group === null ? undefined : [group] })
     const [given] = delegationsOf(row.gate, user_id, measure.now)
     if (why && group !== null && given && given.by.id === (actor.in_place_of ?? given.by.id))
       why =
-        lossOf(person, { ...footing, groups: undefined }) ??
-        lossOfDelegator(row, given.by.id, [group], people, measure)
+        lossOf(person, { ...footing, groups: undefined }) ?? lossOfDelegator(row, given.by.id, [group], people, measure)
     return why ? [{ user_id, name: actor.name, why }] : []
   })
 }

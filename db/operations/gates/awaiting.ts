@@ -39,11 +39,7 @@ export const passAwaiting = async (
     undo,
     ...(payload === null
       ? { status: 'applied', outcome_at: sql`clock_timestamp()` as never }
-      : {
-          status: 'pending',
-          payload,
-          not_after: dispatchEnd(operation_id, deadline_s) as never,
-        }),
+      : { status: 'pending', payload, not_after: dispatchEnd(operation_id, deadline_s) as never }),
   })
 }
 
