@@ -67,7 +67,7 @@ describe('a machine', () => {
     expect(record.subject.involved).toEqual(expect.arrayContaining([bot.id, p.people.both.id]))
     expect(record.actor.name).toBe(starts ? 'machine:bot' : 'olga')
     const { plan_hash, evidence_head } = must(await p.as('vic').get(path), 200).body
-    // The reply leaves out nothing that a hash covers.
+    // The reply has every member that a hash covers.
     const checked = await verifyChain({ operation_id, records: await recordsOf(path), plan_hash, head: evidence_head })
     expect(checked).not.toHaveProperty('fault')
     expect(must(await approve('eva', path), 200, 202).body.status).toBe('approved')

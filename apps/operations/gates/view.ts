@@ -128,7 +128,7 @@ const couldVote = (person: Principal, row: GateRow, measure: Measure, people: Pe
   lossOf(person, footingOf(row, person.user.id, measure)) === undefined &&
   refuseDelegated(row, { user_id: person.user.id, groups: person.group_keys }, people, measure) === undefined
 
-/** The people who delegated this gate; undefined for those who can decide nothing now. */
+/** The people who delegated this gate; undefined for those who hold no right to decide now. */
 const delegatorsOf = ({ gate }: GateRow, approvers: readonly Principal[]): People =>
   new Map(gate.delegations.map(({ by }) => [by.id, approvers.find(({ user }) => user.id === by.id)]))
 

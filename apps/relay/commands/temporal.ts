@@ -44,7 +44,7 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
   const { connection, client, codec, namespace } = connectEngine(config)
   const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + deadline_ms, run)
 
-  /** Throws if the engine has no such namespace: that says nothing about the operation. */
+  /** Throws if the engine has no such namespace: the operation may well live in another. */
   const describe = async (operation_id: string): Promise<Described> => {
     try {
       const { status } = await withDeadline(() => client.workflow.getHandle(operation_id).describe())

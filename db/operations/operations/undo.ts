@@ -150,7 +150,7 @@ const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => 
 type ResumeUndo = { pause_reason?: string | null; lease_state?: LeaseState }
 
 /**
- * Whether a later command of this kind stands, which has replaced the value of this one. If it is undone too, it
+ * Whether a later command of this kind is in force, which has replaced the value of this one. If it is undone too, it
  * restores the value from before both.
  */
 const isReplaced = async (tx: Tx, { command_id }: Undoable, value: Record<string, unknown>): Promise<boolean> => {
