@@ -3227,7 +3227,7 @@ export interface paths {
         put?: never;
         /**
          * Approve a gate
-         * @description Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not be the person who requested or started the operation.
+         * @description Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not have requested, started or changed the operation.
          */
         post: operations["approveGate"];
         delete?: never;
@@ -3441,6 +3441,8 @@ export interface components {
             id: string;
             name: string;
             roles?: string[];
+            /** @description For a vote by delegation: who delegated. The two count as one. */
+            in_place_of?: string;
         };
         Affected: {
             /** @description Resources that would be affected if the targets failed, excluding the targets. */
@@ -4235,7 +4237,17 @@ export interface components {
                 [key: string]: unknown;
             };
             subject_digest: string;
-            actor: components["schemas"]["ActorSchema"];
+            actor: {
+                /** @enum {unknown} */
+                kind: "user" | "service" | "executor" | "engine" | "system";
+                id: string;
+                name: string;
+                roles?: string[];
+                /** @description For a vote by delegation: who delegated. The two count as one. */
+                in_place_of?: string;
+            } & {
+                [key: string]: unknown;
+            };
             /** @description RFC 3339, UTC, microseconds. */
             at: string;
             prev_hash: string;

@@ -45,8 +45,8 @@ export type PatchBook = {
 export type NodeBook = {
   node_id: string
   host: string
-  /** The actions that people stated for it, the plan first; null: the catalog's value for its host. */
-  stated: { does: string; act: Act }[] | null
+  /** The actions that people stated for it, the plan first, then by whom; null: the catalog's value for its host. */
+  stated: { does: string; act: Act; by?: string }[] | null
 }
 
 export type OperationBook = {

@@ -185,7 +185,7 @@ const restate = async (
   const who = dice.pick(OPERATORS)
   const does = `${node.node_id}-v${model.next()}`
   const act = opened()
-  node.stated.push({ does, act })
+  node.stated.push({ does, act, by: who })
   const [path, body] = send(node.node_id, { request: { method: 'POST', url: '/deploy', body: { release: does } } })
   const answer = await crowd.of(who).call('POST', `/v1/operations/${book.operation_id}${path}`, body)
   // Recorded, but not yet taken by the engine: it may still refuse.

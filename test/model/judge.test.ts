@@ -90,6 +90,11 @@ const CASES: [string, (c: Case) => unknown, RegExp | undefined][] = [
   ['one voted twice', (c) => c.gate.votes.splice(1, 1, approval('eva', 20_000)), /1 of 2 approvals/],
   ['a vote came later', (c) => c.gate.votes.splice(1, 1, approval('ada', 61_000)), /ada came later/],
   ['the starter voted', (c) => c.gate.votes.splice(1, 1, approval('olaf', 20_000)), /olaf takes part/],
+  [
+    'a voter had stated an action before',
+    (c) => c.operation.nodes.get('a')?.stated?.push({ does: 'v2', act: act(5_000), by: 'eva' }),
+    /took the vote of eva .*, who had stated v2/,
+  ],
   ['a voter is of another group', (c) => c.gate.votes.splice(1, 1, approval('ivo', 20_000)), /ivo is not of netops/],
   [
     'a voter had read something else',

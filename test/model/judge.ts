@@ -236,6 +236,7 @@ const voted = (books: Books, operation: OperationBook): string[] =>
       .flatMap((vote) => {
         const faults = [
           ...outdated(operation, vote),
+          authored(operation, vote),
           tainted(books, operation, vote.voter, vote, gate.group),
           vote.opened ? unopened(books, gate, vote) : undefined,
         ]
@@ -254,6 +255,13 @@ const outdated = ({ nodes }: OperationBook, { paper, from }: Vote): string[] =>
     const news = stated.find(({ act }) => read && act.outcome === 'done' && act.from >= read.act.to && act.to <= from)
     return news ? [`had read ${does} when ${news.does} was stated`] : []
   })
+
+/** Whoever has stated an action takes part from then on. */
+const authored = ({ nodes }: OperationBook, { voter, from }: Vote): string | undefined =>
+  [...nodes.values()]
+    .flatMap(({ stated }) => stated ?? [])
+    .filter(({ by, act }) => by === voter && act.outcome === 'done' && act.to <= from)
+    .map(({ does }) => `had stated ${does}`)[0]
 
 /** A vote that completes a quorum has the others proved at that moment: a right lost before no longer counts. */
 const unopened = (books: Books, gate: GateBook, vote: Vote): string | undefined => {

@@ -3,8 +3,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client, Connection } from '@temporalio/client'
 import type { NatsConnection } from 'nats'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
 import { takeFromStream } from '../support/agent/stream.ts'
@@ -205,6 +207,31 @@ it('an agent whose time is over is informed, also by HTTP; a silent one holds up
   expect(await report('heartbeat')).toMatchObject({ status: 200, cancel_requested: true })
   expect((await report('failed', { error: { class: 'cancelled', message: 'Stopped.' } })).status).toBe(200)
   await reaches(deaf.operation_id, 'cancelled')
+}, 90_000)
+
+it('gives up attempts of an operation that the engine has lost: their places are free, late reports are refused', async () => {
+  const lost = await start(...['x', 'y'].map((node_id) => external(node_id, { pool: 'deaf', ...silent })))
+  const told = (node_id: string) =>
+    until(() => toldDeaf.find((work) => work.node_id === node_id), { timeout_ms: 30_000, what: node_id })
+  const reports = [createReporter(await told('x')), createReporter(await told('y'))]
+  for (const report of reports) expect((await report('started')).status).toBe(200)
+  const connection = await Connection.connect({ address: serverUrl('TEMPORAL_ADDRESS') })
+  await new Client({ connection }).workflow.getHandle(lost.operation_id).terminate('lost')
+  await connection.close()
+  await p.query(`insert into operations.engine_findings (operation_id, found) values ($1, 'closed')`, [
+    lost.operation_id,
+  ])
+  await sweep(p.deps.db)
+  expect((await p.as('vic').get(`${lost.path}/nodes/x`)).body).toMatchObject({
+    state: 'outcome_unknown',
+    attempts: [{ phase: 'outcome_unknown' }],
+  })
+  for (const report of reports) expect(await report('succeeded')).toMatchObject({ status: 409, code: 'attempt_closed' })
+  const next = await start(external('next', { pool: 'deaf', ...silent }))
+  const report = createReporter(await told('next'))
+  await report('started')
+  expect((await report('succeeded')).status).toBe(200)
+  await reaches(next.operation_id, 'succeeded')
 }, 90_000)
 
 it('gives out at most max_in_flight over all operations; waiting work says so, and continues by itself', async () => {

@@ -424,6 +424,43 @@ describe('interventions beside the end of a node', () => {
     expect(await gate(operation_id)).toMatchObject({ status: 'armed', round: 2, consumed_at: null })
   })
 
+  it.each([
+    ['set_input', 'b', { a: 'succeeded' }, { input_overrides: { delay_ms: 7 } }],
+    ['set_output', 'a', { a: 'succeeded' }, { outputs: { n: 2 } }],
+    ['mark_succeeded', 'a', { a: 'failed' }, { outputs: { n: 2 }, note: 'by hand' }],
+    ['retry', 'b', { a: 'succeeded', b: 'failed' }, { input_overrides: { delay_ms: 7 } }],
+  ])('keep the author of %s from approving these values', async (type, node_id, states, payload) => {
+    const { path, operation_id } = await running(states, work)
+    const done =
+      type === 'retry'
+        ? await p.as('both').post(`${path}/nodes/${node_id}/retry`, { reason, ...payload })
+        : await intervene(path, { type, node_id, payload }, 'both')
+    expect(done.status).toBe(202)
+    await p.openGate(operation_id, 'go')
+    const seen = await p.seen(operation_id, 'go', 'both')
+    const refused = refusal('policy_denied', 'self_approval', 403)
+    const refusedGlass = { ...seen, break_glass: { reason } }
+    expect(await p.as('both').post(`${path}/gates/go/approve`, seen)).toMatchObject(refused)
+    expect(await p.as('both').post(`${path}/gates/go/approve`, refusedGlass)).toMatchObject(refused)
+    const { body } = await p.as('both').get(`${path}/gates/go`)
+    const approve = body.allowed_actions.find(({ action }: { action: string }) => action === 'approve')
+    expect(approve).toMatchObject({ allowed: false, reason_code: 'self_approval', reason: body.why_not_me })
+    expect(body.why_not_me).toContain('or changed it')
+    expect(body.eligible.map(({ name }: { name: string }) => name)).not.toContain('both')
+    const { records } = (await p.as('vic').get(`${path}/evidence`)).body
+    expect(records.at(-1)).toMatchObject({ subject: { type: 'node', id: node_id, involved: [p.people.both.id] } })
+    expect(await p.as('eva').post(`${path}/gates/go/approve`, seen)).toMatchObject({ body: { status: 'approved' } })
+  })
+
+  it('leave a person without values free to approve', async () => {
+    const { path, operation_id } = await running({ a: 'failed' }, work)
+    const done = { type: 'mark_succeeded', node_id: 'a', payload: { outputs: {}, note: 'by hand' } }
+    expect((await intervene(path, done, 'both')).status).toBe(202)
+    await p.openGate(operation_id, 'go')
+    const seen = await p.seen(operation_id, 'go', 'both')
+    expect(await p.as('both').post(`${path}/gates/go/approve`, seen)).toMatchObject({ body: { status: 'approved' } })
+  })
+
   it('correct outputs until something has used them', async () => {
     const { path, operation_id } = await running({ a: 'succeeded' }, work)
     const set = { type: 'set_output', node_id: 'a', payload: { outputs: { n: 2 } } }

@@ -33,10 +33,11 @@ const waiting = async (policy: Record<string, unknown> = {}) => {
     approve: async (who: 'eva' | 'ada') =>
       must(await p.as(who).post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go')), 200, 202).body,
     does: async (verb: string, body: Record<string, unknown>) => must(await p.as('olga').post(path + verb, body), 202),
-    /** It expires before it is sent. */
+    /** The first such command that is not sent yet expires. */
     lapses: async (kind: string) => {
       await p.query(
-        `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where operation_id = $1 and kind = $2`,
+        `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where command_id =
+         (select command_id from operations.operation_commands where operation_id = $1 and kind = $2 and status = 'pending' order by seq limit 1)`,
         [operation_id, kind],
       )
       expect(await sweep(p.deps.db)).toBe(1)
@@ -76,6 +77,20 @@ describe('a command that is withdrawn', () => {
     })
   })
 
+  it('as another limit leaves a later limit in force; without that the first one is back', async () => {
+    const { path, does, lapses } = await waiting()
+    const limit = async () => (await p.as('vic').get(path)).body.max_parallel
+    const set = (max_parallel: number) =>
+      does('/interventions', { type: 'set_limits', payload: { max_parallel }, reason })
+    const before = await limit()
+    await set(2)
+    await set(3)
+    await lapses('intervene')
+    expect(await limit()).toBe(3)
+    await lapses('intervene')
+    expect(await limit()).toBe(before)
+  })
+
   it.each([
     ['other inputs', 'intervene', SET_INPUT],
     ['a patch', 'patch_applied', undefined],
@@ -102,6 +117,81 @@ describe('a command that is withdrawn', () => {
     const { body } = await p.as('vic').get(`${path}/timeline?types=gate.reopened`)
     expect(body.events.at(-1)).toMatchObject({ gate_id: 'go', data: { round: after.round } })
     expect((await p.as('vic').get(path)).body.open_gates).toEqual([])
+  })
+})
+
+describe('a resume that is withdrawn', () => {
+  const control = async (path: string) =>
+    (
+      await p.query('select control, lease_state from operations.operation_control where operation_id = $1', [
+        path.split('/').at(-1),
+      ])
+    )[0]
+  const steer = async (path: string, ...verbs: string[]) => {
+    for (const verb of verbs) must(await p.as('olga').post(`${path}/${verb}`, { reason }), 200, 202)
+  }
+
+  it('pauses no operation that a later resume lets run', async () => {
+    const { path, lapses } = await waiting()
+    await steer(path, 'pause', 'resume', 'pause', 'resume')
+    await lapses('resume')
+    expect(await control(path)).toMatchObject({ control: 'run' })
+    await lapses('resume')
+    expect(await control(path)).toMatchObject({ control: 'pause' })
+  })
+
+  it('leaves an operation paused that was paused since', async () => {
+    const { path, lapses } = await waiting()
+    await steer(path, 'pause', 'resume', 'pause')
+    await lapses('resume')
+    expect(await control(path)).toMatchObject({ control: 'pause' })
+    await steer(path, 'resume')
+    expect(await control(path)).toMatchObject({ control: 'run' })
+  })
+
+  it('gives back the leases that it had taken again', async () => {
+    const { path, lapses } = await waiting()
+    const operation_id = path.split('/').at(-1)
+    await p.query(
+      `update operations.plans set document = jsonb_set(document, '{leases}', '[{"resource_id":"r1","mode":"exclusive"}]')
+       where plan_id = (select plan_id from operations.operations where operation_id = $1)`,
+      [operation_id],
+    )
+    await p.query(`insert into operations.leases (resource_id, operation_id, mode) values ('r1', $1, 'exclusive')`, [
+      operation_id,
+    ])
+    const held = () => p.query('select resource_id from operations.leases where operation_id = $1', [operation_id])
+    await steer(path, 'pause')
+    await p.query(`update operations.operations set engine_status = 'paused' where operation_id = $1`, [operation_id])
+    must(await p.as('olga').post(`${path}/interventions`, { type: 'release_leases', payload: {}, reason }), 201)
+    expect(await held()).toEqual([])
+    await steer(path, 'resume')
+    expect(await held()).toEqual([{ resource_id: 'r1' }])
+    await steer(path, 'pause', 'resume')
+    await lapses('resume')
+    expect(await control(path)).toEqual({ control: 'run', lease_state: 'held' })
+    await lapses('resume')
+    expect(await control(path)).toEqual({ control: 'pause', lease_state: 'given_back' })
+    expect(await held()).toEqual([])
+  })
+})
+
+describe('an intervention that a second person agrees to', () => {
+  it('has its time from its start on, while that waits for leases', async () => {
+    const { path } = await waiting()
+    const operation_id = path.split('/').at(-1)
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
+    await p.query(
+      `update operations.operation_commands set next_try_at = 'infinity', not_after = null where operation_id = $1 and kind = 'start'`,
+      [operation_id],
+    )
+    const asked = must(await p.as('olga').post(`${path}/interventions`, SET_INPUT), 201, 202).body.intervention
+    const seen = await p.seen(String(operation_id), asked.gate_id)
+    must(await p.as('eva').post(`${path}/gates/${asked.gate_id}/approve`, seen), 200)
+    const [row] = await p.query('select status, not_after from operations.operation_commands where command_id = $1', [
+      asked.intervention_id,
+    ])
+    expect(row).toEqual({ status: 'pending', not_after: null })
   })
 })
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { rightsChanged } from '../../apps/operations/gates/standing.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
 import { until } from '../support/until.ts'
@@ -25,7 +26,7 @@ const LOSSES: [string, Partial<Person>, string][] = [
 ]
 let restore = () => {}
 /** Restores the people after each test. */
-const lose = (name: 'eva' | 'both', how: Partial<Person>) => {
+const lose = (name: 'eva' | 'both' | 'ivo', how: Partial<Person>) => {
   const before = structuredClone(p.people[name])
   Object.assign(p.people[name], how)
   restore = () => {
@@ -239,6 +240,88 @@ describe('an unused approval', () => {
     expect(await votesOf(operation_id)).toContainEqual({ name: 'ada', round: 2, voided: false })
     expect((await records(operation_id)).at(-1).subject.kept).toEqual([p.people.ada.id])
     expect(must(await approve('both'), 200, 202).body).toMatchObject({ status: 'approved', round: 2 })
+  })
+})
+
+describe('a delegation', () => {
+  type Name = 'both' | 'ivo' | 'eva' | 'pia'
+  const delegated = async (approvals = {}) => {
+    const o = await waiting(alone(approvals))
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    const delegate = (who: Name, to: Name) =>
+      p
+        .as(who)
+        .post(`/v1/operations/${o.operation_id}/interventions`, {
+          type: 'delegate_gate',
+          payload: { gate_id: 'go', to_user: p.people[to].id, until },
+          reason: 'away',
+        })
+    must(await delegate('both', 'ivo'), 201)
+    const vote = async (who: Name) => p.as(who).post(`${o.path}/approve`, await p.seen(o.operation_id, 'go', who))
+    const view = async (who: Name) => must(await p.as(who).get(o.path), 200).body
+    return { ...o, delegate, vote, view }
+  }
+  /** The refusal, which the page gives as its reason too. */
+  const refusedAs = async ({ vote, view }: Awaited<ReturnType<typeof delegated>>, why: RegExp) => {
+    const refused = await vote('ivo')
+    expect(refused).toMatchObject({ status: 403, body: { code: 'not_eligible', detail: expect.stringMatching(why) } })
+    const { eligible_me, why_not_me, allowed_actions, eligible } = await view('ivo')
+    expect({ eligible_me, why_not_me }).toEqual({ eligible_me: false, why_not_me: refused.body.detail })
+    expect(allowed_actions[0]).toMatchObject({ action: 'approve', allowed: false, reason: refused.body.detail })
+    expect(eligible.map(({ name }: { name: string }) => name)).not.toContain('ivo')
+  }
+
+  it('is one vote, whether one of the two gives it or both do', async () => {
+    const o = await delegated({ quorum: 2, groups: [{ group: 'netops', min: 2 }] })
+    expect(must(await o.vote('ivo'), 200, 202).body).toMatchObject({ status: 'waiting', missing: [{ count: 1 }] })
+    expect(must(await o.vote('both'), 200, 202).body).toMatchObject({ status: 'waiting', missing: [{ count: 1 }] })
+    expect(must(await o.vote('eva'), 200, 202).body).toMatchObject({ status: 'approved' })
+    const other = await delegated({ quorum: 2, groups: [{ group: 'netops', min: 2 }] })
+    must(await other.vote('both'), 200, 202)
+    await refusedAs(other, /has been given already: the two of you count as one/)
+  })
+
+  it.each(LOSSES)(
+    'ends when the person who delegated %s: at the vote, and before the next start',
+    async (_what, how) => {
+      const o = await delegated({ quorum: 2, groups: [{ group: 'netops', min: 2 }] })
+      lose('both', how)
+      p.deps.trust.approvers.drop()
+      await refusedAs(o, /both delegated this gate to you, but can no longer decide it/)
+      restore()
+      p.deps.trust.approvers.drop()
+      must(await o.vote('ivo'), 200, 202)
+      lose('both', how)
+      expect(must(await o.vote('eva'), 200, 202).body).toMatchObject({
+        status: 'waiting',
+        votes: [{ actor: { name: 'eva' } }],
+      })
+      const one = await (restore(), delegated())
+      expect(must(await one.vote('ivo'), 200, 202).body.status).toBe('approved')
+      lose('both', how)
+      p.deps.trust.principals.drop([p.people.both.id])
+      await rightsChanged(p.deps, [p.people.both.id])
+      expect(await gateOf(one.operation_id)).toMatchObject({ status: 'waiting', round: 2 })
+      expect((await votesOf(one.operation_id))[0]).toMatchObject({ name: 'ivo', voided: true })
+    },
+  )
+
+  it('ends when the person who delegated takes part in the operation', async () => {
+    const o = await delegated()
+    await p.query(`update operations.operations set involved = involved || $2::text where operation_id = $1`, [
+      o.operation_id,
+      p.people.both.id,
+    ])
+    await refusedAs(o, /can no longer decide it/)
+  })
+
+  it('cannot be passed on, and leaves a right of its own alone', async () => {
+    const o = await delegated({ quorum: 2, groups: [{ group: 'netops', min: 2 }] })
+    lose('ivo', { roles: ['approver', 'operator'] })
+    expect(await o.delegate('ivo', 'pia')).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
+    must(await o.delegate('both', 'eva'), 201)
+    must(await o.vote('both'), 200, 202)
+    expect(must(await o.vote('eva'), 200, 202).body).toMatchObject({ status: 'approved' })
   })
 })
 

@@ -208,6 +208,47 @@ describe('evidence', () => {
     ).toMatchObject({ counted: false, decisions: 0 })
   }, 90_000)
 
+  it('counts no vote of a person who had changed the inputs behind the gate', async () => {
+    const o = await begin({ nodes: [noop('a')], gates: [gate({}, 'a')] })
+    await o.waits()
+    const change = { type: 'set_input', node_id: 'a', payload: { input_overrides: { delay_ms: 1 } }, reason }
+    must(await p.as('both').post(`${o.path}/interventions`, change), 201, 202)
+    await o.waits(2)
+    await o.decide('eva')
+    await o.reaches('succeeded')
+    const chain = await chainOf(o.operation_id)
+    expect(chain.verified).toMatchObject({ counted: true, decisions: 1, starts: 1 })
+    const { id, name } = p.people.both
+    const own = (record: EvidenceRecord): EvidenceRecord =>
+      record.kind === 'vote'
+        ? inSubject({ ...record, actor: { ...record.actor, id, name } }, { voter: id })
+        : { ...record, actor: record.actor.name === 'eva' ? { ...record.actor, id, name } : record.actor }
+    expect(await forge(chain, own)).toMatch(/both takes part in the operation/)
+  }, 60_000)
+
+  it('counts a vote by delegation and that of the person who delegated as one', async () => {
+    const o = await begin({
+      nodes: [noop('a')],
+      gates: [gate({ quorum: 2, groups: [{ group: 'netops', min: 2 }] }, 'a')],
+    })
+    await o.waits()
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    const payload = { gate_id: 'go', to_user: p.people.ivo.id, until }
+    must(await p.as('both').post(`${o.path}/interventions`, { type: 'delegate_gate', payload, reason }), 201)
+    await o.decide('ivo')
+    await o.decide('eva')
+    await o.reaches('succeeded')
+    const chain = await chainOf(o.operation_id)
+    for (const checked of [chain.verified, chain.inBrowser])
+      expect(checked).toMatchObject({ counted: true, decisions: 1, starts: 1 })
+    const { id, name } = p.people.both
+    const own = (record: EvidenceRecord): EvidenceRecord =>
+      record.kind === 'vote' && record.actor.name === 'eva'
+        ? inSubject({ ...record, actor: { ...record.actor, id, name } }, { voter: id })
+        : record
+    expect(await forge(chain, own)).toMatch(/by 1 of 2 votes \(ivo voted in the place of someone/)
+  }, 60_000)
+
   it('of an older build verifies as before, and its missing parts are named', async () => {
     const o = await begin({ nodes: [noop('a')], gates: [gate({}, 'a')] })
     await o.waits()

@@ -201,6 +201,47 @@ describe('signals of control planes', () => {
     expect(await p.as('both').post(`${path}/approve`, broken)).toMatchObject({ body: { status: 'bypassed' } })
   })
 
+  it('tell the service of an external check whenever it is asked again', async () => {
+    const service = 'demo-control-plane'
+    const gates = gated().gates.map((gate) => ({ ...gate, policy: { check: { service, timeout_s: 600 } } }))
+    const { operation_id } = await p.startOperation({ ...gated(), gates })
+    await p.openGate(operation_id, 'go')
+    const path = `/v1/operations/${operation_id}`
+    const passes = async (round: number) => {
+      const body = { gate_id: 'go', round, verdict: 'passed' }
+      must(
+        await p
+          .service(service)
+          .post(signals(operation_id), { signal_id: randomUUID(), type: 'external_check_result', body }),
+        202,
+      )
+    }
+    const told = async () =>
+      must(await p.as('vic').get(`${path}/timeline?types=gate.reopened`), 200).body.events.flatMap(
+        ({ gate_id, data }: { gate_id: string; data: Record<string, unknown> }) =>
+          gate_id === 'go' ? [[data.round, data.service]] : [],
+      )
+    const reason = 'a test'
+    const { body } = await p.as('vic').get(`${path}/gates/go`)
+    await passes(1)
+    const changes = [{ op: 'update_node', node_id: body.guards[0], set: { with: { delay_ms: 3 } } }]
+    const patch = must(await p.as('olga').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201, 202).body
+    const seen = { reviewed_digest: patch.digest }
+    must(await p.as('eva').post(`${path}/patches/${patch.patch_id}/approve`, seen), 200, 202)
+    expect(await told()).toEqual([[2, service]])
+    const change = { type: 'set_input', node_id: body.guards[0], payload: { input_overrides: { delay_ms: 2 } }, reason }
+    must(await p.as('olga').post(`${path}/interventions`, change), 201, 202)
+    expect(await told()).toEqual([2, 3].map((round) => [round, service]))
+    const glass = { ...(await p.seen(operation_id, 'go')), break_glass: { reason } }
+    must(await p.as('both').post(`${path}/gates/go/approve`, glass), 200, 202)
+    await p.query(
+      `update operations.operation_commands set status = 'pending', attempts = 0, not_after = now() - interval '1 s' where operation_id = $1 and kind = 'gate_decided' and payload ->> 'status' = 'bypassed'`,
+      [operation_id],
+    )
+    await sweep(p.deps.db)
+    expect(await told()).toEqual([2, 3, 4].map((round) => [round, service]))
+  })
+
   it('name either the service or the people that decide a gate, never both', async () => {
     const both = { check: { service: 'x1', timeout_s: 60 }, approvals: { quorum: 1 } }
     const graph = { ...gated(), gates: gated().gates.map((g) => ({ ...g, policy: both })) }

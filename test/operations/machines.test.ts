@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPolicies } from '../../apps/operations/policies/cedar.ts'
+import { verifyChain } from '../../apps/shared/contracts/client/browser-chain.ts'
 import { must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
 
 /** A machine commands like a person with its rights, decides nothing, and its owners count as taking part. */
@@ -60,11 +61,15 @@ describe('a machine', () => {
     ['asks', true, false],
     ['starts', false, true],
   ])('that %s involves its people: they cannot approve, another person can', async (_what, asks, starts) => {
-    const { path } = await started(asks ? bot : p.people.pia, starts ? bot : p.people.olga)
+    const { path, operation_id } = await started(asks ? bot : p.people.pia, starts ? bot : p.people.olga)
     expect(await approve('both', path)).toMatchObject({ status: 403, body: { code: 'self_approval' } })
     const record = (await recordsOf(path)).find(({ kind }: { kind: string }) => kind === 'start')
     expect(record.subject.involved).toEqual(expect.arrayContaining([bot.id, p.people.both.id]))
     expect(record.actor.name).toBe(starts ? 'machine:bot' : 'olga')
+    const { plan_hash, evidence_head } = must(await p.as('vic').get(path), 200).body
+    // The reply has every member that a hash covers.
+    const checked = await verifyChain({ operation_id, records: await recordsOf(path), plan_hash, head: evidence_head })
+    expect(checked).not.toHaveProperty('fault')
     expect(must(await approve('eva', path), 200, 202).body.status).toBe('approved')
   })
 

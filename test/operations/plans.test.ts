@@ -766,6 +766,36 @@ describe('a start', () => {
     expect((await start(loser.plan, once)).status).toBe(202)
   })
 
+  it('counts its deadline from the time that lets it begin, with and without a wait for leases', async () => {
+    const holder = must(await start((await planned({ title: 'holder' })).plan), 202).body
+    const nights = [1, 2].map((days) => new Date(Date.now() + days * 86_400_000).toISOString())
+    const ids: string[] = []
+    for (const not_before of nights) {
+      const { plan } = await planned({ title: `from ${not_before}` })
+      const begun = must(await start(plan, { not_before, deadline_s: 3600 }), 202).body
+      expect(Date.parse(begun.deadline_at)).toBe(Date.parse(not_before) + 3_600_000)
+      expect(Date.parse(begun.eta_at)).toBeGreaterThan(Date.parse(not_before))
+      ids.push(begun.operation_id)
+    }
+    const [early, late] = ids
+    const [first, second] = nights as [string, string]
+    const deadline = async (id = '') => Date.parse((await p.as('vic').get(`/v1/operations/${id}`)).body.deadline_at)
+    const granted = async (ends: string, id = '') => {
+      await p.deps.db.transaction((tx) => operationClosed(tx, ends, 'failed'))
+      expect(await grantLeases(p.deps.db, { deadline_s: 300 })).toBe(1)
+      return deadline(id)
+    }
+    expect(await granted(holder.operation_id, early)).toBe(Date.parse(first) + 3_600_000)
+    // The other one waits until its time has come, and for half an hour more.
+    await p.query(
+      `update operations.operations set constraints = jsonb_set(constraints, '{not_before}', to_jsonb(now() - interval '30 min')),
+         deadline_at = deadline_at - ($2::timestamptz - (now() - interval '30 min')) where operation_id = $1`,
+      [late, second],
+    )
+    await p.query(`update operations.lease_waits set since = since - interval '1 day' where operation_id = $1`, [late])
+    expect(Math.abs((await granted(early ?? '', late)) - Date.now() - 3_600_000)).toBeLessThan(10_000)
+  })
+
   it('waits while another operation holds a target, then starts in the order of waiting', async () => {
     const plans = await Promise.all(['a', 'b', 'c'].map((title) => planned({ title })))
     const ids: string[] = []

@@ -153,6 +153,50 @@ describe('a schedule', () => {
     expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} is still running.` })
   })
 
+  it('skips its times as long as its operation runs, however many, and drops no run that waits', async () => {
+    const { schedule_id, title } = await made({ proceed: 'start' })
+    await due(schedule_id)
+    await fire()
+    const many = (state: string, after: string) =>
+      p.query(
+        `insert into operations.schedule_runs (schedule_id, due_at, state, leased_until)
+         select $1, clock_timestamp() + $3::interval + make_interval(secs => n), $2, 'infinity' from generate_series(1, 120) n`,
+        [schedule_id, state, after],
+      )
+    await many('begun', '-2 hours')
+    await many('skipped', '-1 hour')
+    await many('skipped', '-30 minutes')
+    await p.query(
+      `update operations.schedule_runs set due_at = due_at - interval '1 day' where schedule_id = $1 and state = 'started'`,
+      [schedule_id],
+    )
+    await due(schedule_id)
+    await fire()
+    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} is still running.` })
+    const counts = () =>
+      p.query<{ state: string; n: number }>(
+        'select state, count(*)::int as n from operations.schedule_runs where schedule_id = $1 group by state order by state',
+        [schedule_id],
+      )
+    const kept = await counts()
+    expect(kept).toEqual([
+      { state: 'begun', n: 120 },
+      { state: 'skipped', n: 101 },
+      { state: 'started', n: 1 },
+    ])
+    // It has ended: its run is as old as any.
+    await p.query(
+      `update operations.operations set ended_at = clock_timestamp() where operation_id in
+       (select operation_id from operations.schedule_runs where schedule_id = $1)`,
+      [schedule_id],
+    )
+    await due(schedule_id)
+    await fire()
+    expect((await counts()).map(({ state }) => state)).toEqual(['begun', 'skipped', 'started'])
+    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'started' })
+    await p.query('delete from operations.schedule_runs where schedule_id = $1', [schedule_id])
+  })
+
   it('continues after its process died between two steps: nothing twice', async () => {
     const { schedule_id } = await made({ proceed: 'start' })
     await due(schedule_id)

@@ -148,6 +148,28 @@ describe('the live stream', () => {
     await stream.stop()
   })
 
+  it('sends resync to the followers of an operation for a change too large to be told', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const stream = await listen(p.people.vic, `operation:${operation_id},operations,inbox`)
+    await stream.next('hello')
+    const nodes = Array.from({ length: 1300 }, () => ({
+      type: 'node.cancelled',
+      actor: ENGINE,
+      node_id: 'before',
+      data: { pad: 'x'.repeat(100) },
+    }))
+    const events = [...nodes, { type: 'gate.cancelled', actor: ENGINE, gate_id: 'go', data: {} }]
+    const { change_seq } = await p.deps.db.transaction((tx) => stateFacts(tx, operation_id, { events }))
+    p.deps.nats.wake('operations')
+    await stream.next('operation', ({ data }) => data.change_seq === change_seq)
+    await stream.next('resync', ({ data }) => data.topic === 'inbox')
+    expect(stream.frames.filter(({ event }) => event === 'resync').map(({ data }) => data.topic)).toEqual([
+      `operation:${operation_id}`,
+      'inbox',
+    ])
+    await stream.stop()
+  })
+
   it('follows a log line by line, and reports only its length if that is too much', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.query(

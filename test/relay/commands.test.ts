@@ -13,10 +13,10 @@ import { serverUrl, testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
 const log = createTelemetry('test', { level: process.env.LOG ?? 'silent' }).log
-const config = (address: string) =>
+const config = (address: string, namespace = 'default') =>
   ({
     RELAY__TEMPORAL__ADDRESS: address,
-    RELAY__TEMPORAL__NAMESPACE: 'default',
+    RELAY__TEMPORAL__NAMESPACE: namespace,
     RELAY__TEMPORAL__QUEUE_PREFIX: `t${randomUUID().slice(0, 8)}`,
     RELAY__TEMPORAL__SEARCH_ATTRIBUTES: false,
     RELAY__COMMANDS__IN_FLIGHT: 64,
@@ -189,6 +189,23 @@ describe('commands to Temporal', () => {
     ])
     expect(rows).toEqual([{ found: 'gone' }])
     expect(await statuses(operation_id)).toEqual(['sending'])
+  })
+
+  it('takes no operation for lost because its namespace is unknown to the engine', async () => {
+    const operation_id = randomUUID()
+    const elsewhere = createEngine(config(serverUrl('TEMPORAL_ADDRESS'), 'mistyped'))
+    await add(operation_id, 1, 'pause')
+    await pool.query(`update operations.operation_commands set status = 'delivered' where status = 'sending'`)
+    const sender = senderOf(elsewhere)
+    await sender.turn()
+    await sender.drain()
+    const { rows } = await pool.query('select found from operations.engine_findings where operation_id = $1', [
+      operation_id,
+    ])
+    expect(rows).toEqual([])
+    expect(await statuses(operation_id)).toEqual(['sending'])
+    await expect(elsewhere.describe(operation_id)).rejects.toThrow(/mistyped/)
+    await elsewhere.close()
   })
 
   it('leaves a start that was never sent to the sweeper once its deadline has passed', async () => {

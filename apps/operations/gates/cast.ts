@@ -40,8 +40,6 @@ type NewVote = {
 }
 
 type Casting = { command: GateCommand; row: GateRow; subject: Subject; command_id: string; people: People }
-/** A rejection counts no approvals, so it needs no people. */
-export const NOBODY: People = new Map()
 
 /**
  * Records a vote and, if it completes the round, the decision; the swap fails after a faster decision. Others'
@@ -59,11 +57,11 @@ export const castVote = async (
   const own = all.find((other) => other.user_id === user_id)
   const others = all.filter((other) => other.user_id !== user_id)
   const lost =
-    tally(others, { command, row, subject }, vote).status === 'approved'
+    tally(others, { command, row, subject, people }, vote).status === 'approved'
       ? await lostOf(deps, tx, { command, row, subject, people })
       : []
   const counting = others.filter((other) => !lost.some((gone) => gone.user_id === other.user_id))
-  const { group, status } = tally(counting, { command, row, subject }, vote)
+  const { group, status } = tally(counting, { command, row, subject, people }, vote)
   const effect = { gate_id: gate.gate_id, round: gate.round, status }
   if (own?.decision === vote.decision && status === 'waiting' && lost.length === 0)
     return { payload: null, events: [], effect }
@@ -88,10 +86,15 @@ export const castVote = async (
 export type Tallied = Pick<Casting, 'command' | 'row' | 'subject'>
 
 /** Returns the group that a vote fills beside the others, and the resulting status of the round. */
-const tally = (others: GateFacts['votes'], { command, row: { gate }, subject }: Tallied, vote: NewVote) => {
-  const own = votingGroups(gate, command.caller, subject.now)
+const tally = (
+  others: GateFacts['votes'],
+  { command, row: { gate }, subject, people }: Omit<Casting, 'command_id'>,
+  vote: NewVote,
+) => {
+  const own = votingGroups(gate, command.caller, subject.now, people)
   const group = groupOfVote({ policy: gate.policy, votes: others }, eligibleGroups(gate), own, vote.as_group)
-  const cast = { user_id: command.caller.user_id, decision: vote.decision, group_key: group }
+  const { in_place_of } = command.actor
+  const cast = { user_id: command.caller.user_id, decision: vote.decision, group_key: group, in_place_of }
   return { group, status: outcomeOfVotes({ policy: gate.policy, votes: [...others, cast] }) }
 }
 

@@ -19,16 +19,19 @@ import { refuseTogether } from '../patches/bulk.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import {
+  delegationTo,
   externalOnly,
   footingOf,
   gateFacts,
   gateObject,
+  NOBODY,
   type People,
+  refuseDelegated,
   refuseTainted,
   votingGroups,
   withPeople,
 } from '../policies/footing.ts'
-import { bypass, type Cast, castVote, type GateCommand, NOBODY, type Tallied, takeBack } from './cast.ts'
+import { bypass, type Cast, castVote, type GateCommand, type Tallied, takeBack } from './cast.ts'
 import { aloneOf, readGate, refuseAuthor, refuseBypass } from './view.ts'
 
 /** Dependencies of deciding a gate. */
@@ -52,7 +55,7 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
     if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
     checkBatch(deps, row, 'approve', body)
-    throwIfRefused(refuseTaint(deps, { command, row, subject }))
+    throwIfRefused(refuseVoter(deps, { command, row, subject }, people))
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
@@ -73,7 +76,8 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
       signature,
       batch: body.batch,
     }
-    const cast = await castVote(deps, tx, { command, row, subject, command_id, people }, vote)
+    const by = inPlaceOf(command, row, subject)
+    const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people }, vote)
     return ofIntervention(deps, tx, command, row, subject, cast)
   })
 
@@ -87,7 +91,8 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
     checkIfMatch(command.if_match, subject.revision)
     const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined, batch: body.batch }
     if (!mayTakeBack(facts, command.caller.user_id)) {
-      const cast = await castVote(deps, tx, { command, row, subject, command_id, people: NOBODY }, vote)
+      const by = inPlaceOf(command, row, subject)
+      const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people: NOBODY }, vote)
       return ofIntervention(deps, tx, command, row, subject, cast)
     }
     return takeBack(tx, command, row, command_id, vote)
@@ -173,6 +178,18 @@ const ofIntervention = async (
   return { ...cast, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
 }
 
-/** A right that a participant of the operation granted does not count for decisions. */
-const refuseTaint = ({ lookback_s }: Uses<'lookback_s'>, { command: { caller }, row, subject }: Tallied) =>
-  refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))
+/** A vote by delegation names the person who delegated: the two count as one. */
+const inPlaceOf = (command: GateCommand, { gate }: GateRow, { now }: Subject): GateCommand => {
+  const given = delegationTo(gate, command.caller, now)
+  return given ? { ...command, actor: { ...command.actor, in_place_of: given.by.id } } : command
+}
+
+/** A right that a participant of the operation granted does not count, nor one delegated by a person who lost it. */
+const refuseVoter = (
+  { lookback_s }: Uses<'lookback_s'>,
+  { command: { caller }, row, subject }: Tallied,
+  people: People,
+) => {
+  const measure = { places: subject.places, now: subject.now, lookback_s }
+  return refuseTainted(caller, footingOf(row, caller.user_id, measure)) ?? refuseDelegated(row, caller, people, measure)
+}

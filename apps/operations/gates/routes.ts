@@ -132,7 +132,7 @@ const commandRoutes = (app: Router, deps: Deps) => {
     operationId: 'approveGate',
     summary: 'Approve a gate',
     description:
-      'Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not be the person who requested or started the operation.',
+      'Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not have requested, started or changed the operation.',
     params: GateParams,
     headers: VersionedHeaders,
     'x-reply-headers': ['location'],

@@ -4,6 +4,7 @@ import { lockOperation, tellEngine } from '../../../db/operations/commands/rows.
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { afresh } from '../../../db/operations/gates/ask.ts'
 import {
+  askedService,
   carryVotes,
   type GateRow,
   listGates,
@@ -26,6 +27,7 @@ import {
   requireAsked,
   taintOf,
   voidedEvents,
+  voteFacts,
   votesOf,
   withPeople,
   wordsOf,
@@ -128,8 +130,7 @@ const settle = async (tx: Tx, row: GateRow, people: People, measure: Measure): P
 const holds = ({ gate }: GateRow, left: readonly Vote[], lost: readonly LostVote[]): boolean => {
   if (gate.status === 'bypassed') return lost.length === 0
   if (gate.status !== 'approved' || gate.kind === 'external_check' || gate.decided_by?.kind !== 'user') return true
-  const votes = left.map(({ user_id, decision, group }) => ({ user_id, decision, group_key: group }))
-  return outcomeOfVotes({ policy: gate.policy, votes }) === 'approved'
+  return outcomeOfVotes({ policy: gate.policy, votes: left.map(voteFacts) }) === 'approved'
 }
 
 /** A passed gate, used or not, asks again in the next round; the votes that still count carry over. */
@@ -156,7 +157,7 @@ const reopen = async (
     actor: SYSTEM,
     reason,
     gate_id,
-    data: { round, digest: gate.digest, why: lost[0]?.why, voters },
+    data: { round, digest: gate.digest, why: lost[0]?.why, voters, ...askedService(gate.policy) },
     evidence: {
       kind: 'gate_decision',
       statement: `Gate ${gate_id} asks again in round ${round}. ${reason}`,

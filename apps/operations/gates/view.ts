@@ -31,6 +31,8 @@ import {
   lossOf,
   type Measure,
   operationFactsOf,
+  type People,
+  refuseDelegated,
   refuseTainted,
   votingGroups,
 } from '../policies/footing.ts'
@@ -68,10 +70,13 @@ export const viewGate = (
   const may = (action: PolicyAction) => refuseByPolicy(authority, caller, action, object, places, groups)
   const now = { round: gate.round, user_id: caller.user_id }
   const measure = { places, now: authority.clock.now().toISOString(), lookback_s: authority.lookback_s }
+  const people = delegatorsOf(row, approvers)
   const approve =
     refuseAuthor(gate, caller.user_id) ??
     may('gate.approve') ??
-    refuseTainted(caller, footingOf(row, caller.user_id, measure))
+    refuseTainted(caller, footingOf(row, caller.user_id, measure)) ??
+    // Without identity's answer this view has no list; the vote itself asks.
+    (approvers.length > 0 ? refuseDelegated(row, caller, people, measure) : undefined)
   const ineligible = [approve].find((refusal) => refusal !== undefined && refusal.code !== 'reauth_required')
   const rejecting = refuseGateReject(operationFacts, facts, now)
   return {
@@ -83,7 +88,7 @@ export const viewGate = (
     votes: gate.votes.map(({ user_id: _, ...vote }) => vote),
     missing: missingOf(facts),
     eligible: approvers
-      .filter((person) => couldVote(person, row, measure))
+      .filter((person) => couldVote(person, row, measure, people))
       .slice(0, ELIGIBLE_SHOWN)
       .map(({ user }) => ({ id: user.id, name: user.username })),
     eligible_me: ineligible === undefined,
@@ -118,9 +123,14 @@ const missingOf = (facts: GateFacts) => {
   return [...groups, ...(rest > 0 ? [{ group: null, count: rest }] : [])]
 }
 
-const couldVote = (person: Principal, row: GateRow, measure: Measure): boolean =>
+const couldVote = (person: Principal, row: GateRow, measure: Measure, people: People): boolean =>
   !(row.gate.policy.four_eyes && involvedIn(row).includes(person.user.id)) &&
-  lossOf(person, footingOf(row, person.user.id, measure)) === undefined
+  lossOf(person, footingOf(row, person.user.id, measure)) === undefined &&
+  refuseDelegated(row, { user_id: person.user.id, groups: person.group_keys }, people, measure) === undefined
+
+/** The people who delegated this gate; undefined for those who hold no right to decide now. */
+const delegatorsOf = ({ gate }: GateRow, approvers: readonly Principal[]): People =>
+  new Map(gate.delegations.map(({ by }) => [by.id, approvers.find(({ user }) => user.id === by.id)]))
 
 /** Counts of resources added, changed and removed behind the gate. */
 export const changeCounts = (changes: GateRow['gate']['changes']) => ({

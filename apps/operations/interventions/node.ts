@@ -1,6 +1,6 @@
 import { equals, type Tx } from '../../../db/client.ts'
 import { giveUpExecution } from '../../../db/operations/agents/executions.ts'
-import { askAgain } from '../../../db/operations/gates/ask.ts'
+import { askAgain, involvedWith } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
 import { listUnpassed, waitingGates } from '../../../db/operations/gates/rows.ts'
 import { getNode, listCone, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
@@ -9,7 +9,7 @@ import { nodes } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
 import { INTERVENTION_STATES, refuseGuardedEnd, refuseIntervention } from '../../../workflows/operation/rules/nodes.ts'
-import type { NodeIntervention } from '../../shared/contracts/operations/graph.ts'
+import { type NodeIntervention, partiesOf } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
@@ -58,6 +58,7 @@ export const interveneOnNode = async (
   const exception = EXCEPTIONS.has(type)
     ? { kind: type, node_id, actor: command.actor, at: subject.now, command_id }
     : undefined
+  const involved = suppliesValues(type, payload) ? partiesOf(command.actor) : undefined
   return {
     payload: body,
     events: asked,
@@ -65,7 +66,9 @@ export const interveneOnNode = async (
     set: {
       ...(exception && { exceptions: [...subject.exceptions, exception] }),
       ...(asked.length > 0 && { open_gates: waitingGates(operation_id) }),
+      ...(involved && { involved: involvedWith(involved) }),
     },
+    ...(involved && { involved }),
     undo,
     exception: exception !== undefined,
     statement: `${type} on node ${node_id}, which was ${node.state}`,
@@ -73,6 +76,13 @@ export const interveneOnNode = async (
     before: { state: node.state, generation: node.generation },
   }
 }
+
+/**
+ * Whether gates may release a value that the author of this intervention chose. The author then takes part in the
+ * operation like the proposer of a patch, because no one may approve their own values.
+ */
+const suppliesValues = (type: NodeIntervention, { outputs = {} }: Payload): boolean =>
+  type === 'set_input' || type === 'set_output' || Object.keys(outputs).length > 0
 
 /** Interventions after which the operation can at best succeed with exceptions. */
 const EXCEPTIONS: ReadonlySet<NodeIntervention> = new Set([

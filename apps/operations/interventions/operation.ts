@@ -12,7 +12,7 @@ import { isFrozen } from '../../shared/data/calendar.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import { externalOnly, gateFacts, gateObject, votingGroups } from '../policies/footing.ts'
+import { externalOnly, gateFacts, gateObject } from '../policies/footing.ts'
 import type { Intervened, Intervening, InterventionDeps } from './types.ts'
 
 type Payload = InterventionBody['payload']
@@ -107,8 +107,8 @@ const ACTS: Record<OperationIntervention, Act> = {
     const row = await getGate(tx, operation_id, gate_id)
     if (!row) throw notFound('gate', gate_id)
     const object = gateObject(row, subject.places)
-    const groups = votingGroups(row.gate, command.caller, now)
-    if (!agreed) throwIfRefused(refuseByPolicy(deps, command.caller, 'gate.approve', object, subject.places, groups))
+    // Only an own right can be delegated.
+    if (!agreed) throwIfRefused(refuseByPolicy(deps, command.caller, 'gate.approve', object, subject.places))
     throwIfRefused(externalOnly(row.gate.kind))
     const facts = gateFacts(row)
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: facts.round, user_id: command.caller.user_id }))

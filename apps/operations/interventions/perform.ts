@@ -46,7 +46,7 @@ export const decisionOf = (
         evidence: {
           kind: done.exception ? 'exception' : 'command',
           statement: `${command.actor.name}: ${done.statement}`,
-          subject: of,
+          subject: { ...of, ...(done.involved && { involved: done.involved }) },
           subject_digest: digest({ command_id, type, payload, reason: command.reason }),
         },
       },

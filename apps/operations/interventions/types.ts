@@ -17,6 +17,8 @@ export type Intervened = {
   undo?: Record<string, unknown>
   /** Recorded as an exception to the plan. */
   exception?: boolean
+  /** The people who take part in the operation because of it. */
+  involved?: string[]
   node_id?: string
   gate_id?: string
   statement: string

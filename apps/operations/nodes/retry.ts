@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
-import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
+import { ASKED_AGAIN, involvedWith } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
 import { listGuardingGates, listUnpassed } from '../../../db/operations/gates/rows.ts'
 import { listTargets, lowerPins } from '../../../db/operations/leases/drift.ts'
@@ -11,7 +11,7 @@ import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
 import { refuseRetry, refuseRetryPast, resetCone } from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
+import { type GateStatus, partiesOf } from '../../shared/contracts/operations/graph.ts'
 import type { RetryBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
@@ -88,6 +88,7 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
       return {
         payload,
         events,
+        ...(asked && { set: { involved: involvedWith(partiesOf(command.actor)) } }),
         // Rows from before the inputs moved come first, because they are restored last.
         undo: {
           nodes: undo,
@@ -119,7 +120,7 @@ const resetEvents = (
   command_id: string,
   cone: readonly NodeFacts[],
   payload: CommandBodies['retry_node'],
-  { reconciliation }: RetryBody,
+  { reconciliation, input_overrides }: RetryBody,
 ): TimelineEvent[] =>
   cone.map(({ node_id, generation }, index) => ({
     actor: command.actor,
@@ -128,7 +129,7 @@ const resetEvents = (
     type: 'node.reset',
     node_id,
     data: { generation: generation + 1, scope: payload.scope, ...(reconciliation && { reconciliation }) },
-    ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
+    ...(index === 0 && { evidence: evidenceOf(command, command_id, payload, input_overrides !== undefined) }),
   }))
 
 /** Changed inputs are an intervention, which a second person must review at this risk; a retry must not bypass that. */
@@ -164,10 +165,15 @@ export const generationMoved = (generation: number) =>
     extra: { generation },
   })
 
-const evidenceOf = (command: NodeCommand, command_id: string, payload: CommandBodies['retry_node']) => ({
+const evidenceOf = (
+  command: NodeCommand,
+  command_id: string,
+  payload: CommandBodies['retry_node'],
+  with_inputs: boolean,
+) => ({
   kind: 'command' as const,
   statement: `${command.actor.name} retried ${command.node_id}; nodes that run again: ${Object.keys(payload.generations).length}`,
-  subject: { type: 'node', id: command.node_id },
+  subject: { type: 'node', id: command.node_id, ...(with_inputs && { involved: partiesOf(command.actor) }) },
   subject_digest: digest({ command_id, reason: command.reason, ...payload }),
 })
 

@@ -24,23 +24,64 @@ export const eligibleGroups = ({ policy, escalation_level }: GateRow['gate']): s
         ]),
       ]
 
-/** Returns the groups that a person's vote can fill: their own, and by delegation every group that the gate asks. */
-export const votingGroups = (
-  gate: GateRow['gate'],
-  { user_id, groups }: { user_id: string; groups: readonly string[] },
-  now: string,
-): string[] => (isDelegated(gate, user_id, now) ? [...new Set([...groups, ...eligibleGroups(gate)])] : [...groups])
+type Member = { user_id: string; groups: readonly string[] }
 
-export const isDelegated = ({ delegations }: GateRow['gate'], user_id: string, now: string): boolean =>
-  delegations.some((given) => given.user_id === user_id && Date.parse(given.until) > Date.parse(now))
+/** Returns the groups that a person's vote can fill: their own, else by delegation those of the person who delegated. */
+export const votingGroups = (gate: GateRow['gate'], person: Member, now: string, people: People = NOBODY): string[] => {
+  const given = delegationTo(gate, person, now)
+  return given ? [...(people.get(given.by.id)?.group_keys ?? eligibleGroups(gate))] : [...person.groups]
+}
+
+const delegationsOf = ({ delegations }: GateRow['gate'], user_id: string, now: string) =>
+  delegations.filter((given) => given.user_id === user_id && Date.parse(given.until) > Date.parse(now))
+
+/** The delegation by which a person votes; `undefined` for a person who votes by an own right, or not at all. */
+export const delegationTo = (gate: GateRow['gate'], { user_id, groups }: Member, now: string) =>
+  eligibleGroups(gate).some((group) => groups.includes(group)) ? undefined : delegationsOf(gate, user_id, now)[0]
+
+/** Why an approval by delegation does not count: the person who delegated has lost the right, or it was used. */
+export const refuseDelegated = (
+  row: GateRow,
+  person: Member,
+  people: People,
+  measure: Measure,
+): RefusalCode | undefined => {
+  const given = delegationTo(row.gate, person, measure.now)
+  if (!given) return undefined
+  const { id, name } = given.by
+  const denied = (why: string) => refusal('policy_denied', 'not_eligible', `${name} delegated this gate to you, ${why}`)
+  if (lossOfDelegator(row, id, eligibleGroups(row.gate), people, measure)) return denied('but can no longer decide it.')
+  const used = votesOf(row).some(
+    ({ user_id, actor }) => user_id === id || (actor.in_place_of === id && user_id !== person.user_id),
+  )
+  return used ? denied('and that vote has been given already: the two of you count as one.') : undefined
+}
+
+const lossOfDelegator = (
+  row: GateRow,
+  user_id: string,
+  groups: readonly string[],
+  people: People,
+  { places, lookback_s }: Measure,
+): VoterLoss | undefined => {
+  requireAsked([user_id], people)
+  if (row.gate.policy.four_eyes && involvedIn(row).includes(user_id)) return 'voter_lost_right'
+  const taint = taintOf(row, lookback_s)
+  return lossOf(people.get(user_id), { permissions: ['gate:decide'], places, groups, taint })
+}
 
 export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
   ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest'),
   consumed: gate.consumed_at !== null,
   policy: gate.policy,
-  votes: gate.votes
-    .filter(({ round }) => round === gate.round)
-    .map(({ user_id, decision, group }) => ({ user_id, decision, group_key: group })),
+  votes: gate.votes.filter(({ round }) => round === gate.round).map(voteFacts),
+})
+
+export const voteFacts = ({ user_id, decision, group, actor }: Vote) => ({
+  user_id,
+  decision,
+  group_key: group,
+  in_place_of: actor.in_place_of,
 })
 
 export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => ({
@@ -71,7 +112,7 @@ export const footingOf = (row: GateRow, user_id: string, { places, now, lookback
   return {
     permissions: ['gate:decide'],
     places,
-    groups: groups.length === 0 || isDelegated(row.gate, user_id, now) ? undefined : groups,
+    groups: groups.length === 0 || delegationsOf(row.gate, user_id, now).length > 0 ? undefined : groups,
     taint: taintOf(row, lookback_s),
   }
 }
@@ -170,6 +211,8 @@ export const wordsOf = (lost: readonly Pick<LostVote, 'name' | 'why'>[]): string
 
 /** Identity's recent answers about people, by user id; undefined means that there is no such user. */
 export type People = ReadonlyMap<string, Principal | undefined>
+/** For acts that need no one to be proved. */
+export const NOBODY: People = new Map()
 
 /** Identity has not been asked about these people yet. */
 class Unasked extends Error {
@@ -217,17 +260,20 @@ export const approvalsOf = (row: Pick<GateRow, 'gate'>): Vote[] =>
   votesOf(row).filter(({ decision }) => decision === 'approve')
 
 /** Returns which of these approvals no longer count. Throws if identity was not asked about a voter (withPeople). */
-export const lostAmong = (
-  row: GateRow,
-  approvals: readonly Vote[],
-  people: People,
-  { places, now, lookback_s }: Measure,
-): LostVote[] => {
+export const lostAmong = (row: GateRow, approvals: readonly Vote[], people: People, measure: Measure): LostVote[] => {
   requireAsked(pluck(approvals, 'user_id'), people)
+  const footing = {
+    permissions: ['gate:decide'],
+    places: measure.places,
+    taint: taintOf(row, measure.lookback_s),
+  } as const
   return approvals.flatMap(({ user_id, group, actor }) => {
-    const groups = group === null || isDelegated(row.gate, user_id, now) ? undefined : [group]
-    const taint = taintOf(row, lookback_s)
-    const why = lossOf(people.get(user_id), { permissions: ['gate:decide'], places, groups, taint })
+    const person = people.get(user_id)
+    let why = lossOf(person, { ...footing, groups: group === null ? undefined : [group] })
+    const [given] = delegationsOf(row.gate, user_id, measure.now)
+    if (why && group !== null && given && given.by.id === (actor.in_place_of ?? given.by.id))
+      why =
+        lossOf(person, { ...footing, groups: undefined }) ?? lossOfDelegator(row, given.by.id, [group], people, measure)
     return why ? [{ user_id, name: actor.name, why }] : []
   })
 }

@@ -96,6 +96,7 @@ const sees = async (db: Db, caller: Caller, { summary }: LiveChange): Promise<bo
 const framesFor = async (db: Db, caller: Caller, topics: Topics, change: LiveChange, counts: () => Promise<object>) => {
   const followed = topics.operation_ids.has(change.operation_id)
   const listed = topics.operations && change.frames.some(({ event }) => event === 'operation')
+  if (change.partial) return (await sees(db, caller, change)) ? reloads(topics, change) : []
   const inbox = topics.inbox && change.inbox.length > 0
   // The outcomes of the caller's own commands, wherever they were given; a followed operation reports them anyway.
   const mine = topics.me && !followed && !listed ? change.outcomes.filter(({ owner }) => owner === caller.user_id) : []
@@ -110,6 +111,16 @@ const framesFor = async (db: Db, caller: Caller, topics: Topics, change: LiveCha
   return [
     ...frames,
     ...change.inbox.map((item): Frame => ({ event: 'inbox', data: { counts: now, operation_id, ...item } })),
+  ]
+}
+
+/** A change too large to be told: its followers read again whatever it may have touched. */
+const reloads = ({ me, inbox, operations, operation_ids }: Topics, { frames, operation_id }: LiveChange): Frame[] => {
+  const followed = operation_ids.has(operation_id)
+  const stale = [...(followed ? [`operation:${operation_id}`] : []), ...(inbox ? ['inbox'] : []), ...(me ? ['me'] : [])]
+  return [
+    ...frames.filter(({ event }) => event === 'operation' && (followed || operations)),
+    ...stale.map((topic): Frame => ({ event: 'resync', data: { topic } })),
   ]
 }
 

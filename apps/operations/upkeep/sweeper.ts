@@ -4,6 +4,7 @@ import { pruneKeys } from '../../../db/command/keys.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
+import { giveUpAttempts } from '../../../db/operations/agents/executions.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
@@ -229,6 +230,8 @@ const markLost = async (tx: Tx, operation_id: string, cancelled: boolean): Promi
   if (!cancelled)
     await updateRows(tx, { operation_id }, operation_control, { control: 'pause', pause_reason: 'engine_lost' })
   const unknown = await moveNodes(tx, operation_id, IN_FLIGHT, 'outcome_unknown')
+  // No one is left who would close them, and each holds a place of its pool.
+  await giveUpAttempts(tx, operation_id, { class: 'cancelled', message: reason, retryable: false })
   const dropped = cancelled ? await moveNodes(tx, operation_id, NOT_BEGUN, 'cancelled') : []
   return [
     ...(cancelled ? [] : [{ ...said, type: 'operation.paused', data: { pause_reason: 'engine_lost' } }]),

@@ -44,6 +44,17 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
   const { connection, client, codec, namespace } = connectEngine(config)
   const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + deadline_ms, run)
 
+  /** Throws if the engine has no such namespace: the operation may well live in another. */
+  const describe = async (operation_id: string): Promise<Described> => {
+    try {
+      const { status } = await withDeadline(() => client.workflow.getHandle(operation_id).describe())
+      return status.name === 'RUNNING' ? 'running' : 'closed'
+    } catch (error) {
+      if ((error as Error).name === 'WorkflowNotFoundError') return 'gone'
+      throw error
+    }
+  }
+
   return {
     /** Starts the workflow of an operation; an existing one counts as success (operations.md 1.3). */
     start: (input: OperationInput): Promise<Sent> =>
@@ -63,9 +74,12 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
         )
       }),
 
-    /** Delivers a command. The server drops a repeated request id in a run; the reducer knows other repeats by seq. */
-    signal: (operation_id: string, message: CommandMessage): Promise<Sent> =>
-      attempt(async () => {
+    /**
+     * Delivers a command. The server drops a repeated request id in a run; the reducer knows other repeats by seq. The
+     * raw call answers an unknown namespace like an unknown operation, so a second call tells them apart.
+     */
+    signal: async (operation_id: string, message: CommandMessage): Promise<Sent> => {
+      const sent = await attempt(async () => {
         const plain = toPayloads(defaultPayloadConverter, message) ?? []
         // The raw call sets the request id, and bypasses the client's codec.
         const payloads = (await codec?.encode(plain, contextOf(namespace, operation_id))) ?? plain
@@ -79,17 +93,14 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
             input: { payloads },
           }),
         )
-      }),
-
-    describe: async (operation_id: string): Promise<Described> => {
-      try {
-        const { status } = await withDeadline(() => client.workflow.getHandle(operation_id).describe())
-        return status.name === 'RUNNING' ? 'running' : 'closed'
-      } catch (error) {
-        if ((error as Error).name === 'WorkflowNotFoundError' || codeOf(error) === 5) return 'gone'
-        throw error
-      }
+      })
+      if (sent.kind !== 'gone') return sent
+      const found = await describe(operation_id).catch((error: Error) => error)
+      if (found === 'gone' || found === 'closed') return sent
+      return { kind: 'again', error: found === 'running' ? 'the engine missed a running operation' : found.message }
     },
+
+    describe,
 
     health: () =>
       client

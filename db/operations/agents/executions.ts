@@ -114,6 +114,15 @@ export const giveUpExecution = async (
   return ended.rowCount === 1
 }
 
+/** Gives up all open attempts of an operation, whatever their agents do: their later messages are refused. */
+export const giveUpAttempts = async (tx: Tx, operation_id: string, error: NodeError): Promise<void> => {
+  await tx.execute(sql`
+    update operations.executions set closed_at = clock_timestamp() where operation_id = ${operation_id} and closed_at is null`)
+  await tx.execute(sql`
+    update operations.node_attempts set phase = 'outcome_unknown', error = ${JSON.stringify(error)}::jsonb, ended_at = clock_timestamp()
+    where operation_id = ${operation_id} and phase in ('dispatched', 'running')`)
+}
+
 /** Closes an open handover, unless the agent was heard from meanwhile. Returns false if it was. */
 export const closeExecution = async (
   pool: pg.Pool,

@@ -63,6 +63,15 @@ export type NewCommand = {
   awaits?: boolean
 }
 
+/**
+ * Until when a start-class command may be sent. Behind a start that is held for leases its time begins with that start
+ * (leases.ts), because it cannot be sent earlier.
+ */
+export const dispatchEnd = (operation_id: string, deadline_s: number) =>
+  sql`case when not exists (select 1 from ${operation_commands} s where s.operation_id = ${operation_id}
+    and s.kind = 'start' and s.status = 'pending' and s.next_try_at = 'infinity')
+    then clock_timestamp() + make_interval(secs => ${deadline_s}) end`
+
 /** Adds a command to the relay's queue under the next number of its operation; the caller holds the control row. */
 export const appendCommand = async (
   tx: Tx,
@@ -78,16 +87,13 @@ export const appendCommand = async (
     .where(own)
   // The start of an operation that waits for leases is held until they are granted (leases.ts).
   const held = sql`(${command.kind} = 'start' and exists (select 1 from ${lease_waits} where ${lease_waits.operation_id} = ${command.operation_id}))`
-  // Later commands cannot be sent before it, so their time begins with it.
-  const behind = sql`exists (select 1 from ${operation_commands} s where s.operation_id = ${command.operation_id}
-    and s.kind = 'start' and s.status = 'pending' and s.next_try_at = 'infinity')`
   const row = {
     ...command,
     seq: sql`(select ${operation_control.command_seq} from ${operation_control} where ${own})`,
     payload: payload ?? {},
     not_after:
       command.class === 'start' && payload && !awaits
-        ? sql`case when not ${held} and not ${behind} then clock_timestamp() + make_interval(secs => ${deadline_s}) end`
+        ? sql`case when not ${held} then ${dispatchEnd(command.operation_id, deadline_s)} end`
         : null,
     next_try_at: sql`case when ${held} then 'infinity'::timestamptz end`,
     ...(awaits && { status: 'awaiting' }),

@@ -2,8 +2,8 @@ import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { equals, type Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/state.ts'
-import { gates, nodes } from '../tables/index.ts'
-import type { RunningGate } from './rows.ts'
+import { gates, nodes, operations } from '../tables/index.ts'
+import { askedService, type RunningGate } from './rows.ts'
 
 export type NewSubject = { gate_id: string; subject: GateSubject; digest: string }
 export type Asked = {
@@ -58,7 +58,8 @@ export const askAgain = async (
       .returning({ round: gates.round, deadline_at: sql<string | null>`operations.iso(${gates.deadline_at})` })
     if (!again || !moved) continue
     asked.gates[gate_id] = { status, ...moved }
-    asked.events.push({ type: used ? 'gate.armed' : 'gate.reopened', gate_id, data: { round: moved.round, digest } })
+    const data = { round: moved.round, digest, ...(!used && askedService(policy)) }
+    asked.events.push({ type: used ? 'gate.armed' : 'gate.reopened', gate_id, data })
     if (added.length === 0) continue
     asked.guarded_by.push(gate_id)
     asked.guarding[gate_id] = added
@@ -69,6 +70,10 @@ export const askAgain = async (
   }
   return asked
 }
+
+/** The participants of an operation, these people among them from now on: they decide none of its four-eyes gates. */
+export const involvedWith = (user_ids: readonly string[]) =>
+  sql`(select array_agg(distinct u) from unnest(${operations.involved} || ${sql.param(user_ids)}::text[]) u)`
 
 /** When a gate that starts waiting now asks more people; null if its policy names none. */
 export const FIRST_ESCALATION = sql`clock_timestamp() + make_interval(secs => (${gates.policy} #>> '{escalation,0,after_s}')::double precision)`

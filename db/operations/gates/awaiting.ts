@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
+import { dispatchEnd } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { gates, operation_commands, operation_control } from '../tables/index.ts'
 
@@ -38,11 +39,7 @@ export const passAwaiting = async (
     undo,
     ...(payload === null
       ? { status: 'applied', outcome_at: sql`clock_timestamp()` as never }
-      : {
-          status: 'pending',
-          payload,
-          not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
-        }),
+      : { status: 'pending', payload, not_after: dispatchEnd(operation_id, deadline_s) as never }),
   })
 }
 

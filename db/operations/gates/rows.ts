@@ -174,16 +174,19 @@ export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: rea
     open_gates: sql`(select count(*)::int from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting')`,
   })
   const rows = await tx
-    .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round })
+    .select(pick(gates, 'gate_id', 'status', 'round', 'policy'))
     .from(gates)
     .where(restored)
     .orderBy(asc(gates.gate_id))
-  return rows.map(({ gate_id, status, round }) => ({
+  return rows.map(({ gate_id, status, round, policy }) => ({
     type: status === 'waiting' ? 'gate.reopened' : `gate.${status}`,
     gate_id,
-    data: { round },
+    data: { round, ...(status === 'waiting' && askedService(policy)) },
   }))
 }
+
+/** The member of a fact that tells the service of an external check that it must answer. */
+export const askedService = ({ check }: PlanGate['policy']) => (check ? { service: check.service } : {})
 
 /** Closes a cancelled operation's gates, and commands that await a second person; returns the gates that were open. */
 export const cancelGates = async (tx: Tx, operation_id: string) => {

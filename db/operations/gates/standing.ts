@@ -78,7 +78,7 @@ export const listVotedBy = async (
     user_ids === 'all' ? sql`true` : sql`${sql.raw(column)} = any(${sql.param(user_ids)}::text[])`
   const { rows } = await db.execute<{ operation_id: string; gate_ids: string[] }>(sql`
     with voted as (
-      select v.operation_id, v.gate_id, v.round from operations.votes v where v.decision = 'approve' and not v.voided and ${whose('v.user_id')}
+      select v.operation_id, v.gate_id, v.round from operations.votes v where v.decision = 'approve' and not v.voided and (${whose('v.user_id')} or ${whose("v.actor ->> 'in_place_of'")})
       union
       select g.operation_id, g.gate_id, g.round from operations.gates g where g.status = 'bypassed' and ${whose("g.decided_by ->> 'id'")})
     select g.operation_id, array_agg(g.gate_id order by g.gate_id) as gate_ids

@@ -7,7 +7,14 @@ import type { TimelineRow } from '../facts/state.ts'
 import { catalog_resources, gates, operation_commands, outbox, patches } from '../tables/index.ts'
 
 /** The live stream's data (console.md 4): own events by `pub_seq`, and the rows shown in its frames. */
-export type LoggedChange = { pub_seq: number; operation_id: string; change_seq: number; events: TimelineRow[] }
+export type LoggedChange = {
+  pub_seq: number
+  operation_id: string
+  change_seq: number
+  events: TimelineRow[]
+  /** It was too large for a message: only the operation's own events are here. */
+  partial: boolean
+}
 
 /** The newest numbered position, and the oldest that still exists. */
 export const readLogEnds = async (db: Queryable): Promise<{ first: number; last: number; catalog: number }> => {
@@ -32,8 +39,8 @@ export const listChanges = async (
     .limit(limit)
   const changes = rows.flatMap(({ pub_seq, agg_type, agg_id, payload }): LoggedChange[] => {
     if (agg_type !== 'operation') return []
-    const { change_seq = 0, events = [] } = payload as { change_seq?: number; events?: TimelineRow[] }
-    return [{ pub_seq: Number(pub_seq), operation_id: agg_id, change_seq, events }]
+    const { change_seq = 0, events = [], fetch_href } = payload as Partial<LoggedChange> & { fetch_href?: string }
+    return [{ pub_seq: Number(pub_seq), operation_id: agg_id, change_seq, events, partial: fetch_href !== undefined }]
   })
   const last = rows.at(-1)?.pub_seq
   return { changes, last: last == null ? after : Number(last), more: rows.length === limit }

@@ -205,6 +205,9 @@ export const setLeaseState = (tx: Tx, operation_id: string, lease_state: LeaseSt
     ...(lease_state === 'held' && { lease_epoch: sql`${operation_control.lease_epoch} + 1` as never }),
   })
 
+/** When its window lets an operation begin, from which on its deadline counts; null without one. */
+const notBefore = sql`(${operations.constraints} ->> 'not_before')::timestamptz`
+
 const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promise<boolean> => {
   await tx
     .select({ control: operation_control.control })
@@ -242,7 +245,8 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     .returning({ kind: operation_commands.kind })
   if (sent.some(({ kind }) => kind === 'start'))
     await updateRows(tx, { operation_id }, operations, {
-      deadline_at: sql`${operations.deadline_at} + (clock_timestamp() - ${since}::timestamptz)` as never,
+      deadline_at:
+        sql`${operations.deadline_at} + (greatest(clock_timestamp(), ${notBefore}) - greatest(${since}::timestamptz, ${notBefore}))` as never,
     })
   // A running operation is notified; its start was never held back.
   else await tellGranted(tx, operation_id)

@@ -56,6 +56,8 @@ export type NewOperation = {
 /** Inserts a new operation with its control, nodes, gates and drawing. The caller states the facts afterwards. */
 export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<void> => {
   const { operation_id, plan_hash, requester, starter_id, pins, deadline_s } = operation
+  // Its time begins when its window lets it begin.
+  const begins = sql`greatest(clock_timestamp(), ${operation.constraints.not_before ?? null}::timestamptz)`
   const control = tx.insert(operation_control).values({ operation_id, calendar: operation.calendar ?? null })
   const own = tx
     .insert(operations)
@@ -74,8 +76,8 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
       plan_hash,
       evidence_hash: plan_hash,
       ...pick(operation, 'constraints', 'max_parallel'),
-      deadline_at: deadline_s === null ? null : sql`clock_timestamp() + make_interval(secs => ${deadline_s})`,
-      eta_at: sql`clock_timestamp() + make_interval(secs => ${operation.estimate_s})`,
+      deadline_at: deadline_s === null ? null : sql`${begins} + make_interval(secs => ${deadline_s})`,
+      eta_at: sql`${begins} + make_interval(secs => ${operation.estimate_s})`,
       pins: Object.fromEntries(pins.map(({ resource_id, version }) => [resource_id, version])),
     })
   const drawing = { operation_id, plan_revision: 1, graph: operation.graph, plan_hash }

@@ -1,14 +1,16 @@
 import { and, isNull, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
 import { revisionNow, tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
-import { cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { askedService, cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { releaseLeases, setLeaseState } from '../leases/rows.ts'
 import { undoRevision } from '../patches/apply.ts'
 import { startWithdrawn } from '../plans/rows.ts'
-import { gates, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
+import { gates, type LeaseState, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
 
 /**
  * Undoes the decisions of start-class commands that never took effect (operations.md 1.4): withdrawn by the sweeper,
@@ -126,16 +128,16 @@ const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => 
       updated_at: sql`clock_timestamp()`,
     })
     .where(and(equals(gates, { operation_id, gate_id, round, status }), isNull(gates.consumed_at)))
-    .returning({ round: gates.round, digest: gates.digest })
+    .returning(pick(gates, 'round', 'digest', 'policy'))
   if (again.length > 0)
     await updateRows(tx, { operation_id }, operations, {
       open_gates: sql`${operations.open_gates} + 1`,
       exceptions: exceptionsWithout(command_id),
     })
-  return again.map((gate) => ({
+  return again.map(({ policy, ...gate }) => ({
     type: 'gate.reopened',
     gate_id,
-    data: { round: gate.round },
+    data: { round: gate.round, ...askedService(policy) },
     evidence: {
       kind: 'gate_decision',
       statement: `Gate ${gate_id} asks again in round ${gate.round}: its decision never took effect`,
@@ -145,14 +147,38 @@ const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => 
   }))
 }
 
-const undoResume: Undo = async (tx, { operation_id, undo }) => {
-  const pause_reason = (undo as { pause_reason?: string | null } | null)?.pause_reason ?? 'operator'
-  const rows = await tx
+type ResumeUndo = { pause_reason?: string | null; lease_state?: LeaseState }
+
+/**
+ * Whether a later command of this kind is in force, which has replaced the value of this one. If it is undone too, it
+ * restores the value from before both.
+ */
+const isReplaced = async (tx: Tx, { command_id }: Undoable, value: Record<string, unknown>): Promise<boolean> => {
+  const { rowCount } = await tx.execute(sql`
+    update ${operation_commands} set undo = undo || ${JSON.stringify(value)}::jsonb where command_id = (
+      select later.command_id from ${operation_commands} later join ${operation_commands} own using (operation_id, kind)
+      where own.command_id = ${command_id} and later.seq > own.seq and later.payload ->> 'type' is not distinct from own.payload ->> 'type'
+        and later.status in ('pending', 'sending', 'delivered', 'applied') order by later.seq limit 1)`)
+  return rowCount === 1
+}
+
+/** Paused again, and leases that it took back are free again; not if a later resume lets the operation run. */
+const undoResume: Undo = async (tx, command) => {
+  const { operation_id, undo } = command
+  const { pause_reason: reason, lease_state } = (undo ?? {}) as ResumeUndo
+  const pause_reason = reason ?? 'operator'
+  if (await isReplaced(tx, command, lease_state === 'given_back' ? { lease_state } : {})) return []
+  const [row] = await tx
     .update(operation_control)
     .set({ control: 'pause', pause_reason, revision: sql`${operation_control.revision} + 1` })
     .where(equals(operation_control, { operation_id, control: 'run' }))
     .returning({ operation_id: operation_control.operation_id })
-  return rows.map(() => ({ type: 'operation.pausing', data: { pause_reason } }))
+  if (!row) return []
+  const paused = { type: 'operation.pausing', data: { pause_reason } }
+  if (lease_state !== 'given_back') return [paused]
+  const resources = await releaseLeases(tx, operation_id)
+  await setLeaseState(tx, operation_id, 'given_back')
+  return [paused, { type: 'lease.released', data: { resources } }]
 }
 
 type RowsBefore = {
@@ -187,7 +213,7 @@ const undoRows: Undo = async (tx, command) => {
   await updateRows(tx, { operation_id }, operations, {
     exceptions: exceptionsWithout(command_id),
     deadline_at: sql`${operations.deadline_at} - make_interval(secs => ${added_s})`,
-    ...(max_parallel !== undefined && { max_parallel }),
+    ...(max_parallel !== undefined && !(await isReplaced(tx, command, { max_parallel })) && { max_parallel }),
   })
   const nodesBefore = sql`jsonb_populate_recordset(null::${nodes}, ${JSON.stringify(before)}::jsonb) r`
   await tx.execute(sql`

@@ -2,8 +2,8 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { PlanGate, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
 import type { TimelineEvent } from '../facts/state.ts'
-import { FIRST_ESCALATION } from '../gates/ask.ts'
-import { nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { FIRST_ESCALATION, involvedWith } from '../gates/ask.ts'
+import { askedService, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
 import { gates, nodes, operation_control, operation_graph_view, operations } from '../tables/index.ts'
 import { type GateNow, movePatch, type Revision, type RunningRows } from './rows.ts'
 import { askAfterUndo, saveUsedVotes, type UsedGate, usedColumns, usedFacts, usedGates } from './used.ts'
@@ -39,7 +39,7 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
     max_parallel: revision.max_parallel.after,
     risk_level: revision.risk_level.after,
     open_gates: waitingGates(operation_id),
-    involved: sql`(select array_agg(distinct u) from unnest(${operations.involved} || ${sql.param(revision.proposers)}::text[]) u)`,
+    involved: involvedWith(revision.proposers),
   })
   const gone = [...changed.map(({ node_id }) => node_id), ...revision.removed]
   const before = gone.flatMap((id) => known.get(id) ?? [])
@@ -197,7 +197,12 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
     if (asking) await decided(asking)
     if (!again || !moved) continue
     told[gate_id] = { status: 'waiting', ...moved }
-    events.push({ type: 'gate.reopened', gate_id, patch_id, data: { round: moved.round, digest } })
+    events.push({
+      type: 'gate.reopened',
+      gate_id,
+      patch_id,
+      data: { round: moved.round, digest, ...askedService(policy) },
+    })
   }
   for (const gate_id of removed_gates) {
     const row = known.get(gate_id)

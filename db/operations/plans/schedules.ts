@@ -11,7 +11,7 @@ export type RunEnd = Partial<
   Pick<typeof schedule_runs.$inferInsert, 'detail' | 'intent_id' | 'plan_id' | 'operation_id'>
 >
 
-/** How many runs of each schedule are kept. */
+/** How many runs of each schedule are kept, besides those that wait or whose operation has not ended. */
 const KEPT = 100
 const LEASE_S = 120
 
@@ -98,15 +98,17 @@ export const lockWatching = (tx: Tx, last: number) =>
     .where(and(eq(schedules.status, 'active'), ne(schedules.seen, last), sql`${schedules.when} ? 'on'`))
     .for('update', { skipLocked: true })
 
-/** Starts the run for a due time, once; returns false if it exists. Deletes old runs. */
+/** Starts the run for a due time, once; returns false if it exists. Deletes old runs that no later run depends on. */
 export const beginRun = async (tx: Tx, schedule_id: string, due_at: string, targets?: string[]): Promise<boolean> => {
   const begun = await tx
     .insert(schedule_runs)
     .values({ schedule_id, due_at, targets })
     .onConflictDoNothing()
     .returning({ due_at: schedule_runs.due_at })
-  await tx.execute(sql`delete from operations.schedule_runs where schedule_id = ${schedule_id} and due_at <
-    (select due_at from operations.schedule_runs where schedule_id = ${schedule_id} order by due_at desc offset ${KEPT} limit 1)`)
+  await tx.execute(sql`delete from operations.schedule_runs where (schedule_id, due_at) in (
+    select r.schedule_id, r.due_at from operations.schedule_runs r left join operations.operations o using (operation_id)
+    where r.schedule_id = ${schedule_id} and r.state <> 'begun' and (r.operation_id is null or o.ended_at is not null)
+    order by r.due_at desc offset ${KEPT})`)
   return begun.length > 0
 }
 

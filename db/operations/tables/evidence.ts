@@ -53,6 +53,7 @@ export type EvidenceSubject = {
   authority?: 1
   requester?: string
   starter?: string
+  /** For the start, the participants; for a command that supplies a node's inputs or outputs, its author joins them. */
   involved?: string[]
   /** For a patch: its proposer, and the rules that it had to satisfy. */
   proposer?: string

@@ -305,7 +305,7 @@ describe('deciding a gate', () => {
       const page = await tabOf('otto')
       const owner = await signIn(stack.gateway_url, accounts.get('otto') as Account)
       await page.goto((await start('four eyes', { owner })).gate)
-      await page.getByText('You started this operation. Another person must decide its gates.').waitFor()
+      await page.getByText('You take part in this operation. Another person must decide its gates.').waitFor()
       const approve = page.getByRole('button', { name: 'Approve' })
       expect(await approve.getAttribute('aria-disabled')).toBe('true')
       await approve.click({ force: true })

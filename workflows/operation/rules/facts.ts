@@ -48,7 +48,13 @@ export type GateFacts = {
   digest: string
   consumed: boolean
   policy: Pick<GatePolicy, 'quorum' | 'groups' | 'reject_rule' | 'comment_on_approve'>
-  votes: readonly { user_id: string; decision: 'approve' | 'reject'; group_key: string | null }[]
+  votes: readonly {
+    user_id: string
+    decision: 'approve' | 'reject'
+    group_key: string | null
+    /** The person who delegated it, if it is a vote by delegation. */
+    in_place_of?: string | undefined
+  }[]
 }
 
 export const refusal = <C extends Category>(

@@ -49,11 +49,20 @@ export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalC
         extra: { digest: gate.digest, round: gate.round },
       })
 
+/** One right, one vote: the person's own, else the first of those to whom the person delegated. */
+export const countedOnce = (votes: GateFacts['votes']): GateFacts['votes'] =>
+  votes.filter(({ in_place_of: by }, index) => {
+    if (by === undefined) return true
+    const first = votes.findIndex((vote) => vote.in_place_of === by)
+    return first === index && !votes.some(({ user_id }) => user_id === by)
+  })
+
 /** Returns the outcome of a round's votes: approved at quorum and group minimums, rejected by rule, else waiting. */
 export const outcomeOfVotes = ({
   policy,
-  votes,
+  votes: all,
 }: Pick<GateFacts, 'policy' | 'votes'>): 'approved' | 'rejected' | 'waiting' => {
+  const votes = countedOnce(all)
   const rejections = votes.filter(({ decision }) => decision === 'reject').length
   const needed = policy.reject_rule === 'any' ? 1 : Math.floor(policy.quorum / 2) + 1
   if (rejections >= needed) return 'rejected'
@@ -63,7 +72,7 @@ export const outcomeOfVotes = ({
 
 /** Returns how many approvals are missing in total, and of which groups. */
 export const missingVotes = ({ policy, votes }: Pick<GateFacts, 'policy' | 'votes'>) => {
-  const approvals = votes.filter(({ decision }) => decision === 'approve')
+  const approvals = countedOnce(votes).filter(({ decision }) => decision === 'approve')
   const groups = policy.groups
     .map(({ group, min }) => ({ group, count: min - approvals.filter(({ group_key }) => group_key === group).length }))
     .filter(({ count }) => count > 0)

@@ -65,7 +65,7 @@ const CODES: Codes = {
   not_your_change: ['An dieser Änderung sind Sie nicht beteiligt.', 'Fragen, wer sie angefordert hat, oder ablehnen.'],
   renewal_required: ['Eine Person hat den ganzen Link dieses Kontos gesehen.', 'Einen neuen Link anfordern.'],
   bulk_not_allowed: ['Diese Freigabe wird nicht mit anderen entschieden.', 'Einzeln öffnen und entscheiden.'],
-  self_approval: ['Sie haben diesen Vorgang angefordert.', OTHER],
+  self_approval: ['Sie sind an diesem Vorgang beteiligt.', OTHER],
   self_patch_approval: ['Sie haben diese Planänderung vorgeschlagen.', OTHER],
   second_person_needed: [
     'Eine zweite Person muss das zuerst sehen.',

@@ -231,5 +231,5 @@ export const gate: typeof en.gate = {
   next: 'Weiter im Eingang',
   watch: 'Vorgang verfolgen',
   not_you: 'Sie dürfen über diese Freigabe nicht entscheiden.',
-  self: 'Sie haben diesen Vorgang gestartet. Über seine Freigaben entscheidet eine andere Person.',
+  self: 'Sie sind an diesem Vorgang beteiligt. Über seine Freigaben entscheidet eine andere Person.',
 }

@@ -189,5 +189,5 @@ export const gate = {
   next: 'Next in inbox',
   watch: 'Watch the operation',
   not_you: 'You cannot decide this gate.',
-  self: 'You started this operation. Another person must decide its gates.',
+  self: 'You take part in this operation. Another person must decide its gates.',
 }

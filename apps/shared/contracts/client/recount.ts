@@ -86,13 +86,18 @@ const learn = (chain: Chain, subject: Fields) => {
 const start = (chain: Chain, { subject }: Entry) => {
   if (subject.authority !== 1) return
   chain.told.counted = true
-  for (const id of listOf(subject.involved)) chain.involved.add(String(id))
+  join(chain, subject)
   learn(chain, subject)
+}
+
+const join = (chain: Chain, subject: Fields) => {
+  for (const id of listOf(subject.involved)) chain.involved.add(String(id))
 }
 
 const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | undefined => {
   const voter = String(subject.voter)
   const { decision } = subject
+  const in_place_of = textOf(actor.in_place_of)
   if (decision === 'void') {
     votes.delete(voter)
     return undefined
@@ -105,7 +110,8 @@ const vote = (chain: Chain, votes: Round, { actor, subject }: Entry): string | u
     decision: String(decision),
     digest: String(subject.digest),
     groups: 'groups' in subject ? listOf(subject.groups).map(String) : [textOf(subject.group)],
-    involved: chain.involved.has(voter),
+    involved: chain.involved.has(voter) || chain.involved.has(in_place_of ?? voter),
+    in_place_of,
     signed: isFields(subject.signature),
   })
   return undefined
@@ -236,6 +242,7 @@ const unpassed = (
 }
 
 const node = (chain: Chain, { subject }: Entry): string | undefined => {
+  join(chain, subject)
   for (const gate of listOf(subject.gates) as Fields[]) {
     const name = `the node ${JSON.stringify(subject.id)} started behind the gate ${JSON.stringify(gate.gate_id)}`
     const known = chain.decisions.get(keyOf(gate.gate_id, gate.digest)) ?? []

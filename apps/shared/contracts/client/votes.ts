@@ -29,6 +29,8 @@ export type Vote = {
   groups: (string | null)[]
   involved: boolean
   signed: boolean
+  /** The person who delegated it: the two count as one. */
+  in_place_of: string | null
 }
 
 /** Returns why these votes do not pass a gate under its rules. */
@@ -40,7 +42,7 @@ export const short = (
 ): string | undefined => {
   const eligible = new Set([...rule.groups.map(({ group }) => group), ...rule.more_groups])
   const out: string[] = []
-  const counting = votes.filter(([voter, given]) => {
+  const eligibleVotes = votes.filter(([voter, given]) => {
     if (given.decision !== 'approve' || given.digest !== digest) return false
     const own =
       rule.author === undefined ? given.involved : voter === rule.author || listOf(rule.behind).includes(voter)
@@ -52,6 +54,13 @@ export const short = (
       out.push(`${given.name} is in none of its groups`)
     else return true
     return false
+  })
+  const counting = eligibleVotes.filter(([voter, { name, in_place_of: by }]) => {
+    if (by === null) return true
+    const first = eligibleVotes.find(([, other]) => other.in_place_of === by)?.[0]
+    const once = first === voter && !votes.some(([other]) => other === by)
+    if (!once) out.push(`${name} voted in the place of someone whose vote was given already`)
+    return once
   })
   const because = out.length > 0 ? ` (${out.join(', ')})` : ''
   if (counting.length < rule.quorum)

@@ -36,6 +36,9 @@ export const ActorSchema = Type.Object({
   id: text('go'),
   name: text('olga'),
   roles: Type.Optional(Type.Array(Type.String())),
+  in_place_of: Type.Optional(
+    Type.String({ description: 'For a vote by delegation: who delegated. The two count as one.' }),
+  ),
 })
 
 export const AllowedActionSchema = Type.Object(

@@ -71,6 +71,8 @@ export type Actor = {
   roles?: string[]
   /** For a machine: the people who answer for it. */
   behind?: readonly string[]
+  /** For a vote by delegation: the person who delegated, with whom it counts as one. */
+  in_place_of?: string
 }
 
 /** Returns these actors and the people behind them: those whom four eyes excludes. */

@@ -235,7 +235,8 @@ export const EvidenceRecordView = Type.Object({
     },
   ),
   subject_digest: text('sha256:5555555555555555555555555555555555555555555555555555555555555555'),
-  actor: ActorSchema,
+  // The hash covers all of it, also members that other replies leave out.
+  actor: Type.Object(ActorSchema.properties, { additionalProperties: true }),
   at: Time,
   prev_hash: text('sha256:8888888888888888888888888888888888888888888888888888888888888888'),
   hash: text('sha256:9999999999999999999999999999999999999999999999999999999999999999'),
