@@ -61,6 +61,7 @@ export const commandOf = (deps: CatalogDeps, write: Write): Command => {
 const causeOf = (write: Write, command_id: string, at: string): Cause => ({
   actor: `user:${write.caller.user_id}`,
   manager: write.query.manager,
+  force: write.query.force,
   roles: write.caller.roles,
   source: 'user',
   action: write.route,
