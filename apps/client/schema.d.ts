@@ -4821,7 +4821,7 @@ export interface components {
             truncated: {
                 /** @description There are more items than `limit`. */
                 items: boolean;
-                /** @description The traversal stopped at its limit: counts are lower bounds. */
+                /** @description The traversal stopped at its limit or at max_distance: counts are lower bounds. */
                 visited: boolean;
             };
             as_of: components["schemas"]["ReadAsOf"];
@@ -4917,13 +4917,13 @@ export interface components {
             adopt?: boolean;
             /** @description Outgoing edges of these types that an item does not list are removed. */
             complete_relationship_types?: string[];
-            /** @description Edges that this source stated of an item, which no longer lists them, are removed. */
+            /** @description Edges that only this source states of an item are removed once the item no longer lists them. */
             complete_relationships?: boolean;
             /** @description Edges that leave an item, were stated before owners were stored and are not listed are removed. */
             unowned_relationships?: boolean;
             /** @description Labels, annotations and desired_state that this source set and an item does not list are removed. */
             complete_fields?: boolean;
-            /** @description Takes over fields that people or operations changed. */
+            /** @description Takes over fields and properties of edges that others set. */
             force?: boolean;
         };
         ImportProblem: {
@@ -9336,7 +9336,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -9379,7 +9379,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -9965,7 +9965,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -10008,7 +10008,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -11252,7 +11252,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -13829,7 +13829,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15435,7 +15435,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15498,7 +15498,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15561,7 +15561,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15624,7 +15624,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15688,7 +15688,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15823,7 +15823,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15887,7 +15887,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15998,7 +15998,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -16062,7 +16062,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
