@@ -271,7 +271,9 @@ describe('those who state a relation', () => {
     )
   const relate = async (id: string, change: object, query = '') => {
     const { version } = await read(id)
-    const items = [{ op: 'relate', change: { resource_id: id, expected_version: version, relationship_changes: [change] } }]
+    const items = [
+      { op: 'relate', change: { resource_id: id, expected_version: version, relationship_changes: [change] } },
+    ]
     return (await c.as('ada').post(`/v1/resources:bulk?mode=record_only${query}`, { items })).body.results[0]
   }
   /** A resource that two sources know, and another that it refers to. */
@@ -344,7 +346,9 @@ describe('those who state a relation', () => {
     const listing = (hard: string) => ({ ...item, relationships: [needs(target, hard)] })
     await take(one, listing('a'), whole)
     // Without properties, a source states only the relation.
-    expect((await take(two, { ...item, relationships: [needs(target)] }, { ...whole, adopt: true })).outcome).toBe('unchanged')
+    expect((await take(two, { ...item, relationships: [needs(target)] }, { ...whole, adopt: true })).outcome).toBe(
+      'unchanged',
+    )
     const refused = await take(two, listing('b'), whole)
     const conflicts = [{ path: `/relationships/refers_to/${target}`, owner: `import:${one.name}` }]
     expect(refused).toMatchObject({ outcome: 'conflict', problem: { code: 'field_owned', conflicts } })
@@ -354,7 +358,9 @@ describe('those who state a relation', () => {
     })
     expect((await edgesOf(id))[0].properties).toEqual({ fields: ['a'] })
     expect((await take(two, listing('b'), { ...whole, force: true })).outcome).toBe('updated')
-    expect((await take(one, listing('a'), whole)).problem).toMatchObject({ conflicts: [{ owner: `import:${two.name}` }] })
+    expect((await take(one, listing('a'), whole)).problem).toMatchObject({
+      conflicts: [{ owner: `import:${two.name}` }],
+    })
     // A person takes over, as with fields.
     expect((await relate(id, { op: 'add', ...needs(target, 'c') })).body).toMatchObject({ applied: true })
     expect((await take(two, listing('b'), whole)).problem).toMatchObject({ conflicts: [{ owner: 'user' }] })
@@ -369,14 +375,21 @@ describe('those who state a relation', () => {
         relate(id, { op: 'add', ...needs(target) }),
         relate(target, { op: 'add', ...needs(id), direction: 'in' }),
       ]
-      expect((await Promise.all(from_both)).map(({ outcome, status }) => outcome ?? status)).toEqual(['unchanged', 200, 200])
+      expect((await Promise.all(from_both)).map(({ outcome, status }) => outcome ?? status)).toEqual([
+        'unchanged',
+        200,
+        200,
+      ])
       const [{ stated_by } = { stated_by: '' }] = await c.rows<{ stated_by: string }>(
         `select stated_by from catalog.relationship e join catalog.resource r on r.rid = e.src where r.resource_id = $1
          and e.reltype_id = (select id from catalog.relationship_type where type_key = 'refers_to' limit 1)`,
         [id],
       )
       expect(stated_by.split('\n')).toEqual([`import:${one.name}`, `import:${one.name}:in`, 'user', 'user:in'])
-      await c.rows(`update catalog.relationship set stated_by = $1 where stated_by = $2`, [`import:${one.name}`, stated_by])
+      await c.rows(`update catalog.relationship set stated_by = $1 where stated_by = $2`, [
+        `import:${one.name}`,
+        stated_by,
+      ])
     }
   })
 })

@@ -104,7 +104,20 @@ describe('search', () => {
   })
 
   it('finds every word of a name as it is written', async () => {
-    const words = ['9e12f34', '1e5x', '00e1', '1.5e3', '0x1f', 'a1e5', '12h', '3com', 'v1e', '1e', '2001:db8::1e5', '5e-3']
+    const words = [
+      '9e12f34',
+      '1e5x',
+      '00e1',
+      '1.5e3',
+      '0x1f',
+      'a1e5',
+      '12h',
+      '3com',
+      'v1e',
+      '1e',
+      '2001:db8::1e5',
+      '5e-3',
+    ]
     for (const [index, word] of words.entries()) await record(`odd-${index}`, { display_name: `odd ${word} word` })
     await folded()
     for (const [index, word] of words.entries()) {

@@ -66,13 +66,7 @@ export const ownedByOthers = (
     'version_conflict',
     'field_owned',
     `Other managers set different values: ${named.join(', ')}${more}.`,
-    {
-      extra: {
-        existing_resource_id,
-        conflicts: conflicts.slice(0, MAX_CONFLICTS),
-        conflict_count: conflicts.length,
-      },
-    },
+    { extra: { existing_resource_id, conflicts: conflicts.slice(0, MAX_CONFLICTS), conflict_count: conflicts.length } },
   )
 }
 

@@ -191,7 +191,9 @@ map1,r1,app,S3,1024,T,,S1;S2,,
 
   it('of CSV from a spreadsheet: with a mark, other line ends, empty rows and columns without a name', async () => {
     const rows = CSV.replace('host-less', '').replace('\nlines', ' lines').trim().split('\n')
-    const cells = rows.map((row, at) => `${row.replace('map1', 'map3').replaceAll(/\bS(?=\d)/g, 'X')},,${at === 1 ? 'kept' : ''}`)
+    const cells = rows.map(
+      (row, at) => `${row.replace('map1', 'map3').replaceAll(/\bS(?=\d)/g, 'X')},,${at === 1 ? 'kept' : ''}`,
+    )
     write('sheet.csv', `\uFEFF${[...cells, ',,,,,,,,,,,', ''].join('\r\n')}`)
     write('sheet.map.yaml', MAPPING)
     const ran = await run('csv', 'sheet.csv', 'sheet', '--mapping', 'sheet.map.yaml')

@@ -68,7 +68,9 @@ export const ImportOptions = Closed({
     }),
   ),
   complete_relationships: Type.Optional(
-    Type.Boolean({ description: 'Edges that only this source states of an item are removed once the item no longer lists them.' }),
+    Type.Boolean({
+      description: 'Edges that only this source states of an item are removed once the item no longer lists them.',
+    }),
   ),
   unowned_relationships: Type.Optional(
     Type.Boolean({
