@@ -666,7 +666,7 @@ describe('capabilities', () => {
       await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
       await c.deps.registry.reload()
       expect((await provide(near, { op: 'update', attributes: { cpu_cores: 8 } })).status).toBe(200)
-      // A command that changes the requirement is measured by what it leaves.
+      // A command that changes its own requirement must meet the new one.
       const { version } = (await c.as('vic').get(`/v1/resources/${vm}`)).body
       const grown = { desired_state_patch: { cpu_cores: 32 }, relationship_changes: [uses(near, {})] }
       expect(await c.result(vm, { expected_version: version, changes: grown })).toMatchObject({

@@ -298,7 +298,7 @@ describe('the tree and its edges', () => {
       const hub = await service()
       await crowd(hub, 150_000)
       try {
-        // What was counted serves again only as long as too few edges were opened since, by anyone.
+        // An earlier count serves again only while few edges were opened since, by anyone.
         for (let i = 0; i < 2; i++) expect((await dependOn(hub)).status).toBe(200)
         await crowd(hub, 199_997, 150_001)
         expect((await dependOn(hub)).status).toBe(200)
