@@ -4847,7 +4847,7 @@ export interface components {
             truncated: {
                 /** @description There are more items than `limit`. */
                 items: boolean;
-                /** @description The traversal stopped at its limit: counts are lower bounds. */
+                /** @description The traversal stopped at its limit or at max_distance: counts are lower bounds. */
                 visited: boolean;
             };
             as_of: components["schemas"]["ReadAsOf"];
@@ -4943,13 +4943,13 @@ export interface components {
             adopt?: boolean;
             /** @description Outgoing edges of these types that an item does not list are removed. */
             complete_relationship_types?: string[];
-            /** @description Edges that this source stated of an item, which no longer lists them, are removed. */
+            /** @description Edges that only this source states of an item are removed once the item no longer lists them. */
             complete_relationships?: boolean;
             /** @description Edges that leave an item, were stated before owners were stored and are not listed are removed. */
             unowned_relationships?: boolean;
             /** @description Labels, annotations and desired_state that this source set and an item does not list are removed. */
             complete_fields?: boolean;
-            /** @description Takes over fields that people or operations changed. */
+            /** @description Takes over fields and properties of edges that others set. */
             force?: boolean;
         };
         ImportProblem: {
@@ -9375,7 +9375,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -9418,7 +9418,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -10004,7 +10004,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -10047,7 +10047,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -11291,7 +11291,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -13868,7 +13868,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15474,7 +15474,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15537,7 +15537,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15600,7 +15600,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15663,7 +15663,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15727,7 +15727,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15862,7 +15862,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -15926,7 +15926,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -16037,7 +16037,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {
@@ -16101,7 +16101,7 @@ export interface operations {
             header?: {
                 /** @description New and random for each new command; unchanged in a retry. */
                 "idempotency-key"?: string;
-                /** @description The ETag that was read: refused (412) if the version has changed. */
+                /** @description The ETag that was read, or a list of them: refused (412) if the version is none of these. */
                 "if-match"?: string;
             };
             path: {

@@ -1,6 +1,7 @@
 import type { UserRow } from '../../db/identity/tables.ts'
 import { ROLES_OF, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
 import { AppError, type CodeOf, wrongAt } from '../shared/errors.ts'
+import { tagsOf } from '../shared/http/routes.ts'
 
 /** Identity's own rules (auth.md 9): pure functions that return the refusal or `undefined`. */
 
@@ -122,7 +123,7 @@ export const refusePassword = ({ provider, username }: Pick<UserRow, 'provider' 
 
 /** If-Match is the version in quotes; without it the change always applies. */
 export const refuseVersion = ({ version }: { version: number }, if_match: string | undefined) =>
-  if_match === undefined || if_match === `"${version}"`
+  if_match === undefined || tagsOf(if_match).some((tag) => tag === '*' || tag === `"${version}"`)
     ? undefined
     : new AppError('version_conflict', 'version_mismatch', `The current version is ${version}.`, {
         status: 412,

@@ -135,7 +135,7 @@ const edge = {
   valid_from: at('valid_from').notNull(),
   command_id: uuid('command_id'),
   operation_id: uuid('operation_id'),
-  /** The import or manager that stated it, else the kind of writer; with `:in` if it did so of `dst`. Null: older. */
+  /** The imports and managers that state it, else the kinds of writers, a line each; `:in`: of `dst`. Null: older. */
   stated_by: text('stated_by'),
 }
 /** Open edges. `rel_no` is never reused: a closed and reopened edge is a new one. */

@@ -346,6 +346,8 @@ describe('bulk', () => {
     const other = results(await bulk([create(service(`r-${randomUUID()}`)), items[1] as Item], { key }))
     expect(other[0]).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
     expect(other[1]).toMatchObject({ status: 200, replayed: true })
+    const managed = results(await bulk(items, { key, query: `${FACTS}&manager=ci` }))
+    expect(managed[0]).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
   })
 
   it('has one winner of each version when bulk and single writes race', async () => {

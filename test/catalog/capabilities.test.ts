@@ -660,13 +660,16 @@ describe('capabilities', () => {
         body: { code: 'unknown', why_not: [{ rule: 'scope', wanted: { datacenter_id: 'eu1-a' } }] },
       })
       await c.rows(
-        `update catalog.type set document = jsonb_set(document, '{requires,0,where}', '{"cpu_cores":32}')
+        `update catalog.type set document = jsonb_set(document, '{requires,0,where}', '{"cpu_cores":{"$from":"target/desired_state/cpu_cores"}}')
          where type_key = 'infra.virtual_machine'`,
       )
       await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
       await c.deps.registry.reload()
       expect((await provide(near, { op: 'update', attributes: { cpu_cores: 8 } })).status).toBe(200)
-      expect(await send(vm, uses(near, {}))).toMatchObject({
+      // A command that changes its own requirement must meet the new one.
+      const { version } = (await c.as('vic').get(`/v1/resources/${vm}`)).body
+      const grown = { desired_state_patch: { cpu_cores: 32 }, relationship_changes: [uses(near, {})] }
+      expect(await c.result(vm, { expected_version: version, changes: grown })).toMatchObject({
         status: 422,
         body: { code: 'attributes', why_not: [{ rule: 'attribute', attribute: 'cpu_cores', wanted: 32, offered: 8 }] },
       })

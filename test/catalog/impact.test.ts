@@ -123,7 +123,12 @@ describe('the impact of a resource', () => {
   it('is cut by limit and max_distance, with counts of all that was reached', async () => {
     const first = await ask('host', 'limit=1')
     expect([first.items.length, first.counts.total, first.truncated.items]).toEqual([1, 5, true])
-    expect(effects(await ask('host', 'max_distance=1'))).toEqual([
+    const near = await ask('host', 'max_distance=1')
+    expect([near.truncated, (await ask('host', 'max_distance=3')).truncated]).toEqual([
+      { items: false, visited: true },
+      { items: false, visited: false },
+    ])
+    expect(effects(near)).toEqual([
       ['m1', 'unhealthy', 1],
       ['vm', 'unhealthy', 1],
     ])

@@ -253,7 +253,10 @@ describe('import', () => {
     expect(await targets('a')).toEqual([ids.b, target_id].sort())
     // Without the option an item adds only.
     expect(outcomes(await send(from, [listing()]))).toEqual(['unchanged'])
-    expect(outcomes(await send(from, [listing()], whole))).toEqual(['updated'])
+    expect(outcomes(await send(from, [listing()], whole))).toEqual(['unchanged'])
+    // The other source states it too, until it drops it.
+    expect(await targets('a')).toEqual([ids.b, target_id].sort())
+    expect(outcomes(await send(other, [service('x', { name: a.name })], whole))).toEqual(['updated'])
     expect(await targets('a')).toEqual([target_id])
     for (const [one, two] of [
       [h1, h2],

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ownersAfter, refuseOwned, unstated } from '../../apps/catalog/rules/field-owners.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
@@ -254,5 +255,141 @@ describe('the rules of owners', () => {
     expect(unstated({ '': 'a' }, 'a', { labels: { 'signalbox/import-source': 's', env: 'x' } }, {})).toEqual({
       labels: { env: null },
     })
+  })
+})
+
+describe('those who state a relation', () => {
+  const whole = { complete_relationships: true }
+  const needs = (target_id: string, hard?: string) => ({
+    type_key: 'refers_to',
+    target_id,
+    ...(hard && { properties: { fields: [hard] } }),
+  })
+  const edgesOf = async (id: string) =>
+    (await c.as('vic').get(`/v1/resources/${id}/relationships?relationship_types=refers_to`)).body.items.map(
+      ({ relationship }: { relationship: { relationship_id: string; properties: object } }) => relationship,
+    )
+  const relate = async (id: string, change: object, query = '') => {
+    const { version } = await read(id)
+    const items = [
+      { op: 'relate', change: { resource_id: id, expected_version: version, relationship_changes: [change] } },
+    ]
+    return (await c.as('ada').post(`/v1/resources:bulk?mode=record_only${query}`, { items })).body.results[0]
+  }
+  /** A resource that two sources know, and another that it refers to. */
+  const shared = async () => {
+    const [one, two] = [sourceOf(), sourceOf()]
+    const to = service({ external_id: 'to' })
+    const { resource_id: target } = await take(one, to)
+    await take(two, to, { adopt: true })
+    const item = service()
+    const { resource_id: id } = await take(one, { ...item, relationships: [needs(target)] }, whole)
+    return { one, two, item, to, id, target }
+  }
+
+  it('keep it until the last of them drops it, at whichever end they state it', async () => {
+    const { one, two, item, to, id, target } = await shared()
+    const listing = { ...item, relationships: [needs(target)] }
+    const [first] = await edgesOf(id)
+    const { version } = await read(id)
+    const outcomes: string[] = []
+    const taking = async (source: object, given: object, options = {}) =>
+      outcomes.push((await take(source, given, { ...whole, ...options })).outcome)
+    await taking(two, listing, { adopt: true })
+    await taking(one, item)
+    await taking(one, listing)
+    await taking(two, item)
+    // The other end lists it too, and a person confirms it.
+    await taking(two, { ...to, relationships: [{ ...needs(id), direction: 'in' }] })
+    await taking(one, item)
+    expect(await relate(id, { op: 'add', ...needs(target) })).toMatchObject({ body: { applied: false } })
+    await taking(two, to)
+    expect(outcomes).toEqual(outcomes.map(() => 'unchanged'))
+    expect([await edgesOf(id), (await read(id)).version]).toEqual([[first], version])
+    await taking(one, listing)
+    expect((await relate(id, { op: 'remove', ...needs(target) })).body).toMatchObject({ applied: true })
+    expect(await edgesOf(id)).toEqual([])
+    expect([await take(one, listing, whole), await take(one, item, whole)].map(({ outcome }) => outcome)).toEqual([
+      'updated',
+      'updated',
+    ])
+    expect(await edgesOf(id)).toEqual([])
+  })
+
+  it('keep it exactly as long as one of them lists it, after any imports', async () => {
+    const { one, two, item, to, id, target } = await shared()
+    const three = sourceOf()
+    for (const given of [item, to]) await take(three, given, { adopt: true })
+    const stating = new Set([`${one.name} out`])
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(one, two, three),
+        fc.constantFrom('out', 'in'),
+        fc.boolean(),
+        async (source, end, lists) => {
+          const [given, other] = end === 'out' ? [item, target] : [to, id]
+          const [before] = await edgesOf(id)
+          const relationships = lists ? [{ ...needs(other), direction: end }] : []
+          await take(source, { ...given, relationships }, whole)
+          stating[lists ? 'add' : 'delete'](`${source.name} ${end}`)
+          const [after] = await edgesOf(id)
+          expect(after !== undefined).toBe(stating.size > 0)
+          if (before && after) expect(after).toEqual(before)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  it('do not overwrite its properties in turn: a conflict with its owners, unless forced', async () => {
+    const { one, two, item, id, target } = await shared()
+    const listing = (hard: string) => ({ ...item, relationships: [needs(target, hard)] })
+    await take(one, listing('a'), whole)
+    // Without properties, a source states only the relation.
+    expect((await take(two, { ...item, relationships: [needs(target)] }, { ...whole, adopt: true })).outcome).toBe(
+      'unchanged',
+    )
+    const refused = await take(two, listing('b'), whole)
+    const conflicts = [{ path: `/relationships/refers_to/${target}`, owner: `import:${one.name}` }]
+    expect(refused).toMatchObject({ outcome: 'conflict', problem: { code: 'field_owned', conflicts } })
+    expect(await relate(id, { op: 'add', ...needs(target, 'c') }, '&manager=ci')).toMatchObject({
+      status: 409,
+      body: { code: 'field_owned', conflict_count: 2 },
+    })
+    expect((await edgesOf(id))[0].properties).toEqual({ fields: ['a'] })
+    expect((await take(two, listing('b'), { ...whole, force: true })).outcome).toBe('updated')
+    expect((await take(one, listing('a'), whole)).problem).toMatchObject({
+      conflicts: [{ owner: `import:${two.name}` }],
+    })
+    // A person takes over, as with fields.
+    expect((await relate(id, { op: 'add', ...needs(target, 'c') })).body).toMatchObject({ applied: true })
+    expect((await take(two, listing('b'), whole)).problem).toMatchObject({ conflicts: [{ owner: 'user' }] })
+    expect((await edgesOf(id))[0].properties).toEqual({ fields: ['c'] })
+  })
+
+  it('may state it from both ends at the same moment', async () => {
+    const { one, to, id, target } = await shared()
+    for (let round = 0; round < 10; round++) {
+      const from_both = [
+        take(one, { ...to, relationships: [{ ...needs(id), direction: 'in' }] }, whole),
+        relate(id, { op: 'add', ...needs(target) }),
+        relate(target, { op: 'add', ...needs(id), direction: 'in' }),
+      ]
+      expect((await Promise.all(from_both)).map(({ outcome, status }) => outcome ?? status)).toEqual([
+        'unchanged',
+        200,
+        200,
+      ])
+      const [{ stated_by } = { stated_by: '' }] = await c.rows<{ stated_by: string }>(
+        `select stated_by from catalog.relationship e join catalog.resource r on r.rid = e.src where r.resource_id = $1
+         and e.reltype_id = (select id from catalog.relationship_type where type_key = 'refers_to' limit 1)`,
+        [id],
+      )
+      expect(stated_by.split('\n')).toEqual([`import:${one.name}`, `import:${one.name}:in`, 'user', 'user:in'])
+      await c.rows(`update catalog.relationship set stated_by = $1 where stated_by = $2`, [
+        `import:${one.name}`,
+        stated_by,
+      ])
+    }
   })
 })

@@ -239,6 +239,36 @@ describe('the state at a past time', () => {
   })
 })
 
+it('a retired resource is in its last place at every later time', async () => {
+  const top = await box({ parent_id: 'eu1-a-web' })
+  const id = await box({ parent_id: top })
+  c.wait(1000)
+  await c.result(id, { expected_version: 1, changes: { lifecycle_status: 'retired' } })
+  c.wait(1000)
+  const at = now()
+  c.wait(1000)
+  await c.result(top, {
+    expected_version: 1,
+    changes: {
+      relationship_changes: [
+        { op: 'remove', type_key: 'contained_in', target_id: 'eu1-a-web' },
+        { op: 'add', type_key: 'contained_in', target_id: 'us1-a-web' },
+      ],
+    },
+  })
+  c.wait(1000)
+  const placed = async (query: string) => {
+    const { parent_id, scope } = (await c.as('vic').get(`/v1/resources/${id}${query}`)).body
+    return [parent_id, scope.segment_id]
+  }
+  expect(await placed('')).toEqual([top, 'us1-a-web'])
+  expect(await placed('?at_version=2')).toEqual([top, 'eu1-a-web'])
+  expect(await placed(`?at=${at}`)).toEqual([top, 'eu1-a-web'])
+  expect(await placed(`?at=${now()}`)).toEqual([top, 'us1-a-web'])
+  const listed = await c.as('vic').get(`/v1/resources?segment_id=eu1-a-web&include_retired=true&at=${at}`)
+  expect(listed.body.items.map(({ resource_id }: { resource_id: string }) => resource_id)).toContain(id)
+})
+
 describe('a child that its parent takes or releases', () => {
   const change = async (id: string, op: 'add' | 'remove', target_id: string) => {
     const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body

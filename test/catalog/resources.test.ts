@@ -354,6 +354,21 @@ describe('patching', () => {
     expect((await c.as('olga').patch(path, patch, { headers: { 'if-match': '"1-0"' } })).status).toBe(200)
   })
 
+  it('accepts a list of tags in If-Match, of which one must be the current one', async () => {
+    const { resource_id: id } = await make()
+    const path = `/v1/resources/${id}`
+    const patch = (tags: string, a: string, query = '') =>
+      c.as('olga').patch(`${path}${query}`, { labels: { a } }, { headers: { 'if-match': tags } })
+    expect(await patch('"7-0", "1-0"', '2')).toMatchObject({ status: 200, body: { version: 2 } })
+    expect(await patch(' "1" ,, "3-1x"', '3')).toMatchObject({
+      status: 412,
+      body: { code: 'version_mismatch', detail: expect.stringContaining('not 1 or 3') },
+    })
+    expect(await patch('"1", "2"', '3', '?expected_version=2')).toMatchObject({ status: 200, body: { version: 3 } })
+    expect(await patch('"1", "2"', '4', '?expected_version=3')).toMatchObject({ status: 400 })
+    expect(await patch('"3", x', '4')).toMatchObject({ status: 400, body: { code: 'malformed' } })
+  })
+
   it('applies exactly one of 50 parallel patches of one version', async () => {
     const { resource_id: id } = await make()
     const replies = await Promise.all(

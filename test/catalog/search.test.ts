@@ -76,6 +76,57 @@ describe('search', () => {
     expect(ids(await ask('q=secret', 'far'))).toEqual(['secret-us'])
   })
 
+  it('tells a reader nothing about related resources that they may not see', async () => {
+    await record('zebra-omikron', { parent_id: 'eu1-a-web' })
+    const to = { type_key: 'depends_on', target_id: 'zebra-omikron' }
+    // A writer may put any words into their own resource, to see whether they match more.
+    const labels = { guess: 'zebra' }
+    await record('near-us', { parent_id: 'us1-a-web', relationships: [to, { ...to, target_id: 'pay-db' }], labels })
+    await folded()
+    expect((await ask('q=near omik')).items).toMatchObject([{ resource_id: 'near-us', matched: ['name', 'relation'] }])
+    const there = async (q: string) =>
+      (await ask(`q=${q}`, 'far')).items.filter(({ matched }) => !matched.includes('spelling'))
+    for (const q of ['near omik', 'zebra omikron', 'omikron']) expect([q, await there(q)]).toEqual([q, []])
+    expect(await there('near pay')).toMatchObject([{ matched: ['name', 'relation'] }])
+    const [guessed] = await there('near zebra')
+    expect(guessed).toMatchObject({ resource_id: 'near-us', matched: ['name', 'label'] })
+    await c.result('near-us', { expected_version: 1, changes: { relationship_changes: [{ op: 'remove', ...to }] } })
+    await folded()
+    expect((await there('near zebra'))[0]?.score).toBe(guessed?.score)
+  })
+
+  it('needs every word, however many there are', async () => {
+    const words = Array.from({ length: 14 }, (_, i) => `w${i}`)
+    await record('many-words', { display_name: words.join(' ') })
+    await folded()
+    expect(ids(await ask(`q=${words.join(' ')}`))).toEqual(['many-words'])
+    expect((await ask(`q=${words.join(' ')} absent`)).items[0]?.matched ?? ['spelling']).toEqual(['spelling'])
+  })
+
+  it('finds every word of a name as it is written', async () => {
+    const words = [
+      '9e12f34',
+      '1e5x',
+      '00e1',
+      '1.5e3',
+      '0x1f',
+      'a1e5',
+      '12h',
+      '3com',
+      'v1e',
+      '1e',
+      '2001:db8::1e5',
+      '5e-3',
+    ]
+    for (const [index, word] of words.entries()) await record(`odd-${index}`, { display_name: `odd ${word} word` })
+    await folded()
+    for (const [index, word] of words.entries()) {
+      const { items } = await ask(`q=odd ${encodeURIComponent(word)} word`)
+      const found = items.find(({ resource_id }) => resource_id === `odd-${index}`)
+      expect([word, found?.matched]).toEqual([word, ['name']])
+    }
+  })
+
   it('follows changes and ends, and reports its position', async () => {
     await record('short-lived', { owner: 'team-moon' })
     const before = await ask('q=moon')

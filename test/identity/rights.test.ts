@@ -216,6 +216,10 @@ describe('groups', () => {
     expect(await patch(1, 'New')).toMatchObject({ status: 200, body: { name: 'New', version: 2 } })
     expect((await patch(1, 'Late')).body).toMatchObject({ status: 412, code: 'version_mismatch', current_version: 2 })
     expect((await ada.delete(`/v1/admin/groups/${group_key}`, { headers: { 'if-match': '"1"' } })).status).toBe(412)
+    for (const tags of ['"1", "2"', '*'])
+      expect(
+        (await ada.patch(`/v1/admin/groups/${group_key}`, { name: tags }, { headers: { 'if-match': tags } })).status,
+      ).toBe(200)
     expect((await ada.patch(`/v1/admin/groups/${group_key}`, {})).status).toBe(400)
   })
   it('leave nothing behind when deleted, even if someone joins or gets rights through them at that moment', async () => {

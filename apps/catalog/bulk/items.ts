@@ -50,12 +50,12 @@ const create = (deps: CatalogDeps, body: BulkChange<'create'>, write: Write): Pr
 const update = (deps: CatalogDeps, body: BulkChange<'update'>, write: Write): Prepared => {
   const { resource_id } = body
   const { patch, expected_version: named } = splitPatch(body.patch as JsonObject)
-  const { version: expected_version } = preconditionOf(undefined, body.expected_version, named)
+  preconditionOf(undefined, body.expected_version, named)
   refuseMembers(patch, write.query.mode === 'record_only')
   const { lifecycle_status } = patch
   return {
     wish: { resource_id, edges: [], ...(typeof lifecycle_status === 'string' && { lifecycle_status }) },
-    make: (tx, by) => patchOne(tx, deps, { resource_id, patch, expected_version }, write, by),
+    make: (tx, by) => patchOne(tx, deps, { ...body, patch }, write, by),
   }
 }
 
@@ -66,7 +66,7 @@ const patchOne = async (
   write: Write,
   by: Causing,
 ): Promise<Made> => {
-  const precondition = { version: expected_version, status: 409 as const }
+  const precondition = { versions: [expected_version], status: 409 as const }
   const { row, applied, intent } = await changeResource(tx, deps, { resource_id, patch, precondition, write }, by)
   return madeOf(row, intent ? 202 : 200, applied || intent !== undefined, intent)
 }
@@ -87,7 +87,7 @@ const relate = (deps: CatalogDeps, body: BulkChange<'relate'>, write: Write): Pr
       const changes = { relationship_changes, pointer: '/relationship_changes' }
       const locked = await lockToWrite(tx, deps, write, resource_id, changes)
       const { row } = locked
-      const conflict = refuseVersion(row, body.expected_version)
+      const conflict = refuseVersion(row, [body.expected_version])
       if (conflict) throw conflict
       const written = await applyChange(tx, deps, locked, {}, by(row))
       return madeOf(written.row, 200, written.applied)

@@ -57,12 +57,13 @@ const atItem = refusedAt('change')
 /** The command of one item, named by the request's key and the item's index. */
 const commandAt = ({ keys }: CatalogDeps, write: Write, key: string, index: number, item: BulkItem): Command => {
   const scope = `user:${write.caller.user_id} ${write.route}`
-  const { mode, reason } = write.query
+  const { mode, reason, manager, force } = write.query
+  const how = { mode: mode ?? null, reason: reason ?? null, ...(manager && { manager }), ...(force && { force }) }
   return {
     command_id: publicCommandId(scope, `${key} ${index}`),
     scope,
     idempotency_key: `${key} ${index}`,
-    fingerprint: fingerprintOf(keys.fingerprint, { mode: mode ?? null, reason: reason ?? null, item }),
+    fingerprint: fingerprintOf(keys.fingerprint, { ...how, item }),
     kind: 'public',
   }
 }

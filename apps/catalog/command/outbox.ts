@@ -18,6 +18,8 @@ export type Cause = {
   actor: string
   /** Who owns the fields of a change: the actor, unless it is an import, an operation, or names another manager. */
   manager?: string | undefined
+  /** Takes over edges that others state with other properties. */
+  force?: boolean | undefined
   roles: string[]
   source: ChangeSource
   /** Method and route, or the job's name: the action of the audit row. */

@@ -6,6 +6,7 @@ import { permissionMissing } from '../../shared/auth/http.ts'
 import type { Permission } from '../../shared/auth/permissions.ts'
 import type { WriteQuery } from '../../shared/contracts/catalog/resources.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
+import { tagsOf } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { type Access, accessOf, type MayWrite, reaches } from '../read/access.ts'
@@ -61,6 +62,7 @@ export const commandOf = (deps: CatalogDeps, write: Write): Command => {
 const causeOf = (write: Write, command_id: string, at: string): Cause => ({
   actor: `user:${write.caller.user_id}`,
   manager: write.query.manager,
+  force: write.query.force,
   roles: write.caller.roles,
   source: 'user',
   action: write.route,
@@ -118,26 +120,27 @@ const conflicts = (detail: string) =>
   })
 
 /**
- * The version that a PATCH was based on, from If-Match or expected_version, and the status of a mismatch (412, 409).
+ * The versions that a PATCH may be based on, from If-Match or expected_version, and the status of a mismatch (412, 409).
  * Only the version part of an ETag counts, so health never causes a false conflict. Throws 428 if both are missing.
  */
 export const preconditionOf = (
   if_match: string | undefined,
   ...expected: (number | undefined)[]
-): { version: number; status: 409 | 412 } => {
-  const match = if_match === undefined ? null : /^"(\d{1,10})(-\d{1,10}(-[0-9a-f]{1,8})?x?)?"$/.exec(if_match.trim())
-  if (if_match !== undefined && if_match.trim() !== '*' && !match)
-    throw conflicts('If-Match is not an ETag of this API.')
-  const tag = match ? Number(match[1]) : undefined
-  const versions = [tag, ...expected].filter((version) => version !== undefined)
+): { versions: number[]; status: 409 | 412 } => {
+  const tags = tagsOf(if_match ?? '*').filter((tag) => tag !== '*')
+  const tagged = tags.map((tag) => Number(/^"(\d{1,10})(-\d{1,10}(-[0-9a-f]{1,8})?x?)?"$/.exec(tag)?.[1]))
+  if (tagged.includes(Number.NaN)) throw conflicts('If-Match is not an ETag of this API.')
+  const given = expected.filter((version) => version !== undefined)
+  const versions = given.length > 0 ? given.slice(0, 1) : tagged
   const [version] = versions
   if (version === undefined) {
     throw new AppError('version_conflict', 'precondition_required', 'A PATCH needs the version it is based on.', {
       hint: 'Send If-Match with the ETag of your last read, or expected_version.',
     })
   }
-  if (versions.some((other) => other !== version)) throw conflicts('The preconditions name different versions.')
-  return { version, status: tag === undefined ? 409 : 412 }
+  const agree = given.every((other) => other === version) && (tagged.length === 0 || tagged.includes(version))
+  if (!agree) throw conflicts('The preconditions name different versions.')
+  return { versions, status: tagged.length === 0 ? 409 : 412 }
 }
 
 /** Separates expected_version from a merge patch. */

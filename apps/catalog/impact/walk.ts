@@ -63,10 +63,9 @@ const reach = (
   const found = new Map<number, Step>(roots.map((rid) => [rid, { rid, distance: 0, from: rid, relation: 0 }]))
   let truncated = false
   for (const { rid, distance } of found.values()) {
-    if (distance >= max_distance) continue
     eachDependent(store, along, rid, (peer, relation) => {
       if (found.has(peer)) return
-      if (found.size >= max_visited + roots.length) truncated = true
+      if (distance >= max_distance || found.size >= max_visited + roots.length) truncated = true
       else found.set(peer, { rid: peer, distance: distance + 1, from: rid, relation })
     })
   }

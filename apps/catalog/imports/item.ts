@@ -1,3 +1,4 @@
+import { statementsOf } from '../../../db/catalog/held/edges.ts'
 import { heldOf } from '../../../db/catalog/held/rows.ts'
 import { getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
@@ -181,8 +182,9 @@ const change = async (
   const { row } = locked
   if (types.keyOf(row.type_id) !== item.type_key) throw typeChanged(row, types.keyOf(row.type_id), item.type_key)
   const wanted = changeOf(row, item, request)
-  if (!adopted && !request.options?.force) refuseOwned(row, wanted, managerOf(request))
-  const written = await applyChange(tx, deps, locked, wanted, by(row))
+  const force = adopted || request.options?.force
+  if (!force) refuseOwned(row, wanted, managerOf(request))
+  const written = await applyChange(tx, deps, locked, wanted, { ...by(row), force })
   const [before, after] = [row, written.row].map((one) => asObject(shownOf(documentOf(one, types))))
   const ignored = new Set(written.ignored.map(({ pointer }) => pointer))
   const diff = differences(before ?? {}, after ?? {}).concat(
@@ -219,7 +221,10 @@ const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined)
   return row.parent_id === null ? [into] : [{ op: 'remove', type_key: 'contained_in', target_id: row.parent_id }, into]
 }
 
-/** Edges that an item no longer lists, of complete types, stated by this source or, if asked, by no known manager. */
+/**
+ * Edges that an item no longer lists, of complete types, stated by this source or, if asked, by no known manager. An edge
+ * that others state too stays theirs.
+ */
 const superfluous = (
   tx: Tx,
   types: Types,
@@ -239,12 +244,17 @@ const superfluous = (
   )
   return heldOf(tx)
     .edgesOf(resource_id)
-    .flatMap(({ reltype_id, end, peer_id: target_id, stated_by }) => {
-      const { type_key = '', containment } = types.relationshipById(reltype_id) ?? {}
-      const own = complete_relationships && stated_by === statedBy(managerOf(request), end)
-      const free = (unowned_relationships && stated_by === null) || complete_relationship_types.includes(type_key)
-      if (!own && !(end === 'src' && free)) return []
-      if (containment || listed.has(nameOf(type_key, end, target_id))) return []
+    .flatMap(({ edge, end, peer_id: target_id }) => {
+      const { type_key = '', containment } = types.relationshipById(edge.reltype_id) ?? {}
+      const [statement, statements] = [statedBy(managerOf(request), end), statementsOf(edge)]
+      const own = complete_relationships && statements.includes(statement)
+      const unowned = unowned_relationships && statements.length === 0
+      const free = end === 'src' && (unowned || complete_relationship_types.includes(type_key))
+      if (containment || listed.has(nameOf(type_key, end, target_id)) || !(own || free)) return []
+      if (!free && statements.length > 1) {
+        heldOf(tx).edges.leave(edge, statement)
+        return []
+      }
       return [{ op: 'remove' as const, type_key, target_id, ...(end === 'dst' && { direction: 'in' as const }) }]
     })
 }

@@ -1,7 +1,8 @@
+import { type HeldEdge, statementsOf } from '../../../db/catalog/held/edges.ts'
 import { heldOf } from '../../../db/catalog/held/rows.ts'
 import { MAX_EDGES } from '../../../db/catalog/relationships/rows.ts'
 import { getResources, getResourcesByRid, wishLock } from '../../../db/catalog/resources/rows.ts'
-import type { EdgeCause, EdgeKey, EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
+import type { EdgeKey, EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
@@ -17,6 +18,7 @@ import type { MayWrite } from '../read/access.ts'
 import { relationshipId } from '../read/documents.ts'
 import { violated } from '../rules/change.ts'
 import { boundOf, isAllowed, isBounded, propertyViolations } from '../rules/edges.ts'
+import { ownedByOthers } from '../rules/field-owners.ts'
 import { followParent } from './tree.ts'
 
 /** From this number on, a metric counts every new edge, because a group resource between the ends is missing. */
@@ -128,7 +130,7 @@ export const edgeEvent = (
   properties: edge.properties,
 })
 
-/** Who states an edge, and of which of its ends: the other end does not list it. Null in rows: stated before owners. */
+/** Who states an edge, and of which of its ends: the other end does not list it. */
 export const statedBy = (manager: string, end: 'src' | 'dst'): string => (end === 'src' ? manager : `${manager}:in`)
 
 /**
@@ -160,9 +162,7 @@ export const applyEdges = async (
       violations.push({ pointer: target_at, code: 'cycle', message: 'a resource cannot be related to itself' })
       continue
     }
-    // Only importers and named managers ask later whether an edge is theirs: for others, their kind is enough.
-    const manager = statedBy(cause.manager ?? cause.source, key.src === row.rid ? 'src' : 'dst')
-    const applied = applyOne(tx, change, key, { ...cause, manager })
+    const applied = applyOne(tx, row, change, key, cause)
     if ('ignored' in applied) outcome.ignored.push({ pointer: at, code: applied.ignored })
     else if ('violation' in applied)
       violations.push({ pointer: at, code: 'target_not_found', message: applied.violation })
@@ -196,25 +196,38 @@ const tooMany = () =>
     `A resource has at most ${MAX_EDGES} open relationships of one type.`,
   )
 
-const applyOne = (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeCause): Applied => {
+const applyOne = (tx: Tx, row: ResourceRow, change: RelationshipChange, key: EdgeKey, cause: Cause): Applied => {
   const { edges } = heldOf(tx)
   const known = edges.get(key)
   if (change.op === 'remove') {
     const edge = known && edges.close(key, cause)
     return edge ? { op: 'removed', edge } : { ignored: 'not_there' }
   }
-  const properties = change.properties ?? {}
+  // Only importers and named managers ask later whether an edge is theirs: for others, their kind is enough.
+  const manager = statedBy(cause.manager ?? cause.source, key.src === row.rid ? 'src' : 'dst')
+  const stated = { ...cause, manager }
+  const others = known ? othersOf(known, cause) : []
+  const properties = change.properties ?? (others.length > 0 ? known?.properties : undefined) ?? {}
   if (!known && change.op === 'update') return { violation: 'the relationship to update does not exist' }
   if (!known) {
     const found = edges.crowding(key, { many: MANY_EDGES, most: MAX_EDGES })
     if (found === 'most') throw tooMany()
-    return { op: 'added', edge: edges.add(key, properties, cause), crowded: found === 'many' }
+    return { op: 'added', edge: edges.add(key, properties, stated), crowded: found === 'many' }
   }
   if (equalJson(known.properties, properties)) {
-    if (known.stated_by === null) edges.adopt(key, cause)
+    edges.join(key, manager)
     return { ignored: 'already_there' }
   }
-  return { op: 'updated', edge: edges.revise(key, properties, cause), before: known }
+  const path = `/relationships/${change.type_key}/${change.target_id}`
+  const conflicts = others.map((owner) => ({ path, owner }))
+  if (!cause.force) ownedByOthers(row.resource_id, conflicts)
+  return { op: 'updated', edge: edges.revise(key, properties, stated), before: known }
+}
+
+/** The other managers of an edge, whose properties an import or a named manager may not change unless forced. */
+const othersOf = (edge: Pick<HeldEdge, 'stated_by'>, { manager }: Cause): string[] => {
+  if (manager === undefined) return []
+  return [...new Set(statementsOf(edge).map((one) => one.replace(/:in$/, '')))].filter((one) => one !== manager)
 }
 
 const checkCycles = (tx: Tx, row: ResourceRow, plan: EdgePlan): void => {

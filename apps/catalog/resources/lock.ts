@@ -95,19 +95,19 @@ const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: Lo
   return locked
 }
 
-/** The optimistic lock: a command applies only to the version it was based on. */
-export const refuseVersion = (row: ResourceRow, expected_version: number, status = 409): AppError | undefined =>
-  row.version === expected_version
+/** The optimistic lock: a command applies only to the version that it was based on, one of these. */
+export const refuseVersion = (row: ResourceRow, expected: readonly number[], status = 409): AppError | undefined =>
+  expected.includes(row.version)
     ? undefined
     : new AppError(
         'version_conflict',
         'version_mismatch',
-        `${row.resource_id} is at version ${row.version}, not ${expected_version}.`,
+        `${row.resource_id} is at version ${row.version}, not ${expected.join(' or ')}.`,
         {
           status,
           extra: {
             current_version: row.version,
-            expected_version,
+            expected_version: expected[0],
             last_changed_by: {
               actor: row.updated_by,
               command_id: row.last_command_id,

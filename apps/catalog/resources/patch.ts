@@ -35,7 +35,7 @@ import type { Change } from './versions.ts'
 import { applyChange, type Locked } from './write.ts'
 
 export type PatchBody = Record<string, unknown> | PatchOperation[]
-type Precondition = { version: number; status: 409 | 412 }
+type Precondition = { versions: readonly number[]; status: 409 | 412 }
 
 /**
  * Changes a resource by merge patch or JSON patch (catalog.md 7.4). Notes are written at once. desired_state of an
@@ -150,7 +150,7 @@ export const changeResource = async (
   const { row, scope } = locked
   const cause = by(row)
   const type = types.byId(row.type_id)
-  const conflict = refuseVersion(row, precondition.version, precondition.status)
+  const conflict = refuseVersion(row, precondition.versions, precondition.status)
   if (conflict) throw conflict
   if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is unknown here.')
 

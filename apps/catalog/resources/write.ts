@@ -54,7 +54,8 @@ export const applyChange = async (
   const { types } = deps.registry
   const { type, lifecycle_status, desired_state, observed_state } = validate(deps, locked, change, cause)
   const ends = isTerminal(type.lifecycle, lifecycle_status) && row.is_open
-  const place = { types, row, type }
+  // Its requirements are those of the state that the change leaves.
+  const place = { types, row: { ...row, desired_state, type_version: type.version }, type }
   await checkPeers(tx, place, plan, sees)
   const edges = await applyEdges(tx, deps, place, plan, cause)
   const withdrawn: ProviderEvent[] = []

@@ -80,7 +80,7 @@ export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, 
   const { changes, resource_id } = body
   const work: CommandWork = async (tx, stamp) => {
     const locked = await lockResource(tx, deps.registry.types, resource_id, { ...changes, read: 'all' })
-    const conflict = refuseVersion(locked.row, body.expected_version)
+    const conflict = refuseVersion(locked.row, [body.expected_version])
     if (conflict) throw conflict
     const cause = causeOf(body, sender, stamp(locked.row))
     const written = await applyChange(tx, deps, locked, changeOf(locked.row, changes), cause)
@@ -142,7 +142,7 @@ export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesComman
   wish: { resource_id: body.resource_id, edges: [] },
   work: async (tx, stamp) => {
     const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
-    const conflict = refuseVersion(locked.row, body.expected_version)
+    const conflict = refuseVersion(locked.row, [body.expected_version])
     if (conflict) throw conflict
     const change: Change = {
       capability_changes: body.provided_capability_changes,
@@ -168,7 +168,7 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
   }
   const work: CommandWork = async (tx, stamp) => {
     const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
-    const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, body.expected_version)
+    const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, [body.expected_version])
     if (conflict) throw conflict
     const cause = causeOf(body, sender, stamp(row))
     const { source, check_key, status, ttl_s, summary, attributes } = body

@@ -51,6 +51,14 @@ export const refuseOwned = (
     const inside = there ? below(owners, path).map((at) => ({ path: at, owner: owners[at] })) : []
     return [{ path, owner: own }, ...inside].filter(({ owner }) => owner !== undefined && owner !== manager)
   })
+  ownedByOthers(row.resource_id, conflicts)
+}
+
+/** Throws a 409 with the fields that others own, if there are any. */
+export const ownedByOthers = (
+  existing_resource_id: string,
+  conflicts: readonly { path: string; owner: string | undefined }[],
+): void => {
   if (conflicts.length === 0) return
   const named = conflicts.slice(0, 3).map(({ path, owner }) => `${path} (${owner})`)
   const more = conflicts.length > named.length ? ` and ${conflicts.length - named.length} more` : ''
@@ -58,13 +66,7 @@ export const refuseOwned = (
     'version_conflict',
     'field_owned',
     `Other managers set different values: ${named.join(', ')}${more}.`,
-    {
-      extra: {
-        existing_resource_id: row.resource_id,
-        conflicts: conflicts.slice(0, MAX_CONFLICTS),
-        conflict_count: conflicts.length,
-      },
-    },
+    { extra: { existing_resource_id, conflicts: conflicts.slice(0, MAX_CONFLICTS), conflict_count: conflicts.length } },
   )
 }
 

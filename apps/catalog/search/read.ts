@@ -1,6 +1,6 @@
 import { readLogState } from '../../../db/catalog/relationships/graph-events.ts'
 import { accessSql } from '../../../db/catalog/resources/lists.ts'
-import { type SearchRow, searchResources, setSpelling } from '../../../db/catalog/search/find.ts'
+import { type Searched, type SearchRow, searchResources, setSpelling } from '../../../db/catalog/search/find.ts'
 import { readSearchPosition } from '../../../db/catalog/search/fold.ts'
 import type { SearchItem, SearchQuery, SearchResult } from '../../shared/contracts/topology/search.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -28,7 +28,8 @@ export const readSearch = async (
   if (!position || position.filling_after !== null) throw filling(deps)
   const owned = await ownedWhere(deps, query.owned_by, access)
   const where = [accessSql(access, types.topologyIds), ...owned, ...whereOf(types, query)]
-  const asked = { q: q.trim().normalize('NFC'), where, limit: limit + 1 }
+  const sees = access === 'all' ? undefined : accessSql(access, types.topologyIds, 'n')
+  const asked = { q: q.trim().normalize('NFC'), where, sees, limit: limit + 1 }
   const exact = await affordable(searchResources(deps.db, { ...asked, by: 'words' }))
   const spelled = exact.length === 0
   const rows = spelled ? await affordable(spelledAlike(deps, asked)) : exact
@@ -58,7 +59,7 @@ export const readSearch = async (
   }
 }
 
-const spelledAlike = ({ db }: Deps, asked: Pick<Parameters<typeof searchResources>[1], 'q' | 'where' | 'limit'>) =>
+const spelledAlike = ({ db }: Deps, asked: Searched) =>
   db.transaction(async (tx) => {
     await setSpelling(tx)
     return searchResources(tx, { ...asked, by: 'spelling' })

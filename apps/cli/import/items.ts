@@ -71,6 +71,8 @@ export const marksOf = (marks: unknown, others = 'signalbox/marks'): Pick<Import
     ...(notes.length > 0 && { annotations: Object.fromEntries(notes) as Record<string, string> }),
   }
 }
+/** How many relations the catalog accepts per item. */
+const MAX_EDGES = 100
 /** A resource has at most 64 labels; importers add some themselves. */
 const MAX_LABELS = 50
 
@@ -95,7 +97,13 @@ export const collect = () => {
     add: (item: ImportItem): void => {
       if (items.has(item.external_id)) throw new SourceError(`it contains ${item.external_id} twice`)
       if (item.external_id.length > 512) throw new SourceError(`an id is too long: ${item.external_id.slice(0, 80)}…`)
-      items.set(item.external_id, item)
+      const { relationships = [], external_id } = item
+      for (const { type_key, target_external_id: to } of relationships.slice(MAX_EDGES)) {
+        const reason = `an item has at most ${MAX_EDGES} relations`
+        ledger.field('lost', origin?.kind ?? item.type_key, type_key, reason, `${external_id} > ${to}`)
+      }
+      const fits = relationships.length <= MAX_EDGES
+      items.set(external_id, fits ? item : { ...item, relationships: relationships.slice(0, MAX_EDGES) })
       if (origin) origins.set(item.external_id, origin)
     },
     /** Adds a container that many items name; only the first call adds it. */
@@ -125,7 +133,7 @@ const unique = (items: ImportItem[]): ImportItem[] => {
   const taken = new Set<string>()
   return items.map((item) => {
     const at = [item.type_key, item.parent_external_id, item.parent_id]
-    const key = JSON.stringify([...at, item.name])
+    const key = JSON.stringify([...at, item.name.normalize('NFC')])
     if (!taken.has(key)) {
       taken.add(key)
       return item

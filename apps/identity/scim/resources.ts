@@ -12,6 +12,7 @@ import {
 import { type ScimRow, scim_members, scim_resources } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
+import { tagsOf } from '../../shared/http/routes.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { Uses } from '../deps.ts'
 import { alignIn } from '../federation/rights.ts'
@@ -108,7 +109,7 @@ export const removeScim = async (one: Sync, type: ScimType, given: string) => {
 const findRead = async ({ tx, req }: Sync, type: ScimType, id: string): Promise<Known> => {
   const known = await findScim(tx, req.directory.id, type, id)
   const version = versionOf(known)
-  const named = req.headers['if-match']?.split(',').map((one) => one.trim()) ?? ['*']
+  const named = tagsOf(req.headers['if-match'] ?? '*')
   if (!named.includes('*') && !named.includes(version))
     throw new AppError('version_conflict', 'version_mismatch', `The current version is ${version}.`, { status: 412 })
   return known

@@ -11,6 +11,7 @@ import type { Place } from '../../shared/auth/scope.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
+import { tagsOf } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { isVisible, loadPlaces, placesFor } from '../policies/authority.ts'
 
@@ -138,11 +139,12 @@ export const factsOf = (
 
 /** If-Match compares the first part of the ETag, the count of decided changes; the rest changes with all progress. */
 export const checkIfMatch = (if_match: string | undefined, revision: number): void => {
-  if (if_match === undefined || if_match === '*') return
-  const given = /^(?:W\/)?"(\d+)(?:-\d+)?"$/.exec(if_match)?.[1]
-  if (given === undefined)
-    throw new AppError('validation_error', 'schema_violation', 'If-Match must be an ETag of this object.')
-  if (Number(given) !== revision)
+  const tags = if_match === undefined ? ['*'] : tagsOf(if_match)
+  if (tags.includes('*')) return
+  const given = tags.map((tag) => /^(?:W\/)?"(\d+)(?:-\d+)?"$/.exec(tag)?.[1])
+  if (given.length === 0 || given.includes(undefined))
+    throw new AppError('validation_error', 'schema_violation', 'If-Match must list ETags of this object.')
+  if (!given.some((one) => Number(one) === revision))
     throw new AppError('version_conflict', 'revision_moved', `The operation is now at revision ${revision}.`, {
       extra: { current_version: revision },
     })

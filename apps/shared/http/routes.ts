@@ -46,7 +46,10 @@ export const CommandHeaders = Type.Object({
 export const VersionedHeaders = Type.Object({
   ...CommandHeaders.properties,
   'if-match': Type.Optional(
-    Type.String({ maxLength: 200, description: 'The ETag that was read: refused (412) if the version has changed.' }),
+    Type.String({
+      maxLength: 512,
+      description: 'The ETag that was read, or a list of them: refused (412) if the version is none of these.',
+    }),
   ),
 })
 /** Headers of a read that answers 304 if nothing has changed. */
@@ -54,13 +57,20 @@ export const ReadHeaders = Type.Object({
   'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that the caller already has.' })),
 })
 
+/** The tags of a precondition, as sent; `*` matches any (RFC 9110, 13.1). No tag of ours contains a comma. */
+export const tagsOf = (header: string): string[] =>
+  header
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '')
+
 /**
  * Whether the caller already has the representation with this tag: any of the tags that it names, weak or not, or `*`
  * (RFC 9110, 13.1.2).
  */
 export const isKnown = (req: FastifyRequest, etag: string): boolean =>
-  (req.headers['if-none-match']?.split(',') ?? [])
-    .map((tag) => tag.trim().replace(/^W\//, ''))
+  tagsOf(req.headers['if-none-match'] ?? '')
+    .map((tag) => tag.replace(/^W\//, ''))
     .some((tag) => tag === etag || tag === '*')
 
 /** Sends 304 without a body: a serialized null would be four forbidden bytes, and a proxy refuses such an answer. */

@@ -11,6 +11,8 @@ export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
   /** The keys of all open edges of these resources. */
   const around = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
+  /** Counts that are not exact: they suffice to tell that the limit is far. */
+  const rough = new Set<string>()
   /** The targets of all edges of one type that leave a resource. */
   const outs = new Map<string, Set<string>>()
 
@@ -19,9 +21,11 @@ export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
     if (!keys) throw new Unheld({ around: [rid] })
     return keys
   }
-  const countAt = (reltype_id: number, rid: string, end: End): number => {
-    const known = counts.get(countKey(end, reltype_id, rid)) ?? (around.has(rid) ? 0 : undefined)
-    if (known === undefined) throw new Unheld({ counts: [{ rid, reltype_id, end }] })
+  const countAt = (reltype_id: number, rid: string, end: End, exact: boolean): number => {
+    const key = countKey(end, reltype_id, rid)
+    if (around.has(rid)) return counts.get(key) ?? 0
+    const known = exact && rough.has(key) ? undefined : counts.get(key)
+    if (known === undefined) throw new Unheld({ counts: [{ rid, reltype_id, end, ...(exact && { exact }) }] })
     return known
   }
   const tally = (end: End, { reltype_id, ...edge }: EdgeKey, by: 1 | -1): void => {
@@ -39,6 +43,7 @@ export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
   return {
     around,
     counts,
+    rough,
     outs,
     keysOf,
     leaving,
@@ -58,16 +63,16 @@ export const createAround = (journal: Journal, fresh: ReadonlySet<string>) => {
     },
     count: (reltype_id: number, rid: string, end: End | 'either'): number =>
       end === 'either'
-        ? countAt(reltype_id, rid, 'src') + countAt(reltype_id, rid, 'dst')
-        : countAt(reltype_id, rid, end),
+        ? countAt(reltype_id, rid, 'src', true) + countAt(reltype_id, rid, 'dst', true)
+        : countAt(reltype_id, rid, end, true),
     crowding: ({ src, reltype_id, dst }: EdgeKey, { many, most }: { many: number; most: number }) => {
-      const highest = Math.max(countAt(reltype_id, src, 'src'), countAt(reltype_id, dst, 'dst'))
+      const highest = Math.max(countAt(reltype_id, src, 'src', false), countAt(reltype_id, dst, 'dst', false))
       return highest >= most ? ('most' as const) : highest >= many ? ('many' as const) : ('no' as const)
     },
     reaches: (reltype_id: number, from: string, to: string): boolean => {
       if (from === to) return true
       // A new resource with no such incoming edge cannot be reached.
-      if (fresh.has(to) && countAt(reltype_id, to, 'dst') === 0) return false
+      if (fresh.has(to) && countAt(reltype_id, to, 'dst', true) === 0) return false
       const seen = new Set([from])
       for (const at of seen) for (const next of leaving(reltype_id, at)) seen.add(next)
       return seen.has(to)

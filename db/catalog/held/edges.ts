@@ -6,6 +6,12 @@ import type { Ended } from './missing.ts'
 /** The open edges of the rows that a transaction holds (held/rows.ts). */
 export type HeldEdge = EdgeRow & { command_id: string | null; operation_id: string | null; stated_by: string | null }
 
+/** Everyone who states an edge: one name per line of the column. */
+export const statementsOf = ({ stated_by }: Pick<HeldEdge, 'stated_by'>): string[] => stated_by?.split('\n') ?? []
+
+/** Who joins and who leaves those who state an edge; merged with the row, because its other end may change it too. */
+type Restated = EdgeKey & { more: string[]; less: string[] }
+
 const byNumber = (a: string, b: string) => (BigInt(a) < BigInt(b) ? -1 : 1)
 
 export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
@@ -21,6 +27,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
     opened: [] as EdgeRow[],
     added: new Set<string>(),
     revised: new Set<string>(),
+    restated: new Map<string, Restated>(),
     gone: new Map<string, EdgeKey>(),
   }
 
@@ -40,7 +47,9 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
   }
   const close = (edge: HeldEdge, valid_to: string): EdgeRow => {
     const name = edgeKey(edge)
-    journal.push(pending.history, { ...edge, valid_to })
+    // Another process may have opened it by a clock that is ahead.
+    const late = Date.parse(edge.valid_from) > Date.parse(valid_to)
+    journal.push(pending.history, { ...edge, valid_to: late ? edge.valid_from : valid_to })
     journal.put(open, name, undefined)
     move(edge, -1)
     if (pending.added.has(name)) journal.drop(pending.added, name)
@@ -49,6 +58,19 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
       journal.put(pending.gone, name, { src: edge.src, reltype_id: edge.reltype_id, dst: edge.dst })
     }
     return { ...edge, rev: edge.rev + 1 }
+  }
+  const restate = (key: EdgeKey, manager: string, op: 'more' | 'less'): void => {
+    const [name, edge] = [edgeKey(key), get(key) as HeldEdge]
+    const before = statementsOf(edge)
+    const others = before.filter((one) => one !== manager)
+    const after = op === 'less' ? others : [...others, manager].sort()
+    if (after.length === before.length) return
+    journal.put(open, name, { ...edge, stated_by: after.join('\n') })
+    if (pending.added.has(name) || pending.revised.has(name)) return
+    const { src, reltype_id, dst } = key
+    const { more, less } = pending.restated.get(name) ?? { more: [], less: [] }
+    const change = op === 'more' ? { more: [...more, manager], less } : { more, less: [...less, manager] }
+    journal.put(pending.restated, name, { src, reltype_id, dst, ...change })
   }
 
   /** Edges opened or closed since they were read. */
@@ -71,7 +93,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
         for (const key of map.keys()) if (key.endsWith(` ${rid}`)) map.delete(key)
       for (const [name, edge] of open) {
         const touches = name.startsWith(`${rid} `) || name.endsWith(` ${rid}`)
-        const own = pending.added.has(name) || pending.revised.has(name) || pending.gone.has(name)
+        const own = [pending.added, pending.revised, pending.restated, pending.gone].some((of) => of.has(name))
         if (!touches || (edge !== undefined && own) || pending.gone.has(name)) continue
         open.delete(name)
         // The other end of this edge no longer has all of its edges in memory.
@@ -107,11 +129,10 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
       if (!pending.added.has(edgeKey(key))) journal.add(pending.revised, edgeKey(key))
       return edge
     },
-    /** Gives an edge without an owner its first one; the edge itself stays as it is. */
-    adopt: (key: EdgeKey, { manager }: EdgeCause): void => {
-      journal.put(open, edgeKey(key), { ...(get(key) as HeldEdge), stated_by: manager })
-      if (!pending.added.has(edgeKey(key))) journal.add(pending.revised, edgeKey(key))
-    },
+    /** A manager states an edge too; the edge itself stays as it is. */
+    join: (key: EdgeKey, manager: string): void => restate(key, manager, 'more'),
+    /** A manager no longer states an edge that others state. */
+    leave: (key: EdgeKey, manager: string): void => restate(key, manager, 'less'),
     close: (key: EdgeKey, { at }: Pick<EdgeCause, 'at'>): EdgeRow | undefined => {
       const edge = get(key)
       return edge && close(edge, at)
@@ -120,9 +141,8 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
       touching(rid)
         .sort((a, b) => byNumber(a.rel_no, b.rel_no))
         .map((edge) => {
-          const valid_to = Date.parse(edge.valid_from) > Date.parse(at) ? edge.valid_from : at
           const named = (end: string) => ids.get(end) ?? idOf(end)
-          return { ...close(edge, valid_to), from_id: named(edge.src), to_id: named(edge.dst) }
+          return { ...close(edge, at), from_id: named(edge.src), to_id: named(edge.dst) }
         }),
   }
 }

@@ -169,9 +169,9 @@ export const createHeld = () => {
     /** The edges around a resource, the oldest first. */
     edgesOf: (resource_id: string) => {
       const rid = rows.resourceOf(resource_id)?.rid
-      return (rid === undefined ? [] : edges.all(rid)).map(({ reltype_id, src, dst, stated_by }) => {
-        const [end, peer] = src === rid ? (['src', dst] as const) : (['dst', src] as const)
-        return { reltype_id, stated_by, end, peer_id: edges.loaded.ids.get(peer) ?? rowOf(peer).resource_id }
+      return (rid === undefined ? [] : edges.all(rid)).map((edge) => {
+        const [end, peer] = edge.src === rid ? (['src', edge.dst] as const) : (['dst', edge.src] as const)
+        return { edge, end, peer_id: edges.loaded.ids.get(peer) ?? rowOf(peer).resource_id }
       })
     },
     /** Moves a resource and everything below it, with their new paths, under a new parent or to the top. */

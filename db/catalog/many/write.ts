@@ -23,9 +23,9 @@ import {
  */
 export const writesOf = (tx: Tx, { pending, edges }: Held): Statement[] | undefined => {
   const { inserts, fixed, states, fresh, imported, moved, observed, offers } = pending
-  const { history, added, revised } = edges.pending
+  const { history, added, revised, restated } = edges.pending
   const told = inserts.filter(({ table }) => table === outbox)
-  const others = [fresh, imported, moved, added, revised, observed, offers]
+  const others = [fresh, imported, moved, added, revised, restated, observed, offers]
   if (history.length > 0 || others.some(({ size }) => size > 0)) return undefined
   if (states.size > 1 || fixed.size > 1 || told.length > 1) return undefined
   return [
@@ -70,6 +70,7 @@ export const writeHeld = async (tx: Tx, { pending, loaded, edges }: Held): Promi
       resource_state,
       fresh.map((row) => ({ ...columnsOf(STATE, row), rid: row.rid })),
     ),
+    restateEdges(tx, [...edges.pending.restated.values()]),
     reviseEdges(tx, edgesIn(edges.pending.open, edges.pending.revised)),
     insertMany(tx, relationship, edgesIn(edges.pending.open, edges.pending.added)),
     ...Object.values(others).map((one) => insertMany(tx, one.table, one.rows)),
@@ -174,6 +175,18 @@ const reviseEdges = async (tx: Tx, rows: readonly object[]): Promise<void> => {
   await tx.execute(
     sql`update catalog.relationship e set ${assignments(['rev', 'properties', 'valid_from', 'command_id', 'operation_id', 'stated_by'])}
         from ${recordset('relationship', rows)} x where ${IS_EDGE}`,
+  )
+}
+
+/** Merges with the current row: commands on both ends of an edge may state it at once. */
+const restateEdges = async (tx: Tx, rows: readonly object[]): Promise<void> => {
+  if (rows.length === 0) return
+  await tx.execute(
+    sql`update catalog.relationship e set stated_by = nullif(array_to_string(array(
+          select distinct s collate "C" from unnest(string_to_array(e.stated_by, E'\\n') || x.more) s
+          where s <> all(x.less) order by 1), E'\\n'), '')
+        from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+          as x(src bigint, reltype_id smallint, dst bigint, more text[], less text[]) where ${IS_EDGE}`,
   )
 }
 

@@ -67,7 +67,8 @@ export const lifecycleAt = async (db: Queryable, rid: string, at: string): Promi
 
 /**
  * Row numbers of each resource and of everything that contained it at a given time, the resource last: its past path,
- * at any length. If commands were stamped out of order, edges of one time may form a cycle; the path stops there.
+ * at any length. A retired resource has no open edges, but keeps its last container. If commands were stamped out of
+ * order, edges of one time may form a cycle; the path stops there.
  */
 export const pathsAt = async (
   db: Queryable,
@@ -87,6 +88,9 @@ export const pathsAt = async (
             select h.dst from catalog.relationship_history h
               where h.src = way.rid and h.reltype_id = ${reltype_id}
                 and h.valid_from <= ${at}::timestamptz and h.valid_to > ${at}::timestamptz
+            union all
+            select r.parent_rid from catalog.resource r join catalog.resource_state s on s.rid = r.rid
+              where r.rid = way.rid and not r.is_open and s.lifecycle_at <= ${at}::timestamptz
             limit 1) e
           where e.dst <> all(way.rids))
         select distinct on (start) start, array_to_string(rids, '.') as path from way

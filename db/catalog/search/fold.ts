@@ -8,11 +8,12 @@ export type SearchPosition = { pub_seq: string; filling_after: string | null }
 const TEXT_LIMIT = 60_000
 const PEERS = 50
 
-const split = (text: SQL): SQL => sql`regexp_replace(lower(${text}), '[^[:alnum:]]+', ' ', 'g') collate "C"`
+const split = (text: SQL): SQL => sql`'x' || regexp_replace(lower(${text}), '[^[:alnum:]]+', ' x', 'g') collate "C"`
 
 /**
- * A text's words: lower case, split at every character but letters and digits, so any part of an id is found. Letters
- * beyond ASCII count in any locale of the database; text without them is split faster.
+ * A text's words: lower case, split at every character but letters and digits, so any part of an id is found. Each
+ * begins with an x, because Postgres would read 9e12f34 as a number and a word. Letters beyond ASCII count in any locale
+ * of the database; text without them is split faster.
  */
 export const wordsOf = (expression: SQL): SQL =>
   sql`(select case when octet_length(t) = length(t) then ${split(sql`t collate "C"`)}
@@ -28,6 +29,12 @@ const valuesOf = (column: SQL): SQL => sql`coalesce((select string_agg(v #>> '{}
 const symmetric = (column: 'id' | 'type_key'): SQL =>
   sql`(select ${sql.identifier(column)} from catalog.relationship_type where (document->>'symmetric')::boolean)`
 
+/** The resources whose names count for this one: its targets, and both ends of symmetric edges. */
+export const peersOf = (rid: SQL): SQL => sql`(
+  (select dst as peer from catalog.relationship where src = ${rid} order by rel_no limit ${sql.raw(String(PEERS))})
+  union all (select src from catalog.relationship where dst = ${rid} and reltype_id in ${symmetric('id')}
+    order by rel_no limit ${sql.raw(String(PEERS))}))`
+
 /** Writes the search index of these resources: A names, B labels, C relations, D attributes. */
 export const foldSearch = async (tx: Tx, rids: readonly string[]): Promise<void> => {
   if (rids.length === 0) return
@@ -42,17 +49,14 @@ export const foldSearch = async (tx: Tx, rids: readonly string[]): Promise<void>
     from catalog.resource r join catalog.resource_state s on s.rid = r.rid
       join lateral (select type_key from catalog.type where id = r.type_id limit 1) t on true
       left join lateral (select string_agg(concat_ws(' ', p.resource_id, nullif(p.name, p.resource_id)), ' ') as peers
-        from ((select dst as peer from catalog.relationship where src = r.rid order by rel_no limit ${sql.raw(String(PEERS))})
-            union all (select src from catalog.relationship where dst = r.rid and reltype_id in ${symmetric('id')}
-              order by rel_no limit ${sql.raw(String(PEERS))})) o
-          join catalog.resource p on p.rid = o.peer) e on true
+        from ${peersOf(sql`r.rid`)} o join catalog.resource p on p.rid = o.peer) e on true
     where r.rid = any(${array(rids, 'bigint')})
     on conflict (rid) do update set names = excluded.names, document = excluded.document
       where search.document <> excluded.document or search.names <> excluded.names`)
 }
 
 /** The name of the position: a new one fills the index again, after a change of its words. */
-const FORMAT = 'search-2'
+const FORMAT = 'search-3'
 
 export const readSearchPosition = async (db: Queryable): Promise<SearchPosition | undefined> =>
   first(

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readNetbox } from '../../../apps/cli/import/netbox/read.ts'
+import { lossOf } from '../../../apps/cli/import/run/report.ts'
+import { csvRows, readRows } from '../../../apps/cli/import/table/read.ts'
 import { atTerminal, home, json, login, signalbox, stack } from '../client.ts'
 import { NETBOX } from '../netbox.ts'
 
@@ -187,6 +189,34 @@ map1,r1,app,S3,1024,T,,S1;S2,,
     })
   })
 
+  it('of CSV from a spreadsheet: with a mark, other line ends, empty rows and columns without a name', async () => {
+    const rows = CSV.replace('host-less', '').replace('\nlines', ' lines').trim().split('\n')
+    const cells = rows.map(
+      (row, at) => `${row.replace('map1', 'map3').replaceAll(/\bS(?=\d)/g, 'X')},,${at === 1 ? 'kept' : ''}`,
+    )
+    write('sheet.csv', `\uFEFF${[...cells, ',,,,,,,,,,,', ''].join('\r\n')}`)
+    write('sheet.map.yaml', MAPPING)
+    const ran = await run('csv', 'sheet.csv', 'sheet', '--mapping', 'sheet.map.yaml')
+    expect(ran.code, ran.err).toBe(0)
+    const there = await stored('sheet')
+    expect([...there.keys()].filter((id) => id.startsWith('host/')).sort()).toEqual(['host/X1', 'host/X2', 'host/X3'])
+    expect(there.get('host/X2')?.annotations).toMatchObject({ 'import/note': 'two lines' })
+    expect(ran.err).toMatch(/lost {5}1 × infra.host column 12/)
+  })
+
+  it('with more relations than an item may have: the rest is lost, and reported', () => {
+    const needs = Array.from({ length: 120 }, (_, i) => `s${i}`)
+    const relations = [{ type: 'depends_on', to: '{needs}', separator: ';' }]
+    const mapping = {
+      format: 'signalbox.mapping/v1' as const,
+      items: [{ id: '{id}', type: 'infra.service', name: '{id}', relations }],
+    }
+    const found = readRows(csvRows(`id,needs\nhub,${needs.join(';')}\n`, mapping), mapping, { into: undefined })
+    expect(found.items[0]?.relationships).toHaveLength(100)
+    const lost = { kind: 'infra.service', field: 'depends_on', count: 20, example: 'hub > s100' }
+    expect(lossOf(found).lost).toMatchObject([lost])
+  })
+
   it('of JSON: members by names with dots, the same items as the CSV', async () => {
     const rows = [
       { place: { site: 'map2', room: 'r1' }, hostname: 'web', serial: 'J1', ram: 512, stage: 'P', note: { a: 1 } },
@@ -216,6 +246,8 @@ map1,r1,app,S3,1024,T,,S1;S2,,
       [MAPPING, CSV.replace('S2,4096', 'S1,4096'), /line 4 contradicts an earlier row about host\/S1/],
       [MAPPING, CSV.replace('db,S2', 'db,'), /has no value for id: host\/\{serial\}/],
       [MAPPING, 'a,b\n1,2,3\n', /it is not valid CSV/],
+      [MAPPING, 'site;room\n1;2\n', /the column site, which no row has; columns are site;room/],
+      [MAPPING, CSV.replace('note,internal', 'note,note'), /the header names the column note twice/],
     ]
     for (const [mapping, csv, says] of faults) {
       write('fault.yaml', mapping)

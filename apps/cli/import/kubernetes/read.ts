@@ -57,10 +57,7 @@ const workload: Rule = (manifest, place) => {
     ...(wholeOf(readyReplicas) !== undefined && {
       observed_state: { release: releaseOf(image), replicas_ready: wholeOf(readyReplicas) },
     }),
-    relationships: [...own.map(edge('member_of')), ...[...new Set(called)].map(edge('depends_on')), ...used].slice(
-      0,
-      100,
-    ),
+    relationships: [...own.map(edge('member_of')), ...[...new Set(called)].map(edge('depends_on')), ...used],
   }
   addWith(item, manifest, place)
 }

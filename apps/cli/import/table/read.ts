@@ -14,10 +14,11 @@ export const csvRows = (text: string, { delimiter = ',' }: Mapping): Row[] => {
   try {
     const parsed = parse(text, {
       bom: true,
-      columns: true,
+      columns: namesOf,
       delimiter,
       info: true,
       skip_empty_lines: true,
+      skip_records_with_empty_values: true,
       trim: true,
       max_record_size: 1_048_576,
     }) as unknown as { record: Record<string, string>; info: { lines: number } }[]
@@ -26,6 +27,13 @@ export const csvRows = (text: string, { delimiter = ',' }: Mapping): Row[] => {
     throw new SourceError(`it is not valid CSV: ${(error as Error).message}`)
   }
 }
+
+/** The names of the columns; of two columns with one name, only the last would be read. */
+const namesOf = (header: readonly string[]): string[] =>
+  header.map((name, at) => {
+    if (name !== '' && header.indexOf(name) !== at) throw new Error(`the header names the column ${name} twice`)
+    return name === '' ? `column ${at + 1}` : name
+  })
 
 /** The rows of a JSON or YAML document: the list that `rows` points to. */
 export const jsonRows = (documents: readonly unknown[], { rows = '' }: Mapping): Row[] => {
@@ -96,8 +104,9 @@ const checkColumns = (rows: readonly Row[], { items }: Mapping): void => {
     ...(when === undefined ? [] : [when]),
   ])
   const unknown = named.find((column) => !there.has(column))
+  const some = [...there].slice(0, 8).join(', ')
   if (unknown !== undefined && rows.length > 0)
-    throw new SourceError(`the mapping names the column ${unknown}, which no row has`)
+    throw new SourceError(`the mapping names the column ${unknown}, which no row has; columns are ${some}`)
 }
 
 const itemOf = (rule: ItemRule, row: Row, used: Set<string>, into: Options['into']): ImportItem => {

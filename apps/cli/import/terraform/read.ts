@@ -71,16 +71,7 @@ const groupedBy = (addresses: string[]) =>
 
 const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): ImportItem => {
   const { address, type, values } = instance
-  const named = [...new Set(instance.depends_on.flatMap((to) => targetsOf(to, place)))].filter((to) => to !== address)
-  const edges = named.slice(0, MAX_EDGES)
-  for (const to of named.slice(MAX_EDGES))
-    place.found.ledger.field(
-      'lost',
-      type,
-      'dependencies',
-      `a resource has at most ${MAX_EDGES} of them here`,
-      `${address} > ${to}`,
-    )
+  const edges = [...new Set(instance.depends_on.flatMap((to) => targetsOf(to, place)))].filter((to) => to !== address)
   const { labels, annotations } = marksOf(values.tags ?? values.labels, `${PREFIX}tags`)
   const managed = /^infra\.(?!endpoint|generic)/.test(item.type_key)
   return {
@@ -102,8 +93,6 @@ const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): Im
 const targetsOf = (address: string, { known, instances }: Place): string[] =>
   known.has(address) ? [address] : (instances.get(address) ?? [])
 
-/** How many edges one item may have. */
-const MAX_EDGES = 100
 const IN_SEGMENT = /^infra\.(virtual_machine|cluster|database|volume|load_balancer|certificate)$/
 const IN_DATACENTER = /^infra\.(virtual_machine|cluster|database|volume|certificate)$/
 

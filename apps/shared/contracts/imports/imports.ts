@@ -68,7 +68,9 @@ export const ImportOptions = Closed({
     }),
   ),
   complete_relationships: Type.Optional(
-    Type.Boolean({ description: 'Edges that this source stated of an item, which no longer lists them, are removed.' }),
+    Type.Boolean({
+      description: 'Edges that only this source states of an item are removed once the item no longer lists them.',
+    }),
   ),
   unowned_relationships: Type.Optional(
     Type.Boolean({
@@ -80,7 +82,7 @@ export const ImportOptions = Closed({
       description: 'Labels, annotations and desired_state that this source set and an item does not list are removed.',
     }),
   ),
-  force: Type.Optional(Type.Boolean({ description: 'Takes over fields that people or operations changed.' })),
+  force: Type.Optional(Type.Boolean({ description: 'Takes over fields and properties of edges that others set.' })),
 })
 
 export type ImportOptions = Static<typeof ImportOptions>

@@ -58,7 +58,9 @@ export const Impact = Type.Object({
   }),
   truncated: Type.Object({
     items: Type.Boolean({ description: 'There are more items than `limit`.' }),
-    visited: Type.Boolean({ description: 'The traversal stopped at its limit: counts are lower bounds.' }),
+    visited: Type.Boolean({
+      description: 'The traversal stopped at its limit or at max_distance: counts are lower bounds.',
+    }),
   }),
   as_of: ReadAsOf,
 })
