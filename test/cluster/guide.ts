@@ -14,7 +14,7 @@ const DEBIAN = ['/usr/lib/postgresql/15/bin', '/usr/sbin']
 
 /**
  * Types the guide "On one machine", word by word, in one shell and as an ordinary user. Returns the exit code of the first
- * command that failed, or 0. The guide's ports must be free.
+ * command that failed, or 0; 1 if it leaves a file that other accounts can read. The guide's ports must be free.
  */
 export const followGuide = async (): Promise<number> => {
   const { redis, nats, temporal } = await ensureServers(silentScreen)
@@ -44,6 +44,8 @@ export const followGuide = async (): Promise<number> => {
     ...account,
   })
   const [code] = (await once(shell, 'close')) as [number | null]
+  const open = execFileSync('find', [join(home, 'signalbox'), '-type', 'f', '-perm', '/o=r']).toString()
+  if (open) console.log(`Every account of the machine can read:\n${open}`)
   rmSync(home, { recursive: true, force: true })
-  return code ?? 1
+  return open ? 1 : (code ?? 1)
 }
