@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
@@ -22,8 +22,9 @@ export const followGuide = async (): Promise<number> => {
   const bin = join(home, 'bin')
   mkdirSync(bin)
   const programs = { node: process.execPath, 'redis-server': redis, 'nats-server': nats, temporal }
-  for (const [name, file] of Object.entries(programs)) symlinkSync(file ?? name, join(bin, name))
   const account = unprivileged()
+  // An ordinary user cannot enter root's cache.
+  for (const [name, file = name] of Object.entries(programs)) (account ? copyFileSync : symlinkSync)(file, join(bin, name))
   // An ordinary user has a checkout of their own.
   const checkout = account ? join(home, 'checkout') : ROOT
   if (account) {
@@ -44,7 +45,8 @@ export const followGuide = async (): Promise<number> => {
     ...account,
   })
   const [code] = (await once(shell, 'close')) as [number | null]
-  const open = execFileSync('find', [join(home, 'signalbox'), '-type', 'f', '-perm', '/o=r']).toString()
+  const made = join(home, 'signalbox')
+  const open = existsSync(made) ? execFileSync('find', [made, '-type', 'f', '-perm', '/o=r']).toString() : ''
   if (open) console.log(`Every account of the machine can read:\n${open}`)
   rmSync(home, { recursive: true, force: true })
   return open ? 1 : (code ?? 1)
