@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
@@ -29,7 +29,11 @@ export const followGuide = async (): Promise<number> => {
   const checkout = account ? join(home, 'checkout') : ROOT
   if (account) {
     execFileSync('git', ['clone', '--quiet', ROOT, checkout])
-    symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
+    // A folder of their own, because Vite writes into it.
+    const modules = join(checkout, 'node_modules')
+    mkdirSync(modules)
+    for (const name of readdirSync(join(ROOT, 'node_modules')))
+      if (name !== '.vite-temp') symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
     execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, home])
   }
   for (let at = home; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
