@@ -39,7 +39,8 @@ type Programs = NonNullable<Awaited<ReturnType<typeof findEngine>>>
 
 /** Where each role will listen. The frontends have one address, at which a balancer listens from now on. */
 export const placeEngine = async (ports: Ports) => {
-  const seats: { name: string; role: string; rpc: { grpcPort: number; membershipPort: number; bindOnIP: string } }[] = []
+  const seats: { name: string; role: string; rpc: { grpcPort: number; membershipPort: number; bindOnIP: string } }[] =
+    []
   for (const [i, role] of ROLES.entries()) {
     const name = `temporal ${role} ${ROLES.slice(0, i).filter((other) => other === role).length + 1}`
     const [grpcPort, membershipPort] = [await ports.take(name, 0), await ports.take(`${name} members`, 0)]
@@ -52,13 +53,7 @@ export const placeEngine = async (ports: Ports) => {
 type Place = Awaited<ReturnType<typeof placeEngine>>
 
 /** `url` leads to Postgres as a superuser. */
-type Asked = {
-  programs: Programs
-  dir: string
-  url: string
-  namespace: string
-  begun: (nodes: Managed[]) => void
-}
+type Asked = { programs: Programs; dir: string; url: string; namespace: string; begun: (nodes: Managed[]) => void }
 
 /**
  * Temporal on Postgres, with a process for each role and the certificates, settings and commands that the setup of
@@ -107,7 +102,11 @@ const makeNamespace = async (asked: Parameters<typeof nextSteps>[0]): Promise<vo
   const [, block = ''] = /```\n([\s\S]+?)```/.exec(nextSteps(asked, [])) ?? []
   const [settings = ''] = block.split('\n', 1)
   const env = { PATH: `${dirname(await locateTemporal(silentScreen))}:${process.env.PATH}`, HOME: asked.at }
-  const serves = () => typeBlock(`${settings}\ntemporal operator cluster health`, env).then(() => true, () => false)
+  const serves = () =>
+    typeBlock(`${settings}\ntemporal operator cluster health`, env).then(
+      () => true,
+      () => false,
+    )
   await until(serves, { what: 'the frontends of Temporal', timeout_ms: READY_MS })
   await typeBlock(block, env)
 }

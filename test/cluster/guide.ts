@@ -24,7 +24,8 @@ export const followGuide = async (): Promise<number> => {
   const programs = { node: process.execPath, 'redis-server': redis, 'nats-server': nats, temporal }
   const account = unprivileged()
   // An ordinary user cannot enter root's cache.
-  for (const [name, file = name] of Object.entries(programs)) (account ? copyFileSync : symlinkSync)(file, join(bin, name))
+  for (const [name, file = name] of Object.entries(programs))
+    (account ? copyFileSync : symlinkSync)(file, join(bin, name))
   // An ordinary user has a checkout of their own.
   const checkout = account ? join(home, 'checkout') : ROOT
   if (account) {

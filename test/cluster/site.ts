@@ -141,7 +141,18 @@ export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnT
     }
     const own = (server: string) => servers.managed.find(({ name }) => name === server) as Managed
     return {
-      ...{ site, apps, stop, nats, engine: engine?.nodes ?? [], second, link, build, migrate, nats_url: servers.nats.url() },
+      ...{
+        site,
+        apps,
+        stop,
+        nats,
+        engine: engine?.nodes ?? [],
+        second,
+        link,
+        build,
+        migrate,
+        nats_url: servers.nats.url(),
+      },
       primary: own('postgres'),
       redis: { primary: redis.primary, at: (port: number) => redis.replicas.get(port) ?? own('redis') },
     }

@@ -212,7 +212,9 @@ describe('a value', () => {
     const to = [{ namespaceSelector: { matchLabels: { name: 'observe' } } }]
     const objects = render({ telemetry: { url: 'http://collector:4319', port: 4319, to } })
     for (const app of NAMES) {
-      const { spec } = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === `signalbox-${app}`)
+      const { spec } = objects.find(
+        ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === `signalbox-${app}`,
+      )
       expect([app, spec.egress]).toEqual([app, expect.arrayContaining([{ to, ports: [{ port: 4319 }] }])])
       const sent = { name: 'SIGNALBOX__TELEMETRY__OTLP_URL', value: 'http://collector:4319' }
       expect([app, container(objects, `signalbox-${app}`).env]).toEqual([app, [sent]])

@@ -65,17 +65,24 @@ it.each([
   ],
   ['metrics.monitor=true', 'servicemonitor.monitoring.coreos.com/signalbox-relay', 'keySecret'],
   ['metrics.rules=true', 'prometheusrule.monitoring.coreos.com/signalbox-rules', 'expr'],
-  ['edge.kind=HTTPRoute,edge.parents[0].name=public', 'httproute.gateway.networking.k8s.io/signalbox-gateway', 'backendRefs'],
-])('with %s, every object passes the strict check of the server, and a misspelt field does not', (set, object, field) => {
-  const file = join(folder, 'all.yaml')
-  const text = run(TOOLS().helm, 'template', 'signalbox', CHART, '--set', set)
-  const apply = (content: string) => {
-    writeFileSync(file, content)
-    return run(TOOLS().program, 'apply', '--dry-run=server', '--validate=strict', '-f', file)
-  }
-  expect(apply(text)).toContain(`${object} created (server dry run)`)
-  expect(() => apply(text.replaceAll(`${field}:`, `${field}X:`))).toThrow(new RegExp(`unknown field.*${field}X`))
-})
+  [
+    'edge.kind=HTTPRoute,edge.parents[0].name=public',
+    'httproute.gateway.networking.k8s.io/signalbox-gateway',
+    'backendRefs',
+  ],
+])(
+  'with %s, every object passes the strict check of the server, and a misspelt field does not',
+  (set, object, field) => {
+    const file = join(folder, 'all.yaml')
+    const text = run(TOOLS().helm, 'template', 'signalbox', CHART, '--set', set)
+    const apply = (content: string) => {
+      writeFileSync(file, content)
+      return run(TOOLS().program, 'apply', '--dry-run=server', '--validate=strict', '-f', file)
+    }
+    expect(apply(text)).toContain(`${object} created (server dry run)`)
+    expect(() => apply(text.replaceAll(`${field}:`, `${field}X:`))).toThrow(new RegExp(`unknown field.*${field}X`))
+  },
+)
 
 it('is installed, upgraded, rolled back, and leaves nothing behind', async () => {
   helm('install', 'signalbox', CHART, ...SETTINGS)

@@ -86,7 +86,8 @@ it('upgrade: another migration, and in the end the new build alone', async () =>
 it('roll back: the old version of every app, beside it the worker of the new one, and no migration', async () => {
   const before = finished.length
   await follow('roll-back.md')
-  for (const app of ['gateway', 'operations', 'worker-v1']) expect([app, await imageOf(app)]).toEqual([app, 'signalbox:v1'])
+  for (const app of ['gateway', 'operations', 'worker-v1'])
+    expect([app, await imageOf(app)]).toEqual([app, 'signalbox:v1'])
   expect(await imageOf('worker-v2')).toBe('signalbox:v2')
   expect(finished).toHaveLength(before)
 }, 60_000)
