@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
@@ -11,6 +11,9 @@ import { scratchFolder } from '../support/servers.ts'
 
 /** Where Debian keeps the programs that it does not put on PATH. */
 const DEBIAN = ['/usr/lib/postgresql/15/bin', '/usr/sbin']
+
+/** Of each log, if a command fails. */
+const LAST_LINES = 6
 
 /**
  * Types the guide "On one machine", word by word, in one shell and as an ordinary user. Returns the exit code of the first
@@ -53,6 +56,10 @@ export const followGuide = async (): Promise<number> => {
   const made = join(home, 'signalbox')
   const open = existsSync(made) ? execFileSync('find', [made, '-type', 'f', '-perm', '/o=r']).toString() : ''
   if (open) console.log(`Every account of the machine can read:\n${open}`)
+  const logs = join(made, 'logs')
+  if (code !== 0 && existsSync(logs))
+    for (const name of readdirSync(logs))
+      console.log(`--- ${name}\n${readFileSync(join(logs, name), 'utf8').split('\n').slice(-LAST_LINES).join('\n')}`)
   rmSync(home, { recursive: true, force: true })
   return open ? 1 : (code ?? 1)
 }
