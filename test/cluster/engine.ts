@@ -78,9 +78,11 @@ export const startEngine = async ({ seats, port }: Place, { programs, dir, url, 
       membership: { maxJoinDuration: '30s', broadcastAddress: HOST },
     },
   }
+  // A process knows every role, and where it listens itself; the others' places it hears from them.
+  const roles = Object.fromEntries(seats.map(({ role, rpc }) => [role, { rpc }]))
   const nodes = seats.map(({ name, role, rpc }): Managed => {
     const file = join(home, `${name.replaceAll(' ', '-')}.json`) // JSON is YAML
-    writeWhole(file, JSON.stringify({ ...common, services: { [role]: { rpc } } }))
+    writeWhole(file, JSON.stringify({ ...common, services: { ...roles, [role]: { rpc } } }))
     const args = ['--config-file', file, '--allow-no-auth', 'start', '--service', role]
     const unit = { name, command: () => ({ command: programs.server, args }), probe: () => listens(rpc.grpcPort, HOST) }
     return createProcess({ ...unit, stop_timeout_ms: 15_000 }, join(dir, 'logs'))
