@@ -13,7 +13,7 @@ import { startSite } from './site.ts'
 
 /**
  * `npm run test:cluster -- [--quick] [--only WORDS] [--seed N] [--from REVISION]`: two of each app, Postgres with a
- * synchronous standby, three NATS, Redis with two replicas and Sentinels. With Go on PATH, Temporal's server is built
+ * synchronous standby, three NATS, Redis with two replicas and Sentinels. If Go is on PATH, Temporal's server is built
  * once, and each of its roles is a process on that Postgres; without Go, its development server runs. It begins with an
  * earlier build (the one before the newest migration). Operations run and people sign in throughout. All apps roll to
  * this build, back, and here again. Then one of each app and each server is killed, and the network and the relays fail

@@ -26,9 +26,9 @@ const DATABASE = 'signalbox'
 const isTwice = ({ name }: App) => name !== 'fleet'
 
 /**
- * Two of each app behind one address each, a Postgres with a synchronous standby behind one address, three NATS, Redis
- * with two replicas and three Sentinels, and Temporal with a process for each role; without its `programs`, Temporal is a
- * single development server. `root` is the initial build.
+ * Two of each app behind one address each, a Postgres with a synchronous standby behind one address, three NATS, and Redis
+ * with two replicas and three Sentinels. Temporal has a process for each role; without its `programs` it is a single
+ * development server. `root` is the initial build.
  */
 export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnType<typeof findEngine>>) => {
   const build = { root }

@@ -6,7 +6,7 @@ import { testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
 const { log } = createTelemetry('test', { level: 'silent' })
-/** Two relays must not be without a leader for longer (production.md 4.1). */
+/** Two relays must not be without a leader for longer. */
 const TAKE_OVER_MS = 15_000
 let database: Awaited<ReturnType<typeof testDatabase>>
 let pool: pg.Pool
