@@ -35,6 +35,8 @@ export const ONE_ACT = { connect_timeout_ms: 30_000, statement_timeout_ms: 30_00
 
 /** How much later than the server a client aborts a statement. */
 const SILENT_MS = 1000
+/** The code of a change that a server refuses because it only reads. */
+const READ_ONLY = '25006'
 
 /**
  * A URL with `?pooler=transaction` leads to PgBouncer in transaction mode. Each transaction may use another server
@@ -80,7 +82,12 @@ export const createDb = (
   // When the server goes away, idle connections break; the pool opens new ones, so this needs no handling.
   pool.on('error', () => {})
   // The same for one that is checked out but idle, such as a transaction waiting for another app: its next query fails.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    const { connection } = client as unknown as Wire
+    // The server has become a standby: the address leads to the new primary, but only for a new connection.
+    connection?.on('errorMessage', (error) => error.code === READ_ONLY && connection.stream?.destroy(error))
+  })
   const db = drizzle(pool) as unknown as Db
   return { db, pool, close: () => pool.end() }
 }
@@ -111,7 +118,10 @@ const COMMIT = /^commit$/i
 
 /** pg's internal connection members, missing from its types. */
 type Wire = {
-  connection?: { stream?: Pick<Writable, 'cork' | 'uncork' | 'destroy'> }
+  connection?: {
+    stream?: Pick<Writable, 'cork' | 'uncork' | 'destroy'>
+    on: (event: 'errorMessage', listener: (error: pg.DatabaseError) => unknown) => void
+  }
   connectionParameters?: { statement_timeout?: number | string | false }
 }
 type Callback = (error: Error | null, result?: unknown) => void

@@ -45,9 +45,13 @@ export const inTurn =
     return { deaths, stalls: 0, breaks: 0 }
   }
 
-/** One process of each of these apps dies; then the primary of Postgres, that of Redis, and the leader of a stream. */
+/**
+ * One process of each of these apps dies, then each of Temporal, the primary of Postgres, that of Redis, and the leader of
+ * a stream.
+ */
 export const deaths = (cluster: Cluster, apps: readonly string[] = APPS): Fault[] => [
   ...apps.map((app) => ({ name: `kill ${app}`, act: () => again(cluster.apps.get(app)?.[0] as Managed) })),
+  ...cluster.engine.map((one) => ({ name: `kill ${one.name}`, act: () => again(one) })),
   { name: 'kill postgres', act: () => failOver(cluster) },
   { name: 'kill redis', act: () => loseRedis(cluster) },
   { name: 'kill nats', act: () => loseLeader(cluster) },

@@ -1,6 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
@@ -12,9 +22,12 @@ import { scratchFolder } from '../support/servers.ts'
 /** Where Debian keeps the programs that it does not put on PATH. */
 const DEBIAN = ['/usr/lib/postgresql/15/bin', '/usr/sbin']
 
+/** Of each log, if a command fails. */
+const LAST_LINES = 6
+
 /**
  * Types the guide "On one machine", word by word, in one shell and as an ordinary user. Returns the exit code of the first
- * command that failed, or 0. The guide's ports must be free.
+ * command that failed, or 0; 1 if it leaves a file that other accounts can read. The guide's ports must be free.
  */
 export const followGuide = async (): Promise<number> => {
   const { redis, nats, temporal } = await ensureServers(silentScreen)
@@ -22,13 +35,19 @@ export const followGuide = async (): Promise<number> => {
   const bin = join(home, 'bin')
   mkdirSync(bin)
   const programs = { node: process.execPath, 'redis-server': redis, 'nats-server': nats, temporal }
-  for (const [name, file] of Object.entries(programs)) symlinkSync(file ?? name, join(bin, name))
   const account = unprivileged()
+  // An ordinary user cannot enter root's cache.
+  for (const [name, file = name] of Object.entries(programs))
+    (account ? copyFileSync : symlinkSync)(file, join(bin, name))
   // An ordinary user has a checkout of their own.
   const checkout = account ? join(home, 'checkout') : ROOT
   if (account) {
     execFileSync('git', ['clone', '--quiet', ROOT, checkout])
-    symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
+    // A folder of their own, because Vite writes into it.
+    const modules = join(checkout, 'node_modules')
+    mkdirSync(modules)
+    for (const name of readdirSync(join(ROOT, 'node_modules')))
+      if (name !== '.vite-temp') symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
     execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, home])
   }
   for (let at = home; at.includes('signalbox-'); at = dirname(at)) chmodSync(at, statSync(at).mode | 0o011)
@@ -44,6 +63,13 @@ export const followGuide = async (): Promise<number> => {
     ...account,
   })
   const [code] = (await once(shell, 'close')) as [number | null]
+  const made = join(home, 'signalbox')
+  const open = existsSync(made) ? execFileSync('find', [made, '-type', 'f', '-perm', '/o=r']).toString() : ''
+  if (open) console.log(`Every account of the machine can read:\n${open}`)
+  const logs = join(made, 'logs')
+  if (code !== 0 && existsSync(logs))
+    for (const name of readdirSync(logs))
+      console.log(`--- ${name}\n${readFileSync(join(logs, name), 'utf8').split('\n').slice(-LAST_LINES).join('\n')}`)
   rmSync(home, { recursive: true, force: true })
-  return code ?? 1
+  return open ? 1 : (code ?? 1)
 }

@@ -6,17 +6,20 @@ import { table } from '../../apps/shared/data/print.ts'
 import { type Outcome, wreak } from '../chaos/run.ts'
 import { scratchFolder } from '../support/servers.ts'
 import { earlierBuild } from './builds.ts'
+import { ENGINE, findEngine } from './engine.ts'
 import { type Counts, createCounts, deaths, inTurn, roll, troubles } from './faults.ts'
 import { followGuide } from './guide.ts'
 import { startSite } from './site.ts'
 
 /**
- * `npm run test:cluster -- [--quick] [--seed N] [--from REVISION]`: two of each app, Postgres with a synchronous
- * standby, three NATS, Redis with two replicas and Sentinels. It begins with an earlier build (the one before the
- * newest migration). Operations run and people sign in throughout. All apps roll to this build, back, and here again.
- * Then one of each app and the first of each server is killed, and the network and the relays fail for a while. Prints
- * what was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated. `--quick` stays with this
- * build and kills five. `--guide` carries out the guide "On one machine" instead.
+ * `npm run test:cluster -- [--quick] [--only WORDS] [--seed N] [--from REVISION]`: two of each app, Postgres with a
+ * synchronous standby, three NATS, Redis with two replicas and Sentinels. If Go is on PATH, Temporal's server is built
+ * once, and each of its roles is a process on that Postgres; without Go, its development server runs. It begins with an
+ * earlier build (the one before the newest migration). Operations run and people sign in throughout. All apps roll to
+ * this build, back, and here again. Then one of each app and each server is killed, and the network and the relays fail
+ * for a while. Prints what was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated.
+ * `--quick` stays with this build and the development server, and kills five. `--only` stays with this build and does
+ * the faults of that name, such as "kill temporal|postgres". `--guide` carries out the guide "On one machine" instead.
  */
 const { values } = parseArgs({
   options: {
@@ -24,6 +27,7 @@ const { values } = parseArgs({
     guide: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     from: { type: 'string' },
+    only: { type: 'string' },
   },
 })
 
@@ -31,8 +35,9 @@ const report = (
   { deaths: times, sign_ins, jobs, effects, twice, lost, breaches }: Outcome,
   { refused }: Counts,
 ): void => {
+  console.log(`\nengine: ${engine}`)
   const rows = [...times].map(([name, [ms = 0]]) => [name, (ms / 1000).toFixed(1), String(refused.get(name) ?? 0)])
-  console.log(`\n${table(['fault', 'over after (s)', 'refused, then done'], rows).join('\n')}\n`)
+  console.log(`${table(['fault', 'over after (s)', 'refused, then done'], rows).join('\n')}\n`)
   const counts = [jobs.length, effects, lost, twice, sign_ins.count, breaches.length].map(String)
   console.log(table(['operations over', 'effects', 'lost', 'twice', 'sign-ins', 'breaches'], [counts]).join('\n'))
   for (const breach of breaches) console.log(`BREACH  ${breach}`)
@@ -41,9 +46,13 @@ const report = (
 if (values.guide) process.exit(await followGuide())
 console.log(`seed ${values.seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
 const dir = scratchFolder()
-const earlier = values.quick ? undefined : earlierBuild(dir, values.from)
+const earlier = values.quick || values.only ? undefined : earlierBuild(dir, values.from)
+const programs = values.quick ? undefined : await findEngine()
+const why = values.quick ? '--quick' : 'Go, which builds the server, is not on PATH'
+const engine = programs ? ENGINE : `Temporal's development server, a single process (${why})`
+console.log(`engine: ${engine}`)
 const began = performance.now()
-const cluster = await startSite(earlier?.root)
+const cluster = await startSite(earlier?.root, programs)
 const ready_s = ((performance.now() - began) / 1000).toFixed(0)
 console.log(`two of each are ready after ${ready_s} s${earlier ? `, of the build ${earlier.commit}` : ''}`)
 process.exitCode = 1
@@ -58,7 +67,9 @@ try {
         ...deaths(cluster),
         ...troubles(cluster),
       ]
-    : deaths(cluster, ['operations', 'relay'])
+    : values.only
+      ? [...deaths(cluster), ...troubles(cluster)].filter(({ name }) => new RegExp(values.only ?? '').test(name))
+      : deaths(cluster, ['operations', 'relay'])
   const outcome = await wreak(cluster.site, {
     seed: Number(values.seed),
     harm: inTurn(faults, counts, values.quick ? 1000 : 5000),

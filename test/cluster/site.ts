@@ -18,6 +18,7 @@ import { startLink } from '../support/link.ts'
 import { scratchFolder, withoutGivenServers } from '../support/servers.ts'
 import { policyWith, type Site, TEST_SETTINGS } from '../support/stack.ts'
 import { databaseOf } from './builds.ts'
+import { type findEngine, placeEngine, startEngine } from './engine.ts'
 import { startBalancer, startNatsCluster, startRedisGroup, startStandby } from './servers.ts'
 
 const DATABASE = 'signalbox'
@@ -25,10 +26,11 @@ const DATABASE = 'signalbox'
 const isTwice = ({ name }: App) => name !== 'fleet'
 
 /**
- * Two of each app behind one address each, a Postgres with a synchronous standby behind one address, three NATS, Redis
- * with two replicas and three Sentinels. Temporal's development server is single. `root` is the initial build.
+ * Two of each app behind one address each, a Postgres with a synchronous standby behind one address, three NATS, and Redis
+ * with two replicas and three Sentinels. Temporal has a process for each role; without its `programs` it is a single
+ * development server. `root` is the initial build.
  */
-export const startSite = async (root = ROOT) => {
+export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnType<typeof findEngine>>) => {
   const build = { root }
   const dir = scratchFolder()
   const ports = createPorts()
@@ -48,8 +50,11 @@ export const startSite = async (root = ROOT) => {
     running.push(...nats.nodes)
     const nats_port = await ports.take('nats', 0)
     closing.push(await startBalancer(nats_port, nats.ports))
+    const place = temporal_programs && (await placeEngine(ports))
+    if (place) closing.push(place.close)
     const { programs, servers } = await withoutGivenServers(['postgres', 'redis', 'nats', 'temporal'], async () => {
       process.env.NATS_URL = `nats://127.0.0.1:${nats_port}`
+      if (place) process.env.TEMPORAL_ADDRESS = `127.0.0.1:${place.port}`
       const programs = await ensureServers(silentScreen)
       const prefer_ports = { postgres: 0, redis: 0, temporal: 0, temporal_ui: 0 }
       return {
@@ -74,11 +79,19 @@ export const startSite = async (root = ROOT) => {
       led.port = new URL(link.url).port
       return led.href
     }
+    const engine =
+      temporal_programs &&
+      place &&
+      (await startEngine(place, {
+        ...{ programs: temporal_programs, dir, url: through(admin_url), namespace: installation.namespace },
+        begun: (nodes) => running.push(...nodes),
+      }))
     const front = await takePorts(APPS, ports, true)
     const context: AppContext = {
       ...{ dir, keys, database: DATABASE, roles: true, fleet_port_base: 21_000 + (process.pid % 400) * 100 },
       servers: {
         ...servers,
+        temporal: engine?.temporal ?? servers.temporal,
         postgres: { ...servers.postgres, url: (app, database) => through(servers.postgres.url(app, database)) },
       },
       ports: front,
@@ -89,6 +102,7 @@ export const startSite = async (root = ROOT) => {
         SIGNALBOX__NATS__REPLICAS: '3',
         SIGNALBOX__REDIS__SENTINELS: redis.addresses,
         SESSION__REDIS__WAIT_REPLICAS: '1',
+        ...engine?.settings,
       },
     }
     writeAppEnv(APPS, context)
@@ -127,7 +141,18 @@ export const startSite = async (root = ROOT) => {
     }
     const own = (server: string) => servers.managed.find(({ name }) => name === server) as Managed
     return {
-      ...{ site, apps, stop, nats, second, link, build, migrate, nats_url: servers.nats.url() },
+      ...{
+        site,
+        apps,
+        stop,
+        nats,
+        engine: engine?.nodes ?? [],
+        second,
+        link,
+        build,
+        migrate,
+        nats_url: servers.nats.url(),
+      },
       primary: own('postgres'),
       redis: { primary: redis.primary, at: (port: number) => redis.replicas.get(port) ?? own('redis') },
     }

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { expect, it } from 'vitest'
+import { isDatabaseAway } from '../../apps/shared/process/outage.ts'
 import { createDb, type Queryable } from '../../db/client.ts'
 import { withConnection } from '../../db/connection.ts'
 import { serverUrl } from '../support/database.ts'
@@ -17,6 +19,23 @@ it('a connection that the server closes between two statements fails the next on
     return client.query('select 1')
   })
   await expect(work).rejects.toThrow()
+})
+
+it('a server that only reads since a fail-over counts as away, and the next statement goes to the new primary', async () => {
+  const { db, close } = createDb(config.connectionString, { app: 'test', max: 1 })
+  const name = `told_${randomUUID().replaceAll('-', '')}`
+  const write = () =>
+    db.transaction(async (tx) => {
+      await tx.execute(sql.raw(`create table public.${name} ()`))
+      await tx.execute(sql.raw(`drop table public.${name}`))
+    })
+  try {
+    await db.execute(sql`set default_transaction_read_only = on`)
+    expect(isDatabaseAway(await write().catch((error) => error))).toBe(true)
+    await write()
+  } finally {
+    await close()
+  }
 })
 
 it('a transaction that writes plans its statements once; one that reads plans for its values', async () => {

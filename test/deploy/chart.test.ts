@@ -77,14 +77,16 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
     expect(run('lint', values, '--strict')).toContain('0 chart(s) failed')
   })
 
-  it('confines every pod: no root, no rights, no token, limits, no write to its own files', () => {
+  it('confines every pod: no root, no rights, no token, limits, no write to its own files, no secret in its command', () => {
     expect(pods.length).toBeGreaterThanOrEqual(NAMES.length)
     for (const [name, { spec }] of pods) {
       expect([name, spec.automountServiceAccountToken, spec.serviceAccountName]).toEqual([name, false, undefined])
       expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65532 })
       expect(spec.securityContext.seccompProfile).toEqual({ type: 'RuntimeDefault' })
       expect([spec.hostNetwork, spec.hostPID, spec.hostIPC]).toEqual([undefined, undefined, undefined])
-      for (const { securityContext, resources, volumeMounts } of spec.containers) {
+      for (const { command, securityContext, resources, volumeMounts } of spec.containers) {
+        // A list of processes shows a command, and with it the secret that Kubernetes puts there.
+        expect([name, command.join(' ')]).toEqual([name, expect.not.stringContaining('$(')])
         expect(securityContext).toEqual({
           ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
           capabilities: { drop: ['ALL'] },
@@ -205,6 +207,19 @@ describe('a value', () => {
   const container = (objects: Any[], name: string) =>
     objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name).spec.template.spec
       .containers[0]
+
+  it('sends the spans of every app to the collector, and lets them go there', () => {
+    const to = [{ namespaceSelector: { matchLabels: { name: 'observe' } } }]
+    const objects = render({ telemetry: { url: 'http://collector:4319', port: 4319, to } })
+    for (const app of NAMES) {
+      const { spec } = objects.find(
+        ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === `signalbox-${app}`,
+      )
+      expect([app, spec.egress]).toEqual([app, expect.arrayContaining([{ to, ports: [{ port: 4319 }] }])])
+      const sent = { name: 'SIGNALBOX__TELEMETRY__OTLP_URL', value: 'http://collector:4319' }
+      expect([app, container(objects, `signalbox-${app}`).env]).toEqual([app, [sent]])
+    }
+  })
 
   it('opens the port of the Sentinels beside that of Redis', () => {
     const ports = (servers: object) =>

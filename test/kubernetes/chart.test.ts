@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -13,6 +13,8 @@ let kube: Kubernetes
 beforeAll(async () => {
   kube = await startKubernetes(folder)
   await kube.namespace(SPACE)
+  run(TOOLS().program, 'apply', '--server-side', '-f', process.env.KUBE_KINDS ?? '')
+  run(TOOLS().program, 'wait', '--for=condition=Established', 'crd', '--all')
 }, 180_000)
 afterAll(async () => {
   await kube?.stop()
@@ -54,15 +56,33 @@ it('the Secrets of the set-up are used unchanged', async () => {
     await kube.ok('POST', `/api/v1/namespaces/${SPACE}/secrets`, { metadata: { name }, stringData })
 })
 
-it('every object passes the strict check of the server, and a misspelt field does not', () => {
-  const file = join(folder, 'all.yaml')
-  writeFileSync(file, run(TOOLS().helm, 'template', 'signalbox', CHART, '--set', 'scaling=true'))
-  const apply = () => run(TOOLS().program, 'apply', '--dry-run=server', '--validate=strict', '-f', file)
-  expect(apply()).toContain('job.batch/signalbox-migrate created (server dry run)')
-  const text = readFileSync(file, 'utf8')
-  writeFileSync(file, text.replace('readOnlyRootFilesystem', 'readOnlyRootFileSystem'))
-  expect(apply).toThrow(/unknown field.*readOnlyRootFileSystem/)
-})
+it.each([
+  ['scaling=true', 'job.batch/signalbox-migrate', 'readOnlyRootFilesystem'],
+  [
+    'scaling=true,backlog.address=temporal:7233,metrics.monitor=true,metrics.rules=true',
+    'scaledobject.keda.sh/signalbox-worker',
+    'minReplicaCount',
+  ],
+  ['metrics.monitor=true', 'servicemonitor.monitoring.coreos.com/signalbox-relay', 'keySecret'],
+  ['metrics.rules=true', 'prometheusrule.monitoring.coreos.com/signalbox-rules', 'expr'],
+  [
+    'edge.kind=HTTPRoute,edge.parents[0].name=public',
+    'httproute.gateway.networking.k8s.io/signalbox-gateway',
+    'backendRefs',
+  ],
+])(
+  'with %s, every object passes the strict check of the server, and a misspelt field does not',
+  (set, object, field) => {
+    const file = join(folder, 'all.yaml')
+    const text = run(TOOLS().helm, 'template', 'signalbox', CHART, '--set', set)
+    const apply = (content: string) => {
+      writeFileSync(file, content)
+      return run(TOOLS().program, 'apply', '--dry-run=server', '--validate=strict', '-f', file)
+    }
+    expect(apply(text)).toContain(`${object} created (server dry run)`)
+    expect(() => apply(text.replaceAll(`${field}:`, `${field}X:`))).toThrow(new RegExp(`unknown field.*${field}X`))
+  },
+)
 
 it('is installed, upgraded, rolled back, and leaves nothing behind', async () => {
   helm('install', 'signalbox', CHART, ...SETTINGS)

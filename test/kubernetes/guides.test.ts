@@ -83,9 +83,13 @@ it('upgrade: another migration, and in the end the new build alone', async () =>
   expect((await kube.get(`/api/v1${BASE}/secrets/signalbox-migrate`)).metadata.uid).toBe(metadata.uid)
 }, 120_000)
 
-it('roll back: the builds of the previous release', async () => {
+it('roll back: the old version of every app, beside it the worker of the new one, and no migration', async () => {
+  const before = finished.length
   await follow('roll-back.md')
-  expect(await imageOf('worker-v1')).toBe('signalbox:v1')
+  for (const app of ['gateway', 'operations', 'worker-v1'])
+    expect([app, await imageOf(app)]).toEqual([app, 'signalbox:v1'])
+  expect(await imageOf('worker-v2')).toBe('signalbox:v2')
+  expect(finished).toHaveLength(before)
 }, 60_000)
 
 it('rotate: pods restart', async () => {

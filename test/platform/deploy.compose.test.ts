@@ -68,6 +68,10 @@ describe('docker-compose.yml', () => {
       if (file?.startsWith('apps/')) expect(existsSync(join(ROOT, file)), file).toBe(true)
   })
 
+  it('counts Postgres as healthy once it serves by TCP: while its data folder is made, it listens at a socket alone', () => {
+    expect(service('postgres').healthcheck?.test.join(' ')).toMatch(/pg_isready .*-h 127\.0\.0\.1/)
+  })
+
   it('gives set-up and apps the addresses of the servers, and publishes only the gateway', () => {
     for (const name of ['setup', ...APP_NAMES])
       expect(service(name).environment).toMatchObject({

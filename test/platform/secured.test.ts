@@ -277,6 +277,15 @@ describe('npm run doctor -- --production', () => {
       },
     ],
     [
+      1,
+      'Temporal that serves everyone',
+      'it serves callers without a certificate or API key',
+      () => {
+        up.frontend.open(true)
+        return () => up.frontend.open(false)
+      },
+    ],
+    [
       2,
       'an unknown namespace',
       'it has no namespace "elsewhere"',

@@ -40,6 +40,35 @@ const built = (target: string): Source => ({
     }),
 })
 
+/** Kinds of others that the chart uses, from the modules that define them. */
+const KINDS: Record<string, string[]> = {
+  'sigs.k8s.io/gateway-api@v1.6.3': ['config/crd/standard/gateway.networking.k8s.io_httproutes'],
+  'github.com/prometheus-operator/prometheus-operator@v0.95.2': ['servicemonitors', 'prometheusrules'].map(
+    (kind) => `example/prometheus-operator-crd/monitoring.coreos.com_${kind}`,
+  ),
+  'github.com/kedacore/keda/v2@v2.21.0': ['scaledobjects', 'triggerauthentications'].map(
+    (kind) => `config/crd/bases/keda.sh_${kind}`,
+  ),
+}
+const described = (target: string): Source => ({
+  what: `go mod download ${Object.keys(KINDS).join(' ')}`,
+  run: () =>
+    inScratch(async (scratch) => {
+      const texts: string[] = []
+      for (const [module, files] of Object.entries(KINDS)) {
+        const said = await run(which('go') ?? '/usr/local/go/bin/go', ['mod', 'download', '-json', module], {
+          ...{ timeout_ms: BUILD_MS, env: { GOFLAGS: '-mod=mod' }, cwd: scratch },
+        })
+        const { Dir } = JSON.parse(said.slice(said.indexOf('{'))) as { Dir: string }
+        texts.push(...files.map((file) => readFileSync(join(Dir, `${file}.yaml`), 'utf8')))
+      }
+      const made = join(scratch, 'kinds.yaml')
+      writeFileSync(made, texts.join('\n---\n'))
+      return moveIn(made, target)
+    }),
+})
+
+const kinds = cachePath('kinds', '1')
 const server = cachePath('kube-apiserver', VERSION)
 const helm = await findHelm()
 Object.assign(process.env, {
@@ -47,6 +76,7 @@ Object.assign(process.env, {
   KUBE_KUBECTL: await findKubectl(),
   KUBE_HELM: helm,
   CHART_HELM: helm,
+  KUBE_KINDS: await findTool('the kinds', kinds, [described(kinds)]),
   KUBE_APISERVER: await findTool('kube-apiserver', server, [onPath(['kube-apiserver'], '1.32.0'), built(server)]),
 })
 if (process.argv.length < 3) process.argv.push('test/kubernetes')

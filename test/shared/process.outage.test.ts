@@ -79,6 +79,7 @@ describe('an error', () => {
       sql('53100'),
       sql('58030'),
       sql('25P03'),
+      sql('25006'),
       Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' }),
     ])
       expect(isOutage(error)).toBe(true)

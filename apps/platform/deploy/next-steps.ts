@@ -30,7 +30,7 @@ tls-port 6379
 tls-cert-file ${at}/tls/redis.pem
 tls-key-file ${at}/tls/redis.key
 tls-ca-cert-file ${at}/tls/ca.pem
-tls-auth-clients optional
+tls-auth-clients no
 aclfile ${at}/redis/users.acl
 appendonly yes
 appendfsync always
@@ -42,13 +42,29 @@ maxmemory-policy noeviction
 jetstream { store_dir: "/data", sync_interval: always }
 include "accounts.conf"
 `,
-  'temporal/tls.yaml': `global:
-  tls:
-    frontend:
-      server: { certFile: ${at}/tls/temporal.pem, keyFile: ${at}/tls/temporal.key }
-      client: { serverName: temporal, rootCaFiles: [${at}/tls/ca.pem] }
-`,
+  'temporal/tls.yaml': temporalTls(at),
+  // Without it, the roles find each other in plain text.
+  'temporal/dynamic.yaml': 'system.enableRingpopTLS:\n  - value: true\n',
 })
+
+/** Who calls Temporal presents a certificate of our authority, and so do its roles to each other. */
+const temporalTls = (at: string): string => {
+  const own = `certFile: ${at}/tls/temporal.pem, keyFile: ${at}/tls/temporal.key`
+  const trusted = `[${at}/tls/ca.pem]`
+  const server = `server: { ${own}, requireClientAuth: true, clientCaFiles: ${trusted} }`
+  const client = `client: { serverName: temporal, rootCaFiles: ${trusted} }`
+  return `global:
+  tls:
+    refreshInterval: 1m
+    internode:
+      ${server}
+      ${client}
+    frontend:
+      ${server}
+      ${client}
+    systemWorker: { ${own}, ${client} }
+`
+}
 
 export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: readonly string[]): string => {
   const attributes = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `--name ${name} --type ${type}`)
@@ -61,11 +77,12 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    \`${at}/postgres/pg_hba.conf\` its hba file. Their accounts must be able to read certificate and key.
 3. NATS: include \`${at}/nats/server.conf\`. For an NKEY instead of a password, set SIGNALBOX__NATS__NKEY_FILE in
    \`env/<app>.env\` to ${at}/keys/<app>.nk, and run the set-up again: it makes the seed, and \`accounts.conf\` gets its public key.
-4. Temporal, at ${temporal}: its frontend serves by TLS as in \`${at}/temporal/tls.yaml\`. If it asks for an API key, as
-   Temporal Cloud does, run the set-up again with \`--temporal-api-key FILE\`. A public authority may then sign its certificate.
+4. Temporal, at ${temporal}: merge \`${at}/temporal/tls.yaml\` into its configuration, and \`dynamic.yaml\` beside it into the
+   dynamic one. Then it serves only those with a certificate of this setup. If it asks for an API key instead, as Temporal Cloud
+   does, run the set-up again with \`--temporal-api-key FILE\`; a public authority may then sign its certificate.
    Temporal Cloud makes namespaces and search attributes on its own pages; elsewhere these commands do:
    \`\`\`
-   export TEMPORAL_ADDRESS=${temporal.replace('tls://', '')} TEMPORAL_TLS_SERVER_CA_CERT_PATH=${at}/tls/ca.pem
+   export TEMPORAL_ADDRESS=${temporal.replace('tls://', '')} TEMPORAL_TLS_SERVER_CA_CERT_PATH=${at}/tls/ca.pem TEMPORAL_TLS_CLIENT_CERT_PATH=${at}/tls/temporal.pem TEMPORAL_TLS_CLIENT_KEY_PATH=${at}/tls/temporal.key
    temporal operator namespace create --namespace ${namespace} --retention 30d
    ${attributes.map((one) => `temporal operator search-attribute create --namespace ${namespace} ${one}`).join('\n   ')}
    \`\`\`

@@ -176,8 +176,11 @@ const ownOf = ({ name: app, uses }: App, { origin, out }: Production): Record<st
   AUTH__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),
   AUTH__TLS__CA_FILE: join(out, 'tls/ca.pem'),
   SIGNALBOX__TLS__CA_FILE: join(out, 'tls/ca.pem'),
-  ...(uses.includes('temporal') &&
-    existsSync(join(out, API_KEY)) && { SIGNALBOX__TEMPORAL__API_KEY_FILE: join(out, API_KEY) }),
+  ...(uses.includes('temporal') && {
+    SIGNALBOX__TLS__CERT_FILE: join(out, 'tls', `${app}.pem`),
+    SIGNALBOX__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),
+    ...(existsSync(join(out, API_KEY)) && { SIGNALBOX__TEMPORAL__API_KEY_FILE: join(out, API_KEY) }),
+  }),
   [`${app.toUpperCase()}__TEMPORAL__PAYLOAD_KEYS`]: join(out, 'keys/payload.json'),
 })
 

@@ -16,10 +16,10 @@ const NETWORK = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EN
 const LOST = /timeout exceeded when trying to connect|Connection terminated|is not queryable|Query read timeout/
 
 /**
- * Connection, resources, operator intervention, a lost race, a lock, the server's disk, or a transaction that a busy
- * process left idle for too long: the cause is the server or the moment, not the statement.
+ * Connection, resources, operator intervention, a lost race, a lock, the server's disk, a transaction that a busy process
+ * left idle for too long, or a server that only reads: the cause is the server or the moment, not the statement.
  */
-const SQL_STATE = /^((08|40|53|55|57|58)[0-9A-Z]{3}|25P0[34])$/
+const SQL_STATE = /^((08|40|53|55|57|58)[0-9A-Z]{3}|25P0[34]|25006)$/
 
 /** Whether the database could not be reached, or went away in the middle: the same statement may be retried. */
 export const isDatabaseAway = (error: unknown): boolean => {

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../../apps/platform/base/screen.ts'
 import { type Account, dataFolder, unprivileged } from '../../../apps/platform/servers/postgres.ts'
 import { locateTemporal } from '../../../apps/platform/servers/temporal.ts'
@@ -122,8 +123,16 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
       const [base = ''] = blocksOf('backup.md', 'postgres')
       await typed(archive, env)
       await stopped(async () => {})
+      const command = (await asOwner('show archive_command')).rows[0].archive_command as string
+      const shelve = (file: string) => typed(command.replaceAll('%p', file).replaceAll('%f', 'first'), env)
+      await shelve(join(ROOT, 'README.md'))
+      await shelve(join(ROOT, 'README.md')) // as after a crash that came before Postgres noted the success
+      await expect(shelve(join(ROOT, 'LICENSE'))).rejects.toThrow()
+      expect(readFileSync(join(backup, 'wal/first'))).toEqual(readFileSync(join(ROOT, 'README.md')))
       await typed(base, env, account)
       await typed(keep, env)
+      for (const name of readdirSync(backup).filter((file) => file.startsWith('config-')))
+        expect([name, statSync(join(backup, name)).mode & 0o077]).toEqual([name, 0])
       await asOwner("create table public.told as select 'before' as what")
       const { rows } = await asOwner('select clock_timestamp()::text as now')
       await asOwner("insert into public.told values ('after')")

@@ -8,7 +8,7 @@ import { withConnection } from '../../../../db/connection.ts'
 import { AREAS } from '../../../../db/migrate.ts'
 import { SEARCH_ATTRIBUTES } from '../../../../workflows/operation/messages.ts'
 import { connectNats } from '../../../shared/events/events.ts'
-import { type Links, redisLink, temporalOptions } from '../../../shared/links.ts'
+import { type Links, redisLink, temporalAuthorities, temporalOptions } from '../../../shared/links.ts'
 import { DATABASE_ROLES } from '../../base/database.ts'
 import { ROOT } from '../../base/paths.ts'
 
@@ -173,6 +173,19 @@ const hearsAgents = async (nc: NatsConnection): Promise<boolean> => {
   return refusals.length === 0
 }
 
+/** Whether Temporal serves whoever reaches it: without a certificate and without an API key. */
+const servesStrangers = async (address: string, links: Links): Promise<boolean> => {
+  const ca = temporalAuthorities(links)
+  const stranger = { ...links, tls: ca ? { ca } : {}, api_key_file: undefined }
+  try {
+    const connection = await Connection.connect({ ...temporalOptions(address, stranger), connectTimeout: TRY_MS })
+    await connection.close()
+    return true
+  } catch {
+    return false
+  }
+}
+
 export const weakTemporal = async ({ links, namespace }: Subject, address: string): Promise<Weakness[]> => {
   const connection = await Connection.connect({ ...temporalOptions(address, links), connectTimeout: TRY_MS })
   const { workflowService, operatorService } = connection
@@ -188,6 +201,11 @@ export const weakTemporal = async ({ links, namespace }: Subject, address: strin
       const missing = Object.keys(SEARCH_ATTRIBUTES).filter((name) => !(name in (customAttributes ?? {})))
       const is_old = isOlder(serverVersion ?? '0', AT_LEAST.temporal)
       return [
+        ...weak(
+          await servesStrangers(address, links),
+          'it serves callers without a certificate or API key',
+          'Give it the settings of temporal/tls.yaml: NEXT.md, step 4',
+        ),
         ...weak(is_old, `its version is ${serverVersion}`, `Use Temporal ${AT_LEAST.temporal} or newer`),
         ...weak(
           missing.length > 0,
