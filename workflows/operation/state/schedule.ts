@@ -6,7 +6,7 @@ import type { Change, RecordBatch } from './events.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { giveBack, hasLeases } from './leases.ts'
-import { fail, move, note, noteNode, setDue, succeed, sweep } from './nodes.ts'
+import { fail, move, note, noteNode, reviewWanted, setDue, succeed, sweep } from './nodes.ts'
 import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
 import type { State } from './types.ts'
@@ -17,6 +17,7 @@ const FLUSH_MS = 100
 /** Advances an operation as far as possible now: due times, dispatch, undo, its end, and the facts to record. */
 export const schedule = (s: State, at: number) => {
   if (s.stage === 'ended') return
+  reviewWanted(s)
   passTime(s, at)
   settlePatches(s, at)
   if (s.stage === 'open') {
@@ -126,10 +127,11 @@ const undoReady = (s: State, at: number) => {
  */
 const askForSwap = (s: State) => {
   const { wanted } = s
-  if (wanted === null || wanted.asked || s.last_seq < wanted.after_seq) return
+  if (wanted === null || wanted.asked || s.asking !== null || s.last_seq < wanted.after_seq) return
   const forced = wanted.to === 'cancel' && wanted.by !== undefined && s.control === 'pause'
   if (s.control !== 'run' && !forced) return
   wanted.asked = true
+  if (!s.out_of_order) s.asking = wanted
   if (wanted.to === 'pause') note(s, { t: 'control', to: 'pause', reason: wanted.reason })
   else {
     const { mode, ending, by } = wanted
@@ -137,8 +139,34 @@ const askForSwap = (s: State) => {
   }
 }
 
-/** Takes the answer to a swap: it was made, or another person was faster and their signal (up to `seq`) is coming. */
+/**
+ * Takes the answer to a swap: it was made, or a person was faster. The rows knew of commands up to `seq`: earlier ones
+ * may still be coming, and later ones may have come before this answer.
+ */
 export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
+  const { asking, resumed_seq } = s
+  if (s.out_of_order || asking === null) return swappedAsItCame(s, made, seq, at)
+  s.asking = null
+  s.resumed_seq = 0
+  if (made === null) {
+    asking.asked = false
+    asking.after_seq = seq
+    return
+  }
+  if (s.wanted === asking) s.wanted = null
+  if (asking.to === 'cancel') {
+    beginCancel(s, asking.mode, asking.ending, at)
+    // A person may have escalated it already.
+    s.ending = asking.ending
+  } else if (resumed_seq <= seq) {
+    pause(s, asking.reason, at)
+    s.paused_seq = seq
+    s.overspent = false
+    if (s.control === 'pause') s.pause_reason = asking.reason
+  }
+}
+
+const swappedAsItCame = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
   const { wanted } = s
   if (made === 'pause') pause(s, wanted?.to === 'pause' ? wanted.reason : 'failed_node', at)
   if (wanted === null) return
