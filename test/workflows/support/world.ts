@@ -190,7 +190,9 @@ export class World {
         const i = this.nodes().findIndex(([id]) => id === change.id)
         this.states[i] = change.state
         if (change.state === 'outcome_unknown' || change.state === 'compensation_failed')
-          for (const attempt of this.attempts) if (attempt.node === i) attempt.open = false
+          for (const mine of this.attempts)
+            if (mine.node === i && mine.role === (change.role ?? 'run') && mine.attempt === change.attempt)
+              mine.open = false
       } else if (change.t === 'when') result.whens[change.id] = change.id.length % 3 !== 0
       else if (change.t === 'command') {
         this.outcomes.get(change.command_id)?.push(change.status)

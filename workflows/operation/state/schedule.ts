@@ -6,7 +6,7 @@ import type { Change, RecordBatch } from './events.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { giveBack, hasLeases } from './leases.ts'
-import { fail, move, note, noteNode, reviewWanted, setDue, succeed, sweep } from './nodes.ts'
+import { fail, move, note, noteNode, reviewWanted, setDue, succeed, sweep, toGate } from './nodes.ts'
 import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
 import type { State } from './types.ts'
@@ -71,7 +71,10 @@ const dispatchReady = (s: State, at: number) => {
     const top = s.ready.pop()
     if (!top) return
     const node = item(s.nodes, top[0])
-    if (node.state === 'ready' && node.doing === 'idle') dispatch(s, top[0], 'run', at)
+    if (node.state !== 'ready' || node.doing !== 'idle') continue
+    // A newer graph was loaded before the command of its patch arrived, or expired.
+    if (node.closed_gates > 0) toGate(s, top[0], at)
+    else dispatch(s, top[0], 'run', at)
   }
 }
 
@@ -79,6 +82,7 @@ const dispatchReady = (s: State, at: number) => {
 const passInstant = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.state !== 'ready' || node.doing !== 'idle') return
+  if (node.closed_gates > 0 && !s.out_of_order) return toGate(s, i, at)
   const profile = item(s.graph.profiles, i)
   if (profile.kind === 'wait') return beginWait(s, i, at)
   if (profile.max_failures === null || node.bad <= profile.max_failures) return succeed(s, i, at)
@@ -145,7 +149,8 @@ const askForSwap = (s: State) => {
  */
 export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
   const { asking, resumed_seq } = s
-  if (s.out_of_order || asking === null) return swappedAsItCame(s, made, seq, at)
+  if (s.out_of_order) return swappedAsItCame(s, made, seq, at)
+  if (asking === null) return
   s.asking = null
   s.resumed_seq = 0
   if (made === null) {
