@@ -1,6 +1,15 @@
 import { expect, it } from 'vitest'
 import type { GraphPage, Profile, RunEffect } from '../../workflows/operation/state/events.ts'
-import { brokenInvariant, type Event, outcome, type State, start, step } from '../../workflows/operation/state.ts'
+import {
+  brokenInvariant,
+  type Event,
+  outcome,
+  restore,
+  type State,
+  snapshot,
+  start,
+  step,
+} from '../../workflows/operation/state.ts'
 import { type Task, World } from './support/world.ts'
 
 const profile: Profile = {
@@ -265,3 +274,16 @@ it('counts failures during a pause against the budget: it pauses again before th
   dealtWith.deliver()
   expect(named(dealtWith.begin())).toEqual(['n4'])
 })
+
+it('carries thousands of long errors within the limit of a payload, and the first ones as readers see them', () => {
+  const course = new Course(Array.from({ length: 5000 }, () => ({})))
+  const { state, world } = course
+  const message = '\u0001'.repeat(1000)
+  for (const node of state.nodes) node.error = { class: 'unreachable', message, retryable: true, hint: message }
+  const carried = JSON.parse(JSON.stringify(snapshot({ ...state, nodes: state.nodes.map(idle) })))
+  expect(JSON.stringify(carried).length).toBeLessThan(1_500_000)
+  const { nodes } = restore(carried, world.pages, world.now)
+  expect(nodes[0]?.error).toEqual({ class: 'unreachable', message: message.slice(0, 300), retryable: true })
+  expect(nodes[4999]?.error?.class).toBe('unreachable')
+})
+const idle = (node: State['nodes'][number]) => ({ ...node, state: 'failed', doing: 'idle' }) as const

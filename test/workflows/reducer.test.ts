@@ -116,7 +116,11 @@ const shape = (s: State) => {
     attention: sorted(attention),
     parked: sorted(parked),
     waits: sorted(waits),
-    nodes: nodes.map((n) => (s.undoing ? n : { ...n, undo_open: 0 })),
+    nodes: nodes.map((n) => {
+      // Only the rows keep the hint of an error.
+      const { hint, ...error } = n.error ?? {}
+      return { ...n, error, ...(!s.undoing && { undo_open: 0 }) }
+    }),
   }
 }
 

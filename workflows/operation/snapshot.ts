@@ -113,6 +113,10 @@ export const canLeave = (s: State): boolean =>
   s.changes.length === 0 &&
   s.fresh.size === 0
 
+/** Characters of one message, and of all: thousands of long ones would exceed the engine's limit. Rows keep them whole. */
+const MOST_SHOWN = 300
+const MOST_SAID = 100_000
+
 export const snapshot = (s: State): Snapshot => {
   const plain = Object.fromEntries(PLAIN.map((name) => [name, s[name]])) as Pick<State, (typeof PLAIN)[number]>
   const carried: Snapshot = {
@@ -130,6 +134,7 @@ export const snapshot = (s: State): Snapshot => {
     exceptions: [],
     errors: {},
   }
+  let left = MOST_SAID
   const characters = s.nodes.map((node, i) => {
     const { attempt, tries, undo_attempt, undo_tries } = node
     if (node.generation !== 1) carried.generations[i] = node.generation
@@ -140,7 +145,11 @@ export const snapshot = (s: State): Snapshot => {
     if (node.wait_seq > 0) carried.wait_seqs[i] = node.wait_seq
     if (node.reopen) carried.reopen.push(i)
     if (node.exception) carried.exceptions.push(i)
-    if (node.error) carried.errors[i] = node.error
+    if (node.error) {
+      const { class: name, message, retryable } = node.error
+      carried.errors[i] = { class: name, message: message.slice(0, Math.min(MOST_SHOWN, left)), retryable }
+      left -= Math.min(message.length, MOST_SHOWN, left)
+    }
     const character = CHARACTER.get(`${node.state} ${node.doing} ${node.settled}`)
     if (!character) throw new Error(`a node that is ${node.state} (${node.doing}) cannot be carried over`)
     return character
