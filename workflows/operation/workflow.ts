@@ -10,7 +10,15 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow'
-import { closesWithRecord, createLauncher, keepsOrder, loadPages, looksAgain, showsAtRest, undoesFirst } from './launch.ts'
+import {
+  closesWithRecord,
+  createLauncher,
+  keepsOrder,
+  loadPages,
+  looksAgain,
+  showsAtRest,
+  undoesFirst,
+} from './launch.ts'
 import {
   COMMAND_SIGNAL,
   type CommandMessage,

@@ -7,7 +7,17 @@ import {
 import { backoffOf } from '../rules/retry.ts'
 import type { Change, Role } from './events.ts'
 import { at as item } from './graph.ts'
-import { BAD, type Doing, type GateRun, GOOD, type NodeRun, OPEN, type Settled, type State, type Wanted } from './types.ts'
+import {
+  BAD,
+  type Doing,
+  type GateRun,
+  GOOD,
+  type NodeRun,
+  OPEN,
+  type Settled,
+  type State,
+  type Wanted,
+} from './types.ts'
 
 const FLYING: ReadonlySet<Doing> = new Set<Doing>(['attempt', 'poll', 'catalog', 'catalog_wait'])
 const ATTENTION: ReadonlySet<NodeState> = new Set<NodeState>(['failed', 'outcome_unknown', 'compensation_failed'])
