@@ -186,7 +186,7 @@ class Run {
     this.out = out
   }
 
-  /** Once more tasks have failed than the plan allows, none is dispatched before a pause, whatever else goes on. */
+  /** Once more tasks have failed than the plan allows, none is dispatched before a pause, whatever else happens. */
   checkBudget(before: State['control'], events: readonly Event[], effects: readonly Effect[]) {
     const { nodes, control, failure_budget, graph } = this.state
     const spent = nodes.filter(
@@ -258,7 +258,7 @@ class Run {
     this.take({ type: 'due', at: this.world.now })
   }
 
-  /** Carries a task out. Its answer may take longer than what people do meanwhile: commit and delivery are two turns. */
+  /** Carries a task out. People may act before its answer arrives: commit and delivery are two turns. */
   work(task: World['tasks'][number]) {
     const answer = task.answer ?? this.commit(task)
     if (!answer) return

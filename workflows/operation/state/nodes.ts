@@ -260,7 +260,7 @@ const isOverspent = ({ nodes, failure_budget, graph }: State): boolean =>
   ).length > failure_budget
 
 /**
- * A swap that waited for the end of a pause is made for what is still so: people may have dealt with the failure since.
+ * A swap that waited for the end of a pause is made only if its reason remains: people may have dealt with the failure.
  */
 export const reviewWanted = (s: State) => {
   if (s.out_of_order || s.control !== 'run') return
