@@ -100,10 +100,18 @@ const apply = async (
         return { ...result, message: `${moved ?? command.resource_id} was changed by someone else: ${result.message}` }
       expected_version = found.version
     } else if (look > 0 && !written) return result
-    result = await catalog.apply({ ...command, expected_version })
+    result = await catalog.apply(adjusted(command, expected_version))
   }
   return result
 }
+
+/** Another command: one whose answer is lost is repeated from its first version, which an id of its own does not refuse. */
+const adjusted = (command: ResourceUpdateCommand, expected_version: number): ResourceUpdateCommand => ({
+  ...command,
+  command_id: uuidv5(command.command_id, `v${expected_version}`),
+  idempotency_key: `${command.idempotency_key}:v${expected_version}`,
+  expected_version,
+})
 
 const STATES = { desired_state_patch: 'desired_state', observed_state_patch: 'observed_state' } as const
 

@@ -92,6 +92,27 @@ it('a version changed by someone else waits for a person; its own does not', asy
   await engine.ends(operation_id)
 })
 
+it('repeats a write on a later version whose answer was lost, and the catalog refuses no reused id', async () => {
+  commands.length = 0
+  let now = 5
+  const accepted = new Map<string, number>()
+  answer = ({ command_id, expected_version, operation_id }) => {
+    const known = accepted.get(command_id)
+    if (known !== undefined && known !== expected_version) return { status: 422, body: { code: 'command_id_reused' } }
+    if (known === undefined && expected_version !== now) {
+      const { status, body } = conflict(operation_id)
+      return { status, body: { ...body, current_version: now } }
+    }
+    accepted.set(command_id, expected_version)
+    if (accepted.size > 1) return { status: 200, body: { version: now } }
+    now = 6
+    return { status: 503, body: {} }
+  }
+  const operation_id = await engine.start(spec())
+  expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  expect(commands.map(({ expected_version }) => expected_version)).toEqual([4, 5, 4, 6])
+})
+
 it('starts no node on a target that has changed in the catalog until a person has reviewed it', async () => {
   answer = () => ({ status: 200, body: { version: 6 } })
   version = 5
@@ -175,7 +196,7 @@ it('an undo restores what others left alone; what they changed waits for a perso
     [5, { observed_state_patch: { release: '1.0' } }],
     [6, { observed_state_patch: { release: '1.0' } }],
   ])
-  expect(commands[2]?.command_id).toBe(commands[1]?.command_id)
+  expect(commands[2]?.command_id).not.toBe(commands[1]?.command_id)
 
   const changed = await undone({ observed_state: { release: '3.0' } })
   await until(async () => (await engine.read.states(changed)).deploy === 'compensation_failed', { timeout_ms: 30_000 })

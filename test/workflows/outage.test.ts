@@ -56,3 +56,31 @@ it('while Postgres is down, neither a claim nor a result ends as unknown: both w
   ])
   expect([calls('/claim'), calls('/result')]).toEqual([2, 1])
 }, 90_000)
+
+it('takes a command of a restored database, which assigns none of the numbers that the engine knows', async () => {
+  const own = 'where operation_id = $1'
+  // Held, or not yet compared with the broker: as in the first moment, before anyone notices.
+  for (const [name, since] of [
+    ['restored', new Date().toISOString()],
+    ['checked operations', 'another run'],
+  ]) {
+    const operation_id = await engine.start({
+      nodes: [node('waits', { kind: 'wait', executor: '', with: { signal: 'no' } })],
+    })
+    const applied = ({ command_id }: { command_id: string }) =>
+      until(async () => (await engine.read.command(command_id)).status === 'applied')
+    for (const max_parallel of [2, 3])
+      await applied(
+        await engine.command(operation_id, 'intervene', {
+          type: 'set_limits',
+          node_id: null,
+          payload: { max_parallel },
+        }),
+      )
+    await engine.pool.query(`delete from operations.operation_commands ${own} and seq > 1`, [operation_id])
+    await engine.pool.query(`update operations.operation_control set command_seq = 1 ${own}`, [operation_id])
+    await engine.pool.query('insert into operations.relay_state (name, stream_created) values ($1, $2)', [name, since])
+    await applied(await engine.command(operation_id, 'pause', {}))
+    await engine.pool.query('delete from operations.relay_state where name = $1', [name])
+  }
+})

@@ -5,14 +5,16 @@ import {
   type Join,
   NODE_INTERVENTIONS,
   type OnFailure,
+  TARGET_DRIFTED,
 } from '../../apps/shared/contracts/operations/graph.ts'
 import { coneOf, refuseIntervention } from '../../workflows/operation/rules/nodes.ts'
-import type { AttemptResult, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
+import type { AttemptResult, Effect, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
 import {
   brokenInvariant,
   canLeave,
   type Event,
   isDone,
+  outcome,
   restore,
   type State,
   snapshot,
@@ -114,7 +116,11 @@ const shape = (s: State) => {
     attention: sorted(attention),
     parked: sorted(parked),
     waits: sorted(waits),
-    nodes: nodes.map((n) => (s.undoing ? n : { ...n, undo_open: 0 })),
+    nodes: nodes.map((n) => {
+      // Only the rows keep the hint of an error.
+      const { hint, ...error } = n.error ?? {}
+      return { ...n, error, ...(!s.undoing && { undo_open: 0 }) }
+    }),
   }
 }
 
@@ -147,6 +153,9 @@ class Run {
   out = 0
   /** From now on the world is kind: every request succeeds. */
   kind = false
+  /** Tasks that count against the budget, and whether they exceed it with no pause since. */
+  spent = 0
+  overspent = false
 
   constructor(spec: GraphSpec, dice: Dice, rolls: boolean) {
     this.world = new World([pageOf(spec)])
@@ -157,9 +166,11 @@ class Run {
   }
 
   take(...events: Event[]) {
+    const { control } = this.state
     const { state, effects } = step(this.state, ...events)
     this.state = state
     expect(brokenInvariant(state, effects)).toBeUndefined()
+    this.checkBudget(control, events, effects)
     this.world.accept(effects)
     this.check()
     if (this.world.problems.length > 0) throw new Error(this.world.problems.join('; '))
@@ -173,6 +184,22 @@ class Run {
     const out = this.state.nodes.filter(({ doing }) => doing === 'attempt' || doing === 'poll').length
     if (out > this.out) expect(out).toBeLessThanOrEqual(this.state.max_parallel)
     this.out = out
+  }
+
+  /** Once more tasks have failed than the plan allows, none is dispatched before a pause, whatever else happens. */
+  checkBudget(before: State['control'], events: readonly Event[], effects: readonly Effect[]) {
+    const { nodes, control, failure_budget, graph } = this.state
+    const spent = nodes.filter(
+      ({ state, settled }, i) =>
+        graph.profiles[i]?.kind === 'task' && (state === 'outcome_unknown' || (state === 'failed' && settled !== 1)),
+    ).length
+    const isOver = failure_budget !== null && spent > failure_budget && control !== 'cancel'
+    if (isOver && spent > this.spent) this.overspent = true
+    const paused = before === 'run' && control === 'pause' && events.some(({ type }) => type === 'recorded')
+    if (!isOver || paused) this.overspent = false
+    this.spent = spent
+    const starts = effects.filter((effect) => effect.type === 'run' && effect.role === 'run' && effect.slice === 0)
+    if (this.overspent) expect(starts).toEqual([])
   }
 
   /** Continue-as-new at this point: nothing may change. */
@@ -210,6 +237,8 @@ class Run {
     if (!world.ended && this.dice(6) === 0) options.push(() => this.person())
     if (!world.ended && this.dice(3) === 0) options.push(() => this.patch())
     if (!world.ended && this.dice(4) === 0) options.push(() => this.intervene())
+    if (!world.ended && this.dice(60) === 0)
+      options.push(() => this.take({ type: 'cancel_requested', at: world.now, by: 'temporal' }))
     options[this.dice(options.length)]?.()
   }
 
@@ -229,50 +258,54 @@ class Run {
     this.take({ type: 'due', at: this.world.now })
   }
 
+  /** Carries a task out. People may act before its answer arrives: commit and delivery are two turns. */
   work(task: World['tasks'][number]) {
-    const { world } = this
-    const at = world.now
-    if (task.kind === 'run' && !task.claimed) {
-      const { effect } = task
-      if (!this.kind && this.dice(10) === 0) world.shut.set(effect.node, at + 1000 * this.dice(900))
-      const refusal = world.claim(effect)
-      if (!refusal) {
-        this.checkBegin(effect.node, effect.role, effect.slice)
-        task.claimed = true
-        return
-      }
-      this.done(task)
-      return this.take({ ...effect, type: 'attempt_ended', at, result: { status: 'refused', refusal } })
+    const answer = task.answer ?? this.commit(task)
+    if (!answer) return
+    if (!task.answer && !this.kind && this.dice(3) === 0) {
+      task.answer = answer
+      return
     }
-    this.done(task)
-    if (task.kind === 'load') this.take({ type: 'loaded', at, pages: structuredClone(world.pages) })
-    else if (task.kind === 'run')
-      this.take({ ...task.effect, type: 'attempt_ended', at, result: world.result(task.effect, this.result()) })
-    else if (task.kind === 'record') this.take({ type: 'recorded', at, result: world.record(task.batch) })
-    else if (task.kind === 'close') this.take(world.close(task.effect))
-    else {
-      const results = [
-        { status: 'applied', version: 2 },
-        { status: 'away', message: 'away' },
-        { status: 'conflict', message: 'moved' },
-        { status: 'refused', message: 'no' },
-      ] as const
-      this.take({
-        ...task.effect,
-        type: 'catalog_ended',
-        at,
-        result: results[this.kind ? 0 : Math.max(this.dice(9) - 5, 0)] ?? results[0],
-      })
-    }
+    this.world.tasks = this.world.tasks.filter((other) => other !== task)
+    this.take({ ...answer, at: this.world.now })
   }
 
-  done(task: World['tasks'][number]) {
-    this.world.tasks = this.world.tasks.filter((other) => other !== task)
+  /** The answer to a task; none yet to an attempt whose claim was granted. */
+  commit(task: World['tasks'][number]): Event | undefined {
+    const { world } = this
+    const at = world.now
+    if (task.kind === 'run') {
+      const { effect } = task
+      if (task.claimed) return { ...effect, type: 'attempt_ended', at, result: world.result(effect, this.result()) }
+      if (!this.kind && this.dice(10) === 0) world.shut.set(effect.node, at + 1000 * this.dice(900))
+      const refusal = world.claim(effect)
+      if (refusal) return { ...effect, type: 'attempt_ended', at, result: { status: 'refused', refusal } }
+      this.checkBegin(effect.node, effect.role, effect.slice)
+      task.claimed = true
+      return undefined
+    }
+    if (task.kind === 'load') return { type: 'loaded', at, pages: structuredClone(world.pages) }
+    if (task.kind === 'close') return world.close(task.effect)
+    if (task.kind === 'record') {
+      const result = world.record(task.batch)
+      // The rows are paused, so whoever resumes has seen these failures.
+      if (result.control?.swapped === 'pause') this.overspent = false
+      return { type: 'recorded', at, result }
+    }
+    const results = [
+      { status: 'applied', version: 2 },
+      { status: 'away', message: 'away' },
+      { status: 'conflict', message: 'moved' },
+      { status: 'refused', message: 'no' },
+    ] as const
+    const result = results[this.kind ? 0 : Math.max(this.dice(9) - 5, 0)] ?? results[0]
+    return { ...task.effect, type: 'catalog_ended', at, result }
   }
 
   result(): AttemptResult {
     const times = { started_at: this.world.now, ended_at: this.world.now }
-    const error = { class: 'remote_error', message: 'no', retryable: true }
+    const drifts = !this.kind && this.dice(8) === 0
+    const error = { class: drifts ? TARGET_DRIFTED : 'remote_error', message: 'no', retryable: true }
     switch (this.kind ? 9 : this.dice(10)) {
       case 0:
       case 1:
@@ -299,11 +332,11 @@ class Run {
     const untouched = [i, ...deps].every((n) => this.world.generations[n] === 1)
     if (role === 'run' && this.state.graph.profiles[i]?.join === 'all' && untouched) expect(deps.every(good)).toBe(true)
     if (role === 'undo' && !this.world.asked_undo.has(i))
-      for (const later of this.state.graph.dependents[i] ?? [])
-        expect(
-          ['succeeded', 'running', 'compensating'].includes(this.state.nodes[later]?.state ?? '') &&
-            this.state.graph.profiles[later]?.undo,
-        ).toBe(false)
+      for (const later of this.cone(i))
+        if (later !== i && this.state.graph.profiles[later]?.undo)
+          expect(['succeeded', 'running', 'compensating', 'compensation_failed']).not.toContain(
+            this.state.nodes[later]?.state,
+          )
   }
 
   /** A random command, decided on the rows as the API does. */
@@ -314,14 +347,13 @@ class Run {
       world.control = 'pause'
       world.send('pause', {})
     } else if (pick <= 2 && world.control === 'pause') {
-      world.control = 'run'
-      world.send('resume', { acknowledged: [] })
+      world.resume(this.dice(6) === 0)
     } else if (pick === 3 && this.dice(4) === 0) {
       const modes: CancelMode[] = ['graceful', 'compensate', 'force']
       const mode = modes[this.dice(world.control === 'cancel' ? 3 : 2)] ?? 'graceful'
       const rank = (m: CancelMode | null) => (m === null ? -1 : modes.indexOf(m))
       if (rank(mode) <= rank(world.control === 'cancel' ? world.mode : null)) return
-      world.cancelRows(mode)
+      world.cancelRows(mode, 'cancelled')
       world.send('cancel', { mode })
     } else if (pick <= 5) this.decideGate()
     else this.retry()
@@ -456,6 +488,7 @@ class Run {
       else this.help()
     }
     expect(isDone(this.state)).toBe(true)
+    if (this.state.control === 'cancel') expect(outcome(this.state).end_reason).toBe(this.world.end_reason)
   }
 
   help() {
@@ -472,14 +505,14 @@ class Run {
     if (world.tasks.length === 0 && world.signals.length === 0) {
       expect(this.state.plan_revision).toBe(world.revision)
       expect(Object.values(this.state.holds).filter((id) => id !== world.patch?.id)).toEqual([])
+      expect([this.state.control, this.state.mode]).toEqual([world.control, world.mode])
     }
     const waiting = world.gates.findIndex((gate) => gate.status === 'waiting')
     const stuck = this.state.nodes.findIndex(
       (n, i) => n.state === 'compensation_failed' || (this.state.attention.has(i) && world.control !== 'cancel'),
     )
     if (world.control === 'pause') {
-      world.control = 'run'
-      world.send('resume', { acknowledged: [] })
+      world.resume(false)
     } else if (world.patch) {
       world.approvePatch(null, false)
     } else if (waiting >= 0) {
@@ -490,7 +523,7 @@ class Run {
       const state = this.state.nodes[stuck]?.state
       world.intervene(state === 'compensation_failed' ? 'mark_compensated' : 'skip', stuck, 0)
     } else if (!Number.isFinite(world.wake)) {
-      world.cancelRows('graceful')
+      world.cancelRows('graceful', 'cancelled')
       world.send('cancel', { mode: 'graceful' })
     }
   }

@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether gates are looked at whenever a node comes back to them. Such operations have all older changes. */
-export const looksAgain = (): boolean => patched('look-again')
+/** Whether commands, answers and undos count in the order of the rows. Such operations have all older changes. */
+export const keepsOrder = (): boolean => patched('keep-order')
+
+/** Whether gates are looked at whenever a node comes back to them. */
+export const looksAgain = (): boolean => keepsOrder() || patched('look-again')
 
 /** Whether an attempt that is told to stop still ends by its own result. */
 const hearsOut = (): boolean => looksAgain() || patched('hear-out')

@@ -15,6 +15,8 @@ const PLAIN = [
   'pause_reason',
   'ending',
   'wanted',
+  'paused_seq',
+  'overspent',
   'max_parallel',
   'deadline',
   'deadline_left',
@@ -111,6 +113,10 @@ export const canLeave = (s: State): boolean =>
   s.changes.length === 0 &&
   s.fresh.size === 0
 
+/** Characters of one message, and of all: thousands of long ones would exceed the engine's limit. Rows keep them whole. */
+const MOST_SHOWN = 300
+const MOST_SAID = 100_000
+
 export const snapshot = (s: State): Snapshot => {
   const plain = Object.fromEntries(PLAIN.map((name) => [name, s[name]])) as Pick<State, (typeof PLAIN)[number]>
   const carried: Snapshot = {
@@ -128,6 +134,7 @@ export const snapshot = (s: State): Snapshot => {
     exceptions: [],
     errors: {},
   }
+  let left = MOST_SAID
   const characters = s.nodes.map((node, i) => {
     const { attempt, tries, undo_attempt, undo_tries } = node
     if (node.generation !== 1) carried.generations[i] = node.generation
@@ -138,7 +145,11 @@ export const snapshot = (s: State): Snapshot => {
     if (node.wait_seq > 0) carried.wait_seqs[i] = node.wait_seq
     if (node.reopen) carried.reopen.push(i)
     if (node.exception) carried.exceptions.push(i)
-    if (node.error) carried.errors[i] = node.error
+    if (node.error) {
+      const { class: name, message, retryable } = node.error
+      carried.errors[i] = { class: name, message: message.slice(0, Math.min(MOST_SHOWN, left)), retryable }
+      left -= Math.min(message.length, MOST_SHOWN, left)
+    }
     const character = CHARACTER.get(`${node.state} ${node.doing} ${node.settled}`)
     if (!character) throw new Error(`a node that is ${node.state} (${node.doing}) cannot be carried over`)
     return character
@@ -173,6 +184,7 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     closes_apart: false,
     gates_once: false,
     starts_early: false,
+    out_of_order: false,
     graph,
     nodes: graph.ids.map((_, i) => newNode(item(graph.deps, i).length, closed(i).length)),
     gates,
@@ -181,6 +193,10 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     pause_reason: null,
     ending: null,
     wanted: null,
+    asking: null,
+    resumed_seq: 0,
+    paused_seq: 0,
+    overspent: false,
     max_parallel: head?.max_parallel ?? 1,
     deadline: head?.deadline_at ? Date.parse(head.deadline_at) : 0,
     deadline_left: 0,

@@ -77,7 +77,7 @@ const take = (s: State, event: Event) => {
       }
       return
     case 'cancel_requested':
-      if (s.control === 'cancel' || s.wanted?.to === 'cancel') return
+      if (s.control === 'cancel' || (s.out_of_order && s.wanted?.to === 'cancel')) return
       s.wanted = {
         to: 'cancel',
         mode: 'graceful',

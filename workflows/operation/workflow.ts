@@ -10,7 +10,15 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow'
-import { closesWithRecord, createLauncher, loadPages, looksAgain, showsAtRest, undoesFirst } from './launch.ts'
+import {
+  closesWithRecord,
+  createLauncher,
+  keepsOrder,
+  loadPages,
+  looksAgain,
+  showsAtRest,
+  undoesFirst,
+} from './launch.ts'
 import {
   COMMAND_SIGNAL,
   type CommandMessage,
@@ -84,6 +92,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     state = orTell(() =>
       carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
     )
+    state.out_of_order = !keepsOrder()
     state.gates_once = !looksAgain()
     state.starts_early = !undoesFirst()
     state.closes_apart = !closesWithRecord()

@@ -4,9 +4,10 @@ import type { Actor, CancelMode, Control } from '../../../apps/shared/contracts/
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx, together } from '../../client.ts'
+import { runOf } from '../../restore.ts'
 import { iso } from '../expressions.ts'
 import { SYSTEM } from '../facts/state.ts'
-import { lease_waits, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
+import { lease_waits, nodes, operation_commands, operation_control, operations, relay_state } from '../tables/index.ts'
 
 /** When the plan of an operation was made: no participant knew of it earlier. */
 export const PLANNED_AT = sql<string>`coalesce((select operations.iso(p.created_at) from operations.plans p where p.plan_id = ${operations.plan_id}), operations.iso(${operations.created_at}))`
@@ -72,6 +73,16 @@ export const dispatchEnd = (operation_id: string, deadline_s: number) =>
     and s.kind = 'start' and s.status = 'pending' and s.next_try_at = 'infinity')
     then clock_timestamp() + make_interval(secs => ${deadline_s}) end`
 
+/**
+ * The next number of a command. The engine may know numbers that a restored database has lost and drops them as old:
+ * each restore, from its first moment, begins far above them (reliability.md 4.13).
+ */
+export const NEXT_SEQ = sql<number>`greatest(${operation_control.command_seq}, 1000000 * (
+  select coalesce(max(r.epoch) filter (where r.name = 'restored'), 0)
+    + coalesce(bool_or(case when r.name = 'restored' then r.stream_created is not null
+        else r.name like 'checked %' and r.stream_created is distinct from ${sql.raw(runOf('operations'))} end), false)::int
+  from ${relay_state} r)) + 1`
+
 /** Adds a command to the relay's queue under the next number of its operation; the caller holds the control row. */
 export const appendCommand = async (
   tx: Tx,
@@ -80,10 +91,7 @@ export const appendCommand = async (
   const own = eq(operation_control.operation_id, command.operation_id)
   const numbered = tx
     .update(operation_control)
-    .set({
-      command_seq: sql`${operation_control.command_seq} + 1`,
-      revision: sql`${operation_control.revision} + ${decided ? 1 : 0}`,
-    })
+    .set({ command_seq: NEXT_SEQ, revision: sql`${operation_control.revision} + ${decided ? 1 : 0}` })
     .where(own)
   // The start of an operation that waits for leases is held until they are granted (leases.ts).
   const held = sql`(${command.kind} = 'start' and exists (select 1 from ${lease_waits} where ${lease_waits.operation_id} = ${command.operation_id}))`

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
-import { dispatchEnd } from '../commands/rows.ts'
+import { dispatchEnd, NEXT_SEQ } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { gates, operation_commands, operation_control } from '../tables/index.ts'
 
@@ -31,7 +31,7 @@ export const passAwaiting = async (
 ): Promise<void> => {
   const [numbered] = await tx
     .update(operation_control)
-    .set({ command_seq: sql`${operation_control.command_seq} + 1` })
+    .set({ command_seq: NEXT_SEQ })
     .where(eq(operation_control.operation_id, operation_id))
     .returning({ seq: operation_control.command_seq })
   await updateRows(tx, { command_id }, operation_commands, {

@@ -19,12 +19,14 @@ import type {
 
 type Gate = { status: GateStatus; round: number; deadline: number; escalation?: number; guards: number[] }
 type Attempt = { node: number; role: 'run' | 'undo'; attempt: number; generation: number; open: boolean }
-export type Task =
+/** `answer`: carried out, but the reducer has not heard of it yet. */
+export type Task = { answer?: Event } & (
   | { kind: 'run'; effect: RunEffect; claimed: boolean }
   | { kind: 'catalog'; effect: Extract<Effect, { type: 'apply_catalog' }> }
   | { kind: 'record'; batch: RecordBatch }
   | { kind: 'load' }
   | { kind: 'close'; effect: Extract<Effect, { type: 'close' }> }
+)
 
 type Rows = {
   nodes: GraphPage['nodes']
@@ -43,6 +45,8 @@ export class World {
   pages: GraphPage[]
   control: 'run' | 'pause' | 'cancel' = 'run'
   mode: CancelMode | null = null
+  /** Why the first cancel was made, whoever escalates it later. */
+  end_reason: string | null = null
   seq = 0
   now = 1_000_000
   ended = false
@@ -67,7 +71,9 @@ export class World {
   /** Nodes whose undo a person requested, whatever came after them. */
   asked_undo = new Set<number>()
   max_parallel: number
-  /** The rows that a withdrawal of each approved patch restores. */
+  /** The last command that resumed. */
+  steered = 0
+  /** How the decision of a command is taken back if it comes too late. */
   undo = new Map<string, () => void>()
 
   constructor(pages: GraphPage[]) {
@@ -184,7 +190,9 @@ export class World {
         const i = this.nodes().findIndex(([id]) => id === change.id)
         this.states[i] = change.state
         if (change.state === 'outcome_unknown' || change.state === 'compensation_failed')
-          for (const attempt of this.attempts) if (attempt.node === i) attempt.open = false
+          for (const mine of this.attempts)
+            if (mine.node === i && mine.role === (change.role ?? 'run') && mine.attempt === change.attempt)
+              mine.open = false
       } else if (change.t === 'when') result.whens[change.id] = change.id.length % 3 !== 0
       else if (change.t === 'command') {
         this.outcomes.get(change.command_id)?.push(change.status)
@@ -198,7 +206,7 @@ export class World {
         const forced = change.by !== undefined && this.control !== 'cancel'
         const made = this.control === 'run' || forced ? change.to : null
         if (made) this.control = made
-        if (made === 'cancel') this.cancelRows(change.mode ?? 'graceful')
+        if (made === 'cancel') this.cancelRows(change.mode ?? 'graceful', change.reason)
         result.control = { swapped: made ?? result.control?.swapped ?? null, seq: this.seq }
       } else if (change.t === 'leases') result.leases = this.moveLeases(change.to)
       else if (change.t === 'gate_open' || change.t === 'gate_expire' || change.t === 'gate_escalate')
@@ -256,6 +264,17 @@ export class World {
     const { status, round, escalation } = gate
     const escalates_at = status === 'waiting' && escalation ? new Date(escalation).toISOString() : null
     result.gates.push({ gate_id: change.gate_id, status, round, deadline_at, escalates_at })
+  }
+
+  /** Late: it reaches the engine after it has expired, and the rows are paused again, unless someone has acted since. */
+  resume(late: boolean) {
+    this.control = 'run'
+    const command = this.command('resume', { acknowledged: [] }, late)
+    this.signals.push(command as CommandMessage)
+    this.steered = command.seq
+    this.undo.set(command.command_id, () => {
+      if (this.control === 'run' && this.steered === command.seq) this.control = 'pause'
+    })
   }
 
   /** The rows as the rules of commands see them. */
@@ -417,7 +436,8 @@ export class World {
     })
   }
 
-  cancelRows(mode: CancelMode) {
+  cancelRows(mode: CancelMode, reason: string) {
+    this.end_reason ??= reason
     this.patch = null
     this.control = 'cancel'
     this.mode = mode

@@ -15,13 +15,14 @@ import {
   note,
   noteNode,
   setDue,
+  settle,
   stopHere,
   succeed,
   toGate,
   toReady,
 } from './nodes.ts'
 import { takeOut } from './patch.ts'
-import type { NodeRun, State } from './types.ts'
+import { GOOD, type NodeRun, type State } from './types.ts'
 
 /** Milliseconds before another claim if no command explains the refusal; the last one is for an absent catalog. */
 const CLAIM_AGAIN_MS = 1000
@@ -216,7 +217,10 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
   const node = item(s.nodes, i)
   giveBack(s, i, 'run', refusal)
   if (s.control === 'cancel') return stopHere(s, i, at)
-  if (s.graph.removed.has(i)) return takeOut(s, i)
+  if (s.graph.removed.has(i)) {
+    if (!s.out_of_order) settle(s, i, GOOD)
+    return takeOut(s, i)
+  }
   if (refusal.seq <= s.last_seq) {
     node.generation = Math.max(node.generation, refusal.generation)
     for (const { gate_id, status, round } of refusal.gates) {

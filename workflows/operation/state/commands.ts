@@ -84,14 +84,14 @@ const refuse = (code: string, detail: string, category = 'invalid_state_transiti
 const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   start: () => undefined,
   pause: (s, { reason = 'operator' }, at) => void pause(s, reason, at),
-  resume: (s, { gates, guarding = {} }, at) => {
+  resume: (s, { gates, guarding = {} }, at, { seq }) => {
     for (const [gate_id, node_ids] of Object.entries(guarding))
       for (const id of node_ids) {
         const i = s.graph.index.get(id)
         if (i !== undefined) guardBy(s, i, [gate_id], at)
       }
     takeGates(s, gates, at)
-    resume(s, at)
+    resume(s, seq, at)
     return undefined
   },
   cancel: (s, { mode }, at) => void beginCancel(s, mode, { status: 'cancelled', reason: 'cancelled' }, at),
@@ -164,8 +164,9 @@ export const pause = (s: State, reason: string, at: number) => {
   s.deadline = 0
 }
 
-const resume = (s: State, at: number) => {
-  if (s.control !== 'pause') return
+const resume = (s: State, seq: number, at: number) => {
+  if (s.asking?.to === 'pause') s.resumed_seq = seq
+  if (s.control !== 'pause' || seq <= s.paused_seq) return
   s.control = 'run'
   s.pause_reason = null
   // A person may have given back the awaited leases; the rows know.

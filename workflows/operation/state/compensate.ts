@@ -116,12 +116,12 @@ export const queueUndo = (s: State, i: number, at: number) => {
   s.undo_ready.push(i)
 }
 
-/** This node's effect is undone, so its dependencies may be undone next. */
+/** This node's effect is undone, so its dependencies may be undone next, unless nodes after it are still to be undone. */
 export const undone = (s: State, i: number, at: number) => {
   enter(s, i, 'compensated', at, { role: 'undo' })
   if (!s.undoing) return
   s.undo_left -= 1
-  passUndo(s, [i], at)
+  if (s.out_of_order || item(s.nodes, i).undo_open === 0) passUndo(s, [i], at)
 }
 
 /** Retries after a backoff while tries are left; otherwise the operation stays `cancelling` until a person acts. */

@@ -7,7 +7,17 @@ import {
 import { backoffOf } from '../rules/retry.ts'
 import type { Change, Role } from './events.ts'
 import { at as item } from './graph.ts'
-import { BAD, type Doing, type GateRun, GOOD, type NodeRun, OPEN, type Settled, type State } from './types.ts'
+import {
+  BAD,
+  type Doing,
+  type GateRun,
+  GOOD,
+  type NodeRun,
+  OPEN,
+  type Settled,
+  type State,
+  type Wanted,
+} from './types.ts'
 
 const FLYING: ReadonlySet<Doing> = new Set<Doing>(['attempt', 'poll', 'catalog', 'catalog_wait'])
 const ATTENTION: ReadonlySet<NodeState> = new Set<NodeState>(['failed', 'outcome_unknown', 'compensation_failed'])
@@ -232,16 +242,38 @@ export const fail = (s: State, i: number, error: NodeError, at: number, extra: E
   overspend(s, i)
 }
 
-/** Pauses once more tasks fail, or end unknown, than the plan allows; failures that a step tolerates do not count. */
+/** Pauses once more tasks fail, or end unknown, than the plan allows; during a pause it is noted for the resume. */
 const overspend = (s: State, i: number) => {
-  if (s.failure_budget === null || s.control !== 'run' || s.wanted !== null) return
-  const spent = s.nodes.filter(
-    ({ state, settled }, at) =>
+  const waits = s.control !== 'run' || s.wanted !== null
+  if (s.overspent || s.control === 'cancel' || (waits && s.out_of_order) || !isOverspent(s)) return
+  if (waits) s.overspent = true
+  else s.wanted = { to: 'pause', reason: 'failure_budget', node: i, asked: false, after_seq: 0 }
+}
+
+/** Failures that a step tolerates do not count. */
+const isOverspent = ({ nodes, failure_budget, graph }: State): boolean =>
+  failure_budget !== null &&
+  nodes.filter(
+    ({ state, settled }, i) =>
       (state === 'outcome_unknown' || (state === 'failed' && settled !== GOOD)) &&
-      item(s.graph.profiles, at).kind === 'task',
-  ).length
-  if (spent > s.failure_budget)
-    s.wanted = { to: 'pause', reason: 'failure_budget', node: i, asked: false, after_seq: 0 }
+      item(graph.profiles, i).kind === 'task',
+  ).length > failure_budget
+
+/**
+ * A swap that waited for the end of a pause is made only if its reason remains: people may have dealt with the failure.
+ */
+export const reviewWanted = (s: State) => {
+  if (s.out_of_order || s.control !== 'run') return
+  const { wanted } = s
+  if (wanted && !wanted.asked && isSettled(s, wanted)) s.wanted = null
+  if (s.wanted !== null || !s.overspent) return
+  s.overspent = false
+  overspend(s, -1)
+}
+
+const isSettled = (s: State, wanted: Wanted): boolean => {
+  if (wanted.to === 'pause' && wanted.reason === 'failure_budget') return !isOverspent(s)
+  return wanted.node >= 0 && !ATTENTION.has(item(s.nodes, wanted.node).state)
 }
 
 const holdBack = (s: State, i: number, drifted: boolean) => {

@@ -93,7 +93,7 @@ const nodesInTheWay = (s: State): BlockedOn[] =>
         kind: state === 'outcome_unknown' ? 'outcome_unknown' : 'failed_node',
         id,
         href: `/v1/operations/${s.operation_id}/nodes/${id}`,
-        message: `${item(s.graph.names, i)}: ${error?.message ?? state}`.slice(0, 300),
+        message: `${item(s.graph.names, i)}: ${error?.message || state}`.slice(0, 300),
       }
     })
 

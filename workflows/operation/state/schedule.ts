@@ -6,7 +6,7 @@ import type { Change, RecordBatch } from './events.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { giveBack, hasLeases } from './leases.ts'
-import { fail, move, note, noteNode, setDue, succeed, sweep } from './nodes.ts'
+import { fail, move, note, noteNode, reviewWanted, setDue, succeed, sweep, toGate } from './nodes.ts'
 import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
 import type { State } from './types.ts'
@@ -17,6 +17,7 @@ const FLUSH_MS = 100
 /** Advances an operation as far as possible now: due times, dispatch, undo, its end, and the facts to record. */
 export const schedule = (s: State, at: number) => {
   if (s.stage === 'ended') return
+  reviewWanted(s)
   passTime(s, at)
   settlePatches(s, at)
   if (s.stage === 'open') {
@@ -70,7 +71,10 @@ const dispatchReady = (s: State, at: number) => {
     const top = s.ready.pop()
     if (!top) return
     const node = item(s.nodes, top[0])
-    if (node.state === 'ready' && node.doing === 'idle') dispatch(s, top[0], 'run', at)
+    if (node.state !== 'ready' || node.doing !== 'idle') continue
+    // A newer graph was loaded before the command of its patch arrived, or expired.
+    if (node.closed_gates > 0) toGate(s, top[0], at)
+    else dispatch(s, top[0], 'run', at)
   }
 }
 
@@ -78,6 +82,7 @@ const dispatchReady = (s: State, at: number) => {
 const passInstant = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.state !== 'ready' || node.doing !== 'idle') return
+  if (node.closed_gates > 0 && !s.out_of_order) return toGate(s, i, at)
   const profile = item(s.graph.profiles, i)
   if (profile.kind === 'wait') return beginWait(s, i, at)
   if (profile.max_failures === null || node.bad <= profile.max_failures) return succeed(s, i, at)
@@ -126,10 +131,11 @@ const undoReady = (s: State, at: number) => {
  */
 const askForSwap = (s: State) => {
   const { wanted } = s
-  if (wanted === null || wanted.asked || s.last_seq < wanted.after_seq) return
+  if (wanted === null || wanted.asked || s.asking !== null || s.last_seq < wanted.after_seq) return
   const forced = wanted.to === 'cancel' && wanted.by !== undefined && s.control === 'pause'
   if (s.control !== 'run' && !forced) return
   wanted.asked = true
+  if (!s.out_of_order) s.asking = wanted
   if (wanted.to === 'pause') note(s, { t: 'control', to: 'pause', reason: wanted.reason })
   else {
     const { mode, ending, by } = wanted
@@ -137,8 +143,35 @@ const askForSwap = (s: State) => {
   }
 }
 
-/** Takes the answer to a swap: it was made, or another person was faster and their signal (up to `seq`) is coming. */
+/**
+ * Takes the answer to a swap: it was made, or a person was faster. The rows knew of commands up to `seq`: earlier ones
+ * may still be coming, and later ones may have come before this answer.
+ */
 export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
+  const { asking, resumed_seq } = s
+  if (s.out_of_order) return swappedAsItCame(s, made, seq, at)
+  if (asking === null) return
+  s.asking = null
+  s.resumed_seq = 0
+  if (made === null) {
+    asking.asked = false
+    asking.after_seq = seq
+    return
+  }
+  if (s.wanted === asking) s.wanted = null
+  if (asking.to === 'cancel') {
+    beginCancel(s, asking.mode, asking.ending, at)
+    // A person may have escalated it already.
+    s.ending = asking.ending
+  } else if (resumed_seq <= seq) {
+    pause(s, asking.reason, at)
+    s.paused_seq = seq
+    s.overspent = false
+    if (s.control === 'pause') s.pause_reason = asking.reason
+  }
+}
+
+const swappedAsItCame = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
   const { wanted } = s
   if (made === 'pause') pause(s, wanted?.to === 'pause' ? wanted.reason : 'failed_node', at)
   if (wanted === null) return

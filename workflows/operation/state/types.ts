@@ -105,6 +105,8 @@ export type State = {
   gates_once: boolean
   /** Begun by code that started nodes before the rows of a refused command were put back. */
   starts_early: boolean
+  /** Begun by code that took a swap's answer, an undo and a failure during a pause without regard to their order. */
+  out_of_order: boolean
   graph: Graph
   nodes: NodeRun[]
   gates: GateRun[]
@@ -113,6 +115,14 @@ export type State = {
   pause_reason: string | null
   ending: Ending | null
   wanted: Wanted | null
+  /** The swap whose answer is due. */
+  asking: Wanted | null
+  /** The last resume taken while that answer is due: if it came after the pause, it has ended it already. */
+  resumed_seq: number
+  /** The last command before an engine-made pause: a resume up to it was given before the pause. */
+  paused_seq: number
+  /** More tasks have failed than the budget allows, and no pause has followed yet. */
+  overspent: boolean
   max_parallel: number
   deadline: number
   /** Milliseconds left of the deadline while the operation is paused. */
