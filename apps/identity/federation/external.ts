@@ -116,7 +116,7 @@ const linkIn = async (deps: Deps, tx: Tx, link: Link, request_id: string): Promi
   const { userId: user_id, providerId: provider, subject } = link
   await lockControl(deps, tx)
   const user = await getUser(tx, user_id)
-  if (user?.status !== 'ACTIVE' || user.kind !== 'person') return { refused: 'account_disabled' }
+  if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering) return { refused: 'account_disabled' }
   const holder = await knownUser(tx, link)
   if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
   if (await isFrom(tx, user.id, provider)) return { refused: 'subject_changed' }

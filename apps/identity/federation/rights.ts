@@ -64,7 +64,7 @@ export const alignIn = async (
   provider: Provider,
   user_id: string,
   named: readonly string[],
-  request_id: string,
+  request_id: string | null,
 ): Promise<void> => {
   const giver = giverOf(provider.id)
   const difference = await differenceOf(tx, provider, user_id, named)

@@ -138,7 +138,7 @@ const LINKS = [
     operationId: 'recoverUser',
     summary: 'Recover a user who lost every passkey',
     description:
-      'Ends passkeys, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.',
+      'Ends passkeys, identities at providers, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.',
   },
 ] as const
 
