@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { and, eq, like } from 'drizzle-orm'
+import { and, eq, inArray, like } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SCIM_ROUTES } from '../../apps/gateway/routes/table.ts'
 import { buildApp } from '../../apps/identity/app.ts'
@@ -467,6 +467,86 @@ describe('a directory', () => {
     sso.configure(SCIM)
     const { id = '' } = (await accountNamed('jitta')) ?? {}
     expect(await scim('POST', '/Users', entraUser('jitta', 's-jit'))).toMatchObject({ status: 201, body: { id } })
+  })
+
+  it('adopts them by the claim of the file too, with rights from the claims until then', async () => {
+    const BY_OID = { scim: { machine: 'machine:dir', match: 'oid' } }
+    const noc = randomUUID()
+    const map = { [noc]: { groups: ['netops'], roles: ['approver'] } }
+    const [sub, oid] = [`s-${nameless()}`, randomUUID()]
+    sso.configure({ ...BY_OID, groups: { claim: 'groups', map } })
+    sso.people.push({ sub, name: sub, groups: ['staff', noc] })
+    sso.state.amend = (claims) => ({ ...claims, oid })
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    const { id = '' } = (await accountNamed(sub)) ?? {}
+    expect(await rightsOf(id)).toEqual(['approver', 'netops'])
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    expect(await rightsOf(id)).toEqual(['approver', 'netops'])
+    // Another person's id does not lead to it, nor does the name.
+    expect(await scim('POST', '/Users', entraUser(sub))).toMatchObject(failed(409, 'uniqueness'))
+    expect(await scim('POST', '/Users', entraUser(sub, oid))).toMatchObject({ status: 201, body: { id } })
+    // Now the directory decides.
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    expect(await rightsOf(id)).toEqual([])
+    await scim('POST', '/Groups', { displayName: `n-${nameless()}`, externalId: noc, members: [{ value: id }] })
+    expect(await rightsOf(id)).toEqual(['approver', 'netops'])
+    await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
+    expect((await sso.browser().signIn(sub)).body.code).toBe('account_disabled')
+    sso.state.amend = (claims) => claims
+  })
+
+  it('finds an account of an earlier version at its next sign-in', async () => {
+    const [sub, oid] = [`s-${nameless()}`, randomUUID()]
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    sso.configure()
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    const { id = '' } = (await accountNamed(sub)) ?? {}
+    sso.configure({ scim: { machine: 'machine:dir', match: 'oid' } })
+    expect(await scim('POST', '/Users', entraUser(sub, oid))).toMatchObject(failed(409, 'uniqueness'))
+    sso.state.amend = (claims) => ({ ...claims, oid })
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    sso.state.amend = (claims) => claims
+    expect(await scim('POST', '/Users', entraUser(sub, oid))).toMatchObject({ status: 201, body: { id } })
+  })
+
+  it('names groups of the map in one way: by their ids if it names people so, else by their names', async () => {
+    const [secret, person] = [randomUUID(), await hire()]
+    const map = { [secret]: { roles: ['approver'] }, bridge: { roles: ['viewer'] } }
+    const groups = { claim: 'groups', map }
+    sso.configure({ scim: { machine: 'machine:dir', match: 'oid' }, groups })
+    const own = await team(`own-${nameless()}`, person)
+    for (const displayName of [secret, 'bridge']) {
+      await patch(`/Groups/${own}`, { op: 'replace', path: 'displayName', value: displayName })
+      expect([displayName, await rightsOf(person)]).toEqual([displayName, []])
+    }
+    sso.configure({ ...SCIM, groups })
+    await scim('POST', '/Groups', { displayName: secret.slice(1), externalId: secret, members: [{ value: person }] })
+    await patch(`/Groups/${own}`, { op: 'replace', path: 'displayName', value: 'bridge-2' })
+    expect(await rightsOf(person)).toEqual([])
+    await patch(`/Groups/${own}`, { op: 'replace', path: 'displayName', value: 'bridge' })
+    expect(await rightsOf(person)).toEqual(['viewer'])
+    await scim('DELETE', `/Groups/${own}`)
+  })
+
+  it('names no group for the map of another provider', async () => {
+    const { db } = sso.identity_deps
+    const sub = `s-${nameless()}`
+    const id = await hire(sub, sub)
+    const group = (await find('/Groups', 'displayName eq "noc"')).body.Resources[0]?.id ?? (await team('noc'))
+    await patch(`/Groups/${group}`, { op: 'add', path: 'members', value: [{ value: id }] })
+    // Now both are of another provider, at which this person works; here they only linked an identity.
+    await db
+      .update(scim_resources)
+      .set({ provider: 'other' })
+      .where(inArray(scim_resources.id, [id, group]))
+    await db.update(users).set({ provider: 'other' }).where(eq(users.id, id))
+    await db.delete(grants).where(eq(grants.subject_id, id))
+    await db.delete(group_members).where(eq(group_members.user_id, id))
+    await db.insert(external_identities).values({ provider: 'corp', subject: sub, user_id: id })
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    expect(await rightsOf(id)).toEqual([])
+    await db.delete(scim_resources).where(eq(scim_resources.id, group))
   })
 
   it('grants the rights of the map, up to the ceiling, and removes them', async () => {

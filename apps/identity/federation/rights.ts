@@ -40,7 +40,7 @@ const isEmpty = (difference: Difference) => Object.values(difference).every(({ l
 /**
  * Aligns the rights that this provider gives with its latest statement. The file is the installation's own decision, so
  * no second administrator is asked; the provider's ceiling bounds it. A sign-in that changes no rights takes no lock.
- * One that does asks again under the lock which groups count; `undefined`: the person may no longer sign in.
+ * One that does asks again under the lock which groups count; `undefined`: they are unknown, so rights stay.
  */
 export const alignRights = async (
   deps: Uses<'db' | 'keys'>,
@@ -49,7 +49,8 @@ export const alignRights = async (
   groupsIn: (db: Queryable) => Promise<readonly string[] | undefined>,
   request_id: string,
 ): Promise<void> => {
-  if (isEmpty(await differenceOf(deps.db, provider, user_id, (await groupsIn(deps.db)) ?? []))) return
+  const before = await groupsIn(deps.db)
+  if (!before || isEmpty(await differenceOf(deps.db, provider, user_id, before))) return
   await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
     const named = await groupsIn(tx)

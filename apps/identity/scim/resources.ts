@@ -2,6 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import {
   type Known,
+  mapColumn,
   type ScimType,
   scimBy,
   scimById,
@@ -179,9 +180,17 @@ const moveMembers = async (one: Sync, before: ScimRow, after: ScimRow, { members
   const rows = joined.map((user_id) => ({ group_id: before.id, user_id }))
   if (rows.length > 0) await tx.insert(scim_members).values(rows)
   await tx.delete(scim_members).where(and(eq(scim_members.group_id, before.id), inArray(scim_members.user_id, left)))
-  const names = [before, after].flatMap(({ name, external_id }) => [name, external_id ?? ''])
-  if (!names.some((name) => Object.hasOwn(req.directory.groups?.map ?? {}, name))) return
+  const { groups, scim } = req.directory
+  const column = mapColumn(scim)
+  if (![before, after].some((row) => Object.hasOwn(groups?.map ?? {}, row[column] ?? ''))) return
   const same = before.name === after.name && before.external_id === after.external_id
   for (const user_id of same ? [...joined, ...left] : new Set([...members, ...joined]))
-    await alignIn(deps, tx, req.directory, user_id, await scimGroupNames(tx, user_id), String(req.id))
+    await alignIn(
+      deps,
+      tx,
+      req.directory,
+      user_id,
+      (await scimGroupNames(tx, req.directory, user_id)) ?? [],
+      String(req.id),
+    )
 }
