@@ -124,7 +124,9 @@ describe('a sign-in through a provider', () => {
     expect(me.body.session).toMatchObject({ auth_time })
   })
 
-  it('proves no fresh sign-in if the provider gives no time', async () => {
+  it('asks the provider for the time, and proves no fresh sign-in if it gives none', async () => {
+    const asked = new URL((await sso.browser().go('/v1/sso/corp/start')).location).searchParams.get('claims')
+    expect(JSON.parse(asked ?? '{}')).toEqual({ id_token: { auth_time: { essential: true } } })
     sso.state.amend = ({ auth_time: _, ...claims }) => claims
     const browser = sso.browser()
     await browser.signIn('s-mia')
@@ -365,6 +367,20 @@ describe('a refused answer', () => {
 
   it('is a person without the group that creates accounts', async () => {
     expect(await refusal('s-out')).toEqual([403, 'no_account'])
+  })
+
+  it('is a new person without the claim that creates accounts', async () => {
+    sso.configure({ jit: { enabled: true, require_claims: { hd: 'example.com', employed: 'yes' } } })
+    expect(await refusal()).toEqual([403, 'no_account'])
+    for (const hd of ['evil.test', ['example.com'], undefined]) {
+      claims({ hd, employed: 'yes' })
+      expect(await refusal()).toEqual([403, 'no_account'])
+    }
+    claims({ hd: 'example.com', employed: 'yes', sub: 's-hired', preferred_username: 'hired' })
+    expect((await sso.browser().signIn('s-tom')).status).toBe(303)
+    // It creates accounts; it is not asked of those that exist.
+    claims({ sub: 's-hired' })
+    expect((await sso.browser().signIn('s-tom')).status).toBe(303)
   })
 
   it('is a new person if the provider creates no accounts', async () => {

@@ -145,13 +145,15 @@ const resolve = async (
   const named = claims[claim]
   const elsewhere = claims._claim_names as Record<string, unknown> | undefined
   const username = claims[provider.username_claim]
+  const required = Object.entries(provider.jit.require_claims ?? {})
+  const creates = make && required.every(([name, value]) => claims[name] === value)
   return userOf(
     await deps.identity
       .resolveExternal(
         {
           providerId: provider.id,
           subject: claims.sub,
-          username: make && typeof username === 'string' ? username : '',
+          username: creates && typeof username === 'string' ? username : '',
           groups: [named].flat().filter((name) => typeof name === 'string'),
           // For a long list Entra sends a reference instead: that does not mean "no groups".
           groupsKnown: elsewhere?.[claim] === undefined,
