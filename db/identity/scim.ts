@@ -88,20 +88,22 @@ export const scimMembersOf = (db: Queryable, group_ids: string[]) =>
  */
 export const mapColumn = (scim: { match: string } | undefined) => (scim?.match === 'oid' ? 'external_id' : 'name')
 
-/** The map's names of a person's groups in this provider's directory; `undefined` if it does not manage the person. */
+/** The map's names of the groups of these people, of whom this provider's directory manages the returned ones. */
 export const scimGroupNames = async (
   db: Queryable,
   { id: provider, scim }: { id: string; scim?: { match: string } },
-  user_id: string,
-): Promise<string[] | undefined> => {
+  user_ids: readonly string[],
+): Promise<Map<string, string[]>> => {
   const group = alias(scim_resources, 'member_of')
   const rows = await db
-    .select({ name: group[mapColumn(scim)] })
+    .select({ id: scim_resources.id, name: group[mapColumn(scim)] })
     .from(scim_resources)
     .leftJoin(scim_members, eq(scim_members.user_id, scim_resources.id))
     .leftJoin(group, and(eq(group.id, scim_members.group_id), eq(group.provider, provider)))
-    .where(equals(scim_resources, { provider, type: 'User', id: user_id }))
-  return rows.length === 0 ? undefined : rows.flatMap(({ name }) => name ?? [])
+    .where(and(ofType(provider, 'User'), sql`${scim_resources.id} = any(${sql.param(user_ids)}::uuid[])`))
+  const names = new Map<string, string[]>(rows.map(({ id }) => [id, []]))
+  for (const { id, name } of rows) if (name !== null) names.get(id)?.push(name)
+  return names
 }
 
 /**

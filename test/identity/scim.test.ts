@@ -704,26 +704,62 @@ describe('a change', () => {
     expect(await patch(`/Users/${id}`, { op: 'remove', path: USER })).toMatchObject(failed(400, 'noTarget'))
   })
 
-  it('that deletes a group covers all its members', async () => {
-    const id = await team(`g-${nameless()}`)
+  /** People of the directory, written directly. */
+  const crowd = async (n: number) => {
     const { db } = sso.identity_deps
-    const one = (await db.select().from(scim_resources).where(eq(scim_resources.id, id)))[0] as never
-    const people = Array.from({ length: 1001 }, (_, n) => ({ id: randomUUID(), name: `many-${id}-${n}` }))
+    const tag = nameless()
+    const people = Array.from({ length: n }, (_, at) => ({ id: randomUUID(), name: `${tag}-${at}` }))
     await db
       .insert(users)
-      .values(people.map((person) => ({ id: person.id, username: person.name, folded: person.name, provider: 'corp' })))
+      .values(people.map(({ id, name }) => ({ id, username: name, folded: name, provider: 'corp', link_shown: false })))
     await db
       .insert(scim_resources)
-      .values(
-        people.map(
-          (person) =>
-            ({ ...(one as object), ...person, folded: person.name, type: 'User', external_id: null }) as never,
-        ),
-      )
-    await db.insert(scim_members).values(people.map(({ id: user_id }) => ({ group_id: id, user_id })))
-    expect(await patch(`/Groups/${id}`, { op: 'replace', path: 'members', value: [] })).toMatchObject(failed(400))
+      .values(people.map(({ id, name }) => ({ id, name, folded: name, provider: 'corp', type: 'User' as const })))
+    return people
+  }
+  const inNetops = async () =>
+    (await sso.identity_deps.db.select().from(group_members).where(eq(group_members.group_key, 'netops'))).length
+
+  it('of a large group moves everyone at once, in every form that directories send', async () => {
+    const name = `all-${nameless()}`
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map: { [name]: { groups: ['netops'], roles: ['viewer'] } } } })
+    const people = await crowd(1200)
+    const members = people.map(({ id: value, name: display }) => ({ value, display }))
+    const id = await team(name)
+    const before = await inNetops()
+    expect((await scim('PUT', `/Groups/${id}`, { displayName: name, members })).status).toBe(200)
+    expect(await inNetops()).toBe(before + 1200)
+    const [first] = people
+    expect(await rightsOf(first?.id ?? '')).toEqual(['netops', 'viewer'])
+    expect((await actionsOf(`user:${first?.id}`)).filter((one) => one === 'user.provider_rights')).toHaveLength(1)
+    // Without one person; then Entra's references, and one operation for each person.
+    expect((await scim('PUT', `/Groups/${id}`, { displayName: name, members: members.slice(1) })).status).toBe(200)
+    expect([await inNetops(), await rightsOf(first?.id ?? '')]).toEqual([before + 1199, []])
+    const some = people.slice(0, 1000)
+    const value = some.map((one) => ({ $ref: null, value: one.id }))
+    expect((await patch(`/Groups/${id}`, { op: 'Remove', path: 'members', value })).status).toBe(200)
+    const each = some.map((one) => ({ op: 'Add', path: 'members', value: [{ value: one.id }] }))
+    expect((await patch(`/Groups/${id}`, ...each)).status).toBe(200)
+    expect(await inNetops()).toBe(before + 1200)
+    expect(await patch(`/Groups/${id}`, ...each, ...each.slice(0, 1))).toMatchObject(failed(400, 'invalidSyntax'))
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
-    expect((await scim('GET', `/Groups/${id}`)).status).toBe(404)
+    expect(await inNetops()).toBe(before)
+  })
+
+  it('keeps the last administrator among many who leave', async () => {
+    const name = `root-${nameless()}`
+    const map = { [name]: { roles: ['admin'] } }
+    sso.configure({ ...SCIM, max_role: 'admin', groups: { claim: 'groups', map } })
+    const { db } = sso.identity_deps
+    const own = and(eq(grants.subject_id, ada.id), eq(grants.role, 'admin'))
+    const people = await crowd(3)
+    const id = await team(name, ...people.map((one) => one.id))
+    const grant = await db.delete(grants).where(own).returning()
+    expect((await patch(`/Groups/${id}`, { op: 'remove', path: 'members' })).status).toBe(200)
+    const left = await Promise.all(people.map((one) => rightsOf(one.id)))
+    expect(left.flat()).toEqual(['admin'])
+    await db.insert(grants).values(grant)
+    await db.delete(grants).where(eq(grants.created_by, 'provider:corp'))
   })
 
   it('is in the audit log', async () => {

@@ -56,7 +56,7 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
     const user = db === deps.db ? found.user : await knownUser(db, external)
     if (user?.status !== 'ACTIVE') return undefined
     // If a directory manages the person, it is authoritative.
-    const named = provider.scim && (await scimGroupNames(db, provider, user.id))
+    const named = provider.scim && (await scimGroupNames(db, provider, [user.id])).get(user.id)
     return named ?? (external.groupsKnown ? external.groups : undefined)
   }
   await alignRights(deps, provider, found.user.id, groupsIn, request_id)

@@ -73,7 +73,7 @@ const endIdentity = async (
     .where(and(eq(external_identities.provider, id), eq(external_identities.subject, subject)))
   const provider = deps.providers.get(id)
   if (!provider?.scim) {
-    await alignIn(deps, tx, provider ?? ({ id } as Provider), user.id, [], request_id)
+    await alignIn(deps, tx, provider ?? ({ id } as Provider), new Map([[user.id, []]]), request_id)
     // The account still has no password; without its last provider it may get one.
     const [next] = (await identitiesOf(tx, user.id)).filter((other) => deps.providers.get(other.provider))
     if (user.provider === id)
