@@ -243,6 +243,15 @@ describe('Entra ID', () => {
     expect(await actionsOf(`user:${id}`)).toEqual(['user.created', 'user.changed', 'user.disabled', 'user.enabled'])
   })
 
+  it('creates people with apostrophes, guests and long names', async () => {
+    const tag = nameless()
+    for (const name of [`pat.o'brien.${tag}@example.com`, `${tag}_gmail.com#EXT#@t.onmicrosoft.com`, `${tag}${'n'.repeat(100)}`])
+      expect(await scim('POST', '/Users', entraUser(name))).toMatchObject({ status: 201, body: { userName: name } })
+    expect(await scim('POST', '/Users', entraUser('n'.repeat(129)))).toMatchObject(failed(400, 'invalidValue'))
+    const made = await admin('/users', { username: `o'brien-${tag}` })
+    expect(made.status).toBe(400)
+  })
+
   it('adds and removes members, by path and by value, and checks a membership', async () => {
     const [eva, tom] = [await hire(), await hire()]
     const id = await team(`t-${nameless()}`)

@@ -369,6 +369,21 @@ describe('a refused answer', () => {
     expect(await refusal('s-out')).toEqual([403, 'no_account'])
   })
 
+  it('is a name that no account can have, said as such; names as directories have them are accepted', async () => {
+    for (const name of ['еva', 'a b', 'machine:x', 'x'.repeat(129), '<script>']) {
+      claims({ sub: 's-name', preferred_username: name })
+      expect([name, ...(await refusal())]).toEqual([name, 403, 'username_invalid'])
+    }
+    const names = ["pat.o'brien@example.com", 'x_gmail.com#EXT#@t.onmicrosoft.com', `${'n'.repeat(64)}@${'d'.repeat(40)}.test`]
+    for (const [at, name] of names.entries()) {
+      claims({ sub: `s-name-${at}`, preferred_username: name })
+      const browser = sso.browser()
+      expect((await browser.signIn('s-tom')).status).toBe(303)
+      const me = await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })
+      expect(me).toMatchObject({ status: 200, body: { username: name } })
+    }
+  })
+
   it('is a new person without the claim that creates accounts', async () => {
     sso.configure({ jit: { enabled: true, require_claims: { hd: 'example.com', employed: 'yes' } } })
     expect(await refusal()).toEqual([403, 'no_account'])

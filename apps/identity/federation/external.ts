@@ -79,7 +79,8 @@ const createUser = async (
   if (!jit.enabled || (required && !required.some((name) => external.groups.includes(name))))
     return { refused: 'no_account' }
   const username = external.username.normalize('NFKC')
-  if (refuseUsername(username) ?? refuseMixedScripts(username)) return { refused: 'no_account' }
+  if (username === '') return { refused: 'no_account' }
+  if (refuseUsername(username, { provided: true }) ?? refuseMixedScripts(username)) return { refused: 'username_invalid' }
   await lockControl(deps, tx)
   // A concurrent sign-in of the same person may have come first.
   const again = await knownUser(tx, external)

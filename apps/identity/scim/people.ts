@@ -12,8 +12,8 @@ import type { Sync } from './source.ts'
 
 /** Throws unless a person can have this name: it is valid, and no other account has or had it. */
 export const refuseName = async ({ tx }: Sync, name: string, own?: string): Promise<void> => {
-  if (refuseUsername(name) ?? refuseMixedScripts(name))
-    throw scimError(400, 'invalidValue', 'userName needs 1 to 64 letters of one script, digits or ._-@+.')
+  if (refuseUsername(name, { provided: true }) ?? refuseMixedScripts(name))
+    throw scimError(400, 'invalidValue', "userName needs 1 to 128 letters of one script, digits or ._-@+'!#^~&.")
   const holder = await getUserByFolded(tx, foldUsername(name))
   if (holder && holder.id !== own) throw scimError(409, 'uniqueness', 'This userName is taken.')
 }

@@ -26,7 +26,7 @@ const ListQuery = Type.Object({
   page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
   page_token: Type.Optional(Type.String({ maxLength: 1024 })),
   status: Type.Optional(Type.Enum(['ACTIVE', 'DISABLED', 'DELETED'])),
-  q: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
 })
 const UserList = Type.Object({
   items: Type.Array(UserDetail),

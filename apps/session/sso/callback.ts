@@ -119,6 +119,7 @@ const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
 const REFUSED: Record<string, string> = {
   no_account: 'You have no account here yet.',
   account_disabled: 'The account is disabled.',
+  username_invalid: 'No account here can have the name that the provider gives you.',
   username_taken: 'Your username is taken by another account here.',
   subject_changed: 'The provider names a different person than before.',
   identity_linked: 'This identity belongs to another account.',
