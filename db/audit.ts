@@ -110,8 +110,7 @@ export const appendAuditTo = async (
     }
     return { ...columns, ...signAudit(logOf(table), key, columns) }
   })
-  for (let at = 0; at < rows.length; at += MOST_ROWS)
-    await tx.insert(table).values(rows.slice(at, at + MOST_ROWS))
+  for (let at = 0; at < rows.length; at += MOST_ROWS) await tx.insert(table).values(rows.slice(at, at + MOST_ROWS))
 }
 
 const logOf = (table: AuditTable): string => {

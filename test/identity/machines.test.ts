@@ -124,8 +124,7 @@ it('a trust pins the claims that survive a rename, at every server of GitHub or 
     'https://gitlab.com',
     'https://ci.corp.test',
   ]
-  for (const one of [github, gitlab, own])
-    p.deps.issuers.set(one, () => Promise.reject(new Error('no token is sent')))
+  for (const one of [github, gitlab, own]) p.deps.issuers.set(one, () => Promise.reject(new Error('no token is sent')))
   const body = (claims: object, issuer = own) => ({
     ...{ kind: 'trust', name: 'ci', permissions: ['operation:read'] },
     trust: { issuer, audience: 'https://signalbox.test', claims },

@@ -245,7 +245,11 @@ describe('Entra ID', () => {
 
   it('creates people with apostrophes, guests and long names', async () => {
     const tag = nameless()
-    for (const name of [`pat.o'brien.${tag}@example.com`, `${tag}_gmail.com#EXT#@t.onmicrosoft.com`, `${tag}${'n'.repeat(100)}`])
+    for (const name of [
+      `pat.o'brien.${tag}@example.com`,
+      `${tag}_gmail.com#EXT#@t.onmicrosoft.com`,
+      `${tag}${'n'.repeat(100)}`,
+    ])
       expect(await scim('POST', '/Users', entraUser(name))).toMatchObject({ status: 201, body: { userName: name } })
     expect(await scim('POST', '/Users', entraUser('n'.repeat(129)))).toMatchObject(failed(400, 'invalidValue'))
     const made = await admin('/users', { username: `o'brien-${tag}` })

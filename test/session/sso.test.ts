@@ -374,7 +374,11 @@ describe('a refused answer', () => {
       claims({ sub: 's-name', preferred_username: name })
       expect([name, ...(await refusal())]).toEqual([name, 403, 'username_invalid'])
     }
-    const names = ["pat.o'brien@example.com", 'x_gmail.com#EXT#@t.onmicrosoft.com', `${'n'.repeat(64)}@${'d'.repeat(40)}.test`]
+    const names = [
+      "pat.o'brien@example.com",
+      'x_gmail.com#EXT#@t.onmicrosoft.com',
+      `${'n'.repeat(64)}@${'d'.repeat(40)}.test`,
+    ]
     for (const [at, name] of names.entries()) {
       claims({ sub: `s-name-${at}`, preferred_username: name })
       const browser = sso.browser()

@@ -80,7 +80,8 @@ const createUser = async (
     return { refused: 'no_account' }
   const username = external.username.normalize('NFKC')
   if (username === '') return { refused: 'no_account' }
-  if (refuseUsername(username, { provided: true }) ?? refuseMixedScripts(username)) return { refused: 'username_invalid' }
+  if (refuseUsername(username, { provided: true }) ?? refuseMixedScripts(username))
+    return { refused: 'username_invalid' }
   await lockControl(deps, tx)
   // A concurrent sign-in of the same person may have come first.
   const again = await knownUser(tx, external)
