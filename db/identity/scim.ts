@@ -107,8 +107,8 @@ export const scimGroupNames = async (
 }
 
 /**
- * The account that this provider created at a sign-in of the person with this id in its directory, unless the directory
- * manages it already or two accounts claim the id.
+ * The account that this provider created when the person with this id in its directory signed in. `undefined` if the
+ * directory manages it already, or if two accounts claim the id.
  */
 export const scimAdoptable = async (
   db: Queryable,

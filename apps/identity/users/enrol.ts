@@ -93,8 +93,8 @@ const causeOf = ({ id }: UserRow, { request_id }: EnrolRequest) => ({ by: `user:
 
 /**
  * After the newest link, which no administrator saw whole, only the person knows the credential. Earlier passkeys and
- * identities at providers might belong to that administrator, so they are deleted, as they are for a link made on the
- * machine, the last administrator's way back. The newest link also ends a recovery. Other links leave the account
+ * identities at providers might belong to that administrator, so they are deleted. A link made on the machine, the last
+ * administrator's way back, deletes them too. The newest link also ends a recovery. Other links leave the account
  * unchanged.
  */
 const renewed = async (deps: AccountDeps, tx: Tx, { id }: UserRow, link: string, request: EnrolRequest) => {
