@@ -91,17 +91,26 @@ export const signAudit = (
   return { body, mac: hmacSha256(key, body).toString('hex') }
 }
 
+const MOST_ROWS = 1000
+
 /** Appends one row per mutation, per 403 and per security event, in the transaction of the change. */
-export const appendAuditTo = async (tx: Tx, table: AuditTable, key: Uint8Array, entry: AuditEntry): Promise<void> => {
-  const { before, after, roles = [], ...rest } = entry
-  const columns = {
-    ...rest,
-    at: new Date().toISOString(),
-    roles: [...roles],
-    before_hash: before === undefined ? null : digest(before),
-    after_hash: after === undefined ? null : digest(after),
-  }
-  await tx.insert(table).values({ ...columns, ...signAudit(logOf(table), key, columns) })
+export const appendAuditTo = async (
+  tx: Tx,
+  table: AuditTable,
+  key: Uint8Array,
+  entries: AuditEntry | readonly AuditEntry[],
+): Promise<void> => {
+  const rows = [entries].flat().map(({ before, after, roles = [], ...rest }) => {
+    const columns = {
+      ...rest,
+      at: new Date().toISOString(),
+      roles: [...roles],
+      before_hash: before === undefined ? null : digest(before),
+      after_hash: after === undefined ? null : digest(after),
+    }
+    return { ...columns, ...signAudit(logOf(table), key, columns) }
+  })
+  for (let at = 0; at < rows.length; at += MOST_ROWS) await tx.insert(table).values(rows.slice(at, at + MOST_ROWS))
 }
 
 const logOf = (table: AuditTable): string => {

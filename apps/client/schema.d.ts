@@ -907,7 +907,7 @@ export interface paths {
         put?: never;
         /**
          * Recover a user who lost every passkey
-         * @description Ends passkeys, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.
+         * @description Ends passkeys, identities at providers, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.
          */
         post: operations["recoverUser"];
         delete?: never;

@@ -7,6 +7,7 @@ import { confirmHere } from './control/changes.ts'
 import { partOfLink } from './control/halves.ts'
 import type { IdentityDeps, Uses } from './deps.ts'
 import { MEASURES } from './measures.ts'
+import { refuseUsername } from './rules.ts'
 import {
   type BootstrapDeps,
   bootstrapAdmin,
@@ -88,8 +89,6 @@ const link = ({ config }: Uses<'config'>, { username, token }: Enrolled): void =
   console.log(`${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/enrol#${token}`)
 }
 
-const NAME = /^[\p{L}\p{M}\p{Nd}._@+-]{1,64}$/u
-
 const parse = (args: string[]): { username: string; roles: string[] | undefined; recover: string } | undefined => {
   try {
     const text = { type: 'string' } as const
@@ -97,7 +96,7 @@ const parse = (args: string[]): { username: string; roles: string[] | undefined;
     const { username = '', roles, recover = '' } = values
     const list = roles === undefined ? undefined : [...new Set(roles.split(','))]
     if (list && !list.every(isRole)) return undefined
-    return NAME.test(username || recover) ? { username, recover, roles: list } : undefined
+    return refuseUsername(username || recover, { provided: true }) ? undefined : { username, recover, roles: list }
   } catch {
     return undefined
   }

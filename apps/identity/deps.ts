@@ -35,6 +35,6 @@ export type Uses<K extends keyof IdentityDeps> = Pick<IdentityDeps, K>
 /** For reading and paging. */
 export type ReadDeps = Uses<'clock' | 'db' | 'keys'>
 /** For changing rights: once, audited, under the rules of dual control. */
-export type ChangeDeps = ReadDeps & Uses<'config'>
+export type ChangeDeps = ReadDeps & Uses<'config' | 'providers'>
 /** For changing rights and credentials. */
 export type AccountDeps = ChangeDeps & Uses<'credential'>

@@ -43,7 +43,7 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
         return user ? { user: signingIn(user) } : {}
       },
       getUserByUsername: async ({ username }) => {
-        const possible = !refuseUsername(username.normalize('NFKC'))
+        const possible = !refuseUsername(username.normalize('NFKC'), { provided: true })
         const user = possible ? await getUserByFolded(db, foldUsername(username)) : undefined
         return user ? { user: signingIn(user) } : {}
       },

@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import { appendAuditTo } from '../../db/audit.ts'
 import type { Tx } from '../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../db/command/keys.ts'
 import { keysIn, runAnswered } from '../../db/command/run.ts'
-import { bumpUsers } from '../../db/identity/queries.ts'
+import { bumpUsers, isUnpublished } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
@@ -105,10 +106,15 @@ export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user
   }
 }
 
-/** Writes an event that belongs to no version of one aggregate. */
-export const announce = (tx: Tx, req: FastifyRequest | undefined, type: string, payload: Record<string, unknown>) => {
+/** Writes an event that belongs to no version of one aggregate; returns its id. */
+export const announce = async (
+  tx: Tx,
+  req: FastifyRequest | undefined,
+  type: string,
+  payload: Record<string, unknown>,
+): Promise<string> => {
   const event_id = uuidv7()
-  return appendOutbox(tx, outbox, {
+  await appendOutbox(tx, outbox, {
     event_id,
     agg_type: type.split(/[._]/)[2] ?? type,
     agg_id: event_id,
@@ -117,6 +123,18 @@ export const announce = (tx: Tx, req: FastifyRequest | undefined, type: string, 
     payload: { ...payload, actor: eventActor(req) },
     request_id: req ? String(req.id) : null,
   })
+  return event_id
+}
+
+const MARK_MS = 2000
+/** Whether the relay has ended the sessions for this event, within 2 s. An event that is no longer stored counts. */
+export const marked = async ({ db }: Uses<'db'>, event_id: string): Promise<boolean> => {
+  const end = performance.now() + MARK_MS
+  while (await isUnpublished(db, event_id)) {
+    if (performance.now() > end) return false
+    await delay(25)
+  }
+  return true
 }
 
 /** How an event about a new status names itself and its cause; a repeated request finds it again. */

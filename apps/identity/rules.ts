@@ -131,10 +131,15 @@ export const refuseVersion = ({ version }: { version: number }, if_match: string
       })
 
 const USERNAME = /^[\p{L}\p{M}\p{Nd}._@+-]{1,64}$/u
+/** As directories name people: O'Brien, guests (`#EXT#`), principal names of up to 113 characters. */
+const PROVIDED = /^[\p{L}\p{M}\p{Nd}._@+'!#^~&-]{1,128}$/u
 
-/** The stored form of a name must itself be a valid name: NFKC turns some characters into several or into others. */
-export const refuseUsername = (username: string) =>
-  USERNAME.test(username)
+/**
+ * The stored form of a name must itself be a valid name: NFKC turns some characters into several or into others. A
+ * `provided` one comes from a provider, where no one here can change it.
+ */
+export const refuseUsername = (username: string, { provided = false } = {}) =>
+  (provided ? PROVIDED : USERNAME).test(username)
     ? undefined
     : new AppError('validation_error', 'schema_violation', 'The username is not valid.', {
         violations: [

@@ -93,7 +93,7 @@ const METHODS = new Set(['pwd', 'otp', 'hwk', 'swk', 'mfa', 'fed'])
 const refuseGenerate = (request: GenerateTokensRequest, now: number): string | undefined => {
   const length = [...request.username].length
   if (!isUuid(request.userId) || !isUuid(request.sessionId)) return 'user_id and session_id must be lowercase UUIDs'
-  if (length < 1 || length > 64) return 'username must have 1 to 64 characters'
+  if (length < 1 || length > 128) return 'username must have 1 to 128 characters'
   if (request.mode === ResponseMode.UNSPECIFIED) return 'mode must be JSON, COOKIE or MACHINE'
   if (
     request.mode === ResponseMode.MACHINE &&

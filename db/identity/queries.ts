@@ -187,12 +187,8 @@ export const membersOf = (db: Queryable, group_key: string) =>
     .where(eq(group_members.group_key, group_key))
     .then((rows) => rows.map((row) => row.user_id))
 
-/** Whether the relay has published this event (and done everything required before). */
-export const isPublished = async (db: Queryable, event_id: string): Promise<boolean> => {
-  const row = await db
-    .select({ published_at: outbox.published_at })
-    .from(outbox)
-    .where(eq(outbox.event_id, event_id))
-    .then(first)
-  return row?.published_at != null
+/** Whether the relay has yet to publish this event, and to do everything required before. */
+export const isUnpublished = async (db: Queryable, event_id: string): Promise<boolean> => {
+  const waiting = and(eq(outbox.event_id, event_id), isNull(outbox.published_at))
+  return (await db.select({ id: outbox.event_id }).from(outbox).where(waiting)).length > 0
 }

@@ -1,9 +1,9 @@
-import { and, asc, count, eq, inArray, type SQL, sql } from 'drizzle-orm'
-import type { PgColumn } from 'drizzle-orm/pg-core'
+import { and, asc, count, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import { alias, type PgColumn } from 'drizzle-orm/pg-core'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
 import { isUuid } from '../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
-import { type ScimRow, scim_members, scim_resources, type UserRow, users } from './tables.ts'
+import { external_identities, type ScimRow, scim_members, scim_resources, type UserRow, users } from './tables.ts'
 
 export type ScimType = ScimRow['type']
 /** A person, with the account, or a group, as a directory manages it. */
@@ -82,12 +82,51 @@ export const keepDisabled = (tx: Tx, user_id: string) =>
 export const scimMembersOf = (db: Queryable, group_ids: string[]) =>
   db.select().from(scim_members).where(inArray(scim_members.group_id, group_ids)).orderBy(asc(scim_members.user_id))
 
-/** The names by which the provider's map may know a person's groups. */
-export const scimGroupNames = async (db: Queryable, user_id: string): Promise<string[]> => {
+/**
+ * Where the provider's map finds a group's name. Ids and names never mix: anyone who may name a group could give it the
+ * id of another.
+ */
+export const mapColumn = (scim: { match: string } | undefined) => (scim?.match === 'oid' ? 'external_id' : 'name')
+
+/** The map's names of the groups of these people, of whom this provider's directory manages the returned ones. */
+export const scimGroupNames = async (
+  db: Queryable,
+  { id: provider, scim }: { id: string; scim?: { match: string } },
+  user_ids: readonly string[],
+): Promise<Map<string, string[]>> => {
+  const group = alias(scim_resources, 'member_of')
   const rows = await db
-    .select({ name: scim_resources.name, external_id: scim_resources.external_id })
-    .from(scim_members)
-    .innerJoin(scim_resources, eq(scim_resources.id, scim_members.group_id))
-    .where(eq(scim_members.user_id, user_id))
-  return rows.flatMap(({ name, external_id }) => (external_id === null ? [name] : [name, external_id]))
+    .select({ id: scim_resources.id, name: group[mapColumn(scim)] })
+    .from(scim_resources)
+    .leftJoin(scim_members, eq(scim_members.user_id, scim_resources.id))
+    .leftJoin(group, and(eq(group.id, scim_members.group_id), eq(group.provider, provider)))
+    .where(and(ofType(provider, 'User'), sql`${scim_resources.id} = any(${sql.param(user_ids)}::uuid[])`))
+  const names = new Map<string, string[]>(rows.map(({ id }) => [id, []]))
+  for (const { id, name } of rows) if (name !== null) names.get(id)?.push(name)
+  return names
+}
+
+/**
+ * The account that this provider created when the person with this id in its directory signed in. `undefined` if the
+ * directory manages it already, or if two accounts claim the id.
+ */
+export const scimAdoptable = async (
+  db: Queryable,
+  { id: provider, scim }: { id: string; scim?: { match: string } },
+  external_id: string,
+): Promise<string | undefined> => {
+  const { subject, external_id: named } = external_identities
+  const [one, ...more] = await db
+    .select({ id: users.id })
+    .from(external_identities)
+    .innerJoin(users, and(eq(users.id, external_identities.user_id), eq(users.provider, provider)))
+    .leftJoin(scim_resources, eq(scim_resources.id, users.id))
+    .where(
+      and(
+        eq(external_identities.provider, provider),
+        eq(scim?.match === 'sub' ? subject : named, external_id),
+        isNull(scim_resources.id),
+      ),
+    )
+  return more.length === 0 ? one?.id : undefined
 }

@@ -73,6 +73,8 @@ export const external_identities = identitySchema.table(
     user_id: uuid('user_id')
       .notNull()
       .references(() => users.id),
+    /** The directory's id of this person, from the claim that the file names; as of their last sign-in. */
+    external_id: text('external_id'),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
   },
   (t) => [primaryKey({ columns: [t.provider, t.subject] }), uniqueIndex().on(t.user_id, t.provider)],

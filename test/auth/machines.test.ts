@@ -354,7 +354,10 @@ describe('private_key_jwt', () => {
 })
 
 describe('a CI token', () => {
-  const CLAIMS = { sub: 'repo:corp/net:environment:prod', repository_id: '42' }
+  const CLAIMS = {
+    ...{ sub: 'repo:corp/net:environment:prod', repository_id: '42' },
+    ...{ repository_owner_id: '7', environment: 'prod' },
+  }
   let name: string
   beforeAll(async () => {
     const made = await machine('auditor')

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { knownUser, linkExternal } from '../../apps/identity/federation/external.ts'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
+import type { Provider } from '../../apps/shared/auth/providers.ts'
 import { joinHalves } from '../../apps/shared/contracts/client/enrolment.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
@@ -15,13 +17,15 @@ const SENSITIVE = ['approver', 'operator', 'admin']
 const ROLES = [...SENSITIVE, 'viewer', 'planner']
 const STEPS = 120
 /** Acts by their number: promising ones come more often. */
-const LIKELY = [0, 0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8]
+const LIKELY = [0, 0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8, 9, 9]
 
 type As = ReturnType<TestIdentity['as']>
 let p: TestIdentity
 let hers: Map<string, As>
 let honest: As[]
 let people: string[]
+/** Accounts of hers that honest administrators take over, one in each walk. */
+let pawns: string[]
 const groups = ['red', 'blue']
 const outcomes = new Set<string>()
 
@@ -36,9 +40,13 @@ const randomOf = (seed: number) => {
 
 beforeAll(async () => {
   p = await startIdentity()
+  // The provider at which she has identities of her own.
+  p.deps.providers.get = (id) => (id === 'corp' ? ({ id } as Provider) : undefined)
   const eve = await p.firstAdmin('eve')
   // Before there were two, she created accounts whose links she saw, one of them an administrator.
   const made = [await p.newUser(eve, ['approver', 'admin'], 'puppet'), await p.newUser(eve, ['viewer'], 'shell')]
+  for (const pawn of [1, 2, 3]) made.push(await p.newUser(eve, ['viewer'], `pawn-${pawn}`))
+  pawns = made.slice(2).map(({ user_id }) => user_id)
   for (const { token } of made) await p.enrol(token)
   const open = await p.newUser(eve, [], 'open')
   honest = [await p.secondAdmin('bob'), await p.secondAdmin('carl')]
@@ -56,6 +64,26 @@ afterAll(() => p.stop())
 type Change = { id: string; digest: string; status: string; requested_by: string; user_id: string | null }
 const pendingOf = async (admin: As): Promise<Change[]> =>
   (await admin.get('/v1/admin/changes?page_size=500')).body.items as Change[]
+
+/** An identity of hers for each account: where it is linked, she can sign in, whoever knows the password. */
+const subjectOf = (user_id: string) => ({ providerId: 'corp', subject: `eve-${user_id}` })
+const openTo = async (): Promise<string[]> => {
+  const linked = await Promise.all(people.map((id) => knownUser(p.deps.db, subjectOf(id))))
+  return [...new Set([...hers.keys(), ...linked.flatMap((user) => user?.id ?? [])])]
+}
+/** Honest administrators renew an account of hers and give it the role; from now on its person alone has the password. */
+const takeOver = async (user_id: string) => {
+  const [one, other] = honest as [As, As]
+  await one.post(`/v1/admin/users/${user_id}/enable`, { reason: 'x' })
+  const asked = await one.post(`/v1/admin/users/${user_id}/enrolment-token`)
+  const { id } = asked.body.change as { id: string }
+  expect((await p.confirm(other, id)).status).toBe(200)
+  expect((await p.enrol(await p.tokenOfHalves([one, other], id))).status).toBe(204)
+  hers.delete(user_id)
+  const granted = await one.post('/v1/admin/grants', { subject_type: 'user', subject_id: user_id, role: 'approver' })
+  expect((await p.confirm(other, (granted.body.change as { id: string }).id)).status).toBe(200)
+  expect(await power(user_id)).toContain('approver')
+}
 
 /** The rights with which one account can decide: its sensitive roles, unless it must be renewed first. */
 const power = async (user_id: string): Promise<string[]> => {
@@ -77,7 +105,7 @@ describe('one administrator alone', () => {
       const below = randomOf(seed)
       const one = <T>(list: readonly T[]): T => list[below(list.length)] as T
       const before = new Map<string, string[]>()
-      for (const id of hers.keys()) before.set(id, await power(id))
+      for (const id of people) before.set(id, await power(id))
       const halves = new Map<string, string[]>()
       const eve = [...hers.values()][0] as As
       let names = 0
@@ -137,8 +165,17 @@ describe('one administrator alone', () => {
           expect(got.status).not.toBe(204)
           return got
         },
+        // She links an identity of hers to an account in which she can sign in.
+        async () => {
+          const userId = one([...hers.keys()])
+          const linked = await linkExternal(p.deps, { userId, ...subjectOf(userId) }, 'walk')
+          return { status: 'user' in linked ? 200 : 403 }
+        },
       ]
+      const pawn = pawns.pop() ?? ''
+      const at = 20 + below(STEPS - 40)
       for (let step = 0; step < STEPS; step++) {
+        if (step === at) await takeOver(pawn)
         const act = one(LIKELY)
         const honestly = below(6) === 0 && act === 0
         const by = honestly ? one(honest) : below(3) > 0 ? eve : one([...hers.values()])
@@ -152,7 +189,7 @@ describe('one administrator alone', () => {
         expect(status).toBeLessThan(500)
         outcomes.add(`${act} ${status}`)
         if (step % 6 === 0 || step === STEPS - 1)
-          for (const id of hers.keys())
+          for (const id of await openTo())
             for (const role of await power(id))
               expect(before.get(id), `step ${step}: ${role} for an account of hers`).toContain(role)
       }
@@ -162,7 +199,7 @@ describe('one administrator alone', () => {
 })
 
 it('made progress on these walks: changes were requested, and refused without a second administrator', () => {
-  expect([...outcomes]).toEqual(expect.arrayContaining(['0 202', '3 202', '4 202', '6 403']))
+  expect([...outcomes]).toEqual(expect.arrayContaining(['0 202', '3 202', '4 202', '6 403', '9 200']))
 })
 
 it('can be joined by the owner of the machine', async () => {

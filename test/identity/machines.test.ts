@@ -117,19 +117,47 @@ it('a machine has a bounded number of keys', async () => {
   expect(await addKey(id)).toMatchObject({ status: 409, body: { code: 'too_many_credentials' } })
 })
 
-it('a trust pins the claims that survive a rename', async () => {
+it('a trust pins the claims that survive a rename, at every server of GitHub or GitLab', async () => {
   const id = await machine()
-  const issuer = 'https://token.actions.githubusercontent.com'
-  p.deps.issuers.set(issuer, () => Promise.reject(new Error('no token is sent')))
-  const body = (claims: object) => ({
+  const [github, gitlab, own] = [
+    'https://token.actions.githubusercontent.com',
+    'https://gitlab.com',
+    'https://ci.corp.test',
+  ]
+  for (const one of [github, gitlab, own]) p.deps.issuers.set(one, () => Promise.reject(new Error('no token is sent')))
+  const body = (claims: object, issuer = own) => ({
     ...{ kind: 'trust', name: 'ci', permissions: ['operation:read'] },
     trust: { issuer, audience: 'https://signalbox.test', claims },
   })
   const path = `/v1/admin/machines/${id}/credentials`
-  const loose = await ada.post(path, body({ sub: 'repo:corp/net:ref:refs/heads/main' }))
-  expect([loose.status, loose.body.code]).toEqual([422, 'schema_violation'])
+  const main = 'ref:refs/heads/main'
+  const project = { project_id: '42', namespace_id: '7' }
+  for (const [claims, issuer] of [
+    [{ sub: `repo:corp/net:${main}` }, github],
+    [{ sub: `repo:corp/net:${main}` }],
+    [{ sub: `repository_owner:corp:${main}` }],
+    [{ repository: 'corp/net', ref: 'refs/heads/main' }],
+    [{ sub: 'x', environment: 'prod' }],
+    [{ sub: `project_path:team/app:ref_type:branch:${main}` }],
+    [{ project_path: 'team/app', ref_protected: 'true' }],
+    [{ ...project, ref_protected: 'false' }],
+    [{ ...project, ref_protected: 'false' }, gitlab],
+    [{ sub: 'anything' }, gitlab],
+  ] as [object, string?][]) {
+    const loose = await ada.post(path, body(claims, issuer))
+    expect([claims, loose.status, loose.body.code]).toEqual([claims, 422, 'schema_violation'])
+  }
   const pinned = { repository_id: '42', repository_owner_id: '7', environment: 'prod' }
-  expect((await ada.post(path, body(pinned))).status).toBe(202)
+  // Other issuers have no such claims: here their subject is all that counts.
+  const account = { sub: 'system:serviceaccount:repo-tools:deployer' }
+  for (const [claims, issuer] of [
+    [pinned, github],
+    [pinned],
+    [{ ...pinned, sub: `repo:corp/net:${main}` }],
+    [{ ...project, ref_protected: 'true' }],
+    [account],
+  ] as [object, string?][])
+    expect([claims, (await ada.post(path, body(claims, issuer))).status]).toEqual([claims, 202])
 })
 
 it('accepts only public keys of the stated algorithm', async () => {

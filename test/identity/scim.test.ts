@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { and, eq, like } from 'drizzle-orm'
+import { and, eq, inArray, like } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SCIM_ROUTES } from '../../apps/gateway/routes/table.ts'
 import { buildApp } from '../../apps/identity/app.ts'
@@ -243,6 +243,19 @@ describe('Entra ID', () => {
     expect(await actionsOf(`user:${id}`)).toEqual(['user.created', 'user.changed', 'user.disabled', 'user.enabled'])
   })
 
+  it('creates people with apostrophes, guests and long names', async () => {
+    const tag = nameless()
+    for (const name of [
+      `pat.o'brien.${tag}@example.com`,
+      `${tag}_gmail.com#EXT#@t.onmicrosoft.com`,
+      `${tag}${'n'.repeat(100)}`,
+    ])
+      expect(await scim('POST', '/Users', entraUser(name))).toMatchObject({ status: 201, body: { userName: name } })
+    expect(await scim('POST', '/Users', entraUser('n'.repeat(129)))).toMatchObject(failed(400, 'invalidValue'))
+    const made = await admin('/users', { username: `o'brien-${tag}` })
+    expect(made.status).toBe(400)
+  })
+
   it('adds and removes members, by path and by value, and checks a membership', async () => {
     const [eva, tom] = [await hire(), await hire()]
     const id = await team(`t-${nameless()}`)
@@ -469,6 +482,86 @@ describe('a directory', () => {
     expect(await scim('POST', '/Users', entraUser('jitta', 's-jit'))).toMatchObject({ status: 201, body: { id } })
   })
 
+  it('adopts them by the claim of the file too, with rights from the claims until then', async () => {
+    const BY_OID = { scim: { machine: 'machine:dir', match: 'oid' } }
+    const noc = randomUUID()
+    const map = { [noc]: { groups: ['netops'], roles: ['approver'] } }
+    const [sub, oid] = [`s-${nameless()}`, randomUUID()]
+    sso.configure({ ...BY_OID, groups: { claim: 'groups', map } })
+    sso.people.push({ sub, name: sub, groups: ['staff', noc] })
+    sso.state.amend = (claims) => ({ ...claims, oid })
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    const { id = '' } = (await accountNamed(sub)) ?? {}
+    expect(await rightsOf(id)).toEqual(['approver', 'netops'])
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    expect(await rightsOf(id)).toEqual(['approver', 'netops'])
+    // Another person's id does not lead to it, nor does the name.
+    expect(await scim('POST', '/Users', entraUser(sub))).toMatchObject(failed(409, 'uniqueness'))
+    expect(await scim('POST', '/Users', entraUser(sub, oid))).toMatchObject({ status: 201, body: { id } })
+    // Now the directory decides.
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    expect(await rightsOf(id)).toEqual([])
+    await scim('POST', '/Groups', { displayName: `n-${nameless()}`, externalId: noc, members: [{ value: id }] })
+    expect(await rightsOf(id)).toEqual(['approver', 'netops'])
+    await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
+    expect((await sso.browser().signIn(sub)).body.code).toBe('account_disabled')
+    sso.state.amend = (claims) => claims
+  })
+
+  it('finds an account of an earlier version at its next sign-in', async () => {
+    const [sub, oid] = [`s-${nameless()}`, randomUUID()]
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    sso.configure()
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    const { id = '' } = (await accountNamed(sub)) ?? {}
+    sso.configure({ scim: { machine: 'machine:dir', match: 'oid' } })
+    expect(await scim('POST', '/Users', entraUser(sub, oid))).toMatchObject(failed(409, 'uniqueness'))
+    sso.state.amend = (claims) => ({ ...claims, oid })
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    sso.state.amend = (claims) => claims
+    expect(await scim('POST', '/Users', entraUser(sub, oid))).toMatchObject({ status: 201, body: { id } })
+  })
+
+  it('names groups of the map in one way: by their ids if it names people so, else by their names', async () => {
+    const [secret, person] = [randomUUID(), await hire()]
+    const map = { [secret]: { roles: ['approver'] }, bridge: { roles: ['viewer'] } }
+    const groups = { claim: 'groups', map }
+    sso.configure({ scim: { machine: 'machine:dir', match: 'oid' }, groups })
+    const own = await team(`own-${nameless()}`, person)
+    for (const displayName of [secret, 'bridge']) {
+      await patch(`/Groups/${own}`, { op: 'replace', path: 'displayName', value: displayName })
+      expect([displayName, await rightsOf(person)]).toEqual([displayName, []])
+    }
+    sso.configure({ ...SCIM, groups })
+    await scim('POST', '/Groups', { displayName: secret.slice(1), externalId: secret, members: [{ value: person }] })
+    await patch(`/Groups/${own}`, { op: 'replace', path: 'displayName', value: 'bridge-2' })
+    expect(await rightsOf(person)).toEqual([])
+    await patch(`/Groups/${own}`, { op: 'replace', path: 'displayName', value: 'bridge' })
+    expect(await rightsOf(person)).toEqual(['viewer'])
+    await scim('DELETE', `/Groups/${own}`)
+  })
+
+  it('names no group for the map of another provider', async () => {
+    const { db } = sso.identity_deps
+    const sub = `s-${nameless()}`
+    const id = await hire(sub, sub)
+    const group = (await find('/Groups', 'displayName eq "noc"')).body.Resources[0]?.id ?? (await team('noc'))
+    await patch(`/Groups/${group}`, { op: 'add', path: 'members', value: [{ value: id }] })
+    // Now both are of another provider, at which this person works; here they only linked an identity.
+    await db
+      .update(scim_resources)
+      .set({ provider: 'other' })
+      .where(inArray(scim_resources.id, [id, group]))
+    await db.update(users).set({ provider: 'other' }).where(eq(users.id, id))
+    await db.delete(grants).where(eq(grants.subject_id, id))
+    await db.delete(group_members).where(eq(group_members.user_id, id))
+    await db.insert(external_identities).values({ provider: 'corp', subject: sub, user_id: id })
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    expect(await rightsOf(id)).toEqual([])
+    await db.delete(scim_resources).where(eq(scim_resources.id, group))
+  })
+
   it('grants the rights of the map, up to the ceiling, and removes them', async () => {
     const id = await hire()
     const map = { lab: { groups: ['netops', 'bosses'], roles: ['viewer'] } }
@@ -624,26 +717,62 @@ describe('a change', () => {
     expect(await patch(`/Users/${id}`, { op: 'remove', path: USER })).toMatchObject(failed(400, 'noTarget'))
   })
 
-  it('that deletes a group covers all its members', async () => {
-    const id = await team(`g-${nameless()}`)
+  /** People of the directory, written directly. */
+  const crowd = async (n: number) => {
     const { db } = sso.identity_deps
-    const one = (await db.select().from(scim_resources).where(eq(scim_resources.id, id)))[0] as never
-    const people = Array.from({ length: 1001 }, (_, n) => ({ id: randomUUID(), name: `many-${id}-${n}` }))
+    const tag = nameless()
+    const people = Array.from({ length: n }, (_, at) => ({ id: randomUUID(), name: `${tag}-${at}` }))
     await db
       .insert(users)
-      .values(people.map((person) => ({ id: person.id, username: person.name, folded: person.name, provider: 'corp' })))
+      .values(people.map(({ id, name }) => ({ id, username: name, folded: name, provider: 'corp', link_shown: false })))
     await db
       .insert(scim_resources)
-      .values(
-        people.map(
-          (person) =>
-            ({ ...(one as object), ...person, folded: person.name, type: 'User', external_id: null }) as never,
-        ),
-      )
-    await db.insert(scim_members).values(people.map(({ id: user_id }) => ({ group_id: id, user_id })))
-    expect(await patch(`/Groups/${id}`, { op: 'replace', path: 'members', value: [] })).toMatchObject(failed(400))
+      .values(people.map(({ id, name }) => ({ id, name, folded: name, provider: 'corp', type: 'User' as const })))
+    return people
+  }
+  const inNetops = async () =>
+    (await sso.identity_deps.db.select().from(group_members).where(eq(group_members.group_key, 'netops'))).length
+
+  it('of a large group moves everyone at once, in every form that directories send', async () => {
+    const name = `all-${nameless()}`
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map: { [name]: { groups: ['netops'], roles: ['viewer'] } } } })
+    const people = await crowd(1200)
+    const members = people.map(({ id: value, name: display }) => ({ value, display }))
+    const id = await team(name)
+    const before = await inNetops()
+    expect((await scim('PUT', `/Groups/${id}`, { displayName: name, members })).status).toBe(200)
+    expect(await inNetops()).toBe(before + 1200)
+    const [first] = people
+    expect(await rightsOf(first?.id ?? '')).toEqual(['netops', 'viewer'])
+    expect((await actionsOf(`user:${first?.id}`)).filter((one) => one === 'user.provider_rights')).toHaveLength(1)
+    // Without one person; then Entra's references, and one operation for each person.
+    expect((await scim('PUT', `/Groups/${id}`, { displayName: name, members: members.slice(1) })).status).toBe(200)
+    expect([await inNetops(), await rightsOf(first?.id ?? '')]).toEqual([before + 1199, []])
+    const some = people.slice(0, 1000)
+    const value = some.map((one) => ({ $ref: null, value: one.id }))
+    expect((await patch(`/Groups/${id}`, { op: 'Remove', path: 'members', value })).status).toBe(200)
+    const each = some.map((one) => ({ op: 'Add', path: 'members', value: [{ value: one.id }] }))
+    expect((await patch(`/Groups/${id}`, ...each)).status).toBe(200)
+    expect(await inNetops()).toBe(before + 1200)
+    expect(await patch(`/Groups/${id}`, ...each, ...each.slice(0, 1))).toMatchObject(failed(400, 'invalidSyntax'))
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
-    expect((await scim('GET', `/Groups/${id}`)).status).toBe(404)
+    expect(await inNetops()).toBe(before)
+  })
+
+  it('keeps the last administrator among many who leave', async () => {
+    const name = `root-${nameless()}`
+    const map = { [name]: { roles: ['admin'] } }
+    sso.configure({ ...SCIM, max_role: 'admin', groups: { claim: 'groups', map } })
+    const { db } = sso.identity_deps
+    const own = and(eq(grants.subject_id, ada.id), eq(grants.role, 'admin'))
+    const people = await crowd(3)
+    const id = await team(name, ...people.map((one) => one.id))
+    const grant = await db.delete(grants).where(own).returning()
+    expect((await patch(`/Groups/${id}`, { op: 'remove', path: 'members' })).status).toBe(200)
+    const left = await Promise.all(people.map((one) => rightsOf(one.id)))
+    expect(left.flat()).toEqual(['admin'])
+    await db.insert(grants).values(grant)
+    await db.delete(grants).where(eq(grants.created_by, 'provider:corp'))
   })
 
   it('is in the audit log', async () => {

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
@@ -7,23 +8,24 @@ import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { joinHalves } from '../../apps/shared/contracts/client/enrolment.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
-import { passkeys, user_events, users } from '../../db/identity/tables.ts'
+import { grants, passkeys, user_events, users } from '../../db/identity/tables.ts'
 import { type Authenticator, createAuthenticator } from '../support/authenticator.ts'
 import { codeAt } from '../support/totp.ts'
 import { until } from '../support/until.ts'
-import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
+import { bearer, ORIGIN, PASSWORD, send } from './support/auth.ts'
+import { bearerOf, type Sso, startSso } from './support/sso.ts'
 
 /** federation.md 8: a person who lost every passkey regains access through two administrators, and in no other way. */
 
 const NEW_PASSWORD = 'Winter-Otter-88-Lantern'
 const SITE = { origin: ORIGIN, rp_id: 'console.test' }
-let auth: Auth
+let auth: Sso
 let url: string
 let [ada, carl]: { id: string; access: string }[] = []
 
 beforeAll(async () => {
-  auth = await startAuth({ SESSION__SECOND_FACTOR__ROLES: '["approver"]' })
-  url = (await auth.addGateway()).url
+  auth = await startSso({}, { SESSION__SECOND_FACTOR__ROLES: '["approver"]' })
+  url = auth.gateway.url
   await auth.addRelay()
   const admin = async (username: string) => {
     const { id } = await auth.addUser(username, ['admin'])
@@ -91,6 +93,44 @@ const recovered = async (user_id: string) => {
   expect((await confirm(id)).status).toBe(200)
   return id
 }
+/** Links this person's account to a subject of the provider, as a thief of the password or an administrator might. */
+const link = async (username: string, sub: string, groups = ['staff']) => {
+  auth.people.push({ sub, name: sub, groups })
+  const browser = auth.browser()
+  const begun = await browser.go('/v1/token?response_mode=cookie', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username, password: PASSWORD }),
+  })
+  const started = await browser.go('/v1/sso/corp/start', {
+    method: 'POST',
+    headers: {
+      ...bearer(begun.body.access_token),
+      'content-type': 'application/json',
+      'x-csrf-token': String(begun.body.csrf_token),
+    },
+    body: JSON.stringify({ purpose: 'link' }),
+  })
+  const back = (await browser.go(`${started.body.location}&person=${sub}`)).location
+  return { browser, back }
+}
+const linked = async (username: string, sub: string, groups?: string[]) => {
+  const { browser, back } = await link(username, sub, groups)
+  expect(await browser.go(back)).toMatchObject({ status: 303, location: '/inbox' })
+}
+/** The account that this subject's sign-in opens, and its session. */
+const bySubject = async (sub: string) => {
+  const browser = auth.browser()
+  await browser.signIn(sub)
+  const headers = await bearerOf(browser).catch(() => ({}))
+  return { headers, id: (await browser.go('/api/v1/users/me', { headers })).body.id }
+}
+const rightsFrom = (user_id: string) =>
+  auth.identity_deps.db
+    .select()
+    .from(grants)
+    .where(eq(grants.created_by, 'provider:corp'))
+    .then((rows) => rows.filter((row) => row.subject_id === user_id))
 const NOBODY = { status: 401, body: { code: 'invalid_credentials' } }
 
 describe('a person who lost every passkey', () => {
@@ -136,6 +176,30 @@ describe('a person who lost every passkey', () => {
       reason: 'passkeys ended: 1',
     })
     expect((await enrol(link, PASSWORD)).body).toMatchObject({ status: 422, code: 'enrolment_token_invalid' })
+  })
+
+  it('is rid of an identity that another person linked, and of its rights', async () => {
+    const eva = await person(['viewer'])
+    const sub = `s-${randomUUID()}`
+    await linked(eva.username, sub, ['staff', 'noc'])
+    const thief = await bySubject(sub)
+    expect(thief.id).toBe(eva.id)
+    expect(await rightsFrom(eva.id)).toMatchObject([{ role: 'approver' }])
+    const id = await recovered(eva.id)
+    expect(await rightsFrom(eva.id)).toEqual([])
+    await until(async () => (await send(`${url}/api/v1/users/me`, { headers: thief.headers })).status === 401, {
+      what: 'the session of the identity to end',
+    })
+    expect((await enrol(await linkOf(id))).status).toBe(204)
+    expect((await bySubject(sub)).id).not.toBe(eva.id)
+    const rows = await auth.identity_deps.db
+      .select()
+      .from(user_events)
+      .where(eq(user_events.object, `user:${eva.id}`))
+    expect(rows.find(({ action }) => action === 'user.identity_unlinked')).toMatchObject({
+      actor: `user:${carl?.id}`,
+      outcome: 'done',
+    })
   })
 
   it('gets no link from one administrator, even twice, nor by confirming it herself', async () => {
@@ -232,6 +296,30 @@ describe('a renewed account', () => {
     expect(await signIn(eva.username)).toMatchObject(NOBODY)
     expect(await signIn(eva.username, long)).toMatchObject({ status: 403, body: { code: 'second_factor_required' } })
     expect((await byPasskey(eva.key)).status).toBe(200)
+  })
+
+  it('keeps no identity from a time when an administrator could sign in as it', async () => {
+    const bob = await person(['viewer'])
+    const sub = `s-${randomUUID()}`
+    await linked(bob.username, sub)
+    await auth.identity_deps.db.update(users).set({ link_shown: true }).where(eq(users.id, bob.id))
+    const id = await request(bob.id, ada, 'enrolment-token')
+    expect((await confirm(id)).status).toBe(200)
+    const token = await linkOf(id)
+    // She signs in again and again, also while he sets his password, and holds back the end of another link.
+    const before = await bySubject(sub)
+    expect(before.id).toBe(bob.id)
+    const held = await link(bob.username, `s-${randomUUID()}`)
+    const [{ status }, meanwhile] = await Promise.all([enrol(token), bySubject(sub)])
+    expect(status).toBe(204)
+    for (const { headers } of [before, meanwhile])
+      expect((await send(`${url}/api/v1/users/me`, { headers })).status).toBe(401)
+    expect((await held.browser.go(held.back)).body.code).toBe('sign_in_expired')
+    expect((await bySubject(sub)).id).not.toBe(bob.id)
+    const own = await signIn(bob.username, NEW_PASSWORD)
+    expect(own.status).toBe(200)
+    await setTimeout(1000)
+    expect((await me(own.body.access_token)).status).toBe(200)
   })
 
   it('keeps no passkey from a time when an administrator could sign in as it', async () => {

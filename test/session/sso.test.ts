@@ -124,7 +124,9 @@ describe('a sign-in through a provider', () => {
     expect(me.body.session).toMatchObject({ auth_time })
   })
 
-  it('proves no fresh sign-in if the provider gives no time', async () => {
+  it('asks the provider for the time, and proves no fresh sign-in if it gives none', async () => {
+    const asked = new URL((await sso.browser().go('/v1/sso/corp/start')).location).searchParams.get('claims')
+    expect(JSON.parse(asked ?? '{}')).toEqual({ id_token: { auth_time: { essential: true } } })
     sso.state.amend = ({ auth_time: _, ...claims }) => claims
     const browser = sso.browser()
     await browser.signIn('s-mia')
@@ -365,6 +367,39 @@ describe('a refused answer', () => {
 
   it('is a person without the group that creates accounts', async () => {
     expect(await refusal('s-out')).toEqual([403, 'no_account'])
+  })
+
+  it('is a name that no account can have, said as such; names as directories have them are accepted', async () => {
+    for (const name of ['еva', 'a b', 'machine:x', 'x'.repeat(129), '<script>']) {
+      claims({ sub: 's-name', preferred_username: name })
+      expect([name, ...(await refusal())]).toEqual([name, 403, 'username_invalid'])
+    }
+    const names = [
+      "pat.o'brien@example.com",
+      'x_gmail.com#EXT#@t.onmicrosoft.com',
+      `${'n'.repeat(64)}@${'d'.repeat(40)}.test`,
+    ]
+    for (const [at, name] of names.entries()) {
+      claims({ sub: `s-name-${at}`, preferred_username: name })
+      const browser = sso.browser()
+      expect((await browser.signIn('s-tom')).status).toBe(303)
+      const me = await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })
+      expect(me).toMatchObject({ status: 200, body: { username: name } })
+    }
+  })
+
+  it('is a new person without the claim that creates accounts', async () => {
+    sso.configure({ jit: { enabled: true, require_claims: { hd: 'example.com', employed: 'yes' } } })
+    expect(await refusal()).toEqual([403, 'no_account'])
+    for (const hd of ['evil.test', ['example.com'], undefined]) {
+      claims({ hd, employed: 'yes' })
+      expect(await refusal()).toEqual([403, 'no_account'])
+    }
+    claims({ hd: 'example.com', employed: 'yes', sub: 's-hired', preferred_username: 'hired' })
+    expect((await sso.browser().signIn('s-tom')).status).toBe(303)
+    // It creates accounts; it is not asked of those that exist.
+    claims({ sub: 's-hired' })
+    expect((await sso.browser().signIn('s-tom')).status).toBe(303)
   })
 
   it('is a new person if the provider creates no accounts', async () => {

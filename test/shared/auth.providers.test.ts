@@ -56,9 +56,28 @@ describe('the file of providers', () => {
       { jit: { enabled: true, require_group: ['x'] } },
       /jit\.require_group: needs/,
     ],
+    [
+      'a Google whose accounts are made for a domain of addresses: anyone has those',
+      false,
+      { issuer: 'https://accounts.google.com', allowed_domains: ['example.com'], jit: { enabled: true } },
+      /jit: signs for private accounts too, also with a company's address; set require_claims: \{ hd: example\.com \}/,
+    ],
+    [
+      'the Microsoft of private accounts',
+      false,
+      { issuer: 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0' },
+      /issuer: signs for every tenant/,
+    ],
     ['accounts for anyone in production', true, { jit: { enabled: true } }, /jit: anyone at this issuer/],
   ])('refuses %s', (_what, production, changes, message) => {
     expect(fault(production, { ...CORP, ...changes })).toMatch(message)
+  })
+
+  it('accepts accounts for the people of a claim', () => {
+    const jit = { enabled: true, require_claims: { hd: 'example.com' } }
+    expect(fault(true, { ...CORP, issuer: 'https://accounts.google.com', jit })).toBeUndefined()
+    expect(fault(true, { ...CORP, jit })).toBeUndefined()
+    expect(fault(true, { ...CORP, jit: { enabled: true, require_claims: {} } })).toMatch(/jit: anyone at this issuer/)
   })
 
   it('refuses two with one id or one issuer, and an invalid file', () => {

@@ -74,7 +74,7 @@ export const userCommands: Command[] = [
   linking(
     'recover',
     'recovery',
-    'Ends all passkeys, sessions and the password of an account, and asks for a new link.',
+    'Ends all ways into an account: passkeys, provider links, sessions and password. Asks for a new link.',
   ),
   acting('disable', 'Ends every session of an account and blocks its sign-in.'),
   acting('enable', 'Lets a disabled account sign in again.'),

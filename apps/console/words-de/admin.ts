@@ -39,7 +39,8 @@ export const tAdmin: typeof en.tAdmin = {
     link: 'Neuer Link',
     link_effect: 'Ein Einmal-Link legt ein neues Passwort fest.',
     recover: 'Wiederherstellen',
-    recover_effect: 'Passkeys, Sitzungen und Passwort enden. Ein Einmal-Link legt ein neues Passwort fest.',
+    recover_effect:
+      'Passkeys, Anbieter-Verknüpfungen, Sitzungen und Passwort enden. Ein Einmal-Link legt ein neues Passwort fest.',
     unlock: 'Entsperren',
     unlock_effect: 'Fehlversuche verzögern die nächste Anmeldung nicht mehr.',
     link_shown: 'Diesen Link jetzt übergeben. Er wird nur einmal gezeigt.',

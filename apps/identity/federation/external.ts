@@ -23,13 +23,16 @@ const identityOf = (provider: string, subject: string) =>
   and(eq(external_identities.provider, provider), eq(external_identities.subject, subject))
 
 /** The user who has signed in here as this subject of a provider. */
-export const knownUser = async (db: Queryable, { providerId, subject }: Pick<External, 'providerId' | 'subject'>) => {
+export const knownUser = async (db: Queryable, of: Pick<External, 'providerId' | 'subject'>) =>
+  (await known(db, of))?.user
+
+const known = async (db: Queryable, { providerId, subject }: Pick<External, 'providerId' | 'subject'>) => {
   const [row] = await db
-    .select({ user: users })
+    .select({ user: users, external_id: external_identities.external_id })
     .from(external_identities)
     .innerJoin(users, eq(users.id, external_identities.user_id))
     .where(identityOf(providerId, subject))
-  return row?.user
+  return row
 }
 
 /**
@@ -39,18 +42,22 @@ export const knownUser = async (db: Queryable, { providerId, subject }: Pick<Ext
 export const resolveExternal = async (deps: Deps, external: External, request_id: string): Promise<Resolved> => {
   const provider = deps.providers.get(external.providerId)
   if (!provider) return { refused: 'no_account' }
-  const known = await knownUser(deps.db, external)
-  const found: Resolved = known
-    ? { user: known }
+  const { providerId, subject, externalId: external_id } = external
+  const linked = await known(deps.db, external)
+  // By this id the directory finds the account, if the provider created it.
+  if (linked && provider.scim && external_id && external_id !== linked.external_id)
+    await deps.db.update(external_identities).set({ external_id }).where(identityOf(providerId, subject))
+  const found: Resolved = linked
+    ? { user: linked.user }
     : await deps.db.transaction((tx) => createUser(deps, tx, provider, external, request_id))
   if ('refused' in found) return found
   if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
-  // If a directory manages the groups, it is authoritative.
-  if (!provider.scim && !external.groupsKnown) return found
   const groupsIn = async (db: Queryable) => {
     const user = db === deps.db ? found.user : await knownUser(db, external)
     if (user?.status !== 'ACTIVE') return undefined
-    return provider.scim ? scimGroupNames(db, user.id) : external.groups
+    // If a directory manages the person, it is authoritative.
+    const named = provider.scim && (await scimGroupNames(db, provider, [user.id])).get(user.id)
+    return named ?? (external.groupsKnown ? external.groups : undefined)
   }
   await alignRights(deps, provider, found.user.id, groupsIn, request_id)
   return found
@@ -72,7 +79,9 @@ const createUser = async (
   if (!jit.enabled || (required && !required.some((name) => external.groups.includes(name))))
     return { refused: 'no_account' }
   const username = external.username.normalize('NFKC')
-  if (refuseUsername(username) ?? refuseMixedScripts(username)) return { refused: 'no_account' }
+  if (username === '') return { refused: 'no_account' }
+  if (refuseUsername(username, { provided: true }) ?? refuseMixedScripts(username))
+    return { refused: 'username_invalid' }
   await lockControl(deps, tx)
   // A concurrent sign-in of the same person may have come first.
   const again = await knownUser(tx, external)
@@ -85,7 +94,7 @@ const createUser = async (
     .values({ id: uuidv7(), username, folded, link_shown: false, provider: provider.id })
     .returning()
   if (!user) throw new Error('a user was not written')
-  const link = { provider: provider.id, subject: external.subject, user_id: user.id }
+  const link = { provider: provider.id, subject: external.subject, user_id: user.id, external_id: external_id || null }
   await tx.insert(external_identities).values(link)
   await appendAuditTo(tx, user_events, deps.keys.audit, {
     actor: giverOf(provider.id),
@@ -116,7 +125,7 @@ const linkIn = async (deps: Deps, tx: Tx, link: Link, request_id: string): Promi
   const { userId: user_id, providerId: provider, subject } = link
   await lockControl(deps, tx)
   const user = await getUser(tx, user_id)
-  if (user?.status !== 'ACTIVE' || user.kind !== 'person') return { refused: 'account_disabled' }
+  if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering) return { refused: 'account_disabled' }
   const holder = await knownUser(tx, link)
   if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
   if (await isFrom(tx, user.id, provider)) return { refused: 'subject_changed' }

@@ -3,6 +3,7 @@ import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { rightsAtSignIn } from '../../../db/identity/external.ts'
 import { grants, group_members, user_events } from '../../../db/identity/tables.ts'
+import type { Role } from '../../shared/auth/permissions.ts'
 import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
@@ -10,37 +11,49 @@ import { keepingAnAdmin, lockControl, noteDual } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
 
+/** Of each person, the names of the groups that the provider states. */
+export type Stated = ReadonlyMap<string, readonly string[]>
+
 /**
- * The missing rights that the file gives to a sign-in's groups, and those that the provider gave earlier and no longer
- * gives. Never gives a group that has a role above the provider's ceiling; leaves rights from elsewhere alone.
+ * Of each person whose rights differ: the missing ones that the file gives to the stated groups, and those that the
+ * provider gave earlier and no longer gives. Never gives a group that has a role above the provider's ceiling; leaves
+ * rights from elsewhere alone.
  */
-const differenceOf = async (db: Queryable, provider: Provider, user_id: string, named: readonly string[]) => {
+const differencesOf = async (db: Queryable, provider: Provider, stated: Stated): Promise<Map<string, Difference>> => {
   const map = new Map(Object.entries(provider.groups?.map ?? {}))
-  const mapped = named.flatMap((name) => map.get(name) ?? [])
-  const keys = [...new Set(mapped.flatMap(({ groups = [] }) => groups))]
-  const roles = [...new Set(mapped.flatMap((one) => one.roles ?? []))]
-  const { memberships, held, groups } = await rightsAtSignIn(db, user_id, keys)
-  const wanted: string[] = groups.flatMap((group) =>
-    group.roles.some((role) => isAbove(provider, role)) ? [] : [group.group_key],
+  const given = new Map([...stated].map(([id, named]) => [id, named.flatMap((name) => map.get(name) ?? [])]))
+  const keysOf = (id: string) => [...new Set(given.get(id)?.flatMap(({ groups = [] }) => groups))]
+  const ids = [...stated.keys()]
+  const { memberships, held, groups } = await rightsAtSignIn(db, ids, [...new Set(ids.flatMap(keysOf))])
+  const allowed = new Set(
+    groups.flatMap(({ group_key, roles }) => (roles.some((role) => isAbove(provider, role)) ? [] : [group_key])),
   )
-  const everywhere = held.filter(({ scope, expires_at }) => Object.keys(scope).length === 0 && expires_at === null)
+  const membershipsOf = Map.groupBy(memberships, ({ user_id }) => user_id)
+  const heldBy = Map.groupBy(held, ({ user_id }) => user_id)
   const isOurs = (by: string | null) => by === giverOf(provider.id)
-  return {
-    join: wanted.filter((key) => !memberships.some(({ group_key }) => group_key === key)),
-    leave: memberships.flatMap(({ group_key, added_by }) =>
-      isOurs(added_by) && !wanted.includes(group_key) ? [group_key] : [],
-    ),
-    grant: roles.filter((role) => !everywhere.some((one) => one.role === role)),
-    revoke: held.filter(({ role, created_by }) => isOurs(created_by) && !roles.some((one) => one === role)),
-  }
+  const differences = ids.map((id): [string, Difference] => {
+    const [joined = [], own = []] = [membershipsOf.get(id), heldBy.get(id)]
+    const wanted = keysOf(id).filter((key) => allowed.has(key))
+    const roles = [...new Set(given.get(id)?.flatMap((one) => one.roles ?? []))]
+    const everywhere = own.filter(({ scope, expires_at }) => Object.keys(scope).length === 0 && expires_at === null)
+    const difference = {
+      join: wanted.filter((key) => !joined.some(({ group_key }) => group_key === key)),
+      leave: joined.flatMap(({ group_key, added_by }) =>
+        isOurs(added_by) && !wanted.includes(group_key) ? [group_key] : [],
+      ),
+      grant: roles.filter((role) => !everywhere.some((one) => one.role === role)),
+      revoke: own.filter(({ role, created_by }) => isOurs(created_by) && !roles.some((one) => one === role)),
+    }
+    return [id, difference]
+  })
+  return new Map(differences.filter(([, one]) => Object.values(one).some(({ length }) => length > 0)))
 }
-type Difference = Awaited<ReturnType<typeof differenceOf>>
-const isEmpty = (difference: Difference) => Object.values(difference).every(({ length }) => length === 0)
+type Difference = { join: string[]; leave: string[]; grant: Role[]; revoke: { id: string; role: string }[] }
 
 /**
  * Aligns the rights that this provider gives with its latest statement. The file is the installation's own decision, so
  * no second administrator is asked; the provider's ceiling bounds it. A sign-in that changes no rights takes no lock.
- * One that does asks again under the lock which groups count; `undefined`: the person may no longer sign in.
+ * One that does asks again under the lock which groups count; `undefined`: they are unknown, so rights stay.
  */
 export const alignRights = async (
   deps: Uses<'db' | 'keys'>,
@@ -49,71 +62,97 @@ export const alignRights = async (
   groupsIn: (db: Queryable) => Promise<readonly string[] | undefined>,
   request_id: string,
 ): Promise<void> => {
-  if (isEmpty(await differenceOf(deps.db, provider, user_id, (await groupsIn(deps.db)) ?? []))) return
+  const before = await groupsIn(deps.db)
+  if (!before || (await differencesOf(deps.db, provider, new Map([[user_id, before]]))).size === 0) return
   await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
     const named = await groupsIn(tx)
-    if (named) await alignIn(deps, tx, provider, user_id, named, request_id)
+    if (named) await alignIn(deps, tx, provider, new Map([[user_id, named]]), request_id)
   })
 }
 
-/** `alignRights` under the lock that the caller holds. */
+/** `alignRights` for many people, in few queries, under the lock that the caller holds. */
 export const alignIn = async (
   deps: Uses<'keys'>,
   tx: Tx,
   provider: Provider,
-  user_id: string,
-  named: readonly string[],
-  request_id: string,
+  stated: Stated,
+  request_id: string | null,
 ): Promise<void> => {
   const giver = giverOf(provider.id)
-  const difference = await differenceOf(tx, provider, user_id, named)
-  if (isEmpty(difference)) return
-  const kept = await take(tx, giver, user_id, difference)
-  await give(tx, giver, user_id, difference)
-  await rolesChanged(tx, undefined, [user_id])
+  const differences = await differencesOf(tx, provider, stated)
+  if (differences.size === 0) return
+  const kept = await take(tx, giver, differences)
+  await give(tx, giver, differences)
+  await rolesChanged(tx, undefined, [...differences.keys()])
   await noteDual(deps, tx)
-  const { join, leave, grant, revoke } = difference
-  await appendAuditTo(tx, user_events, deps.keys.audit, {
+  const rows = [...differences].map(([user_id, { join, leave, grant, revoke }]) => ({
     actor: giver,
     action: 'user.provider_rights',
     object: `user:${user_id}`,
-    outcome: 'done',
-    reason: kept ? 'last_admin' : null,
+    outcome: 'done' as const,
+    reason: kept.has(user_id) ? 'last_admin' : null,
     before: { groups: leave, roles: revoke.map(({ role }) => role) },
     after: { groups: join, roles: grant },
     request_id,
-  })
+  }))
+  await appendAuditTo(tx, user_events, deps.keys.audit, rows)
 }
 
-/** Takes lost rights away. If that would remove the last administrator, nothing is taken, and the audit row says so. */
-const take = async (tx: Tx, giver: string, user_id: string, { leave, revoke }: Difference): Promise<boolean> => {
-  const own = and(eq(group_members.user_id, user_id), eq(group_members.added_by, giver))
+/**
+ * Takes lost rights away. If that would remove the last administrator, this person keeps all of theirs, and the audit
+ * row says so. Returns who does.
+ */
+const take = async (tx: Tx, giver: string, differences: ReadonlyMap<string, Difference>): Promise<Set<string>> => {
+  const losing = [...differences].filter(([, { leave, revoke }]) => leave.length + revoke.length > 0)
+  if (losing.length === 0 || (await takeFrom(tx, giver, losing))) return new Set()
+  const kept = new Set<string>()
+  for (const one of losing) if (!(await takeFrom(tx, giver, [one]))) kept.add(one[0])
+  return kept
+}
+
+const takeFrom = async (tx: Tx, giver: string, losing: readonly (readonly [string, Difference])[]) => {
+  const byGroup = Map.groupBy(
+    losing.flatMap(([user_id, { leave }]) => leave.map((key) => ({ user_id, key }))),
+    ({ key }) => key,
+  )
+  const ids = losing.flatMap(([, { revoke }]) => revoke.map(({ id }) => id))
   try {
     await tx.transaction((inner) =>
       keepingAnAdmin(inner, async () => {
-        if (leave.length > 0) await inner.delete(group_members).where(and(own, inArray(group_members.group_key, leave)))
-        const ids = revoke.map(({ id }) => id)
+        for (const [group_key, people] of byGroup) {
+          const own = and(eq(group_members.group_key, group_key), eq(group_members.added_by, giver))
+          const user_ids = people.map(({ user_id }) => user_id)
+          await inner.delete(group_members).where(and(own, inArray(group_members.user_id, user_ids)))
+        }
         if (ids.length > 0) await inner.delete(grants).where(inArray(grants.id, ids))
       }),
     )
-    return false
+    return true
   } catch (error) {
-    if (error instanceof AppError && error.code === 'last_admin') return true
+    if (error instanceof AppError && error.code === 'last_admin') return false
     throw error
   }
 }
 
-const give = async (tx: Tx, giver: string, user_id: string, { join, grant }: Difference): Promise<void> => {
-  const members = join.map((group_key) => ({ group_key, user_id, added_by: giver, confirmed_by: null }))
-  if (members.length > 0) await tx.insert(group_members).values(members).onConflictDoNothing()
-  const rows = grant.map((role) => ({
-    id: uuidv7(),
-    subject_type: 'user' as const,
-    subject_id: user_id,
-    role,
-    created_by: giver,
-    confirmed_by: null,
-  }))
-  if (rows.length > 0) await tx.insert(grants).values(rows).onConflictDoNothing()
+const MOST_ROWS = 5000
+
+const give = async (tx: Tx, giver: string, differences: ReadonlyMap<string, Difference>): Promise<void> => {
+  const by = { confirmed_by: null }
+  const members = [...differences].flatMap(([user_id, { join }]) =>
+    join.map((group_key) => ({ group_key, user_id, added_by: giver, ...by })),
+  )
+  const rows = [...differences].flatMap(([subject_id, { grant }]) =>
+    grant.map((role) => ({ id: uuidv7(), subject_type: 'user' as const, subject_id, role, created_by: giver, ...by })),
+  )
+  for (let at = 0; at < members.length; at += MOST_ROWS)
+    await tx
+      .insert(group_members)
+      .values(members.slice(at, at + MOST_ROWS))
+      .onConflictDoNothing()
+  for (let at = 0; at < rows.length; at += MOST_ROWS)
+    await tx
+      .insert(grants)
+      .values(rows.slice(at, at + MOST_ROWS))
+      .onConflictDoNothing()
 }

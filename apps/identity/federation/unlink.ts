@@ -1,9 +1,10 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { and, asc, eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
-import type { Queryable } from '../../../db/client.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
-import { external_identities, user_events, users } from '../../../db/identity/tables.ts'
+import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import type { Provider } from '../../shared/auth/providers.ts'
 import type { UnlinkExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../../shared/ids.ts'
@@ -40,30 +41,53 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
   return deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
     const user = await lockUser(tx, user_id)
-    const identities = await identitiesOf(tx, user_id)
-    const gone = identities.find(({ provider }) => provider === id)
+    const gone = (await identitiesOf(tx, user_id)).find(({ provider }) => provider === id)
     if (!user || !gone) return {}
     if (by === user_id && !hasPassword && !(await hasAnotherWay(deps, tx, user_id, { provider: id })))
       return { refused: 'last_way_in' }
-    await tx
-      .delete(external_identities)
-      .where(and(eq(external_identities.provider, id), eq(external_identities.subject, gone.subject)))
-    const provider = deps.providers.get(id)
-    if (!provider?.scim) {
-      await alignIn(deps, tx, provider ?? ({ id } as Provider), user_id, [], request_id)
-      // The account still has no password; without its last provider it may get one.
-      const others = identities.filter(({ provider }) => provider !== id && deps.providers.get(provider))
-      const next = others[0]?.provider ?? null
-      if (user.provider === id) await tx.update(users).set({ provider: next }).where(eq(users.id, user_id))
-    }
-    await appendAuditTo(tx, user_events, deps.keys.audit, {
-      actor: `user:${by}`,
-      action: 'user.identity_unlinked',
-      object: `user:${user_id}`,
-      outcome: 'done',
-      before: { provider: id, subject: gone.subject },
-      request_id,
-    })
+    await endIdentity(deps, tx, user, gone, { by: `user:${by}`, request_id })
     return { removed: true }
+  })
+}
+
+type Cause = { by: string; request_id: string | null }
+
+/**
+ * Ends all ways into an account except its password: identities at providers, with the rights that their sign-ins gave,
+ * and passkeys. Someone else may have added them. Returns the removed passkeys.
+ */
+export const endWaysIn = async (deps: Uses<'keys' | 'providers'>, tx: Tx, user: UserRow, cause: Cause) => {
+  for (const gone of await identitiesOf(tx, user.id)) await endIdentity(deps, tx, user, gone, cause)
+  return deletePasskeys(tx, user.id)
+}
+
+const endIdentity = async (
+  deps: Uses<'keys' | 'providers'>,
+  tx: Tx,
+  user: UserRow,
+  { provider: id, subject }: Identity,
+  { by: actor, request_id }: Cause,
+) => {
+  await tx
+    .delete(external_identities)
+    .where(and(eq(external_identities.provider, id), eq(external_identities.subject, subject)))
+  const provider = deps.providers.get(id)
+  if (!provider?.scim) {
+    await alignIn(deps, tx, provider ?? ({ id } as Provider), new Map([[user.id, []]]), request_id)
+    // The account still has no password; without its last provider it may get one.
+    const [next] = (await identitiesOf(tx, user.id)).filter((other) => deps.providers.get(other.provider))
+    if (user.provider === id)
+      await tx
+        .update(users)
+        .set({ provider: next?.provider ?? null })
+        .where(eq(users.id, user.id))
+  }
+  await appendAuditTo(tx, user_events, deps.keys.audit, {
+    actor,
+    action: 'user.identity_unlinked',
+    object: `user:${user.id}`,
+    outcome: 'done',
+    before: { provider: id, subject },
+    request_id,
   })
 }

@@ -124,14 +124,27 @@ const refuseJwk = (jwk: NonNullable<CredentialRequest['jwk']>) => {
   )
 }
 
-/** Claims that survive a rename: others can take over repository names. */
-const PINNED: Record<string, readonly (readonly string[])[]> = {
-  'https://token.actions.githubusercontent.com': [
-    ['repository_id', 'repository_owner_id', 'environment'],
-    ['repository_id', 'repository_owner_id', 'job_workflow_ref', 'ref'],
-  ],
-  'https://gitlab.com': [['project_id', 'namespace_id', 'ref_protected']],
-}
+/**
+ * Claims that survive a rename: others can take over repository names. Servers of a company sign under issuers of their
+ * own, so a trust is of the kind whose claims or subjects it names.
+ */
+const KINDS = [
+  {
+    issuer: 'https://token.actions.githubusercontent.com',
+    names: /^(repository|job_workflow|workflow|environment$|ref$|enterprise)/,
+    subject: /^(repo|repository\w*|job_workflow_ref|environment|ref|context|enterprise\w*):/,
+    pinned: [
+      ['repository_id', 'repository_owner_id', 'environment'],
+      ['repository_id', 'repository_owner_id', 'job_workflow_ref', 'ref'],
+    ],
+  },
+  {
+    issuer: 'https://gitlab.com',
+    names: /^(project|namespace|root_namespace|ref_|ci_config|pipeline|environment$|ref$)/,
+    subject: /^(project|namespace)_\w+:/,
+    pinned: [['project_id', 'namespace_id', 'ref_protected']],
+  },
+]
 
 const refuseTrust = ({ issuers }: IdentityDeps, { issuer, claims }: NonNullable<CredentialRequest['trust']>) => {
   if (!issuers.has(issuer))
@@ -140,10 +153,21 @@ const refuseTrust = ({ issuers }: IdentityDeps, { issuer, claims }: NonNullable<
       `This installation does not trust ${issuer}.`,
       'The deployer adds it to AUTH__MACHINES__ISSUERS.',
     )
-  const sets = PINNED[issuer]
-  if (!sets || sets.some((names) => names.every((name) => name in claims))) return undefined
+  const known = KINDS.filter((kind) => kind.issuer === issuer)
+  const alike = KINDS.filter(
+    ({ names, subject }) => subject.test(claims.sub ?? '') || Object.keys(claims).some((name) => names.test(name)),
+  )
+  const sets = (known.length > 0 ? known : alike).flatMap(({ pinned }) => pinned)
   const wanted = sets.map((names) => names.join(', ')).join('; or ')
-  return invalid('schema_violation', 'The trust pins no claim that survives a rename.', `Name these claims: ${wanted}.`)
+  if (sets.length > 0 && !sets.some((names) => names.every((name) => name in claims)))
+    return invalid(
+      'schema_violation',
+      'The trust pins no claim that survives a rename.',
+      `Name these claims: ${wanted}.`,
+    )
+  return claims.ref_protected === undefined || claims.ref_protected === 'true'
+    ? undefined
+    : invalid('schema_violation', 'The trust accepts jobs of unprotected branches.', 'Send ref_protected as "true".')
 }
 
 /** DELETE …/credentials/{credential_id}: takes effect at once, by one administrator. The event ends its tokens. */

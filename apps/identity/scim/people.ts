@@ -1,9 +1,8 @@
 import { getUserByFolded, lastingAdmins } from '../../../db/identity/queries.ts'
-import type { Known } from '../../../db/identity/scim.ts'
+import { type Known, scimAdoptable } from '../../../db/identity/scim.ts'
 import { type UserRow, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import { knownUser } from '../federation/external.ts'
 import { eventActor } from '../mutations.ts'
 import { refuseLastAdmin, refuseMixedScripts, refuseUsername, throwIf } from '../rules.ts'
 import { setStatus } from '../users/change.ts'
@@ -13,19 +12,17 @@ import type { Sync } from './source.ts'
 
 /** Throws unless a person can have this name: it is valid, and no other account has or had it. */
 export const refuseName = async ({ tx }: Sync, name: string, own?: string): Promise<void> => {
-  if (refuseUsername(name) ?? refuseMixedScripts(name))
-    throw scimError(400, 'invalidValue', 'userName needs 1 to 64 letters of one script, digits or ._-@+.')
+  if (refuseUsername(name, { provided: true }) ?? refuseMixedScripts(name))
+    throw scimError(400, 'invalidValue', "userName needs 1 to 128 letters of one script, digits or ._-@+'!#^~&.")
   const holder = await getUserByFolded(tx, foldUsername(name))
   if (holder && holder.id !== own) throw scimError(409, 'uniqueness', 'This userName is taken.')
 }
 
-/** The account of a new person: the one that this provider created at a sign-in of the same subject, or a new one. */
+/** The account of a new person: the one that this provider created at their sign-in, or a new one. */
 export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
-  const { id: provider, scim } = one.req.directory
-  if (external_id && scim?.match === 'sub') {
-    const known = await knownUser(one.tx, { providerId: provider, subject: external_id })
-    if (known?.provider === provider) return known.id
-  }
+  const provider = one.req.directory.id
+  const adopted = external_id && (await scimAdoptable(one.tx, one.req.directory, external_id))
+  if (adopted) return adopted
   await refuseName(one, name)
   const row = { id: uuidv7(), username: name, folded: foldUsername(name), link_shown: false, provider }
   await one.tx.insert(users).values(row)

@@ -2,6 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import {
   type Known,
+  mapColumn,
   type ScimType,
   scimBy,
   scimById,
@@ -95,11 +96,11 @@ export const removeScim = async (one: Sync, type: ScimType, given: string) => {
   const { deps, tx, req } = one
   const known = await findRead(one, type, given)
   const { id } = known.row
-  await move(one, known, { active: false, members: new Set() }, Number.POSITIVE_INFINITY)
+  await move(one, known, { active: false, members: new Set() })
   if (type === 'Group') await tx.delete(scim_resources).where(eq(scim_resources.id, id))
   else {
     await tx.delete(scim_members).where(eq(scim_members.user_id, id))
-    await alignIn(deps, tx, req.directory, id, [], String(req.id))
+    await alignIn(deps, tx, req.directory, new Map([[id, []]]), String(req.id))
     await updateScim(tx, id, { removed: true })
   }
   await note(one, { action: `${ABOUT[type]}.removed`, object: `${ABOUT[type]}:${id}` })
@@ -115,9 +116,7 @@ const findRead = async ({ tx, req }: Sync, type: ScimType, id: string): Promise<
   return known
 }
 
-const MOST_MOVED = 1000
-
-const move = async (one: Sync, known: Known, wanted: Wanted, most_moved = MOST_MOVED): Promise<Known> => {
+const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => {
   const { tx } = one
   const { row, user } = known
   const set: Partial<ScimRow> = {}
@@ -138,8 +137,6 @@ const move = async (one: Sync, known: Known, wanted: Wanted, most_moved = MOST_M
   const status = user && active !== undefined ? await moveStatus(one, known, user, active) : undefined
   if (status) set.disabled_at = status.disabled_at
   const moves = user ? undefined : await movesOf(one, row, members)
-  if (moves && moves.joined.length + moves.left.length > most_moved)
-    throw scimError(400, 'invalidValue', `One request moves at most ${most_moved} members.`)
   if (!moves?.changed && Object.keys(set).length === 0) return known
   const after = { row: await updateScim(tx, row.id, set), user: status ?? user }
   if (moves) await moveMembers(one, row, after.row, moves)
@@ -164,7 +161,8 @@ const refuseTaken = async ({ tx, req }: Sync, type: ScimType, by: By, own?: stri
 /** Who joins and who leaves. Members must be people whom the same directory manages: it gives rights to no others. */
 const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<string> | undefined) => {
   const members = await membersOf(tx, id)
-  const joined = [...(wanted ?? [])].filter((one) => !members.includes(one))
+  const before = new Set(members)
+  const joined = [...(wanted ?? [])].filter((one) => !before.has(one))
   const left = wanted ? members.filter((one) => !wanted.has(one)) : []
   const own = and(eq(scim_resources.provider, req.directory.id), eq(scim_resources.type, 'User'))
   const kept = and(own, eq(scim_resources.removed, false), inArray(scim_resources.id, joined))
@@ -180,9 +178,10 @@ const moveMembers = async (one: Sync, before: ScimRow, after: ScimRow, { members
   const rows = joined.map((user_id) => ({ group_id: before.id, user_id }))
   if (rows.length > 0) await tx.insert(scim_members).values(rows)
   await tx.delete(scim_members).where(and(eq(scim_members.group_id, before.id), inArray(scim_members.user_id, left)))
-  const names = [before, after].flatMap(({ name, external_id }) => [name, external_id ?? ''])
-  if (!names.some((name) => Object.hasOwn(req.directory.groups?.map ?? {}, name))) return
+  const { groups, scim } = req.directory
+  const column = mapColumn(scim)
+  if (![before, after].some((row) => Object.hasOwn(groups?.map ?? {}, row[column] ?? ''))) return
   const same = before.name === after.name && before.external_id === after.external_id
-  for (const user_id of same ? [...joined, ...left] : new Set([...members, ...joined]))
-    await alignIn(deps, tx, req.directory, user_id, await scimGroupNames(tx, user_id), String(req.id))
+  const people = same ? [...joined, ...left] : [...new Set([...members, ...joined])]
+  await alignIn(deps, tx, req.directory, await scimGroupNames(tx, req.directory, people), String(req.id))
 }

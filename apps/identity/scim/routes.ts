@@ -1,6 +1,7 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import { type Known, listScim, type ScimType, scimMembersOf } from '../../../db/identity/scim.ts'
 import { allow } from '../../shared/auth/http.ts'
+import { JSON_LIMITS } from '../../shared/data/json.ts'
 import { notFound } from '../../shared/errors.ts'
 import type { IdentityDeps } from '../deps.ts'
 import about from './about.json' with { type: 'json' }
@@ -13,10 +14,13 @@ type Routes = FastifyPluginCallback<{ deps: IdentityDeps }>
 type Req = FastifyRequest<{ Params: { id: string }; Querystring: Record<string, unknown> }>
 
 const BODY = 262_144
+/** A body is full of members of a group before it reaches these bounds. */
+const json_limits = { ...JSON_LIMITS, keys: 20_000, items: 20_000 }
 /** SCIM describes itself, so the public API document omits it. */
 const options = (kind: 'R' | 'W' | 'S') => ({
   schema: { hide: true, consumes: [SCIM_JSON, 'application/json'] },
   bodyLimit: BODY,
+  config: { json_limits },
   preHandler: allow('none', { kind }),
 })
 const [read, write, stop] = [options('R'), options('W'), options('S')]

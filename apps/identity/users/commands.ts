@@ -1,15 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { eq } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
-import { getUser, isPublished, lastingAdmins } from '../../../db/identity/queries.ts'
+import { lastingAdmins } from '../../../db/identity/queries.ts'
 import { keepDisabled } from '../../../db/identity/scim.ts'
-import { outbox, type UserStatus } from '../../../db/identity/tables.ts'
+import type { UserStatus } from '../../../db/identity/tables.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Measure, perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import { linkView } from '../control/links.ts'
 import type { AccountDeps, ChangeDeps, Uses } from '../deps.ts'
-import { changeIdOf, changeOnce, statusEventOf } from '../mutations.ts'
+import { changeIdOf, changeOnce, marked, statusEventOf } from '../mutations.ts'
 import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { createMeasure, enableMeasure, recoverMeasure, resetMeasure } from './measures.ts'
@@ -50,7 +48,6 @@ const ACTIONS: Record<Exclude<UserStatus, 'ACTIVE'>, { word: string; action: str
   DISABLED: { word: 'disable', action: 'user.disabled' },
   DELETED: { word: 'delete', action: 'user.deleted' },
 }
-const MARK_MS = 2000
 
 /** POST admin/users/{id}/disable, /delete: login and refresh refuse once it commits. */
 export const endUser = async (
@@ -81,7 +78,7 @@ export const endUser = async (
       after: viewOf(moved),
     }
   })
-  return withSessions(deps, req, user_id, stored)
+  return withSessions(deps, req, stored)
 }
 
 /** POST admin/users/{id}/enable, or the pending change. */
@@ -89,26 +86,15 @@ export const enableUser = async (deps: ChangeDeps, req: FastifyRequest, user_id:
   const asked = { kind: 'user.enable' as const, request: { user_id, reason } }
   const stored = await perform(deps, req, asked, enableMeasure)
   if (stored.status === 202) return { replayed: stored.replayed, status: 202, body: bodyOf<object>(stored) }
-  return withSessions(deps, req, user_id, stored)
+  return withSessions(deps, req, stored)
 }
 
 /** Waits until the relay has ended the sessions after a status change (`revoked`), for at most 2 s (`pending`: 202). */
-const withSessions = async (deps: Uses<'db'>, req: FastifyRequest, user_id: string, stored: Stored) => {
-  const done = await marked(deps, statusEventOf(req).event_id, user_id)
+const withSessions = async (deps: Uses<'db'>, req: FastifyRequest, stored: Stored) => {
+  const done = await marked(deps, statusEventOf(req).event_id)
   return {
     replayed: stored.replayed,
     status: done ? 200 : 202,
     body: { ...bodyOf<{ user: unknown }>(stored), sessions: done ? ('revoked' as const) : ('pending' as const) },
-  }
-}
-
-const marked = async ({ db }: Uses<'db'>, event_id: string, user_id: string): Promise<boolean> => {
-  const end = performance.now() + MARK_MS
-  const known = await db.select({ id: outbox.event_id }).from(outbox).where(eq(outbox.event_id, event_id))
-  if (known.length === 0) return (await getUser(db, user_id)) !== undefined
-  for (;;) {
-    if (await isPublished(db, event_id)) return true
-    if (performance.now() > end) return false
-    await delay(25)
   }
 }

@@ -4,16 +4,17 @@ import { appendAuditTo } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf, readKey } from '../../../db/command/keys.ts'
 import { keysIn, runAnswered } from '../../../db/command/run.ts'
-import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUser, lockUser } from '../../../db/identity/queries.ts'
 import { idempotency, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
+import { wakeRelay } from '../../../db/outbox.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
 import type { AccountDeps, Uses } from '../deps.ts'
-import { rolesChanged } from '../mutations.ts'
+import { endWaysIn } from '../federation/unlink.ts'
+import { announce, marked, rolesChanged } from '../mutations.ts'
 
 export type Enrolment = { enrolment_token: string; new_password: string }
 export type EnrolRequest = { request_id: string; queue_key: string; key: string; route: string }
@@ -39,6 +40,7 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
   if (await readKey(deps.db, idempotency, command)) return true
   const link = await setPassword(deps, user, body, token_id, request)
   await endTotp(deps, user.id, link, request)
+  await endEarlier(deps, user.id, link, request)
   const { replayed } = await runAnswered(
     { db: deps.db, keys: keysIn(idempotency) },
     { request: command },
@@ -46,7 +48,7 @@ export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRe
       effect: undefined,
       keep: async () => {
         await lockControl(deps, tx)
-        await renewed(tx, user, link)
+        await renewed(deps, tx, user, link, request)
         await noteDual(deps, tx)
         await appendAuditTo(tx, user_events, deps.keys.audit, eventOf(user, request, 'done'))
         return { status: 204, body: undefined }
@@ -71,15 +73,35 @@ const endTotp = async (deps: AccountDeps, user_id: string, link: string, { reque
 }
 
 /**
- * After the newest link, which no administrator saw whole, only the person knows the credential. Earlier passkeys might
- * belong to that administrator, so they are deleted, as they are for a link made on the machine, the last
- * administrator's way back. The newest link also ends a recovery. Other links leave the account unchanged.
+ * Ends the sessions of such an account, and waits for that, while its other ways in are closed already: a session of
+ * someone else could otherwise add one right after `renewed`.
  */
-const renewed = async (tx: Tx, { id }: UserRow, link: string): Promise<void> => {
+const endEarlier = async (deps: AccountDeps, user_id: string, link: string, request: EnrolRequest): Promise<void> => {
+  const event_id = await deps.db.transaction(async (tx) => {
+    await lockControl(deps, tx)
+    const user = await lockUser(tx, user_id)
+    if (!user || !ownsAlone(user, link)) return
+    await endWaysIn(deps, tx, user, causeOf(user, request))
+    return announce(tx, undefined, 'auth.user.recovery_started.v1', { user_id })
+  })
+  if (event_id === undefined) return
+  void wakeRelay(deps.db, 'identity')
+  await marked(deps, event_id)
+}
+
+const causeOf = ({ id }: UserRow, { request_id }: EnrolRequest) => ({ by: `user:${id}`, request_id })
+
+/**
+ * After the newest link, which no administrator saw whole, only the person knows the credential. Earlier passkeys and
+ * identities at providers might belong to that administrator, so they are deleted. A link made on the machine, the last
+ * administrator's way back, deletes them too. The newest link also ends a recovery. Other links leave the account
+ * unchanged.
+ */
+const renewed = async (deps: AccountDeps, tx: Tx, { id }: UserRow, link: string, request: EnrolRequest) => {
   const user = await lockUser(tx, id)
   if (!user) return
   const own = user.reset_link === link
-  if (ownsAlone(user, link)) await deletePasskeys(tx, id)
+  if (ownsAlone(user, link)) await endWaysIn(deps, tx, user, causeOf(user, request))
   const link_shown = user.link_shown && !own
   const recovering = user.recovering && !own && user.reset_link !== null
   if (link_shown === user.link_shown && recovering === user.recovering) return

@@ -1,11 +1,11 @@
 import { updateRows } from '../../../db/client.ts'
-import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUserByFolded, heldGrants } from '../../../db/identity/queries.ts'
 import { users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type By, type Cause, type Measure, roleSensitivity } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
+import { endWaysIn } from '../federation/unlink.ts'
 import { announce, rolesChanged, statusEventOf } from '../mutations.ts'
 import { refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
@@ -65,20 +65,23 @@ export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) =>
 }
 
 /**
- * Resets an account whose person lost every passkey: passkeys, sessions and the password end at once, and only the new
- * link lets the person in. The evidence keeps the key of any vote that a lost passkey signed.
+ * Resets an account whose person lost every passkey: passkeys, identities at providers, sessions and the password end at
+ * once, and only the new link lets the person in. The evidence keeps the key of any vote that a lost passkey signed.
  */
 export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }) => {
-  const { id } = await lockEnrollable(cause, user_id)
+  const user = await lockEnrollable(cause, user_id)
+  const { id } = user
   return {
     sensitive: true,
     accounts: [id],
     renews: true,
     apply: async (by: By) => {
-      const lost = await deletePasskeys(cause.tx, id)
+      const { deps, tx, req } = cause
+      const actor = { by: by.confirmed_by ?? by.requested_by, request_id: req ? String(req.id) : null }
+      const lost = await endWaysIn(deps, tx, user, actor)
       const done = await handOut(cause, id, by, { recovering: true })
       // On this event the relay ends the sessions.
-      await announce(cause.tx, cause.req, 'auth.user.recovery_started.v1', { user_id: id })
+      await announce(tx, req, 'auth.user.recovery_started.v1', { user_id: id })
       return { ...done, action: 'user.recovery_started', reason: `passkeys ended: ${lost.length}`, before: lost }
     },
   }

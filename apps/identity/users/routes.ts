@@ -26,7 +26,7 @@ const ListQuery = Type.Object({
   page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
   page_token: Type.Optional(Type.String({ maxLength: 1024 })),
   status: Type.Optional(Type.Enum(['ACTIVE', 'DISABLED', 'DELETED'])),
-  q: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
 })
 const UserList = Type.Object({
   items: Type.Array(UserDetail),
@@ -138,7 +138,7 @@ const LINKS = [
     operationId: 'recoverUser',
     summary: 'Recover a user who lost every passkey',
     description:
-      'Ends passkeys, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.',
+      'Ends passkeys, identities at providers, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.',
   },
 ] as const
 

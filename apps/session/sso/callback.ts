@@ -119,6 +119,7 @@ const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
 const REFUSED: Record<string, string> = {
   no_account: 'You have no account here yet.',
   account_disabled: 'The account is disabled.',
+  username_invalid: 'No account here can have the name that the provider gives you.',
   username_taken: 'Your username is taken by another account here.',
   subject_changed: 'The provider names a different person than before.',
   identity_linked: 'This identity belongs to another account.',
@@ -145,13 +146,15 @@ const resolve = async (
   const named = claims[claim]
   const elsewhere = claims._claim_names as Record<string, unknown> | undefined
   const username = claims[provider.username_claim]
+  const required = Object.entries(provider.jit.require_claims ?? {})
+  const creates = make && required.every(([name, value]) => claims[name] === value)
   return userOf(
     await deps.identity
       .resolveExternal(
         {
           providerId: provider.id,
           subject: claims.sub,
-          username: make && typeof username === 'string' ? username : '',
+          username: creates && typeof username === 'string' ? username : '',
           groups: [named].flat().filter((name) => typeof name === 'string'),
           // For a long list Entra sends a reference instead: that does not mean "no groups".
           groupsKnown: elsewhere?.[claim] === undefined,

@@ -64,6 +64,8 @@ export const startFlow = async (deps: StartDeps, start: Start): Promise<{ locati
     nonce: flow.nonce,
     code_challenge: await client.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
+    // Some providers state the time of a sign-in only if asked; others ignore the parameter.
+    claims: JSON.stringify({ id_token: { auth_time: { essential: true } } }),
     ...(asked && { prompt: 'login', max_age: '0' }),
   })
   return { location: location.href, set_cookie: deps.cookies.flow(browser, FLOW_S) }

@@ -31,7 +31,12 @@ const Provider = Closed({
   /** The highest role that the mapping may grant, directly or through a group. */
   max_role: Type.Enum([...ROLES], { default: 'planner' }),
   jit: Closed(
-    { enabled: Type.Boolean({ default: false }), require_group: Type.Optional(Texts) },
+    {
+      enabled: Type.Boolean({ default: false }),
+      require_group: Type.Optional(Texts),
+      /** Claims of the ID token and their values, as text. */
+      require_claims: Type.Optional(Type.Record(Type.String(), Type.String({ minLength: 1 }))),
+    },
     { default: { enabled: false } },
   ),
   /** The machine that maintains people and groups by SCIM, and the sign-in claim that equals their externalId. */
@@ -59,8 +64,10 @@ export const isAbove = ({ max_role }: Pick<Provider, 'max_role'>, role: string):
 export const giverOf = (provider_id: string): string => `provider:${provider_id}`
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
-/** Issuers that sign for the tenants of all customers. */
-const EVERYBODY = /^\/(common|organizations|consumers)(\/|$)/
+/** Issuers that sign for the tenants of all customers; the id is that of Microsoft's private accounts. */
+const EVERYBODY = /^\/(common|organizations|consumers|9188040d-6c67-4c5b-b112-36a304b66dad)(\/|$)/
+/** It signs for private accounts, which may have a verified address of a company; `hd` names the company. */
+const GOOGLE = 'https://accounts.google.com'
 
 /** Returns why this provider cannot be used; `undefined` if it can. */
 const refuseProvider = (provider: Static<typeof Provider>, production: boolean): string | undefined => {
@@ -76,8 +83,12 @@ const refuseProvider = (provider: Static<typeof Provider>, production: boolean):
   }
   const { jit } = provider
   if (jit.require_group && !provider.groups) return 'jit.require_group: needs groups.claim and groups.map.'
-  if (production && jit.enabled && !jit.require_group?.length && provider.allowed_domains.length === 0)
-    return 'jit: anyone at this issuer could create an account; set require_group or allowed_domains.'
+  const { require_claims = {} } = jit
+  if (jit.enabled && url.origin === GOOGLE && !Object.hasOwn(require_claims, 'hd'))
+    return "jit: signs for private accounts too, also with a company's address; set require_claims: { hd: example.com }."
+  const required = [jit.require_group ?? [], provider.allowed_domains, Object.keys(require_claims)]
+  if (production && jit.enabled && required.every(({ length }) => length === 0))
+    return 'jit: anyone at this issuer could create an account; set require_group, require_claims or allowed_domains.'
   return undefined
 }
 

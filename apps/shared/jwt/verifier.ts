@@ -196,7 +196,7 @@ const checkSubject = (claims: Json, type: TokenType): void => {
 const isUsername = (value: unknown): boolean => {
   if (typeof value !== 'string') return false
   const length = [...value].length
-  return length >= 1 && length <= 64
+  return length >= 1 && length <= 128
 }
 
 const checkTimes = (claims: Json, { type, now, skew_s = SKEW_S }: VerifyOptions<TokenType>): void => {

@@ -15,7 +15,7 @@ export const PEOPLE: DemoPerson[] = [
 ]
 
 /** The five auth apps and a provider `corp`, whose people, claims and entry in the file a test may change. */
-export const startSso = async (more: Record<string, unknown> = {}) => {
+export const startSso = async (more: Record<string, unknown> = {}, env: Record<string, string> = {}) => {
   const state = {
     amend: (claims: JWTPayload): JWTPayload => claims,
     /** Signs ID tokens in place of the provider. */
@@ -46,7 +46,7 @@ export const startSso = async (more: Record<string, unknown> = {}) => {
   const write = (changes: Record<string, unknown> = {}) =>
     writeFileSync(file, stringify({ format: 'signalbox/providers@1', providers: [{ ...entry, ...changes }] }))
   write()
-  const auth = await startAuth({ AUTH__PROVIDERS__FILE: file })
+  const auth = await startAuth({ ...env, AUTH__PROVIDERS__FILE: file })
   const gateway = await auth.addGateway()
   /** Overrides the provider's settings, in every app at once. */
   const configure = (changes: Record<string, unknown> = {}) => {

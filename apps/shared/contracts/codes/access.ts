@@ -20,6 +20,10 @@ export const ACCESS = {
   },
   policy_denied: {
     no_account: ['You have no account here, and this provider does not create one for you.', 'Ask an administrator.'],
+    username_invalid: [
+      'No account here can have the name that the provider gives you.',
+      'Ask an administrator to have it changed at the provider.',
+    ],
     device_grant_off: [
       'Sign-in by device code is turned off in this installation.',
       'Sign in with a password or through a provider.',
