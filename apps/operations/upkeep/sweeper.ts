@@ -4,6 +4,7 @@ import { pruneKeys } from '../../../db/command/keys.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
+import { pruneAgents } from '../../../db/operations/agents/rows.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
@@ -71,6 +72,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
       await expireArtifacts(db, config.OPERATIONS__ARTIFACTS__DAYS, deps.artifacts.remove)
       await pruneInbox(db, inboxOf)
       await pruneDrafts(db)
+      await pruneAgents(db)
     }
   }
   return startLoop('sweep', turn, {
