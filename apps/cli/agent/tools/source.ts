@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chownSync, cpSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { chownSync, cpSync, existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { type Job, refusal } from './types.ts'
 
@@ -28,7 +28,10 @@ export const copySource = (
   }
   for (const path of linksOf(dir)) {
     const [link, place] = [readlinkSync(path), relative(dir, path)]
-    if (closed && /^(\/|\.\.(\/|$))/.test(relative(dir, resolve(dirname(path), link))))
+    // Over another link, ".." leads elsewhere than its text says.
+    const leads = [relative(dir, resolve(dirname(path), link))]
+    if (existsSync(path)) leads.push(relative(realpathSync(dir), realpathSync(path)))
+    if (closed && leads.some((to) => /^\.\.(\/|$)/.test(to)))
       throw refusal(`The link "${place}" leads out of the source "${name}". Copy what it names into the source.`)
     hash.update(`${place}\0-> ${link}\n`)
   }
