@@ -212,10 +212,8 @@ describe('a program that does harm', () => {
          signal: new AbortController().signal, log: () => {}, stored: async () => {} })`,
     )
     const dying = spawn(process.execPath, [worker], { stdio: 'ignore' })
-    const pids = await until(
-      () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').map(Number) : []).filter(Boolean),
-      { timeout_ms: 20_000 },
-    )
+    const written = () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').map(Number) : [])
+    const pids = await until(() => (written().length === 2 ? written() : undefined), { timeout_ms: 20_000 })
     for (const pid of pids) expect(isRunning(pid)).toBe(true)
     dying.kill('SIGKILL')
     for (const pid of pids) await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
