@@ -62,14 +62,17 @@ beforeAll(async () => {
   lab = await startLab(['infra'])
   const state = lab.place('tfstate')
   const sources = Object.fromEntries(
-    ['web', 'large', 'slow', 'linked'].map((name) => [name, { path: lab.place(name), state }]),
+    ['web', 'large', 'slow', 'linked', 'out'].map((name) => [name, { path: lab.place(name), state }]),
   )
   writeFileSync(join(lab.folder, 'web/main.tf'), MODULE)
   writeFileSync(join(lab.folder, 'large/main.tf'), LARGE)
   writeFileSync(join(lab.folder, 'slow/main.tf'), SLOW.replaceAll('BEGUN', join(lab.folder, 'begun')))
   writeFileSync(join(lab.folder, 'linked/main.tf'), 'variable "size" {}\noutput "size" {\n  value = var.size\n}\n')
   for (const name of ['zz_signalbox.auto.tfvars.json', 'signalbox_override.tf.json'])
-    symlinkSync(join(lab.folder, 'victim'), join(lab.folder, 'linked', name))
+    symlinkSync('main.tf', join(lab.folder, 'linked', name))
+  lab.place('out')
+  writeFileSync(join(lab.folder, 'out/main.tf'), '')
+  symlinkSync(join(lab.folder, 'linked'), join(lab.folder, 'out/linked'))
   const path = join(lab.folder, 'credential')
   writeFileSync(path, `${TOKEN}\n`)
   const cloud = { jobs: ['opentofu.preview'], env: { TF_VAR_token: { file: path } } }
@@ -244,16 +247,16 @@ it('if an agent is killed during the apply, the outcome is unknown, the tool is 
   expect(lab.linesOf('begun')).toHaveLength(before + 1)
 }, 200_000)
 
-it('a link in the source cannot lead what the agent writes to another file', async () => {
-  const victim = join(lab.folder, 'victim')
-  writeFileSync(victim, 'untouched')
-  const [plan] = change('linked', 'eu5', 1).nodes
-  const { with: given } = plan as { with: { inputs: object } }
-  Object.assign(given.inputs, { variables: { size: 'seven' } })
-  const path = await lab.start(plan as never)
+it('a link in the source never takes the place of a file that the agent writes, and may not lead out', async () => {
+  const main = join(lab.folder, 'linked/main.tf')
+  const text = readFileSync(main, 'utf8')
+  const [plan] = change('linked', 'eu5', 1).nodes as never as [{ with: { inputs: object } }]
+  Object.assign(plan.with.inputs, { variables: { size: 'seven' } })
+  const path = await lab.start(plan, { ...change('out', 'eu5', 1).nodes[0], node_id: 'out' })
   const { outputs } = await lab.reaches(path, 'succeeded', 'plan')
   expect(outputs.preview.changes).toContainEqual(
     expect.objectContaining({ id: 'output.size', fields: [{ path: '', after: 'seven' }] }),
   )
-  expect(readFileSync(victim, 'utf8')).toBe('untouched')
+  expect(readFileSync(main, 'utf8')).toBe(text)
+  expect((await lab.reaches(path, 'failed', 'out')).error_message).toMatch(/The link "linked" leads out of the source/)
 }, 120_000)

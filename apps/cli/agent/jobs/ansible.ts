@@ -49,7 +49,7 @@ const prepare = (job: Job): Ready | Verdict => {
     return refusedBy('"limit" must be a list of hosts of the inventory.')
   const vars = yamlOf(varsOf(extra_vars, 'extra_vars'))
   const dir = join(job.folder, 'source')
-  const source_digest = copySource(job, String(source), found.path, dir, { skipped: SKIPPED, closed: true })
+  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
   if (!existsSync(join(dir, playbook))) return refusedBy(`The source "${source}" has no playbook "${playbook}".`)
   const plugins = join(job.folder, 'plugins')
   mkdirSync(plugins, { mode: 0o755 })

@@ -43,7 +43,7 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
   if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path)))
     throw refusal('"path" must be a path in the source.')
   const root = join(job.folder, 'source')
-  const source_digest = copySource(job, String(source), found.path, root, { skipped: SKIPPED, closed: true })
+  const source_digest = copySource(job, String(source), found.path, root, SKIPPED)
   const dir = join(root, path)
   if (!existsSync(dir))
     throw new Ended(failed('source_missing', `The source "${source}" has no path "${path}".`, false))

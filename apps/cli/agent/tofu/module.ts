@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { named } from '../tools/file.ts'
-import { copySource, filesOf } from '../tools/source.ts'
+import { copySource } from '../tools/source.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, with the tool to run in it. */
@@ -50,7 +50,7 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw refusal('"workspace" must consist of letters, digits and ._-.')
   const dir = join(job.folder, 'module')
-  const source_digest = copySource(job, String(source), found.path, dir, { skipped: SKIPPED })
+  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
   if (state_file !== undefined) {
     const backend = { terraform: { backend: { local: { path: state_file } } } }
@@ -61,7 +61,7 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
   const rc = join(job.folder, 'tofurc')
   mkdirSync(cache, { recursive: true })
   writeFileSync(rc, rules.providers === undefined ? '' : mirrorOnly(rules.providers))
-  if (uid) for (const path of [...filesOf(dir, true), dir, cache, rc]) chownSync(path, uid, uid)
+  if (uid) for (const path of [cache, rc]) chownSync(path, uid, uid)
   const env = {
     ...{ TF_IN_AUTOMATION: '1', TF_INPUT: '0', CHECKPOINT_DISABLE: '1', TF_CLI_CONFIG_FILE: rc },
     ...{ TF_PLUGIN_CACHE_DIR: cache, TF_DATA_DIR: join(job.home, 'data') },
