@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { retryAfterMs } from '../../shared/contracts/client/problem.ts'
 import type { ExecutionResult, Work } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
-import { storableJson } from '../../shared/data/storable.ts'
+import { storableJson } from '../../shared/run/storable.ts'
 
 type Phase = ExecutionResult['phase']
 type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'artifacts' | 'lines'>>

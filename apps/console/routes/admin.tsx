@@ -22,7 +22,7 @@ const grants = section('/grants', () => import('../admin/grants.tsx'), 'GrantsPa
 const machines = section('/service-accounts', () => import('../admin/machines.tsx'), 'MachinesPage')
 const changes = section('/changes', () => import('../admin/changes.tsx'), 'ChangesPage')
 const freezes = section('/freezes', () => import('../admin/freezes.tsx'), 'FreezesPage')
-const agents = section('/agents', () => import('../admin/agents.tsx'), 'AgentsPage')
+const agents = section('/agents', () => import('../agents/page.tsx'), 'AgentsPage')
 const packs = section('/packs', () => import('../admin/packs.tsx'), 'PacksPage')
 
 /** The administration pages; their frame decides who may read which. */

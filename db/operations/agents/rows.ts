@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { AgentView } from '../../../apps/shared/contracts/operations/agents.ts'
+import type { AgentView } from '../../../apps/shared/contracts/engine/agents.ts'
 import type { Db, Queryable } from '../../client.ts'
 import { operations } from '../tables/index.ts'
 

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
-import { storableJson } from '../../../apps/shared/data/storable.ts'
+import { storableJson } from '../../../apps/shared/run/storable.ts'
 
 /** An attempt and its fence: the holder of a newer fence acts for the attempt. */
 export type AttemptRef = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number; fence: number }

@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto'
-import { chownSync, cpSync, type Dirent, existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  type Dirent,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+} from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { type Job, refusal } from './types.ts'
 

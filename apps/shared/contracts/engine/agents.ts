@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { NodeId, Nullable, NullableText, OperationId, Time } from '../operations/common.ts'
 import { text } from '../shapes.ts'
-import { NodeId, Nullable, NullableText, OperationId, Time } from './common.ts'
 
 /** An agent that asked for work over the API, and its life. */
 export const AgentView = Type.Object({

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import type { AgentView } from '../../shared/contracts/operations/agents.ts'
+import type { AgentView } from '../../shared/contracts/engine/agents.ts'
+import { AdminPage } from '../admin/frame.tsx'
 import { agentsQuery } from '../queries/changes.ts'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { NodeLink } from '../values/links.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
-import { AdminPage } from './frame.tsx'
 
 const words = tAdmin.agent
 
