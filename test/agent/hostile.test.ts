@@ -20,7 +20,7 @@ beforeAll(async () => {
         'smile',
         `printf 'x'; for i in $(seq 17000); do printf '\\360\\237\\230\\200'; done; echo; sleep 3; echo done`,
       ),
-      program('deep', outputs('{"a":'.repeat(40) + '1' + '}'.repeat(40))),
+      program('deep', outputs(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)),
       program('linked', 'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"'),
       program('moving', 'touch "$HOME/../mine" || echo kept out; touch "$HOME/own" && echo at home'),
       program('stray', `setsid sh -c 'echo $$ > ${place}/stray; exec sleep 60' </dev/null >/dev/null 2>&1 & sleep 1`),

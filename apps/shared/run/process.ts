@@ -20,7 +20,7 @@ const MARK = 'SIGNALBOX_RUN'
 /**
  * A fixed script that only sets limits and then becomes the program. The plan's values are in "$@", which no shell
  * parses again. Node cannot set limits. Beside the program a reader waits for the end of pipe 3, which comes whenever
- * this process dies, and then ends the whole group and those who left it: a program that kept running unseen would
+ * this process dies. It then ends the whole group and those who left it: a program that kept running unseen would
  * collide with its retry.
  */
 const LIMITED = [
