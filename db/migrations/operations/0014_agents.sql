@@ -1,4 +1,4 @@
-CREATE TABLE "operations"."agents" (
+CREATE TABLE IF NOT EXISTS "operations"."agents" (
 	"agent" text PRIMARY KEY NOT NULL,
 	"machine" text NOT NULL,
 	"pools" text[] NOT NULL,
@@ -10,4 +10,4 @@ CREATE TABLE "operations"."agents" (
 	"since" timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 --> statement-breakpoint
-ALTER TABLE "operations"."executions" ADD COLUMN "agent" text;
+ALTER TABLE "operations"."executions" ADD COLUMN IF NOT EXISTS "agent" text;
