@@ -80,7 +80,7 @@ const ROOMS = {
     ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix', 'logs'],
     ['account/factors'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
-    ['operations', 'palette'],
+    ['agents', 'operations', 'palette'],
     ['routes'],
   ],
   'apps/cli': [

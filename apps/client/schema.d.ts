@@ -2108,6 +2108,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List agents
+         * @description Lists the agents that ask for the work of pools, with their last sign of life and their current work. A silent one stays for seven days; one that ends in order leaves at once. Agents that read the stream or listen at an endpoint are not listed.
+         */
+        get: operations["listAgents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calendar": {
         parameters: {
             query?: never;
@@ -3465,6 +3485,43 @@ export interface components {
             }[];
             /** @description The last event of the catalog that was counted. */
             watermark: string;
+        };
+        AgentList: {
+            items: components["schemas"]["AgentView"][];
+        };
+        AgentView: {
+            /** @description The machine, and the name that the agent gives itself. */
+            agent: string;
+            machine: string;
+            /**
+             * @description silent: no sign of life for a minute. draining: it takes no more work.
+             * @enum {unknown}
+             */
+            status: "idle" | "working" | "draining" | "silent";
+            pools: string[];
+            labels: {
+                [key: string]: string;
+            };
+            version: string | null;
+            concurrency: number | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            since: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            seen_at: string;
+            /** @description How many pieces of work it has now. */
+            works: number;
+            /** @description Those of its works whose operations the caller may see. */
+            work: {
+                /**
+                 * Format: uuid
+                 * @description The operation; also its workflow id.
+                 */
+                operation_id: string;
+                node_id: string;
+                pool: string;
+                attempt: number;
+                started_at: string | null;
+            }[];
         };
         /** @description The actions that the caller may take now, by the rules that also decide the command, with the reason for each that is not allowed. */
         AllowedActionSchema: {
@@ -7482,6 +7539,19 @@ export interface components {
             };
             /** @description How long to wait for work. */
             wait_s?: number;
+            agent?: {
+                /** @description Tells apart the agents of one machine in GET /v1/agents. */
+                name: string;
+                version?: string;
+                concurrency?: number;
+                /** @description All pools whose work it takes. */
+                pools?: string[];
+                /**
+                 * @description It takes no more work, or has ended and leaves the list: this request only says so, and gets 204.
+                 * @enum {unknown}
+                 */
+                leaves?: "draining" | "gone";
+            };
         };
     };
     responses: {
@@ -13025,6 +13095,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PackList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listAgents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentList"];
                 };
             };
             400: components["responses"]["BadRequest"];

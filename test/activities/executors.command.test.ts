@@ -191,24 +191,32 @@ describe('a program that does harm', () => {
     await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
   })
 
+  it('leaves no process behind that has left its group', async () => {
+    const file = join(folder, 'strayed')
+    const { result } = await run(`setsid sh -c 'echo $$ > ${file}; exec sleep 60' </dev/null >/dev/null 2>&1 & sleep 1`)
+    expect(result).toMatchObject({ status: 'succeeded' })
+    const pid = Number(readFileSync(file, 'utf8'))
+    await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+  })
+
   it('does not outlive the worker that started it, however the worker dies', async () => {
     const file = join(folder, 'orphan')
-    const path = script(`echo $$ > ${file}; exec sleep 300`)
+    const mark = 'of-a-dying-worker'
+    const path = script(`setsid sleep 301 & echo $! $$ > ${file}; exec sleep 300`)
     const worker = join(folder, 'worker.ts')
     const code = new URL('../../apps/shared/run/process.ts', import.meta.url).href
     writeFileSync(
       worker,
       `import { runProcess } from '${code}'
-       await runProcess({ path: '${path}', args: [], cwd: '/', env: {}, stdin: '', timeout_ms: 60_000, limits: { cpu_s: 60, memory_mib: undefined },
+       await runProcess({ path: '${path}', args: [], cwd: '/', env: {}, stdin: '', timeout_ms: 60_000, limits: { cpu_s: 60, memory_mib: undefined }, mark: '${mark}',
          signal: new AbortController().signal, log: () => {}, stored: async () => {} })`,
     )
     const dying = spawn(process.execPath, [worker], { stdio: 'ignore' })
-    const pid = await until(() => (existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined), {
-      timeout_ms: 20_000,
-    })
-    expect(isRunning(pid)).toBe(true)
+    const written = () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').map(Number) : [])
+    const pids = await until(() => (written().length === 2 ? written() : undefined), { timeout_ms: 20_000 })
+    for (const pid of pids) expect(isRunning(pid)).toBe(true)
     dying.kill('SIGKILL')
-    await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+    for (const pid of pids) await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
   })
 
   it("cannot pass on other users' files or invalid outputs", async () => {

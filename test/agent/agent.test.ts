@@ -2,6 +2,9 @@ import { mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { connectNats } from '../../apps/shared/events/events.ts'
+import { pruneAgents } from '../../db/operations/agents/rows.ts'
+import manifest from '../../package.json' with { type: 'json' }
+import { must, person } from '../operations/support/platform.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
@@ -11,7 +14,7 @@ let lab: Lab
 let file: Record<string, unknown>
 const any = { type: 'array', items: { type: 'string' } }
 beforeAll(async () => {
-  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once'])
+  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other'])
   const effects = lab.place('effects')
   const program = (name: string, text: string, more = {}) => ({ path: lab.script(name, text), args: any, ...more })
   file = {
@@ -224,3 +227,52 @@ it('on SIGTERM it finishes its work, accepts no more and exits', async () => {
   expect(effects('drain')).toEqual(['begun', 'done'])
   expect(effects('later')).toEqual([])
 }, 90_000)
+
+it('the list of agents shows who lives, for which pools, and its work; a killed agent falls silent', async () => {
+  const { p } = lab
+  const elsewhere = person('elsewhere', ['viewer'], [], { regionId: 'nowhere' })
+  Object.assign(p.people, { elsewhere })
+  const listed = async (name: string, who = p.people.vic) =>
+    must(await p.as(who).get('/v1/agents'), 200).body.items.find(
+      ({ agent }: { agent: string }) => agent === `machine:runner/${name}`,
+    )
+  const becomes = (name: string, status: string) =>
+    until(async () => (await listed(name))?.status === status, { timeout_ms: 30_000, what: `${name} ${status}` })
+  const given = { ...file, pools: ['seen', 'other'], labels: { region: 'eu1' }, concurrency: 2, name: 'one' }
+  const agent = lab.startAgent(given)
+  await becomes('one', 'idle')
+  expect(await listed('one')).toMatchObject({
+    ...{ machine: 'machine:runner', pools: ['other', 'seen'], labels: { region: 'eu1' }, concurrency: 2 },
+    ...{ version: manifest.version, works: 0, work: [] },
+  })
+  const path = await lab.start(job('slow', 'listed', { pool: 'seen', timeouts: { run_s: 600, heartbeat_s: 5 } }))
+  await begins('listed')
+  const { seen_at, ...working } = await listed('one')
+  expect(working).toMatchObject({
+    ...{ status: 'working', works: 1 },
+    work: [{ operation_id: path.split('/').at(-1), node_id: 'job', pool: 'seen', attempt: 1 }],
+  })
+  expect(Date.now() - Date.parse(seen_at)).toBeLessThan(15_000)
+  // Its operation is out of this person's scope: the work is counted, not named.
+  expect(await listed('one', elsewhere)).toMatchObject({ status: 'working', works: 1, work: [] })
+  agent.child.kill('SIGTERM')
+  await becomes('one', 'draining')
+  await ends(agent)
+  await lab.reaches(path, 'outcome_unknown')
+  const age = (seconds: number) =>
+    p.query(`update operations.agents set seen_at = seen_at - make_interval(secs => $1)`, [seconds])
+  await age(61)
+  expect(await listed('one')).toMatchObject({ status: 'silent', works: 0 })
+  // It comes back under its name, and leaves the list when it ends in order.
+  const second = lab.startAgent(given)
+  await becomes('one', 'idle')
+  second.child.kill('SIGTERM')
+  expect(await exitOf(second)).toBe(0)
+  expect(await listed('one')).toBeUndefined()
+  const third = lab.startAgent(given)
+  await becomes('one', 'idle')
+  await ends(third)
+  await age(8 * 86_400)
+  await pruneAgents(p.deps.db)
+  expect(await listed('one')).toBeUndefined()
+}, 120_000)

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
@@ -47,6 +47,12 @@ beforeAll(async () => {
   for (const at of [lab.folder, linked]) writeFileSync(join(at, 'site.yml'), playbook(site.join('')))
   symlinkSync('site.yml', join(linked, 'inside.yml'))
   symlinkSync('../site.yml', join(linked, 'outside.yml'))
+  // By its text alone this link stays inside.
+  const around = lab.place('around')
+  mkdirSync(join(around, 'a/b'), { recursive: true })
+  symlinkSync('../..', join(around, 'a/b/up'))
+  symlinkSync(`${'a/b/up/'.repeat(5)}${'../'.repeat(12)}etc/passwd`, join(around, 'outside.yml'))
+  writeFileSync(join(around, 'site.yml'), playbook(site.join('')))
   writeFileSync(join(web, 'broken.yml'), '- hosts: [\n')
   writeFileSync(
     join(web, 'half.yml'),
@@ -67,6 +73,7 @@ beforeAll(async () => {
       sources: {
         web: { path: web, vars: { ansible_python_interpreter: '/usr/bin/python3' } },
         linked: { path: linked },
+        around: { path: around },
       },
     },
     credentials: {
@@ -220,7 +227,12 @@ it("refuses variables, hosts and playbooks that reach beyond the agent's file, a
     [inventory({ web1: host() }, { all: ['web1'] }), /not a group name/],
     [inventory({ web1: host() }, { webs: ['web9'] }), /"web9" is not one/],
     [{ limit: ['all'] }, /"limit" must be a list/],
+    [{ limit: [] }, /"limit" must be a list/],
+    [{ playbook: '-evars.yml' }, /must be the path of a .yml/],
+    [{ source: 'constructor' }, /names no source "constructor"/],
+    [inventory({ web1: host() }, { webs: ['constructor'] }), /"constructor" is not one/],
     [{ source: 'linked' }, /The link "outside\.yml" leads out of the source "linked"/],
+    [{ source: 'around' }, /The link "outside\.yml" leads out of the source "around"/],
     [{ credentials: 'constructor' }, /to use the credential "constructor"/],
     [{ playbook: 'spill.yml' }, /^(?!.*hunter2).*"spill": x+/s, 'hosts_failed'],
     [{ playbook: 'broken.yml' }, /ansible-playbook failed: .*No change was made/s, 'tool_failed'],

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -6,6 +6,8 @@ import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { changesOf } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
+import { copySource } from '../../apps/cli/agent/tools/source.ts'
+import { Ended, type Job } from '../../apps/cli/agent/tools/types.ts'
 import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 
 const SECRET = 'hunter2-is-one'
@@ -166,4 +168,24 @@ it('a diff with more hunks than are shown gives their number', () => {
 it('the YAML of a step contains no template and no line break', () => {
   const text = yamlOf({ 'a\u2028b': ["{{ lookup('pipe', 'id') }}", 1, true, null, { deep: 'x\n: y' }] })
   expect(text).toBe(`{"a\\u2028b": [!unsafe "{{ lookup('pipe', 'id') }}", 1, true, null, {"deep": !unsafe "x\\n: y"}]}`)
+})
+
+it('a copy of a source follows no link: not to the files of others, and not in circles', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'source-'))
+  for (const name of ['real', 'outside']) mkdirSync(join(folder, name))
+  for (const path of ['real/one.txt', 'outside/other.txt']) writeFileSync(join(folder, path), path)
+  // Followed, these are 2 to the power of 40 paths.
+  for (const name of ['a', 'b']) symlinkSync('.', join(folder, 'real', name))
+  symlinkSync('real', join(folder, 'current'))
+  const job = { file: { uid: process.getuid?.() === 0 ? 65_534 : undefined } } as unknown as Job
+  const copy = (to: string) => copySource(job, 'web', join(folder, 'current'), join(folder, to), /^\.git$/)
+  const digest = copy('one')
+  expect(lstatSync(join(folder, 'one')).isDirectory()).toBe(true)
+  expect(copy('two')).toBe(digest)
+  symlinkSync('../outside', join(folder, 'real', 'c'))
+  expect(() => copy('three')).toThrow(Ended)
+  symlinkSync(join(folder, 'outside'), join(folder, 'real', 'c2'))
+  expect(() => copy('four')).toThrow(Ended)
+  expect(statSync(join(folder, 'outside/other.txt')).uid).toBe(process.getuid?.())
+  rmSync(folder, { recursive: true })
 })

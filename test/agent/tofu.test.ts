@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createScreen } from '../../apps/platform/base/screen.ts'
@@ -61,10 +61,18 @@ beforeAll(async () => {
   const program = await locateTofu(createScreen())
   lab = await startLab(['infra'])
   const state = lab.place('tfstate')
-  const sources = Object.fromEntries(['web', 'large', 'slow'].map((name) => [name, { path: lab.place(name), state }]))
+  const sources = Object.fromEntries(
+    ['web', 'large', 'slow', 'linked', 'out'].map((name) => [name, { path: lab.place(name), state }]),
+  )
   writeFileSync(join(lab.folder, 'web/main.tf'), MODULE)
   writeFileSync(join(lab.folder, 'large/main.tf'), LARGE)
   writeFileSync(join(lab.folder, 'slow/main.tf'), SLOW.replaceAll('BEGUN', join(lab.folder, 'begun')))
+  writeFileSync(join(lab.folder, 'linked/main.tf'), 'variable "size" {}\noutput "size" {\n  value = var.size\n}\n')
+  for (const name of ['zz_signalbox.auto.tfvars.json', 'signalbox_override.tf.json'])
+    symlinkSync('main.tf', join(lab.folder, 'linked', name))
+  lab.place('out')
+  writeFileSync(join(lab.folder, 'out/main.tf'), '')
+  symlinkSync(join(lab.folder, 'linked'), join(lab.folder, 'out/linked'))
   const path = join(lab.folder, 'credential')
   writeFileSync(path, `${TOKEN}\n`)
   const cloud = { jobs: ['opentofu.preview'], env: { TF_VAR_token: { file: path } } }
@@ -160,9 +168,17 @@ it('if the state changed after the approval, no change is made, and the retry of
   const node = await lab.reaches(second, 'failed', 'apply')
   expect(node).toMatchObject({
     error_class: 'preview_stale',
-    error_message: expect.stringMatching(/another one|serial/),
+    error_message: expect.stringMatching(/differs from the one|serial/),
   })
   expect(stateOf('us1').serial).toBe(serial)
+  // The operation is held, and says what has changed.
+  const held = await until(async () => {
+    const { body } = await lab.p.as('vic').get(second)
+    return body.status === 'blocked' ? body : undefined
+  })
+  expect(held.blocked_on).toMatchObject([
+    { kind: 'failed_node', id: 'apply', message: expect.stringContaining(node.error_message) },
+  ])
   const retried = await lab.p.as('olga').post(`${second}/nodes/plan/retry`, { scope: 'downstream', reason: 'stale' })
   expect([200, 202], retried.text).toContain(retried.status)
   const gate = await lab.approve(second)
@@ -230,3 +246,17 @@ it('if an agent is killed during the apply, the outcome is unknown, the tool is 
   await lab.reaches(path, 'outcome_unknown', 'apply')
   expect(lab.linesOf('begun')).toHaveLength(before + 1)
 }, 200_000)
+
+it('a link in the source never takes the place of a file that the agent writes, and may not lead out', async () => {
+  const main = join(lab.folder, 'linked/main.tf')
+  const text = readFileSync(main, 'utf8')
+  const [plan] = change('linked', 'eu5', 1).nodes as never as [{ with: { inputs: object } }]
+  Object.assign(plan.with.inputs, { variables: { size: 'seven' } })
+  const path = await lab.start(plan, { ...change('out', 'eu5', 1).nodes[0], node_id: 'out' })
+  const { outputs } = await lab.reaches(path, 'succeeded', 'plan')
+  expect(outputs.preview.changes).toContainEqual(
+    expect.objectContaining({ id: 'output.size', fields: [{ path: '', after: 'seven' }] }),
+  )
+  expect(readFileSync(main, 'utf8')).toBe(text)
+  expect((await lab.reaches(path, 'failed', 'out')).error_message).toMatch(/The link "linked" leads out of the source/)
+}, 120_000)

@@ -35,6 +35,16 @@ it('a gate between a preview and its apply binds it, whatever its policy says', 
   expect(bindPreviews([made as PlanGate], graph, [])).toEqual([made])
 })
 
+it('a preview is bound whatever its output is called', () => {
+  for (const reference of ['nodes/plan/outputs/saved', 'nodes/plan/outputs/saved/preview', 'nodes/plan/outputs']) {
+    const nodes = [node('plan', []), node('apply', ['plan'], { preview: { $from: reference } })]
+    expect(bindsOf([gate('go', ['apply'])], nodes)).toEqual([[reference]])
+    const warnings: Warning[] = []
+    bindPreviews([], nodes, warnings)
+    expect(warnings).toMatchObject([{ code: 'preview_unguarded' }])
+  }
+})
+
 it('a gate before the preview, or behind the change, binds none, and the plan warns', () => {
   for (const guards of [['plan'], ['after']]) {
     const warnings: Warning[] = []

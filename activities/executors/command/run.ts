@@ -1,11 +1,12 @@
 import { constants } from 'node:fs'
-import { access, chown, lstat, mkdir, mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises'
+import { access, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { extname, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { isDeeper } from '../../../apps/shared/data/json.ts'
 import { isObject } from '../../../apps/shared/data/pointer.ts'
 import type { Program } from '../../../apps/shared/data/programs.ts'
-import { runProcess } from '../../../apps/shared/run/process.ts'
+import { readPlain } from '../../../apps/shared/run/plain.ts'
+import { endStrays, runProcess } from '../../../apps/shared/run/process.ts'
 import { failed } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
@@ -49,6 +50,7 @@ export const createCommand = (policy: ExecutorPolicy, worker_env: NodeJS.Process
     try {
       return await runIn(folder, program, values, context, worker_env)
     } finally {
+      endStrays(basename(folder))
       await rm(folder, { recursive: true, force: true }).catch(() => {})
     }
   },
@@ -99,6 +101,7 @@ const runIn = async (
     cwd: places.work,
     env: environmentOf(program, values, context, places, worker_env),
     stdin: values.stdin ?? '',
+    mark: basename(folder),
     timeout_ms: Math.min(timeout_s * 1000, Math.max(context.deadline - Date.now(), 0)),
     limits: { cpu_s: timeout_s, memory_mib: program.memory_mib },
     signal: context.signal,
@@ -189,21 +192,5 @@ const parse = (bytes: Buffer): Record<string, unknown> | undefined => {
     return isObject(value) && !isDeeper(value, MAX_DEPTH) ? value : undefined
   } catch {
     return undefined
-  }
-}
-
-/** Reads a file that a program wrote: never through a link, and only a plain file of bounded size. */
-const readPlain = async (path: string, max: number): Promise<Buffer | 'unfit' | undefined> => {
-  const seen = await lstat(path).catch(() => undefined)
-  if (!seen) return undefined
-  if (!seen.isFile() || seen.size > max) return 'unfit'
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined)
-  if (!file) return 'unfit'
-  try {
-    const buffer = Buffer.alloc(max + 1)
-    const { bytesRead } = await file.read(buffer, 0, max + 1, 0)
-    return bytesRead > max ? 'unfit' : buffer.subarray(0, bytesRead)
-  } finally {
-    await file.close()
   }
 }

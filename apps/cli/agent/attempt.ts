@@ -1,11 +1,12 @@
-import { chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { maskerOf, maskIn } from '../../shared/data/mask.ts'
 import { isObject } from '../../shared/data/pointer.ts'
+import { endStrays } from '../../shared/run/process.ts'
 import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
 import { command } from './jobs/command.ts'
 import { merge, previewCommit, push } from './jobs/git.ts'
@@ -13,12 +14,12 @@ import { ssh } from './jobs/ssh.ts'
 import { applySet } from './kubernetes/apply.ts'
 import { previewSet } from './kubernetes/preview.ts'
 import { undoSet } from './kubernetes/undo.ts'
-import { createReporter } from './report.ts'
+import { type Answer, createReporter } from './report.ts'
 import { apply } from './tofu/apply.ts'
 import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
-import { type AgentFile, environmentOf } from './tools/file.ts'
+import { type AgentFile, environmentOf, named } from './tools/file.ts'
 import { fitting } from './tools/picture.ts'
 import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
@@ -122,16 +123,19 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     while (lines.length > HELD && !stop.signal.aborted) await delay(100)
   }
   const signal = AbortSignal.any([stop.signal, told])
-  const tool = TOOLS[work.job]
+  const tool = named(TOOLS, work.job)
   const act = async (): Promise<Verdict> => {
     if (!tool) return refusedBy(`This agent does not know the job "${work.job}".`)
     if (typeof env === 'string') return refusedBy(env)
     if (Object.keys(work.secrets ?? {}).length > 0)
       return refusedBy('This agent resolves no references to secrets; name a credential of its file.')
-    const own = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: folder, TMPDIR: join(folder, 'tmp'), LANG: 'C.UTF-8' }
-    mkdirSync(own.TMPDIR)
-    if (file.uid) for (const path of [folder, own.TMPDIR]) chownSync(path, file.uid, file.uid)
-    return tool({ work, file, folder, env: { ...own, ...env }, mask, signal, log, stored, keep, fetch })
+    const home = join(folder, 'home')
+    const own = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: home, TMPDIR: join(home, 'tmp'), LANG: 'C.UTF-8' }
+    for (const path of [home, own.TMPDIR]) mkdirSync(path)
+    // The folder itself stays the agent's: its jobs cannot replace what the agent writes there by links.
+    if (file.uid) chmodSync(folder, 0o711)
+    if (file.uid) for (const path of [home, own.TMPDIR]) chownSync(path, file.uid, file.uid)
+    return tool({ work, file, folder, home, env: { ...own, ...env }, mask, signal, log, stored, keep, fetch })
   }
   try {
     const verdict = await act().catch((error: Error) =>
@@ -147,12 +151,13 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     }
     const { status, ...rest } = verdict
     let said = await report(status, { ...closing(rest, mask), lines })
-    if (said.code === 'too_large') said = await report('failed', closing(TOO_LARGE, mask))
+    if (status === 'succeeded' && UNTAKEN.has(said.status)) said = await report('failed', closing(untaken(said), mask))
     say(
       `${work.node_id}: ${status}${said.status === 200 ? '' : `, but the report was refused: ${said.code ?? said.status}`}`,
     )
   } finally {
     clearInterval(timer)
+    endStrays(basename(folder))
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -165,11 +170,13 @@ const partOf = <T extends { text: string }>(lines: T[]): T[] => {
   return lines.slice(0, Math.max(fit.length, 1))
 }
 
-const TOO_LARGE = {
+/** The outputs are too large or too deep, or the control plane refuses them for another reason. */
+const UNTAKEN = new Set([400, 413, 422])
+const untaken = ({ detail = 'the control plane refuses them.' }: Answer) => ({
   class: 'outputs_invalid',
-  message: 'The job succeeded, but its outputs are larger than 256 KiB.',
+  message: `The job succeeded, but not its outputs: ${detail}`,
   retryable: false,
-}
+})
 
 const closing = (rest: object, mask: (text: string) => string) => {
   if ('outputs' in rest) return maskIn(rest as { outputs: Record<string, unknown> }, mask)

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { retryAfterMs } from '../../shared/contracts/client/problem.ts'
 import type { ExecutionResult, Work } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
+import { storableJson } from '../../shared/run/storable.ts'
 
 type Phase = ExecutionResult['phase']
 type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'artifacts' | 'lines'>>
@@ -37,7 +38,7 @@ export const createReporter = (work: Work) => {
   const report = async (phase: Phase, more: More = {}, once = false): Promise<Answer> => {
     sequence += 1
     const message = { result_id: randomUUID(), operation_id, node_id, attempt, generation, fence, sequence, phase }
-    const body = JSON.stringify({ ...message, ...more })
+    const body = storableJson({ ...message, ...more })
     const headers = { 'content-type': 'application/json' }
     const answer = await send(results_url, { method: 'POST', headers, body }, once)
     if (!answer) return { status: 0 }

@@ -1,16 +1,21 @@
+import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Value } from 'typebox/value'
-import type { Work } from '../../shared/contracts/engine/executions.ts'
+import type { AgentView } from '../../shared/contracts/engine/agents.ts'
+import type { Work, WorkRequest } from '../../shared/contracts/engine/executions.ts'
 import { paint } from '../../shared/data/print.ts'
 import { carryOut, removeLeft } from '../agent/attempt.ts'
 import { type AgentFile, readAgentFile } from '../agent/tools/file.ts'
 import { type Command, type Context, needed, readDocument, text } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { load } from '../operations/pack.ts'
+import { minute, word } from '../terminal/output.ts'
+import { versionOfClient } from '../version.ts'
 
 const LONGEST_WAIT_MS = 30_000
 const WAIT_S = 5
 const SWEEP_MS = 60_000
+const LAST_WORD_MS = 2000
 
 const proveIt: Command['run'] = async ({ out }, _, values): Promise<ExitCode> => {
   const { ConformanceFile, proveAgent } = await load()
@@ -66,12 +71,41 @@ export const agentCommands: Command[] = [
         const taken = Array.from({ length: places }, () =>
           takeTurns(context, file, values.once === true, stop, kill.signal),
         )
-        return await Promise.all(taken).then(() => EXIT.done as ExitCode)
+        let told: Promise<unknown> = Promise.resolve()
+        stop.signal.addEventListener('abort', () => {
+          told = ask(context, file, file.pools[0], 'draining').catch(() => {})
+        })
+        await Promise.all(taken)
+        const left = told.then(() => ask(context, file, file.pools[0], 'gone')).catch(() => {})
+        await Promise.race([left, delay(LAST_WORD_MS, undefined, { ref: false })])
+        return EXIT.done
       } finally {
         clearInterval(sweep)
         for (const signal of ['SIGTERM', 'SIGINT'] as const) process.off(signal, onSignal)
       }
     },
+  },
+  {
+    name: 'agent list',
+    about: 'Lists the agents that ask for work: their pools, last sign of life and current work.',
+    examples: ['agent list', 'agent list --select "items[status=\'silent\'].agent"'],
+    run: async ({ api, out }) =>
+      out.list((await api.get<{ items: AgentView[] }>('/api/v1/agents')).items, 'agent', [
+        ['agent', ({ agent }) => agent],
+        ['status', ({ status }) => word(status)],
+        ['pools', ({ pools }) => pools.join(', ')],
+        [
+          'labels',
+          ({ labels }) =>
+            Object.entries(labels)
+              .map((pair) => pair.join('='))
+              .join(', '),
+        ],
+        ['version', ({ version }) => version],
+        ['at once', ({ concurrency }) => concurrency],
+        ['seen', ({ seen_at }) => minute(seen_at)],
+        ['runs', ({ work, works }) => worksOf(work, works)],
+      ]),
   },
   {
     name: 'agent conformance',
@@ -96,26 +130,55 @@ export const agentCommands: Command[] = [
   },
 ]
 
+const worksOf = (work: AgentView['work'], all: number): string =>
+  [
+    ...work.map(({ operation_id, node_id }) => `${node_id} of ${operation_id.slice(-6)}`),
+    ...(all > work.length ? [`${all - work.length} not visible to you`] : []),
+  ].join(', ')
+
+/** Asks a pool for work; with `leaves` it only says that this agent takes no more. */
+const ask = ({ api }: Context, file: AgentFile, pool = '', leaves?: 'draining' | 'gone') => {
+  const { labels = {}, concurrency = 1, pools } = file
+  const name =
+    file.name ??
+    (hostname()
+      .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+/, '')
+      .slice(0, 63) ||
+      'agent')
+  const body: WorkRequest = {
+    labels,
+    wait_s: WAIT_S,
+    agent: { name, version: versionOfClient(), concurrency, pools, ...(leaves && { leaves }) },
+  }
+  return api.send<Work | undefined>('POST', `/api/v1/pools/${pool}/work`, body)
+}
+
 /** One of the agent's slots: asks each pool in turn and runs the work it gets. A refused identity ends the agent. */
 const takeTurns = async (
-  { api, out }: Context,
+  context: Context,
   file: AgentFile,
   once: boolean,
   stop: AbortController,
   kill: AbortSignal,
 ): Promise<void> => {
+  const { out } = context
   let wait = 1000
   for (let turn = 0; !stop.signal.aborted; turn += 1) {
     const pool = file.pools[turn % file.pools.length]
     try {
-      const body = { labels: file.labels ?? {}, wait_s: WAIT_S }
-      const answer = await api.send<Work | undefined>('POST', `/api/v1/pools/${pool}/work`, body)
+      const answer = await ask(context, file, pool)
       wait = 1000
       if (answer.status === 204 || !answer.body) continue
       const say = (line: string) => out.note(line)
       const { node_id } = answer.body
-      await carryOut(file, answer.body, kill, say).catch(({ message }: Error) => say(`${node_id}: ${message}`))
+      const ended = await carryOut(file, answer.body, kill, say).then(
+        () => true,
+        ({ message }: Error) => say(`${node_id}: ${message}`),
+      )
       if (once) return stop.abort()
+      // An agent that cannot begin, such as on a full disk, must not take the work of the others.
+      if (!ended) await delay(LONGEST_WAIT_MS, undefined, { signal: stop.signal }).catch(() => {})
     } catch (error) {
       if (!(error instanceof CliError) || !(error.passing || error.exit === EXIT.error)) {
         stop.abort()

@@ -9,5 +9,6 @@ export const ADMIN_PAGES = [
   { link: linkOptions({ to: '/admin/service-accounts' }), word: tAdmin.machine.title, reads: 'identity:read' },
   { link: linkOptions({ to: '/admin/changes' }), word: tAdmin.change.title, reads: 'identity:read' },
   { link: linkOptions({ to: '/admin/freezes' }), word: tAdmin.freeze.title, reads: 'operation:read' },
+  { link: linkOptions({ to: '/admin/agents' }), word: tAdmin.agent.title, reads: 'operation:read' },
   { link: linkOptions({ to: '/admin/packs' }), word: tAdmin.pack.title, reads: 'operation:read' },
 ]

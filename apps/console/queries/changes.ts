@@ -28,6 +28,9 @@ export const scheduleQuery = (schedule_id: string) =>
 /** Procedures of the loaded packs, which change only when operations restarts. */
 export const proceduresQuery = () => queryOf(['procedures'], '/v1/procedures', {}, { staleTime: 60_000 })
 
+/** Agents and their lives: no frame reports them, so they are polled while they are shown. */
+export const agentsQuery = () => queryOf(['agents'], '/v1/agents', {}, { refetchInterval: 10_000 })
+
 /** Every version of every pack, with its use. */
 export const packsQuery = () => queryOf(['packs'], '/v1/packs')
 

@@ -22,9 +22,10 @@ const grants = section('/grants', () => import('../admin/grants.tsx'), 'GrantsPa
 const machines = section('/service-accounts', () => import('../admin/machines.tsx'), 'MachinesPage')
 const changes = section('/changes', () => import('../admin/changes.tsx'), 'ChangesPage')
 const freezes = section('/freezes', () => import('../admin/freezes.tsx'), 'FreezesPage')
+const agents = section('/agents', () => import('../agents/page.tsx'), 'AgentsPage')
 const packs = section('/packs', () => import('../admin/packs.tsx'), 'PacksPage')
 
 /** The administration pages; their frame decides who may read which. */
 export const adminRoutes = [
-  admin.addChildren([adminHome, users, user, groups, grants, machines, changes, freezes, packs]),
+  admin.addChildren([adminHome, users, user, groups, grants, machines, changes, freezes, agents, packs]),
 ] as const

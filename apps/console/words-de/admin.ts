@@ -174,6 +174,24 @@ export const tAdmin: typeof en.tAdmin = {
     end_instead: (groups: string[]) =>
       `Damit ein einzelner Vorgang weitergeht, kann ${groups.join(' oder ')} seine Freigabe der Sperre erteilen.`,
   },
+  agent: {
+    title: 'Agenten',
+    about: 'Agenten fragen nach der Arbeit ihrer Pools. Ein stummer Agent bleibt sieben Tage in der Liste.',
+    empty: 'Noch kein Agent hat nach Arbeit gefragt.',
+    columns: {
+      agent: 'Agent',
+      status: 'Status',
+      pools: 'Pools',
+      labels: 'Labels',
+      version: 'Version',
+      places: 'Gleichzeitig',
+      seen: 'Zuletzt gesehen',
+      work: 'Aktuelle Arbeit',
+    },
+    status: { idle: 'Frei', working: 'Arbeitet', draining: 'Läuft aus', silent: 'Stumm' },
+    others: (n: number) =>
+      count(n, 'eine weitere, die Sie nicht sehen dürfen', '{n} weitere, die Sie nicht sehen dürfen'),
+  },
   pack: {
     title: 'Pakete',
     what: 'Pakete enthalten die Prozeduren, aus denen Pläne entstehen. Sie ändern sich mit einem Release: Mit einem fehlerhaften Paket startet operations nicht.',

@@ -172,6 +172,23 @@ export const tAdmin = {
     end_instead: (groups: string[]) =>
       `To let one operation pass, ${groups.join(' or ')} can approve its freeze gate instead.`,
   },
+  agent: {
+    title: 'Agents',
+    about: 'Agents ask for the work of their pools. A silent agent stays listed for seven days.',
+    empty: 'No agent has asked for work.',
+    columns: {
+      agent: 'Agent',
+      status: 'Status',
+      pools: 'Pools',
+      labels: 'Labels',
+      version: 'Version',
+      places: 'At once',
+      seen: 'Last seen',
+      work: 'Current work',
+    },
+    status: { idle: 'Idle', working: 'Working', draining: 'Draining', silent: 'Silent' },
+    others: (n: number) => count(n, 'one more that you may not see', '{n} more that you may not see'),
+  },
   pack: {
     title: 'Packs',
     what: 'Packs hold the procedures that plans are made of. They change with a release: operations refuses to start with a faulty pack.',

@@ -228,6 +228,7 @@ const operations = table('operations', '', [
     '/api/v1/plans/{plan_id}/graph',
     '/api/v1/procedures',
     '/api/v1/packs',
+    '/api/v1/agents',
     '/api/v1/calendar',
     '/api/v1/evidence/keys',
     '/api/v1/schedules',

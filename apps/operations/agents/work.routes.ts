@@ -1,15 +1,32 @@
 import Type from 'typebox'
+import { listAgents } from '../../../db/operations/agents/rows.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
+import { AgentList } from '../../shared/contracts/engine/agents.ts'
 import { PoolParams, Work, WorkRequest } from '../../shared/contracts/engine/executions.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
-import { takeWork } from './work.ts'
+import { visibleSql } from '../policies/authority.ts'
+import { createSeen } from './seen.ts'
+import { refuseAgent, seenOf, takeWork } from './work.ts'
 
 /** The part of a request's time that a wait leaves for the last look at the stream (a second) and the answer. */
 const ANSWER_MS = 1500
 
-/** The endpoint for agents that ask for work (operations.md 7.4): only machines that the pool names. */
-export const workRoutes = routes<Uses<'agentsOf' | 'config' | 'nats'>>('agents', (app, { deps }) => {
+type Deps = Uses<'agentsOf' | 'config' | 'db' | 'nats' | 'telemetry'>
+
+/** The endpoint for agents that ask for work (operations.md 7.4): only machines that the pool names. The list of agents. */
+export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
+  const seen = createSeen(deps.db, deps.telemetry)
+  app.get('/v1/agents', {
+    operationId: 'listAgents',
+    summary: 'List agents',
+    description:
+      'Lists the agents that ask for the work of pools, with their last sign of life and their current work. A silent one stays for seven days; one that ends in order leaves at once. Agents that read the stream or listen at an endpoint are not listed.',
+    response: { 200: AgentList },
+    preHandler: allow('operation:read', { kind: 'R' }),
+    handler: async ({ caller }) => ({ items: await listAgents(deps.db, visibleSql(caller, operations)) }),
+  })
   app.post('/v1/pools/:pool/work', {
     operationId: 'takeWork',
     summary: 'Take one piece of work from a pool',
@@ -20,12 +37,20 @@ export const workRoutes = routes<Uses<'agentsOf' | 'config' | 'nats'>>('agents',
     response: { 200: Work, 204: Type.Null() },
     preHandler: allow('operation:read', { kind: 'W' }),
     handler: async (req, reply) => {
-      const { labels = {}, wait_s = 5 } = req.body
+      const { labels = {}, wait_s = 5, agent } = req.body
+      const { pool } = req.params
+      const refused = refuseAgent(deps, req.caller, pool)
+      if (refused) throw refused
+      const one = seenOf(deps, req.caller.username, pool, req.body)
+      await (agent?.leaves === 'gone' ? seen.gone(one) : seen.note(one))
+      if (agent?.leaves) return reply.code(204).send(null)
       // A client that was told of the timeout has gone, though the connection stays.
       const gone = () => req.raw.socket.destroyed || reply.sent
       const wait_ms = Math.min(wait_s * 1000, Math.floor(req.ends_at - performance.now()) - ANSWER_MS)
-      const work = await takeWork(deps, req.caller, req.params.pool, { labels, wait_ms }, gone)
-      return work ?? reply.code(204).send(null)
+      const work = await takeWork(deps, pool, { labels, wait_ms }, gone)
+      if (!work) return reply.code(204).send(null)
+      await seen.taken(work, one.agent)
+      return work
     },
   })
 })

@@ -1,17 +1,45 @@
 import type { JsMsg, NatsConnection } from 'nats'
+import type { SeenAgent } from '../../../db/operations/agents/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import { Work } from '../../shared/contracts/engine/executions.ts'
+import { Work, type WorkRequest } from '../../shared/contracts/engine/executions.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
 import { AppError } from '../../shared/errors.ts'
 import { EXECUTION_STREAM } from '../../shared/events/execution-stream.ts'
 import type { Uses } from '../deps.ts'
 
 type Asked = { labels: Record<string, string>; wait_ms: number }
-type WorkDeps = Uses<'agentsOf' | 'config' | 'nats'>
+type WorkDeps = Uses<'config' | 'nats'>
 
 /** How long before work is offered again that did not fit this agent's labels and went back for others. */
 const OTHERS_MS = 500
 const LEAST_WAIT_MS = 1000
+
+/** Why a caller may take no work of a pool. One answer for all: it does not tell whether the pool exists. */
+export const refuseAgent = (
+  { agentsOf }: Uses<'agentsOf'>,
+  { kind, username }: Pick<Caller, 'kind' | 'username'>,
+  pool: string,
+): AppError | undefined =>
+  kind === 'machine' && agentsOf(pool).has(username)
+    ? undefined
+    : new AppError('policy_denied', 'not_an_agent', `${username} is not an agent of the pool "${pool}".`)
+
+/** The agent as it describes itself; only pools whose work its machine may take count. */
+export const seenOf = (
+  { agentsOf }: Uses<'agentsOf'>,
+  machine: string,
+  pool: string,
+  { agent, labels = {} }: WorkRequest,
+): SeenAgent => ({
+  ...{ agent: agent ? `${machine}/${agent.name}` : machine, machine, labels },
+  pools: [...new Set([pool, ...(agent?.pools ?? [])])].filter((one) => agentsOf(one).has(machine)).sort(),
+  complete: agent?.pools !== undefined,
+  ...{
+    version: agent?.version ?? null,
+    concurrency: agent?.concurrency ?? null,
+    draining: agent?.leaves === 'draining',
+  },
+})
 
 /**
  * Gives a piece of a pool's work to an agent that asks (operations.md 7.4). It is acknowledged before the answer
@@ -19,14 +47,10 @@ const LEAST_WAIT_MS = 1000
  */
 export const takeWork = async (
   deps: WorkDeps,
-  caller: Pick<Caller, 'kind' | 'username'>,
   pool: string,
   { labels, wait_ms }: Asked,
   gone: () => boolean,
 ): Promise<Work | undefined> => {
-  // One answer for all: a caller who may not take from a pool does not learn whether it exists.
-  if (caller.kind !== 'machine' || !deps.agentsOf(pool).has(caller.username))
-    throw new AppError('policy_denied', 'not_an_agent', `${caller.username} is not an agent of the pool "${pool}".`)
   const nc = deps.nats.get()
   if (!nc) throw new AppError('internal_error', 'unavailable', 'The work stream is unavailable.')
   const consumer = await consumerOf(nc, `${deps.config.SIGNALBOX__NATS__PREFIX}${EXECUTION_STREAM}`, pool)

@@ -3,11 +3,15 @@ import { coneOf } from '../graph/graph.ts'
 import type { Warning } from '../graph/types.ts'
 import { withBinds } from './defaults.ts'
 
-const PREVIEW = /"\$from":"nodes\/([^/"]+)\/outputs\/preview"/g
+/** An output named preview, and whatever is given as the input of that name. */
+const PREVIEW = /"\$from":"(nodes\/[^/"]+\/outputs\/preview)"|"preview":\{"\$from":"(nodes\/[^/"]+\/outputs[^"]*)"/g
 
 /** Returns the previews that a node carries out, as references of `binds`. */
 const previewsOf = ({ executor, with: values }: PlanNode): string[] =>
-  executor === 'external' ? [...JSON.stringify(values ?? {}).matchAll(PREVIEW)].map(([, id]) => id ?? '') : []
+  executor === 'external'
+    ? [...JSON.stringify(values ?? {}).matchAll(PREVIEW)].map(([, output = '', input = output]) => input)
+    : []
+const nodeIn = (reference: string): string => reference.split('/')[1] ?? ''
 
 /**
  * A gate between a preview and the node that carries it out binds the preview, whatever its policy says: the approval
@@ -19,7 +23,7 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
   const guarded = new Set<string>()
   const bound = gates.map((gate) => {
     const cone = coneOf(nodes, gate.guards)
-    const own = acting.filter(({ preview, node_id }) => cone.has(node_id) && !cone.has(preview))
+    const own = acting.filter(({ preview, node_id }) => cone.has(node_id) && !cone.has(nodeIn(preview)))
     for (const { node_id } of own) guarded.add(node_id)
     return own.length === 0
       ? gate
@@ -27,7 +31,7 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
           ...gate,
           policy: withBinds(
             gate.policy,
-            own.map(({ preview }) => `nodes/${preview}/outputs/preview`),
+            own.map(({ preview }) => preview),
           ),
         }
   })

@@ -5,6 +5,7 @@ import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
 import { giveUpAttempts } from '../../../db/operations/agents/executions.ts'
+import { pruneAgents } from '../../../db/operations/agents/rows.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
@@ -74,6 +75,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
       await expireArtifacts(db, config.OPERATIONS__ARTIFACTS__DAYS, deps.artifacts.remove)
       await pruneInbox(db, inboxOf)
       await pruneDrafts(db)
+      await pruneAgents(db)
     }
   }
   return startLoop('sweep', turn, {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
@@ -8,21 +9,29 @@ const MAX_LINE = 32 * 1024
 /** 256 MiB, in blocks of 512 B. */
 const FILE_BLOCKS = 524_288
 const OPEN_FILES = 256
+/** They may start others meanwhile. */
+const MOST_TURNS = 5
 /** How long the pipes of an ended process are still read. */
 const DRAIN_MS = 2000
+
+/** The variable by which processes are found that left their group, on Linux. */
+const MARK = 'SIGNALBOX_RUN'
 
 /**
  * A fixed script that only sets limits and then becomes the program. The plan's values are in "$@", which no shell
  * parses again. Node cannot set limits. Beside the program a reader waits for the end of pipe 3, which comes whenever
- * this process dies, and then ends the whole group: a program that kept running unseen would collide with its retry.
+ * this process dies. It then ends the whole group and those who left it: a program that kept running unseen would
+ * collide with its retry.
  */
 const LIMITED = [
-  'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; shift 4',
-  '( { read -r _ <&3; kill -KILL 0; } </dev/null >/dev/null 2>&1 & )',
-  'exec "$@" 3<&-',
+  'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; m=$5; shift 5',
+  `( { read -r _ <&3; kill -KILL $(grep -lsa "${MARK}=$m" /proc/[0-9]*/environ | cut -d/ -f3); kill -KILL 0; } </dev/null >/dev/null 2>&1 & )`,
+  `export ${MARK}="$m"; exec "$@" 3<&-`,
 ].join('\n')
 
 export type ProcessInput = {
+  /** Identifies the run of this program and its descendants; several programs may share it. */
+  mark: string
   signal: AbortSignal
   log: (text: string, options: { stream: 'stdout' | 'stderr'; level: 'info' | 'warn' }) => void
   /** Resolves when few enough lines are waiting to be stored. */
@@ -50,7 +59,7 @@ export type ProcessEnd =
 export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   const { path, args, cwd, env, stdin, limits, uid, gid, ask = { signal: 'SIGTERM', grace_ms: GRACE_MS } } = input
   const { cpu_s, memory_mib = 0, file_blocks = FILE_BLOCKS, open_files = OPEN_FILES } = limits
-  const numbers = [cpu_s + 1, file_blocks, open_files, memory_mib * 1024].map(String)
+  const numbers = [cpu_s + 1, file_blocks, open_files, memory_mib * 1024, input.mark].map(String)
   const child = spawn('/bin/sh', ['-c', LIMITED, 'sh', ...numbers, path, ...args], {
     cwd,
     env,
@@ -98,6 +107,32 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
     clearTimeout(time)
     clearTimeout(kill)
     input.signal.removeEventListener('abort', told)
+  }
+}
+
+/** Ends every process of a run that is left, such as one that a program has put into a group of its own. */
+export const endStrays = (mark: string): void => {
+  for (let turn = 0; turn < MOST_TURNS; turn++) {
+    const found = pids().filter((pid) => environmentOf(pid).includes(`${MARK}=${mark}\0`))
+    if (found.length === 0) return
+    for (const pid of found) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It has ended in the meantime.
+      }
+    }
+  }
+}
+
+const pids = (): number[] => (existsSync('/proc') ? readdirSync('/proc').map(Number).filter(Number.isInteger) : [])
+
+/** Empty if it may not be read: then the process is not ours. */
+const environmentOf = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1')
+  } catch {
+    return ''
   }
 }
 

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
+import { storableJson } from '../../../apps/shared/run/storable.ts'
 
 /** An attempt and its fence: the holder of a newer fence acts for the attempt. */
 export type AttemptRef = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number; fence: number }
@@ -142,22 +143,7 @@ const keyOf = ({ operation_id, node_id, role, attempt, fence }: AttemptRef) => [
   fence,
 ]
 
-/** Escapes that Postgres rejects: U+0000 and unpaired surrogates. */
-const UNSTORABLE = /\\u(0000|d[89a-f])/
-
-/** Stores any output of targets and programs; a character that cannot be stored becomes U+FFFD. */
-const json = (value: unknown) => {
-  if (value === null || value === undefined) return null
-  const text = JSON.stringify(value)
-  return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text
-}
-
-const storable = (value: unknown): unknown => {
-  if (typeof value === 'string') return value.replaceAll('\0', '\uFFFD').toWellFormed()
-  if (Array.isArray(value)) return value.map(storable)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [storable(key), storable(member)]))
-}
+const json = (value: unknown) => (value === null || value === undefined ? null : storableJson(value))
 
 /** Outputs of nodes named in an expression or reference. */
 export const outputsOf = async (

@@ -124,9 +124,27 @@ export const executions = t(
     created_at: now('created_at'),
     /** The number of the attempt's last line from earlier handovers: each agent numbers its lines from one. */
     lines_before: integer('lines_before').notNull().default(0),
+    /** The agent that took it over the API. */
+    agent: text('agent'),
   },
-  (c) => [index().on(c.operation_id, c.node_id, c.attempt)],
+  (c) => [
+    index().on(c.operation_id, c.node_id, c.attempt),
+    index('executions_of_agents').on(c.agent).where(sql`${c.closed_at} is null`),
+  ],
 )
+
+/** Agents that asked for work over the API; the identity of each is its machine, and the name that it gives itself. */
+export const agents = t('agents', {
+  agent: text('agent').primaryKey(),
+  machine: text('machine').notNull(),
+  pools: text('pools').array().notNull(),
+  labels: json<Record<string, string>>('labels').notNull(),
+  version: text('version'),
+  concurrency: integer('concurrency'),
+  draining: boolean('draining').notNull(),
+  seen_at: now('seen_at'),
+  since: now('since'),
+})
 
 /** Answers to agents' messages: a repeated message gets the same answer. */
 export const execution_results = t(

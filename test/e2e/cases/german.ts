@@ -12,7 +12,13 @@ import { PATIENCE_MS, sitDown, stack, start, takePictures } from '../desk.ts'
 const PAGES = [
   ...['/inbox', '/overview', '/operations', '/intents', '/new', '/schedules', '/resources', '/topology'],
   ...['/capabilities', '/health', '/audit', '/admin/users', '/admin/groups', '/admin/grants', '/admin/changes'],
-  ...['/admin/service-accounts', '/settings/sessions', '/settings/passkeys', '/settings/notifications'],
+  ...[
+    '/admin/service-accounts',
+    '/admin/agents',
+    '/settings/sessions',
+    '/settings/passkeys',
+    '/settings/notifications',
+  ],
   ...['/settings/password', '/settings/display', '/device'],
 ]
 

@@ -5,6 +5,7 @@ import { CheckRun, type PreviewChange } from '../../../shared/contracts/client/p
 import { digest } from '../../../shared/data/digest.ts'
 import { objectIn } from '../../../shared/data/pointer.ts'
 import { createDiff } from '../tools/diff.ts'
+import { named } from '../tools/file.ts'
 import { sshOptions, writeOwn } from '../tools/host.ts'
 import { pictureOf } from '../tools/picture.ts'
 import { copySource } from '../tools/source.ts'
@@ -12,7 +13,7 @@ import { failed, type Job, refusedBy, runTool, stale, stopped, type Tool, type V
 import { CALLBACK } from './callback.ts'
 import { inventoryOf, varsOf, yamlOf } from './inventory.ts'
 
-const PLAYBOOK = /^(?!.*(^|\/)\.{0,2}(\/|$))[A-Za-z0-9._/-]{1,200}\.ya?ml$/
+const PLAYBOOK = /^(?!-|.*(^|\/)\.{0,2}(\/|$))[A-Za-z0-9._/-]{1,200}\.ya?ml$/
 const SKIPPED = /^\.git$/
 const GRACE_S = 15
 const MAX_LINE = 64 * 1024 * 1024
@@ -37,17 +38,18 @@ type Ready = { args: string[]; dir: string; env: Record<string, string>; source_
 /** Writes the files that Ansible reads: a copy of the source, the inventory, the variables and the plugin. */
 const prepare = (job: Job): Ready | Verdict => {
   const { source, playbook, inventory, extra_vars = {}, limit, forks = 5 } = job.work.inputs as Record<string, unknown>
-  const found = job.file.ansible?.sources[String(source)]
+  const found = named(job.file.ansible?.sources, source)
   if (!found) return refusedBy(`The agent's file names no source "${source}" of playbooks.`)
   if (typeof playbook !== 'string' || !PLAYBOOK.test(playbook))
     return refusedBy('"playbook" must be the path of a .yml file in the source.')
   if (!Number.isInteger(forks) || Number(forks) < 1 || Number(forks) > 100) return refusedBy('"forks" is 1 to 100.')
   const { text, keys, names } = inventoryOf(job, found.vars ?? {})
-  if (limit !== undefined && !(Array.isArray(limit) && limit.every((name) => names.includes(name))))
+  // Without a host it would be no limit.
+  if (limit !== undefined && !(Array.isArray(limit) && limit.length > 0 && limit.every((name) => names.includes(name))))
     return refusedBy('"limit" must be a list of hosts of the inventory.')
   const vars = yamlOf(varsOf(extra_vars, 'extra_vars'))
   const dir = join(job.folder, 'source')
-  const source_digest = copySource(job, String(source), found.path, dir, { skipped: SKIPPED, closed: true })
+  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
   if (!existsSync(join(dir, playbook))) return refusedBy(`The source "${source}" has no playbook "${playbook}".`)
   const plugins = join(job.folder, 'plugins')
   mkdirSync(plugins, { mode: 0o755 })
@@ -62,7 +64,7 @@ const prepare = (job: Job): Ready | Verdict => {
     ],
     env: {
       ...{ ANSIBLE_CALLBACK_PLUGINS: plugins, ANSIBLE_STDOUT_CALLBACK: 'signalbox', ANSIBLE_NOCOLOR: '1' },
-      ...{ ANSIBLE_HOME: join(job.folder, 'ansible'), ANSIBLE_INVENTORY_ENABLED: 'yaml', PYTHONDONTWRITEBYTECODE: '1' },
+      ...{ ANSIBLE_HOME: join(job.home, 'ansible'), ANSIBLE_INVENTORY_ENABLED: 'yaml', PYTHONDONTWRITEBYTECODE: '1' },
       ...{ ANSIBLE_RETRY_FILES_ENABLED: 'False', ANSIBLE_HOST_KEY_CHECKING: 'True' },
       ANSIBLE_SSH_ARGS: sshOptions(job, keys, false).join(' '),
     },
@@ -85,7 +87,7 @@ const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) =>
   const log: Job['log'] = (text, line) => {
     const event = line?.stream === 'stdout' ? eventOf(text) : undefined
     if (event) return take(job, told, diffs, event)
-    if (text.trim() !== '') told.said = text
+    if (text.trim() !== '') told.said = job.mask(text)
     job.log(text, line)
   }
   const { timeout_s } = job.work.inputs as Record<string, unknown>

@@ -1,6 +1,6 @@
-import { existsSync, lstatSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
+import { readPlain } from '../../../shared/run/plain.ts'
 import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.ts'
 
 const MAX_OUTPUTS = 64 * 1024
@@ -20,9 +20,9 @@ export const command: Tool = async (job) => {
   const wrong = program.refuse(texts)
   if (wrong !== undefined) return refusedBy(`${name}: ${wrong}.`)
   const { path, options = [], end_of_options = true, memory_mib, uid } = program
-  const outputs = join(job.folder, 'outputs.json')
+  const outputs = join(job.home, 'outputs.json')
   const end = await runTool(job, {
-    ...{ path, memory_mib, uid, stdin, cwd: job.folder, grace_s: GRACE_S },
+    ...{ path, memory_mib, uid, stdin, cwd: job.home, grace_s: GRACE_S },
     args: [...options, ...(end_of_options ? ['--'] : []), ...texts],
     env: { SIGNALBOX_OUTPUTS: outputs, SIGNALBOX_KEY: job.work.key },
     ...(typeof timeout_s === 'number' && { timeout_s }),
@@ -33,10 +33,9 @@ export const command: Tool = async (job) => {
   return collect(outputs)
 }
 
-const collect = (path: string) => {
-  if (!existsSync(path)) return { status: 'succeeded' as const, outputs: {} }
-  const found = lstatSync(path)
-  const outputs = found.isFile() && found.size <= MAX_OUTPUTS ? objectIn(readFileSync(path, 'utf8')) : undefined
+const collect = async (path: string) => {
+  const written = await readPlain(path, MAX_OUTPUTS)
+  const outputs = written === undefined ? {} : written === 'unfit' ? undefined : objectIn(written.toString())
   if (outputs) return { status: 'succeeded' as const, outputs }
   return failed('outputs_invalid', `The outputs must be a JSON object of at most ${MAX_OUTPUTS} bytes.`)
 }

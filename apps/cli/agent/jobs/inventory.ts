@@ -58,7 +58,7 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
   })
   const children = Object.entries(groups).map(([name, members]) => {
     if (!NAME.test(name) || ['all', 'ungrouped'].includes(name)) refuse(`"${name}" is not a group name.`)
-    const unknown = Array.isArray(members) ? members.find((one) => !(String(one) in hosts)) : name
+    const unknown = Array.isArray(members) ? members.find((one) => !Object.hasOwn(hosts, String(one))) : name
     if (unknown !== undefined) refuse(`The group "${name}" must list hosts of the inventory; "${unknown}" is not one.`)
     return [name, { hosts: Object.fromEntries((members as string[]).map((one) => [one, null])) }] as const
   })

@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path'
-import { fits } from '../tools/file.ts'
+import { fits, named } from '../tools/file.ts'
 import { hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
@@ -27,7 +27,7 @@ const MAX_LINE = 16 * 1024 * 1024
 const repoOf = (job: Job) => {
   const { git: rules } = job.file
   const name = String((job.work.inputs as Record<string, unknown>).repo)
-  const repo = rules?.repos[name]
+  const repo = named(rules?.repos, name)
   if (!rules || !repo) throw refusal(`The agent's file names no repository "${name}".`)
   return { rules, name, repo }
 }
@@ -50,7 +50,7 @@ export const openRepo = async (job: Job): Promise<Repo> => {
   const keys = hostKeysOf(repo.host_keys ?? [])
   if (!keys || (url.startsWith('ssh:') && keys.length === 0))
     throw new Ended(failed('host_key', `The agent's file pins no host key for the repository "${name}".`, false))
-  const dir = join(job.folder, 'repo.git')
+  const dir = join(job.home, 'repo.git')
   const client = [job.file.ssh?.program ?? 'ssh', ...sshOptions(job, keys)]
   const env = {
     ...{
@@ -72,11 +72,11 @@ export const openRepo = async (job: Job): Promise<Repo> => {
         out += `${text}\n`
         return
       }
-      said = `${said}${text}\n`.slice(-4000)
+      said = `${said}${job.mask(text)}\n`.slice(-4000)
       job.log(text, line)
     }
     const end = await runTool(job, {
-      ...{ path: rules.program, args, cwd: job.folder, env, grace_s: GRACE_S, log, max_line: MAX_LINE },
+      ...{ path: rules.program, args, cwd: job.home, env, grace_s: GRACE_S, log, max_line: MAX_LINE },
       ...(stdin !== undefined && { stdin }),
     })
     const other = acts && isDone(end) ? undefined : stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)

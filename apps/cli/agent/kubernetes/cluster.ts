@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { named } from '../tools/file.ts'
 import { writeOwn } from '../tools/host.ts'
 import { Ended, failed, type Job, refusal, runTool, type Verdict } from '../tools/types.ts'
 
@@ -49,7 +50,7 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
   const { cluster } = job.work.inputs as Record<string, unknown>
   const name = String(cluster)
   const rules = job.file.kubernetes
-  const found = rules?.clusters[name]
+  const found = named(rules?.clusters, name)
   if (!rules || !found) throw refusal(`The agent's file names no cluster "${name}".`)
   const config = writeOwn(job, 'kubeconfig', readConfig(name, found.kubeconfig))
   const place = join(job.folder, 'kube')
@@ -72,7 +73,7 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
         ...{ path: rules.program, cwd: place, grace_s: GRACE_S },
         args: ['proxy', ...options, '--unix-socket', socketPath],
         log: (text) => {
-          if (text.trim() !== '') said = text
+          if (text.trim() !== '') said = job.mask(text)
         },
       },
     ).then((end) => {

@@ -2,7 +2,7 @@ import { isObject } from '../../../shared/data/pointer.ts'
 import { Ended, failed } from '../tools/types.ts'
 import { type Cluster, rootOf, wordsOf } from './cluster.ts'
 import { bare, type KubeObject, ownedBy } from './fields.ts'
-import { applyAt, idOf, keyOf, liveAt, managerOf, type Placed, pathOf, type Ref } from './set.ts'
+import { applyAt, idOf, isSound, keyOf, liveAt, managerOf, type Placed, pathOf, type Ref } from './set.ts'
 
 /** One object that the set applied, with its `uid` once that is known. */
 export type Entry = Ref & { uid?: string }
@@ -24,7 +24,9 @@ export const readInventory = async (cluster: Cluster, namespace: string, set: st
   const found = await liveAt(cluster, placeOf(namespace, set).path)
   if (!found || !isObject(found.data)) return []
   try {
-    return JSON.parse(String(found.data.objects)) as Entry[]
+    const entries = JSON.parse(String(found.data.objects)) as Entry[]
+    if (entries.every(isSound)) return entries
+    throw new Error('a foreign hand wrote it')
   } catch {
     throw new Ended(
       failed('refused', `${placeOf(namespace, set).id}, the inventory of the set, is not a valid list.`, false),

@@ -7,6 +7,17 @@ import type { KubeObject } from './fields.ts'
 
 /** The identity of an object: its kind, namespace and name. */
 export type Ref = { apiVersion: string; kind: string; namespace?: string; name: string }
+const PARTS = {
+  apiVersion: /^([a-z0-9][a-z0-9.-]{0,251}\/)?[a-z0-9]{1,63}$/,
+  namespace: /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+  name: /^[a-z0-9]([a-z0-9._:-]{0,251}[a-z0-9])?$/i,
+}
+/** Whether these can be parts of a path: none of them leads to another object. */
+export const isSound = (ref: { apiVersion: unknown; namespace?: unknown; name: unknown }): boolean =>
+  PARTS.apiVersion.test(String(ref.apiVersion)) &&
+  PARTS.name.test(String(ref.name)) &&
+  PARTS.namespace.test(String(ref.namespace ?? 'default'))
+
 /** An object of the set with its path on the server. */
 export type Placed = { ref: Ref; path: string; id: string; object: KubeObject; manager: string }
 
@@ -19,14 +30,18 @@ export const keyOf = ({ apiVersion, kind, namespace = '', name }: Ref): string =
 export const pathOf = (root: string, plural: string, { namespace, name }: Ref): string =>
   `${root}/${namespace === undefined ? '' : `namespaces/${namespace}/`}${plural}/${name}`
 
+/** Part of the path of a request. */
+const PLURAL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
 /** The kind that a definition in the same set adds. */
 const broughtBy = (objects: KubeObject[], { apiVersion, kind }: KubeObject) => {
   for (const { kind: definition, spec } of objects) {
     if (definition !== 'CustomResourceDefinition' || !isObject(spec) || !isObject(spec.names)) continue
     const versions = Array.isArray(spec.versions) ? spec.versions : []
     const served = versions.some((one) => isObject(one) && `${spec.group}/${one.name}` === apiVersion)
-    if (served && spec.names.kind === kind)
-      return { plural: String(spec.names.plural), namespaced: spec.scope === 'Namespaced' }
+    const plural = String(spec.names.plural)
+    if (served && spec.names.kind === kind && PLURAL.test(plural))
+      return { plural, namespaced: spec.scope === 'Namespaced' }
   }
   return undefined
 }

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
@@ -15,9 +14,8 @@ const MAX_NAMED = 100
 export const drift: Tool = async (job) => {
   const { variables = {} } = job.work.inputs as Record<string, unknown>
   if (!isObject(variables)) return refusedBy('"variables" must be an object.')
-  const module = await openModule(job)
-  writeFileSync(join(module.dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables), { mode: 0o644 })
-  const path = join(job.folder, 'drift.bin')
+  const module = await openModule(job, variables)
+  const path = join(job.home, 'drift.bin')
   const options = ['-refresh-only', '-no-color', '-input=false', '-lock=false', `-out=${path}`]
   const { code } = await module.tofu(['plan', ...options], { quiet: true })
   if (code !== 0) return failed('tool_failed', 'The refresh failed: see the log. No change was made.')

@@ -1,6 +1,6 @@
 import { isObject } from '../../../shared/data/pointer.ts'
 import { pictureOf } from '../tools/picture.ts'
-import { Ended, failed, refusedBy, stale, type Tool } from '../tools/types.ts'
+import { Ended, failed, type Job, refusedBy, stale, type Tool } from '../tools/types.ts'
 import { type Module, openModule } from './module.ts'
 
 /** The lock and its holder, as far as the backend reports them. */
@@ -26,14 +26,14 @@ export const lockWords = ({ id, who, since }: Lock): string =>
   `The state is locked${who ? ` by ${who}` : ''}${since ? ` since ${since}` : ''} (lock ${id}).`
 
 /** Finds who holds the lock now by taking it for a moment; writes no state. */
-const lockOf = async ({ tofu }: Module): Promise<Lock | undefined> => {
+const lockOf = async ({ tofu }: Module, mask: Job['mask']): Promise<Lock | undefined> => {
   const words: string[] = []
   const ask = ['state', 'rm', '-dry-run', '-no-color', '-lock-timeout=0s', 'terraform_data.signalbox']
   const { code } = await tofu(ask, { log: (text) => words.push(text) })
   const said = words.join('\n')
   if (code === 0 || /no state file/i.test(said)) return undefined
   const lock = lockIn(said)
-  if (!lock) throw new Ended(failed('tool_failed', `The state cannot be read: ${said.slice(0, 500)}`))
+  if (!lock) throw new Ended(failed('tool_failed', `The state cannot be read: ${mask(said).slice(0, 500)}`))
   return lock
 }
 
@@ -44,7 +44,7 @@ export const lock: Tool = async (job) => {
   const { terraform_version } = JSON.parse(out) as { terraform_version?: string }
   const preview = {
     ...{ format: 'signalbox/preview@1', binding: 'checked', tool: String(terraform_version) },
-    ...{ source_digest: module.source_digest, ...drawn(await lockOf(module), job.mask), drift: 0 },
+    ...{ source_digest: module.source_digest, ...drawn(await lockOf(module, job.mask), job.mask), drift: 0 },
   }
   return { status: 'succeeded', outputs: { preview } }
 }
@@ -65,7 +65,7 @@ export const unlock: Tool = async (job) => {
   const { lock_id, preview } = job.work.inputs as Record<string, unknown>
   if (typeof lock_id !== 'string' || !ID.test(lock_id)) return refusedBy('"lock_id" must be the id of a lock.')
   const module = await openModule(job)
-  const held = await lockOf(module)
+  const held = await lockOf(module, job.mask)
   if (!held) return { status: 'succeeded', outputs: { unlocked: false } }
   if (held.id !== lock_id) {
     const remedy = 'No lock was removed. Ask its holder, or plan again with that lock.'

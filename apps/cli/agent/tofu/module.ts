@@ -1,7 +1,9 @@
-import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
-import { copySource, filesOf } from '../tools/source.ts'
+import { readPlain } from '../../../shared/run/plain.ts'
+import { named } from '../tools/file.ts'
+import { copySource } from '../tools/source.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, with the tool to run in it. */
@@ -26,33 +28,43 @@ const ACTING = new Set(['apply', 'force-unlock'])
 const LOCKED =
   'A provider is not the one that the lock file of the source names. No change was made. Compare the mirror with .terraform.lock.hcl.'
 
+/** Replaces a link of the source instead of following it. */
+const writeNew = (path: string, text: string): void => {
+  rmSync(path, { recursive: true, force: true })
+  writeFileSync(path, text, { flag: 'wx' })
+}
+
 /** Providers come from this folder, never a registry; the source's lock file proves their hashes. */
 const mirrorOnly = (path: string): string =>
   `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(path)}\n  }\n}\n`
 
-/** Copies the named source, initializes it and selects the workspace. */
-export const openModule = async (job: Job): Promise<Module> => {
+/**
+ * Copies the named source, initializes it and selects the workspace. All files of the agent, such as the one with the
+ * variables, come before any program of the job could turn their names into links.
+ */
+export const openModule = async (job: Job, variables?: object): Promise<Module> => {
   const { tofu: rules, state_dir, uid } = job.file
   const { source, workspace = 'default' } = job.work.inputs as Record<string, unknown>
-  const found = rules?.sources[String(source)]
+  const found = named(rules?.sources, source)
   if (!rules || !found) throw refusal(`The agent's file names no source "${source}".`)
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw refusal('"workspace" must consist of letters, digits and ._-.')
   const dir = join(job.folder, 'module')
-  const source_digest = copySource(job, String(source), found.path, dir, { skipped: SKIPPED })
+  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
   if (state_file !== undefined) {
     const backend = { terraform: { backend: { local: { path: state_file } } } }
-    writeFileSync(join(dir, 'signalbox_override.tf.json'), JSON.stringify(backend))
+    writeNew(join(dir, 'signalbox_override.tf.json'), JSON.stringify(backend))
   }
+  if (variables) writeNew(join(dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables))
   const cache = join(state_dir, 'plugins')
   const rc = join(job.folder, 'tofurc')
   mkdirSync(cache, { recursive: true })
   writeFileSync(rc, rules.providers === undefined ? '' : mirrorOnly(rules.providers))
-  if (uid) for (const path of [...filesOf(dir, true), dir, cache, rc]) chownSync(path, uid, uid)
+  if (uid) for (const path of [cache, rc]) chownSync(path, uid, uid)
   const env = {
     ...{ TF_IN_AUTOMATION: '1', TF_INPUT: '0', CHECKPOINT_DISABLE: '1', TF_CLI_CONFIG_FILE: rc },
-    ...{ TF_PLUGIN_CACHE_DIR: cache, TF_DATA_DIR: join(job.folder, 'data') },
+    ...{ TF_PLUGIN_CACHE_DIR: cache, TF_DATA_DIR: join(job.home, 'data') },
   }
   const tofu: Module['tofu'] = async (args, { quiet = false, log = job.log } = {}) => {
     let out = ''
@@ -89,8 +101,9 @@ export const openModule = async (job: Job): Promise<Module> => {
 /** The current state; `undefined` if there is none. Reads a state file directly, because starting the tool is slow. */
 export const stateOf = async ({ tofu, state_file }: Module): Promise<Record<string, unknown> | undefined> => {
   if (state_file !== undefined) {
-    if (!existsSync(state_file)) return undefined
-    const state = stateIn(readFileSync(state_file, 'utf8'))
+    const read = await readPlain(state_file, MAX_JSON)
+    if (read === undefined) return undefined
+    const state = read === 'unfit' ? undefined : stateIn(read.toString())
     if (state) return state
   }
   const { code, out } = await tofu(['state', 'pull'], { quiet: true })

@@ -1,11 +1,14 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
+import { readPlain } from '../../../shared/run/plain.ts'
 import { keepSealed } from '../tools/seal.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
 import { changesOf } from './changes.ts'
 import { baseOf, openModule } from './module.ts'
+
+/** The largest artifact, with room for the seal. */
+const MAX_PLAN = 255 * 1024 * 1024
 
 /**
  * `opentofu.preview`: plans, keeps the plan file, sealed, under its digest, and returns the changes without their
@@ -14,17 +17,18 @@ import { baseOf, openModule } from './module.ts'
 export const preview: Tool = async (job) => {
   const { variables = {}, destroy = false } = job.work.inputs as Record<string, unknown>
   if (!isObject(variables)) return refusedBy('"variables" must be an object.')
-  const module = await openModule(job)
-  writeFileSync(join(module.dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables), { mode: 0o644 })
+  const module = await openModule(job, variables)
   const base = await baseOf(module)
-  const path = join(job.folder, 'plan.bin')
+  const path = join(job.home, 'plan.bin')
   const options = ['-no-color', '-input=false', '-lock=false', '-detailed-exitcode', `-out=${path}`]
   // Its text output may show values that its JSON marks as sensitive, so only the JSON is read.
   const { code } = await module.tofu(['plan', ...options, ...(destroy === true ? ['-destroy'] : [])], { quiet: true })
   if (code !== 0 && code !== 2) return failed('tool_failed', 'plan failed: see the log. No change was made.')
   const shown = await module.tofu(['show', '-json', path], { quiet: true })
   if (shown.code !== 0) return failed('tool_failed', 'The saved plan cannot be read. No change was made.')
-  const plan = await keepSealed(job, 'plan', 'saved_plan', readFileSync(path))
+  const saved = await readPlain(path, MAX_PLAN)
+  if (!Buffer.isBuffer(saved)) return failed('tool_failed', `The saved plan is no file of at most ${MAX_PLAN} bytes.`)
+  const plan = await keepSealed(job, 'plan', 'saved_plan', saved)
   const told = JSON.parse(shown.out) as Parameters<typeof changesOf>[0] & { terraform_version?: string }
   const changes = changesOf(told, job.mask)
   const made: SavedPlan = {

@@ -13,6 +13,8 @@ const Path = Type.String({ pattern: '^/', maxLength: 1000 })
 /** The permissions that the owner of an agent gives it. No plan can change them. */
 export const AgentFile = Closed({
   format: Type.Literal('signalbox/agent@1'),
+  /** Tells it apart in the list of agents; the name of its host by default. */
+  name: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' })),
   pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
   labels: Type.Optional(Type.Record(Type.String(), Type.String())),
   concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
@@ -125,6 +127,10 @@ export const readAgentFile = (path: string): AgentFile => {
 export const fits = (pattern: string, text: string): boolean =>
   new RegExp(`^${pattern.replace(/[^A-Za-z0-9*]/g, '\\$&').replaceAll('*', '.*')}$`).test(text)
 
+/** A member that the agent's file names, not one that every object has, such as "constructor". */
+export const named = <T>(members: Record<string, T> | undefined, name: unknown): T | undefined =>
+  members && Object.hasOwn(members, String(name)) ? members[String(name)] : undefined
+
 /** The variables of a credential that this job may use; a string says why it must not. */
 export const environmentOf = (
   { credentials = {} }: AgentFile,
@@ -132,7 +138,7 @@ export const environmentOf = (
   job: string,
 ): Record<string, string> | string => {
   if (name === undefined) return {}
-  const found = Object.hasOwn(credentials, String(name)) ? credentials[String(name)] : undefined
+  const found = named(credentials, name)
   if (!found?.jobs.includes(job)) return `The agent's file does not allow ${job} to use the credential "${name}".`
   try {
     return Object.fromEntries(

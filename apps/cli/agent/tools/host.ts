@@ -12,7 +12,7 @@ const ALIAS = 'pinned'
 const CONNECT_S = 10
 
 /** Writes a file that only the jobs of this attempt can read. */
-export const writeOwn = (job: Job, name: string, text: string): string => {
+export const writeOwn = (job: Job, name: string, text: string | Buffer): string => {
   const path = join(job.folder, name)
   writeFileSync(path, text, { mode: 0o600 })
   if (job.file.uid) chownSync(path, job.file.uid, job.file.uid)

@@ -1,48 +1,65 @@
 import { createHash } from 'node:crypto'
-import { chownSync, cpSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  type Dirent,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+} from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { type Job, refusal } from './types.ts'
 
+const real = realpathSync.native
+
 /**
- * Copies a folder of the agent's file into the attempt; returns the digest of its files and links. `closed`: the job reads
- * it again after the approval, so a link that leads out is refused: what it names may change unseen.
+ * Copies a folder of the agent's file into the attempt; returns the digest of its files and links. A link that leads out
+ * is refused: what it names may change unseen, and the agent may read more than its jobs.
  */
-export const copySource = (
-  job: Job,
-  name: string,
-  from: string,
-  dir: string,
-  { skipped, closed = false }: { skipped: RegExp; closed?: boolean },
-): string => {
+export const copySource = (job: Job, name: string, from: string, dir: string, skipped: RegExp): string => {
   try {
-    cpSync(from, dir, { recursive: true, verbatimSymlinks: true, filter: (path) => !skipped.test(basename(path)) })
+    const filter = (path: string) => !skipped.test(basename(path))
+    cpSync(real(from), dir, { recursive: true, verbatimSymlinks: true, filter })
   } catch (error) {
     throw refusal(`The source "${name}" cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
   }
   const { uid } = job.file
-  if (uid) for (const path of [...filesOf(dir, true), dir]) chownSync(path, uid, uid)
   const hash = createHash('sha256')
-  for (const path of filesOf(dir)) {
-    const content = createHash('sha256').update(readFileSync(path)).digest('hex')
-    hash.update(`${relative(dir, path)}\0${content}\n`)
+  const links: string[] = []
+  for (const { path, entry } of treeOf(dir)) {
+    const place = relative(dir, path)
+    if (entry.isSymbolicLink()) {
+      if (leadsOut(dir, path))
+        throw refusal(`The link "${place}" leads out of the source "${name}". Copy what it names into the source.`)
+      links.push(`${place}\0-> ${readlinkSync(path)}\n`)
+      continue
+    }
+    if (uid) chownSync(path, uid, uid)
+    if (!entry.isFile()) continue
+    hash.update(`${place}\0${createHash('sha256').update(readFileSync(path)).digest('hex')}\n`)
   }
-  for (const path of linksOf(dir)) {
-    const [link, place] = [readlinkSync(path), relative(dir, path)]
-    if (closed && /^(\/|\.\.(\/|$))/.test(relative(dir, resolve(dirname(path), link))))
-      throw refusal(`The link "${place}" leads out of the source "${name}". Copy what it names into the source.`)
-    hash.update(`${place}\0-> ${link}\n`)
-  }
+  for (const link of links) hash.update(link)
+  if (uid) chownSync(dir, uid, uid)
   return `sha256:${hash.digest('hex')}`
 }
 
-const linksOf = (dir: string): string[] =>
-  readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isSymbolicLink())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
+/** By its text, and by the file system: over another link, ".." leads elsewhere than the text says. */
+const leadsOut = (dir: string, path: string): boolean =>
+  [
+    relative(dir, resolve(dirname(path), readlinkSync(path))),
+    ...(existsSync(path) ? [relative(real(dir), real(path))] : []),
+  ].some((to) => /^\.\.(\/|$)/.test(to))
 
-export const filesOf = (dir: string, folders = false): string[] =>
-  readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() || (folders && entry.isDirectory()))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
+/** All entries below a folder, by path. It follows no link: two that lead to their own folder would never end. */
+const treeOf = (dir: string): { path: string; entry: Dirent }[] =>
+  readdirSync(dir, { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = join(dir, entry.name)
+      return [{ path, entry }, ...(entry.isDirectory() ? treeOf(path) : [])]
+    })
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+
+export const filesOf = (dir: string): string[] =>
+  treeOf(dir).flatMap(({ path, entry }) => (entry.isFile() ? [path] : []))

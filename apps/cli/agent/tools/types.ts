@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { Work } from '../../../shared/contracts/engine/executions.ts'
 import { type ProcessEnd, runProcess } from '../../../shared/run/process.ts'
 import type { AgentFile } from './file.ts'
@@ -16,6 +17,8 @@ export type Job = {
   file: AgentFile
   /** The attempt's own folder, removed with it. */
   folder: string
+  /** The part of it that its programs may write to. */
+  home: string
   env: Record<string, string>
   /** Masks the values of the job's credentials. */
   mask: (text: string) => string
@@ -83,6 +86,7 @@ export const runTool = (
   return runProcess({
     ...{ path: run.path, args: run.args, cwd: run.cwd, stdin: run.stdin ?? '', env: { ...job.env, ...env } },
     timeout_ms,
+    mark: basename(job.folder),
     limits: { cpu_s: Math.ceil(left_ms / 1000), memory_mib: run.memory_mib, ...BIG },
     ask: { signal: ask, grace_ms },
     ...(run.max_line !== undefined && { max_line: run.max_line }),

@@ -103,9 +103,27 @@ export const WorkRequest = Closed(
       }),
     ),
     wait_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 8, description: 'How long to wait for work.' })),
+    agent: OptionalClosed({
+      name: text('eu1-runner-01', {
+        pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
+        description: 'Tells apart the agents of one machine in GET /v1/agents.',
+      }),
+      version: Type.Optional(text('0.1.0', { pattern: '^[\\w.+-]{1,40}$' })),
+      concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+      pools: Type.Optional(
+        Type.Array(PoolParams.properties.pool, { maxItems: 20, description: 'All pools whose work it takes.' }),
+      ),
+      leaves: Type.Optional(
+        Type.Enum(['draining', 'gone'], {
+          description:
+            'It takes no more work, or has ended and leaves the list: this request only says so, and gets 204.',
+        }),
+      ),
+    }),
   },
-  { examples: [{ labels: { region: 'eu1' }, wait_s: 5 }] },
+  { examples: [{ labels: { region: 'eu1' }, wait_s: 5, agent: { name: 'eu1-runner-01', concurrency: 2 } }] },
 )
+export type WorkRequest = Static<typeof WorkRequest>
 /** One handover; `apps/cli/agent` and third-party agents read the same. */
 export const Work = Type.Object(
   {

@@ -1,0 +1,1 @@
+CREATE INDEX IF NOT EXISTS "executions_of_agents" ON "operations"."executions" USING btree ("agent") WHERE "operations"."executions"."closed_at" is null;

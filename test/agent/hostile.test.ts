@@ -1,0 +1,86 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
+import { type Lab, startLab } from './support/agent.ts'
+
+/** Programs that misbehave, run by the agent against running operations, worker and stream. */
+let lab: Lab
+const args = { type: 'array', items: { type: 'string' } }
+const outputs = (json: string) => `printf '%s' '${json}' > "$SIGNALBOX_OUTPUTS"`
+beforeAll(async () => {
+  lab = await startLab(['infra'])
+  const place = lab.place('effects')
+  const program = (name: string, text: string) => [name, { path: lab.script(name, text), args }] as const
+  lab.startAgent({
+    ...{ pools: ['infra'], concurrency: 4, uid: 1500 },
+    programs: Object.fromEntries([
+      program('binary', `printf 'a\\000b\\n'; sleep 3; ${outputs('{"text": "a\\u0000b\\ud83d"}')}; echo done`),
+      // A pair of surrogates lies across the end of the longest line.
+      program(
+        'smile',
+        `printf 'x'; for i in $(seq 17000); do printf '\\360\\237\\230\\200'; done; echo; sleep 3; echo done`,
+      ),
+      program('deep', outputs(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)),
+      program('linked', 'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"'),
+      program('moving', 'touch "$HOME/../mine" || echo kept out; touch "$HOME/own" && echo at home'),
+      program('stray', `setsid sh -c 'echo $$ > ${place}/stray; exec sleep 60' </dev/null >/dev/null 2>&1 & sleep 1`),
+    ]),
+  })
+}, 90_000)
+afterAll(() => lab.stop())
+
+const job = (program: string, values: object = {}) => ({
+  node_id: program,
+  executor: 'external',
+  pool: 'infra',
+  with: { job: 'command', inputs: { program, args: [] }, ...values },
+  outputs: { text: '/text' },
+  timeouts: { run_s: 60, heartbeat_s: 5 },
+})
+const logOf = async (path: string, node_id: string) => (await lab.p.as('vic').get(`${path}/nodes/${node_id}/logs`)).text
+
+it('text that cannot be stored neither stops its work nor loses its end', async () => {
+  const path = await lab.start(job('binary'), { ...job('smile'), outputs: {} })
+  const { outputs: made } = await lab.reaches(path, 'succeeded', 'binary')
+  expect(made).toEqual({ text: 'a\ufffdb\ufffd' })
+  await lab.reaches(path, 'succeeded', 'smile')
+  for (const node_id of ['binary', 'smile']) expect(await logOf(path, node_id)).toContain('done')
+}, 90_000)
+
+it('outputs that the control plane cannot take fail the node, and say why', async () => {
+  const cases: [string, RegExp][] = [
+    ['deep', /^The job succeeded, but not its outputs: .*deep/],
+    ['linked', /must be a JSON object/],
+  ]
+  const path = await lab.start(...cases.map(([program]) => job(program)))
+  for (const [program, words] of cases)
+    expect(await lab.reaches(path, 'failed', program)).toMatchObject({
+      error_class: 'outputs_invalid',
+      error_message: expect.stringMatching(words),
+    })
+}, 90_000)
+
+it('a job named like a member of every object is unknown', async () => {
+  const path = await lab.start({ ...job('deep', { job: 'constructor' }), node_id: 'job' })
+  expect(await lab.reaches(path, 'failed')).toMatchObject({
+    error_class: 'agent_refused',
+    error_message: 'This agent does not know the job "constructor".',
+  })
+}, 90_000)
+
+it('a program writes only to its own part of the folder', async () => {
+  const path = await lab.start({ ...job('moving'), outputs: {} })
+  await lab.reaches(path, 'succeeded', 'moving')
+  const log = await logOf(path, 'moving')
+  expect(log).toContain('kept out')
+  expect(log).toContain('at home')
+}, 90_000)
+
+it('a process that left its group ends with its attempt', async () => {
+  const path = await lab.start({ ...job('stray'), outputs: {} })
+  await lab.reaches(path, 'succeeded', 'stray')
+  const [pid = ''] = lab.linesOf('effects/stray')
+  expect(pid).toMatch(/^\d+$/)
+  const stat = `/proc/${pid}/stat`
+  await until(() => !existsSync(stat) || /\) Z /.test(readFileSync(stat, 'utf8')), { what: 'the end of the process' })
+}, 90_000)
