@@ -1,3 +1,4 @@
+import { SNAPSHOT } from '../../../db/client.ts'
 import { lastSteering, listPendingCommands } from '../../../db/operations/commands/rows.ts'
 import { getGraph } from '../../../db/operations/history/timeline.ts'
 import { getOperation, getOwned, listLeases, listWaitingGates } from '../../../db/operations/operations/read.ts'
@@ -67,13 +68,16 @@ export const requireVisible = async (deps: Uses<'db'>, caller: Caller, operation
   return { ...owned, places }
 }
 
-/** Returns the drawing with live states, nodes in rank order; collapsed groups keep counts and omit their nodes. */
+/**
+ * Returns the drawing with live states, nodes in rank order; collapsed groups keep counts and omit their nodes. All of
+ * it is of one moment: a reader takes `change_seq` as applied, and asks for no change before it again.
+ */
 export const readGraph = async (
   deps: Uses<'db'>,
   operation_id: string,
   { collapse, revision }: { collapse?: 'auto' | 'none' | 'groups'; revision?: number },
 ): Promise<OperationGraph> => {
-  const found = await getGraph(deps.db, operation_id, revision)
+  const found = await deps.db.transaction((tx) => getGraph(tx, operation_id, revision), SNAPSHOT)
   if (!found) throw notFound('plan revision', String(revision ?? 1), 'plan')
   const { drawing, states, gateStates, change_seq, as_of } = found
   return {
