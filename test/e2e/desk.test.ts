@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { closeDesk, complaints, openDesk } from './desk.ts'
 
 /** What people do at the console while an operation runs: steer it, change it, decide its gates, keep their session. */
-beforeAll(openDesk, 300_000)
+beforeAll(() => openDesk(), 300_000)
 afterAll(closeDesk, 60_000)
 
 import './cases/steering.ts'
