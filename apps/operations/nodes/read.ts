@@ -45,7 +45,12 @@ export const readNode = (
 
 type Asked = { operation_id: string; node_id: string; attempt: number | undefined }
 
-const nodeIn = async (tx: Tx, deps: NodeDeps, caller: Caller, { operation_id, node_id, attempt }: Asked) => {
+const nodeIn = async (
+  tx: Tx,
+  deps: NodeDeps,
+  caller: Caller,
+  { operation_id, node_id, attempt }: Asked,
+): Promise<Node> => {
   const operation = await getOperation(tx, operation_id)
   const governed = operation?.governed
   const places = governed ? await placesFor(tx, caller, governed.resource_ids) : []
