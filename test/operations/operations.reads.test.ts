@@ -326,29 +326,6 @@ describe('one operation', () => {
     expect([change_seq - before.change_seq, state]).toEqual([0, 'pending'])
   })
 
-  it('is read over one connection, as is a node: a busy machine has few, and who waits for many is refused', async () => {
-    const { operation_id } = await p.startOperation(gated())
-    const path = `/v1/operations/${operation_id}`
-    for (const [rest, tables] of [
-      ['', 'operations.gates, operations.leases, operations.patches'],
-      ['/nodes/behind', 'operations.gates, operations.node_attempts, operations.operation_artifact_index'],
-    ]) {
-      const { read, most } = await p.deps.db.transaction(async (tx) => {
-        await tx.execute(sql.raw(`lock table ${tables} in access exclusive mode`))
-        const read = p.as('vic').get(`${path}${rest}`)
-        const waiting = async () =>
-          (
-            await p.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
-          ).length
-        const seen = [await until(waiting, { what: 'the read of the locked tables' })]
-        while (seen.length < 5) seen.push(await waiting())
-        return { read, most: Math.max(...seen) }
-      })
-      await read
-      expect([rest, most]).toEqual([rest, 1])
-    }
-  })
-
   it('has a dense timeline, and evidence whose chain verifies', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'look closer' })

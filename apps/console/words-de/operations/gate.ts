@@ -199,7 +199,7 @@ export const gate: typeof en.gate = {
   earlier_rounds: 'Frühere Runden',
   round: (n: number) => `Runde ${n}`,
   panel: 'Ihre Entscheidung',
-  panel_binding: (round: number, digest: string) => `Runde ${round}, Prüfsumme ${digest}`,
+  panel_binding: (round: number, digest: string) => `Runde ${round}, ${digest}`,
   checking: 'Prüfsumme dieser Seite wird berechnet …',
   digest_matches: 'Prüfsumme stimmt',
   digest_differs: 'Diese Seite passt nicht zur Frage des Servers. Neu laden.',

@@ -158,7 +158,7 @@ export const gate = {
   earlier_rounds: 'Earlier rounds',
   round: (n: number) => `Round ${n}`,
   panel: 'Your decision',
-  panel_binding: (round: number, digest: string) => `Round ${round}, digest ${digest}`,
+  panel_binding: (round: number, digest: string) => `Round ${round}, ${digest}`,
   checking: 'Computing the digest of this page …',
   digest_matches: 'Digest checked',
   digest_differs: 'This page does not match what the server asks about. Reload.',
