@@ -50,10 +50,13 @@ const poolerOf = (url: string): { pooler: boolean; url: string } => {
   return { pooler, url: parsed.href }
 }
 
-/** Opens a pool with its timeouts: a connection 2 s, a lock 1.8 s, a statement 2 s unless the app sets others. */
+/**
+ * Opens a pool with its timeouts: a connection 5 s, a lock 1.8 s, a statement 2 s unless the app sets others. To open a
+ * connection, a busy server starts a process and checks a password: cut short, that work is lost and begins again.
+ */
 export const createDb = (
   given_url: string,
-  { app, max = 16, statement_timeout_ms = 2000, lock_timeout_ms = 2000, connect_timeout_ms = 2000 }: DbOptions,
+  { app, max = 16, statement_timeout_ms = 2000, lock_timeout_ms = 2000, connect_timeout_ms = 5000 }: DbOptions,
 ) => {
   const { pooler, url } = poolerOf(given_url)
   const settings = {

@@ -58,7 +58,7 @@ export const schema = Type.Object({
   TOKEN__TOKENS__COOKIE_SECURE: Type.Boolean({ default: true }),
   TOKEN__TOKENS__COOKIE_HTTPONLY: Type.Boolean({ default: true }),
   TOKEN__TOKENS__COOKIE_SAMESITE: Type.Enum(['strict', 'lax', 'none'], { default: 'strict' }),
-  SESSION__LIMITS__REFRESH: rateSetting('20/60/20'),
+  SESSION__LIMITS__REFRESH: rateSetting('20/60/30'),
   SESSION__LIMITS__PASSWORD: rateSetting('5/600/5'),
   SESSION__LIMITS__LOGIN_FAILURES: rateSetting('100/86400/100'),
   /** Refused machine credentials, by address. */

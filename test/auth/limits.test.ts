@@ -47,7 +47,7 @@ describe('the limits of the design', () => {
       AUTH__SECRET__KEYS: secret,
     })
     expect(config.limits).toEqual({
-      refresh: { count: 20, seconds: 60, burst: 20 },
+      refresh: { count: 20, seconds: 60, burst: 30 },
       password: { count: 5, seconds: 600, burst: 5 },
       login_failures: { count: 100, seconds: 86_400, burst: 100 },
       machine_failures: { count: 60, seconds: 60, burst: 60 },

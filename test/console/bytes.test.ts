@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -9,13 +9,18 @@ import { SCREENS, scriptsOf } from '../support/console-bytes.ts'
 /** The production build, made here: bytes are the same on every machine. */
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-bytes-'))
 const out = join(scratch, 'console')
-beforeAll(() => buildConsole(out, silentScreen), 120_000)
+// Two at the same time, as files of tests do: each page must be there in the end.
+beforeAll(() => Promise.all([buildConsole(out, silentScreen), buildConsole(out, silentScreen)]), 240_000)
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 it.each(Object.entries(SCREENS))('needs no more compressed scripts for %s than its limit', (name, { page, most }) => {
   const { bytes, files } = scriptsOf(out, page)
   expect(bytes).toBeGreaterThan(50_000)
   expect(bytes, `compressed scripts of ${name}: ${files.join(', ')}`).toBeLessThanOrEqual(most)
+})
+
+it('has the first page of each language, even if two processes build it at the same time', () => {
+  expect(['index.html', 'index.de.html'].filter((name) => !existsSync(join(out, name)))).toEqual([])
 })
 
 it('links only scripts that the first screen needs from its first page', () => {

@@ -62,7 +62,8 @@ const providersFile = (): string => {
 
 const APPS = ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway']
 
-export const openDesk = async (): Promise<void> => {
+/** `settings` override those of a test platform. */
+export const openDesk = async (settings: Record<string, string> = {}): Promise<void> => {
   await new Promise<void>((resolve) => target.server.listen(0, '127.0.0.1', resolve))
   target.url = `http://127.0.0.1:${(target.server.address() as AddressInfo).port}/work`
   agent = await listenForWork((work) => carryOut(work, jobs[work.job]))
@@ -89,6 +90,7 @@ export const openDesk = async (): Promise<void> => {
       NOTIFY__EGRESS__ALLOW: JSON.stringify([
         { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: [String(pushes.port)] },
       ]),
+      ...settings,
     },
   })
   people = await stack.people()

@@ -8,6 +8,7 @@ import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
 import { runScenario } from '../../apps/platform/demo/scenario.ts'
 import { type BoundSubject, boundLines, digestByHand } from '../support/bound.ts'
 import { accessibilityOf, complaintsOf, launchBrowser, signInAs, wordsIn } from '../support/browser.ts'
+import { observe } from '../support/observe.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -83,7 +84,7 @@ describe('the first minute', () => {
       '2 healthy',
       'not rehearsed',
       'canceling with compensation undoes every change',
-      '0 of 1 from netops: eva · not olga (requester)',
+      '0 of 1 vote from netops: eva · not olga (requester)',
     ])
       expect(await brief.textContent()).toContain(words)
     // The hosts' own numbers since the canary ended; the page reads them again every 30 s.
@@ -133,6 +134,34 @@ describe('the first minute', () => {
     expect(hosts.map(({ release, traffic }) => `${release} ${traffic}`)).toEqual(hosts.map(() => '2.4.0 in'))
   }, 150_000)
 
+  it('predicts what the failure of a host does to others, as its real failure then shows', async () => {
+    const operation = page.url()
+    // Health of their own, so that the host alone makes the difference.
+    for (const id of ['eu1-web-pool', 'eu1-session-store']) await observe(stack, id, 'healthy')
+    await page.goto(`${stack.gateway_url}/resources/eu1-web-01?tab=impact`)
+    await page.getByRole('button', { name: 'Table', exact: true }).click()
+    const rows = page.getByRole('table', { name: 'If eu1-web-01 fails' }).locator('tbody tr')
+    await rows.first().waitFor()
+    const predicted = await Promise.all(
+      (await rows.all()).map(async (row) => {
+        const [name = '', , effect = ''] = await row.locator('td').allInnerTexts()
+        return [name.trim(), effect.trim()] as const
+      }),
+    )
+    expect(predicted).toEqual([['eu1-web-pool', 'Degraded']])
+    const fleet = createFleetClient(stack.url('fleet'))
+    const health = page.getByRole('region', { name: 'Health including dependencies' })
+    const [[name, effect]] = predicted as [readonly [string, string]]
+    await page.goto(`${stack.gateway_url}/resources/${name}`)
+    await health.getByText('All its dependencies are healthy.').waitFor()
+    await fleet.setFaults('eu1-web-01', { unhealthy_after_deploy: true })
+    await health.getByText(effect, { exact: true }).waitFor()
+    await health.getByRole('link', { name: 'eu1-web-01' }).waitFor()
+    await fleet.setFaults('eu1-web-01', {})
+    await health.getByText('All its dependencies are healthy.').waitFor()
+    await page.goto(operation)
+  }, 150_000)
+
   it('names why a node failed; after a patch has repaired the host, a retry completes the operation', async () => {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
     const desk = await context.newPage()
@@ -140,6 +169,13 @@ describe('the first minute', () => {
     await desk.goto(`${stack.gateway_url}/operations?tab=waiting`)
     await desk.getByRole('link', { name: 'web 2.4.0 on us1' }).click()
     await desk.getByText(/^Stopped at a failure:/).waitFor({ timeout: 60_000 })
+    // Each attempt and each back-off is a bar of its own.
+    const failed = desk.url()
+    await desk.getByRole('link', { name: 'Timeline', exact: true }).click()
+    await desk.getByRole('img', { name: /^verify us1-web-03: attempt 5 Failed/ }).waitFor()
+    expect(await desk.getByRole('img', { name: /^verify us1-web-03: attempt / }).count()).toBe(5)
+    expect(await desk.getByRole('img', { name: /^verify us1-web-03: back-off, / }).count()).toBe(4)
+    await desk.goto(failed)
     await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answered 500/ }).click()
     await desk
       .getByText('release 2.4.0 fails its start-up check: cannot open the session store', { exact: true })

@@ -1,10 +1,12 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
 import { archiveLogs, expireLogs } from '../../db/operations/history/archive.ts'
 import { brokenLink, hashOf } from '../../db/operations/tables/evidence.ts'
+import { until } from '../support/until.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
 let p: Platform
@@ -301,6 +303,28 @@ describe('one operation', () => {
       status: 404,
       body: { category: 'not_found', code: 'plan' },
     })
+  })
+
+  it('has a graph of one moment: a change between two of its statements is in all of them or in none', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const path = `/v1/operations/${operation_id}/graph`
+    const before = must(await p.as('vic').get(path), 200).body
+    const reading = await p.deps.db.transaction(async (tx) => {
+      await tx.execute('lock table operations.gates in access exclusive mode')
+      const read = p.as('vic').get(path)
+      const waits = () => p.query(`select from pg_locks where not granted and relation = 'operations.gates'::regclass`)
+      await until(async () => (await waits()).length > 0, { what: 'the read of the gates' })
+      await tx.execute(
+        sql`update operations.nodes set state = 'running' where operation_id = ${operation_id} and node_id = 'before'`,
+      )
+      await tx.execute(
+        sql`update operations.operations set change_seq = change_seq + 1 where operation_id = ${operation_id}`,
+      )
+      return { read }
+    })
+    const { change_seq, nodes } = must(await reading.read, 200).body
+    const state = nodes.find(({ node_id }: { node_id: string }) => node_id === 'before').state
+    expect([change_seq - before.change_seq, state]).toEqual([0, 'pending'])
   })
 
   it('has a dense timeline, and evidence whose chain verifies', async () => {

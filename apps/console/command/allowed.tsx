@@ -1,5 +1,6 @@
 import { useId } from 'react'
 import type { AllowedAction } from '../api/types.ts'
+import { useRefusal } from '../words/frame/refusal.ts'
 import { t } from '../words/index.ts'
 
 /** The server's answer about one action of an object. */
@@ -11,7 +12,13 @@ export const mayPress = (action: AllowedAction | undefined): boolean =>
   action !== undefined && (action.allowed || action.reason_code === 'reauth_required')
 
 /** Whether this person's permissions forbid it, whatever the object's state. */
-const isNever = (action: AllowedAction | undefined): boolean => action?.reason_code === 'permission_missing'
+export const isNever = (action: AllowedAction | undefined): boolean => action?.reason_code === 'permission_missing'
+
+/** Why an action is refused, in the language of the page if its code has a text there. The server speaks English. */
+export const Reason = ({ action: { reason, reason_code } }: { action: AllowedAction }) => {
+  const said = useRefusal(reason_code ?? '')
+  return said ? <span title={reason ?? undefined}>{said[0]}</span> : <span lang="en">{reason}</span>
+}
 
 type ActionButtonProps = {
   action: AllowedAction | undefined
@@ -28,7 +35,7 @@ type ActionButtonProps = {
 export const ActionButton = ({ action, press, main = false, danger = false, children }: ActionButtonProps) => {
   const id = useId()
   const allowed = mayPress(action)
-  const reason = allowed ? undefined : (action?.reason ?? undefined)
+  const refused = allowed || !action?.reason ? undefined : action
   if (isNever(action)) return null
   return (
     <>
@@ -36,15 +43,15 @@ export const ActionButton = ({ action, press, main = false, danger = false, chil
         type="button"
         className={`button ${main ? 'main' : ''} ${danger ? 'danger' : ''}`}
         aria-disabled={!allowed}
-        aria-describedby={reason ? id : undefined}
-        title={reason}
+        aria-describedby={refused && id}
+        title={refused?.reason ?? undefined}
         onClick={() => allowed && press()}
       >
         {children}
       </button>
-      {reason ? (
-        <span id={id} lang="en" className="sr-only">
-          {reason}
+      {refused ? (
+        <span id={id} className="sr-only">
+          <Reason action={refused} />
         </span>
       ) : null}
     </>
@@ -55,25 +62,29 @@ type WhyNotProps = { actions: (AllowedAction | undefined)[]; fold?: (action: All
 
 /**
  * Why actions are not possible now, each reason once. Those that `fold` names, by default the ones that the permissions
- * never allow, are under one question. The server speaks English.
+ * never allow, are under one question.
  */
 export const WhyNot = ({ actions, fold = isNever }: WhyNotProps) => {
   const refused = actions.flatMap((action) => (action === undefined || mayPress(action) ? [] : action))
   const never = Map.groupBy(refused.filter(fold), ({ reason }) => reason)
-  const reasons = new Set(refused.flatMap((action) => (fold(action) ? [] : (action.reason ?? []))))
+  const now = Map.groupBy(
+    refused.filter((action) => action.reason && !fold(action)),
+    ({ reason }) => reason,
+  )
   return (
     <>
-      {[...reasons].map((reason) => (
-        <p key={reason} lang="en" className={REASON}>
-          {reason}
+      {[...now].map(([reason, [action]]) => (
+        <p key={reason} className={REASON}>
+          {action ? <Reason action={action} /> : null}
         </p>
       ))}
       {never.size > 0 ? (
         <details className={`${REASON} print:hidden`}>
           <summary>{t.cannot}</summary>
           {[...never].map(([reason, all]) => (
-            <p key={reason} lang="en">
-              {[...new Set(all.map(({ action }) => action.replaceAll('_', ' ')))].join(', ')}: {reason}
+            <p key={reason}>
+              <span lang="en">{[...new Set(all.map(({ action }) => action.replaceAll('_', ' ')))].join(', ')}</span>:{' '}
+              {all[0] ? <Reason action={all[0]} /> : null}
             </p>
           ))}
         </details>

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
 import type { Operation } from '../api/types.ts'
-import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { ActionButton, actionOf, isNever, mayPress, WhyNot } from '../command/allowed.tsx'
 import { interventionsOfOperation } from '../interventions/offered.ts'
 import { useWishes } from '../kit/wish.ts'
 import { lazyPart } from '../ui/lazy.ts'
@@ -91,7 +91,13 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
           {tOperation.operation.action.again}
         </Link>
       ) : null}
-      {ended ? null : <WhyNot actions={[paused ? resumable : pausable, ...interventions.offered, cancel, propose]} />}
+      {ended ? null : (
+        <WhyNot
+          actions={[paused ? resumable : pausable, ...interventions.offered, cancel, propose]}
+          // If one intervention is possible, its dialog says why others are not.
+          fold={(action) => isNever(action) || (mayPress(intervene) && interventions.offered.includes(action))}
+        />
+      )}
       {open ? (
         <Suspense fallback={null}>
           {open === 'intervene' ? (

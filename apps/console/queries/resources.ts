@@ -78,11 +78,17 @@ export const managersQuery = (resource_id: string) =>
     query: { include: ['owners'] },
   })
 
-export const healthQuery = (resource_id: string) =>
-  queryOf(['health', resource_id], '/v1/resources/{resource_id}/health', { path: { resource_id } })
-
 /** Frames report the resource, but not those around it. */
 const AROUND_MS = 15_000
+
+/** With the roll-up over its dependencies. */
+export const healthQuery = (resource_id: string) =>
+  queryOf(
+    ['health', resource_id],
+    '/v1/resources/{resource_id}/health',
+    { path: { resource_id } },
+    { refetchInterval: AROUND_MS },
+  )
 
 export const relationsQuery = (resource_id: string) =>
   queryOf(

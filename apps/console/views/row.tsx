@@ -12,6 +12,13 @@ const SaveDialog = lazyPart(() => load().then((part) => ({ default: part.SaveDia
 const RenameDialog = lazyPart(() => load().then((part) => ({ default: part.RenameDialog })))
 const DeleteDialog = lazyPart(() => load().then((part) => ({ default: part.DeleteDialog })))
 
+/** A list as the navigation opens it: there is no search to name. */
+const PLAIN: Record<ViewList, Record<string, string>> = {
+  inbox: { for: 'me' },
+  operations: { tab: 'running' },
+  resources: {},
+}
+
 type Open = 'save' | { rename: SavedView } | { delete: SavedView }
 
 /** The views of a list, and the possible actions with its current filters. */
@@ -22,7 +29,9 @@ export const ViewsRow = ({ list }: { list: ViewList }) => {
   const all = read.data?.items ?? []
   const views = all.filter((view) => view.list === list)
   const shown = views.find((view) => isSame(view.filters, filters))
+  const plain = isSame(filters, PLAIN[list])
   const close = () => setOpen(undefined)
+  if (plain && views.length === 0 && !read.isError) return null
   return (
     <div className="flex flex-wrap items-center gap-3">
       {views.length > 0 ? (
@@ -46,7 +55,7 @@ export const ViewsRow = ({ list }: { list: ViewList }) => {
           <Button name={tViews.rename} label={tViews.rename_one(shown.name)} press={() => setOpen({ rename: shown })} />
           <Button name={tViews.delete} label={tViews.delete_one(shown.name)} press={() => setOpen({ delete: shown })} />
         </>
-      ) : read.isSuccess ? (
+      ) : read.isSuccess && !plain ? (
         <Button name={tViews.save} press={() => setOpen('save')} first={views.length === 0} />
       ) : null}
       <Suspense fallback={null}>

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { Suspense, useEffect, useState } from 'react'
 import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
-import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { actionOf, mayPress, Reason, WhyNot } from '../command/allowed.tsx'
 import { useWishes } from '../kit/wish.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { lazyPart } from '../ui/lazy.ts'
@@ -121,7 +121,7 @@ export const DecideBox = ({
 }) => {
   const choices = approve === undefined ? [reject] : [approve, reject]
   const whyNot = choices.flatMap(({ action }) => reasonOf(action, self, own) ?? [])
-  const reasons = check === 'differs' ? [] : [...new Set(whyNot)]
+  const reasons = check === 'differs' ? [] : [...new Map(whyNot.map((why) => [textOf(why), why])).values()]
   return (
     <section className="card decide" aria-labelledby="decide-title">
       <h2 id="decide-title" className="card-title max-md:sr-only">
@@ -165,15 +165,19 @@ export const DecideBox = ({
   )
 }
 
-const Reasons = ({ reasons }: { reasons: string[] }) =>
+/** Our words, or an action that the server refuses. */
+type Why = string | AllowedAction
+const textOf = (why: Why) => (typeof why === 'string' ? why : why.reason)
+
+const Reasons = ({ reasons }: { reasons: Why[] }) =>
   reasons.length === 0 ? null : (
     <div id="decide-reason" className="flex gap-2 text-table">
       <span className="mt-px">
         <ShapeIcon shape="slash" tone="idle" />
       </span>
       <div className="min-w-0">
-        {reasons.map((reason) => (
-          <p key={reason}>{reason}</p>
+        {reasons.map((why) => (
+          <p key={textOf(why)}>{typeof why === 'string' ? why : <Reason action={why} />}</p>
         ))}
       </div>
     </div>
@@ -207,9 +211,11 @@ const Decide = ({ choice, enabled, prepare, main = false }: DecideProps) => (
   </button>
 )
 
-const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean): string | null =>
+const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean): Why | null =>
   action === undefined || mayPress(action)
     ? null
     : action.reason_code === 'self_approval' || (own && action.reason_category === 'policy_denied')
       ? self
-      : (action.reason ?? tDecide.gate.not_you)
+      : action.reason
+        ? action
+        : tDecide.gate.not_you

@@ -6,7 +6,7 @@ export const tOverview = {
   title: 'Overview',
   now: 'Now',
   waiting: (n: number) => count(n, 'One item waits for you', '{n} items wait for you'),
-  waiting_all: (n: number) => count(n, 'One gate waits in all', '{n} gates wait in all'),
+  waiting_all: (n: number) => count(n, 'One gate waits in total', '{n} gates wait in total'),
   open: (n: number) => count(n, 'One operation is open', '{n} operations are open'),
   attention: (n: number) => count(n, 'One operation needs attention', '{n} operations need attention'),
   regions: {

@@ -1,3 +1,4 @@
+import { SNAPSHOT, type Tx, together } from '../../../db/client.ts'
 import { listUnpassed } from '../../../db/operations/gates/rows.ts'
 import { getNode, listArtifacts, listAttempts, listCone, listGatesOfNode } from '../../../db/operations/nodes/rows.ts'
 import { getOperation } from '../../../db/operations/operations/read.ts'
@@ -28,28 +29,42 @@ import {
 type Unpassed = Awaited<ReturnType<typeof listUnpassed>>
 const ARTIFACTS_SHOWN = 200
 
-/** Returns one node with its attempts, as this caller sees it. Throws not_found. */
-export const readNode = async (
-  deps: Uses<'clock' | 'db' | 'policies'>,
+type NodeDeps = Uses<'clock' | 'db' | 'policies'>
+
+/**
+ * Returns one node with its attempts, as this caller sees it. Throws not_found. All of it is of one moment and over one
+ * connection: a request that takes five waits for the last of them on a busy machine, and is refused.
+ */
+export const readNode = (
+  deps: NodeDeps,
   caller: Caller,
   operation_id: string,
   node_id: string,
   attempt?: number,
+): Promise<Node> => deps.db.transaction((tx) => nodeIn(tx, deps, caller, { operation_id, node_id, attempt }), SNAPSHOT)
+
+type Asked = { operation_id: string; node_id: string; attempt: number | undefined }
+
+const nodeIn = async (
+  tx: Tx,
+  deps: NodeDeps,
+  caller: Caller,
+  { operation_id, node_id, attempt }: Asked,
 ): Promise<Node> => {
-  const operation = await getOperation(deps.db, operation_id)
+  const operation = await getOperation(tx, operation_id)
   const governed = operation?.governed
-  const places = governed ? await placesFor(deps.db, caller, governed.resource_ids) : []
+  const places = governed ? await placesFor(tx, caller, governed.resource_ids) : []
   if (!operation || !governed || !isVisible(caller, governed.requester_id, places))
     throw notFound('operation', operation_id)
-  const row = await getNode(deps.db, operation_id, node_id)
+  const row = await getNode(tx, operation_id, node_id)
   if (!row) throw notFound('node', node_id)
-  const [attempts, artifacts, gates, cone, unpassed] = await Promise.all([
-    listAttempts(deps.db, operation_id, node_id, attempt),
-    listArtifacts(deps.db, operation_id, { node_id, after: undefined, limit: ARTIFACTS_SHOWN }),
-    listGatesOfNode(deps.db, operation_id, row.gate_ids),
-    listCone(deps.db, operation_id, node_id),
-    listUnpassed(deps.db, operation_id, node_id),
-  ])
+  const [attempts, artifacts, gates, cone, unpassed] = await together(
+    listAttempts(tx, operation_id, node_id, attempt),
+    listArtifacts(tx, operation_id, { node_id, after: undefined, limit: ARTIFACTS_SHOWN }),
+    listGatesOfNode(tx, operation_id, row.gate_ids),
+    listCone(tx, operation_id, node_id),
+    listUnpassed(tx, operation_id, node_id),
+  )
   if (attempt !== undefined && attempts.length === 0) throw notFound('attempt', String(attempt))
   const latest = attempts.findLast(({ role }) => role === 'run')
   const overrides = row.input_overrides

@@ -1,3 +1,4 @@
+import { SNAPSHOT, type Tx, together } from '../../../db/client.ts'
 import { lastSteering, listPendingCommands } from '../../../db/operations/commands/rows.ts'
 import { getGraph } from '../../../db/operations/history/timeline.ts'
 import { getOperation, getOwned, listLeases, listWaitingGates } from '../../../db/operations/operations/read.ts'
@@ -13,24 +14,36 @@ import { viewGraph } from '../graph/drawing.ts'
 import { isVisible, operationActions, placesFor } from '../policies/authority.ts'
 import { operationInterventions } from './allowed.ts'
 
-/** Returns one operation as this caller sees it; a control plane sees no actions. Throws not_found. */
-export const readOperation = async (
-  deps: PolicyDeps & Uses<'config' | 'db'>,
+type OperationDeps = PolicyDeps & Uses<'config' | 'db'>
+
+/**
+ * Returns one operation as this caller sees it; a control plane sees no actions. Throws not_found. Like a node, it is
+ * read over one connection.
+ */
+export const readOperation = (
+  deps: OperationDeps,
+  caller: Caller | undefined,
+  operation_id: string,
+): Promise<Operation> => deps.db.transaction((tx) => operationIn(tx, deps, caller, operation_id), SNAPSHOT)
+
+const operationIn = async (
+  tx: Tx,
+  deps: OperationDeps,
   caller: Caller | undefined,
   operation_id: string,
 ): Promise<Operation> => {
-  const row = await getOperation(deps.db, operation_id)
+  const row = await getOperation(tx, operation_id)
   if (!row) throw notFound('operation', operation_id)
   const { governed } = row
-  const [places, leases, open_gates, open_patches, pending_commands, steering, freezes] = await Promise.all([
-    caller ? placesFor(deps.db, caller, governed.resource_ids) : [],
-    listLeases(deps.db, operation_id),
-    listWaitingGates(deps.db, operation_id),
-    listOpenPatches(deps.db, operation_id),
-    listPendingCommands(deps.db, operation_id),
-    lastSteering(deps.db, operation_id),
-    listFreezesNow(deps.db, operation_id, deps.clock.now().getTime()),
-  ])
+  const [places, leases, open_gates, open_patches, pending_commands, steering, freezes] = await together(
+    caller ? placesFor(tx, caller, governed.resource_ids) : Promise.resolve([]),
+    listLeases(tx, operation_id),
+    listWaitingGates(tx, operation_id),
+    listOpenPatches(tx, operation_id),
+    listPendingCommands(tx, operation_id),
+    lastSteering(tx, operation_id),
+    listFreezesNow(tx, operation_id, deps.clock.now().getTime()),
+  )
   if (caller && !isVisible(caller, governed.requester_id, places)) throw notFound('operation', operation_id)
   const actionsOf = (who: Caller) => {
     const [operation, facts] = [{ ...governed, places }, factsOf(governed)]
@@ -67,13 +80,16 @@ export const requireVisible = async (deps: Uses<'db'>, caller: Caller, operation
   return { ...owned, places }
 }
 
-/** Returns the drawing with live states, nodes in rank order; collapsed groups keep counts and omit their nodes. */
+/**
+ * Returns the drawing with live states, nodes in rank order; collapsed groups keep counts and omit their nodes. All of
+ * it is of one moment: a reader takes `change_seq` as applied, and asks for no change before it again.
+ */
 export const readGraph = async (
   deps: Uses<'db'>,
   operation_id: string,
   { collapse, revision }: { collapse?: 'auto' | 'none' | 'groups'; revision?: number },
 ): Promise<OperationGraph> => {
-  const found = await getGraph(deps.db, operation_id, revision)
+  const found = await deps.db.transaction((tx) => getGraph(tx, operation_id, revision), SNAPSHOT)
   if (!found) throw notFound('plan revision', String(revision ?? 1), 'plan')
   const { drawing, states, gateStates, change_seq, as_of } = found
   return {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin, ROOT } from '../base/paths.ts'
@@ -14,13 +14,14 @@ const LANGUAGES = [undefined, 'de']
 export const buildConsole = async (out: string, screen: Screen): Promise<void> => {
   const stamp = `${out}.stamp`
   const wanted = sourceHash()
-  if (existsSync(join(out, 'index.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
+  const isBuilt = () =>
+    existsSync(join(out, 'index.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
+  if (isBuilt()) return
   const started = performance.now()
   screen.line('console', 'building with Vite …')
   const config = join(ROOT, 'apps/console/vite.config.ts')
-  // Built beside the served build, which stays if this one fails.
-  const made = `${out}.new`
-  rmSync(made, { recursive: true, force: true })
+  // Built beside the served build, which stays if this one fails. Other processes may build at the same time: tests do.
+  const made = `${out}.${randomUUID()}`
   const build = (language: string | undefined) =>
     run(process.execPath, [bin('vite'), 'build', '--config', config, '--logLevel', 'error'], {
       timeout_ms: BUILD_MS,
@@ -31,12 +32,17 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
         ...(language && { SIGNALBOX_CONSOLE_LANGUAGE: language }),
       },
     })
-  await Promise.all(LANGUAGES.map(build)).catch((error: Error) => {
-    throw new Error(`the console could not be built: ${error.message}`)
-  })
-  rmSync(out, { recursive: true, force: true })
-  renameSync(made, out)
-  writeFileSync(stamp, wanted)
+  try {
+    await Promise.all(LANGUAGES.map(build))
+    if (isBuilt()) return
+    rmSync(out, { recursive: true, force: true })
+    renameSync(made, out)
+    writeFileSync(stamp, wanted)
+  } catch (error) {
+    throw new Error(`the console could not be built: ${(error as Error).message}`)
+  } finally {
+    rmSync(made, { recursive: true, force: true })
+  }
   screen.line('console', `built in ${elapsed(performance.now() - started)}`)
 }
 

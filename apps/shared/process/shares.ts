@@ -7,7 +7,7 @@ import { PATIENT, type Priority } from './priority.ts'
 const SHARES = { stop: 4, enter: 2, decide: 4, write: 4, read: 4, batch: 2 } satisfies Partial<Record<Priority, number>>
 const CLASSES = Object.keys(SHARES) as (keyof typeof SHARES)[]
 const ROWS = Object.values(SHARES)
-/** As long as the pool itself allows a wait. */
+/** Who waits longer than this for others is refused, unless its class is patient. */
 const PATIENCE_MS = 2000
 const patienceOf = ({ priority, left_ms }: Deadline): number =>
   PATIENT.has(priority) && Number.isFinite(left_ms) ? Math.max(left_ms, PATIENCE_MS) : PATIENCE_MS

@@ -59,7 +59,7 @@ describe('artifacts', () => {
 })
 
 describe('a long log', () => {
-  const COUNT = 900
+  const COUNT = 10_000
   it(
     'is scrolled by the keys of its own box, linked to by line, and searched from its newest match',
     async () => {
@@ -77,7 +77,7 @@ describe('a long log', () => {
       const nodes = `/v1/operations/${operation_id}/nodes`
       const total = async () =>
         (await people.eva.get<{ total_lines: number }>(`${nodes}/talk/logs?limit=1`)).total_lines
-      await until(async () => (await total()) === COUNT, { what: 'the log', timeout_ms: 30_000 })
+      await until(async () => (await total()) === COUNT, { what: 'the log', timeout_ms: 120_000 })
       const page = await tabOf('eva')
       const url = `${stack.gateway_url}/operations/${operation_id}/nodes/talk?tab=logs`
       await page.goto(url)
@@ -102,41 +102,49 @@ describe('a long log', () => {
 
       await page.getByLabel('Search the log').fill('said')
       await page.keyboard.press('Enter')
-      await page.getByText(`1 of ${COUNT}, newest first`).waitFor()
+      await page.getByText('1 of 10,000, newest first').waitFor()
       await line(COUNT).waitFor()
       await press(page, 'Previous match')
-      await page.getByText(`2 of ${COUNT}, newest first`).waitFor()
+      await page.getByText('2 of 10,000, newest first').waitFor()
+      await page.getByLabel('Search the log').fill('said 999')
+      await page.keyboard.press('Enter')
+      await page.getByText('1 of 11, newest first').waitFor()
+      for (let at = 2; at <= 11; at++) {
+        await press(page, 'Previous match')
+        await page.getByText(`${at} of 11, newest first`).waitFor()
+      }
+      await line(999).waitFor()
 
       // A link to lines, in a tab without any state, and the range made by Shift.
       await page.goto('about:blank')
-      await page.goto(`${url}#L703-L705`)
-      await line(704).waitFor()
+      await page.goto(`${url}#L5703-L5705`)
+      await line(5704).waitFor()
       expect(await box.locator('[aria-current=true]').count()).toBe(3)
-      await box.getByRole('link', { name: 'Line 706', exact: true }).click()
+      await box.getByRole('link', { name: 'Line 5706', exact: true }).click()
       await until(async () => (await box.locator('[aria-current=true]').count()) === 1)
-      await box.getByRole('link', { name: 'Line 708', exact: true }).click({ modifiers: ['Shift'] })
+      await box.getByRole('link', { name: 'Line 5708', exact: true }).click({ modifiers: ['Shift'] })
       await until(async () => (await box.locator('[aria-current=true]').count()) === 3)
-      expect(page.url()).toContain('#L706-L708')
+      expect(page.url()).toContain('#L5706-L5708')
 
       // By keys: one end stays, the other moves across it; the way back is one step.
       const hash = (wanted: string) => page.waitForURL((at) => at.hash === wanted)
       await box.focus()
       for (const [key, wanted] of [
-        ['ArrowDown', '#L706-L709'],
-        ['ArrowUp', '#L706-L708'],
-        ['ArrowUp', '#L706-L707'],
-        ['ArrowUp', '#L706'],
-        ['ArrowUp', '#L705-L706'],
-        ['ArrowDown', '#L706'],
+        ['ArrowDown', '#L5706-L5709'],
+        ['ArrowUp', '#L5706-L5708'],
+        ['ArrowUp', '#L5706-L5707'],
+        ['ArrowUp', '#L5706'],
+        ['ArrowUp', '#L5705-L5706'],
+        ['ArrowDown', '#L5706'],
       ] as const) {
         await page.keyboard.press(`Shift+${key}`)
         await hash(wanted)
       }
       // The end of the selection stays in view, as far as one goes.
       for (let n = 0; n < 60; n++) await page.keyboard.press('Shift+ArrowDown')
-      await hash('#L706-L766')
-      await page.getByText('Lines 706 to 766 selected').waitFor({ state: 'attached' })
-      const [inner, outer] = [await line(766).boundingBox(), await box.boundingBox()]
+      await hash('#L5706-L5766')
+      await page.getByText('Lines 5706 to 5766 selected').waitFor({ state: 'attached' })
+      const [inner, outer] = [await line(5766).boundingBox(), await box.boundingBox()]
       expect(inner && outer && inner.y + inner.height <= outer.y + outer.height + 1).toBe(true)
       await takePictures(page, 'log-selected')
       await page.close()

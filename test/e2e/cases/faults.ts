@@ -32,7 +32,7 @@ const breakReads = async (page: Page, path: string): Promise<() => Promise<void>
 
 describe('a read that fails', () => {
   it(
-    'is reported in place of its answer, claims no other fact, and leaves the rest of the page usable',
+    'or is not answered leaves the rest of the page usable; a refusal is reported in its place and claims no other fact',
     async () => {
       const { operation_id, url } = await start('faulty')
       const { context, page } = await sitDown('olga')
@@ -52,6 +52,19 @@ describe('a read that fails', () => {
         await until(async () => (await page.getByRole('alert').filter({ hasText: FAULT }).count()) === 0, {
           what: `${address} after ${path}`,
         })
+        // The same read without any answer.
+        const held: Route[] = []
+        let silent = true
+        const same = (url: URL) => url.pathname === `/api${path}`
+        await page.route(same, (route) => (silent ? void held.push(route) : route.continue()))
+        await page.goto(address)
+        await page.getByText(beside).first().waitFor()
+        await until(() => held.length > 0, { what: `the read of ${path}` })
+        expect(await page.getByText(FAULT).count()).toBe(0)
+        silent = false
+        // The page before may have asked, too, and is gone.
+        for (const route of held) await route.continue().catch(() => {})
+        await page.unroute(same)
       }
       const { gateway_url: at } = stack
       await survives(`${at}/inbox?for=all`, '/v1/waiting', 'Go on with faulty?')

@@ -96,8 +96,8 @@ describe('a gate in the graph', () => {
 })
 
 /** Two resources in turn: the first is the canary of the gate before the second. */
-const startOnTwo = async () => {
-  const names = ['pair-1', 'pair-2']
+const startOnTwo = async (name: string) => {
+  const names = [`${name}-1`, `${name}-2`]
   for (const resource_id of names) {
     const desired_state = { provider: 'test', kind: 'rack' }
     const body = { resource_id, type_key: 'infra.generic', name: resource_id, desired_state }
@@ -108,27 +108,30 @@ const startOnTwo = async () => {
     depends_on: names.slice(at - 1, at),
   }))
   const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] }, deadline_s: 3600 }
-  const gates = [{ gate_id: 'go', question: 'Move the other?', guards: ['pair-2'], policy }]
-  const { operation_id } = await startOperation(people.olga, 'Move the pair', {
-    ...{ kind: 'graph', title: 'Move the pair', reason: 'a test', graph: { nodes, gates } },
+  const gates = [{ gate_id: 'go', question: 'Move the other?', guards: names.slice(1), policy }]
+  const { operation_id } = await startOperation(people.olga, `Move ${name}`, {
+    ...{ kind: 'graph', title: `Move ${name}`, reason: 'a test', graph: { nodes, gates } },
     targets: names.map((resource_id) => ({ resource_id })),
   })
-  await until(async () => (await nodesOf(operation_id))['pair-2'] === 'gated', {
+  await until(async () => (await nodesOf(operation_id))[`${name}-2`] === 'gated', {
     ...{ what: 'the gate to ask', timeout_ms: 60_000 },
   })
   return `${stack.gateway_url}/operations/${operation_id}/gates/go`
 }
 
 describe('deciding a gate', () => {
-  it(
-    'works while the catalog is silent, whose silence the brief reports in place of the metrics',
-    async () => {
-      const gate = await startOnTwo()
+  it.each([
+    ['silent', () => stack.pause('catalog'), () => stack.resume('catalog')],
+    ['stopped', () => stack.kill('catalog'), () => stack.restart('catalog')],
+  ] as const)(
+    'works while the catalog is %s, which the brief reports in place of the metrics',
+    async (name, away, back) => {
+      const gate = await startOnTwo(name)
       const page = await tabOf('eva')
       await page.goto(gate)
       const brief = page.getByRole('region', { name: 'Decision brief' })
-      await brief.getByText(/^pair-1: .*this type declares no metrics$/).waitFor()
-      stack.pause('catalog')
+      await brief.getByText(new RegExp(`^${name}-1: .*this type declares no metrics$`)).waitFor()
+      await away()
       try {
         await page.reload()
         await brief.getByText(/^unknown, the catalog did not answer · last known: /).waitFor()
@@ -141,7 +144,7 @@ describe('deciding a gate', () => {
           .first()
           .waitFor()
       } finally {
-        stack.resume('catalog')
+        await back()
       }
       await page.close()
     },
@@ -166,7 +169,9 @@ describe('deciding a gate', () => {
       await brief.getByRole('heading', { name: /^Context as of \d\d:\d\d:\d\d$/ }).waitFor()
       await brief.getByText('no step changes a target').waitFor()
       await brief
-        .getByText(/^0 of 1 from netops: .*eva.* · not olga \(requester\) · until .*, then rejected, its nodes fail$/)
+        .getByText(
+          /^0 of 1 vote from netops: .*eva.* · not olga \(requester\) · until .*, then rejected, its nodes fail$/,
+        )
         .waitFor()
       await page.getByText('Digest checked').waitFor()
       expect(new Set(asked)).toEqual(new Set(['gates/go']))

@@ -27,35 +27,46 @@ it(
   PATIENCE_MS,
 )
 
+/** Runs in the page: the number of the inbox in the title, the navigation, the favicon and on the app. */
+const NUMBERS = `[
+  Number(/^\\((\\d+)\\) Inbox/.exec(document.title)?.[1] ?? 0),
+  Number(document.querySelector('.nav .count')?.firstChild.textContent ?? 0),
+  decodeURIComponent(document.querySelector('link[rel=icon]').href).match(/>([^<]*)<.text>/)?.[1] ?? 0,
+  window.badge ?? 0,
+].join()`
+const numbers = (n: number) => [n, n, n > 9 ? '9+' : n, n].join()
+
 it(
-  'the number of the inbox is in the title, the navigation, the favicon and on the app, and follows',
+  'the number of the inbox is in the title, the navigation, the favicon and on the app, and follows within a second',
   async () => {
     const { context, page } = await sitDown('eva')
-    await page.addInitScript('navigator.setAppBadge = async (n) => { window.badge = n }')
+    await page.addInitScript(
+      'navigator.setAppBadge = async (n) => { window.badge = n }; navigator.clearAppBadge = async () => { window.badge = 0 }',
+    )
     await page.goto(page.url())
-    const title = async () => Number(/^\((\d+)\) Inbox/.exec(await page.title())?.[1] ?? 0)
-    const marks = () =>
-      page.evaluate<unknown[]>(`[
-        Number(document.querySelector('.nav .count')?.firstChild.textContent ?? 0),
-        decodeURIComponent(document.querySelector('link[rel=icon]').href).match(/>([^<]*)<.text>/)?.[1],
-        window.badge,
-      ]`)
     const counted = async () => {
       const { counts } = await people.eva.get<{ counts: Record<string, number> }>('/v1/me')
       return ['gates_mine', 'patches_mine', 'failures_mine'].reduce((sum, name) => sum + (counts[name] ?? 0), 0)
     }
-    const isShown = async () => {
+    const decide = async () => {
+      const { operation_id } = await start('a number')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
       const n = await counted()
-      const shown = [await title(), ...(await marks())]
-      return n > 0 && shown.join() === [n, n, n > 9 ? '9+' : n, n].join()
+      await until(async () => (await page.evaluate(NUMBERS)) === numbers(n), { what: 'the number with the gate' })
+      const gate = await people.eva.get<Gate>(`/v1/operations/${operation_id}/gates/go`)
+      // The page's own clock: a busy test may hear of it late.
+      const followed = page.evaluate<number>(`new Promise((resolve) => {
+        const look = () => (${NUMBERS} === '${numbers(n - 1)}' ? resolve(Date.now()) : setTimeout(look, 10))
+        look()
+      })`)
+      await approveGate(people.eva, operation_id, gate, 'a test')
+      const decided = Date.now()
+      return (await followed) - decided
     }
-    const { operation_id } = await start('a number')
-    await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
-    await until(isShown, { what: 'the number with the gate' })
-    const before = await title()
-    const gate = await people.eva.get<Gate>(`/v1/operations/${operation_id}/gates/go`)
-    await approveGate(people.eva, operation_id, gate, 'a test')
-    await until(async () => (await title()) < before, { what: 'the number without the gate' })
+    // A busy machine is slow at times, but not always.
+    const times: number[] = []
+    while (times.length < 5 && !times.some((ms) => ms <= 1000)) times.push(await decide())
+    expect(Math.min(...times)).toBeLessThanOrEqual(1000)
     await context.close()
   },
   PATIENCE_MS,

@@ -184,6 +184,15 @@ describe('a phone', () => {
         what: 'the node behind the gate',
       })
 
+      // What the passkey signed names what the page asked about.
+      type Records = {
+        records: { kind: string; subject: { signature?: { ballot: { id: string; digest: string } } } }[]
+      }
+      const { digest } = await people.eva.get<{ digest: string }>(`/v1/operations/${operation_id}/gates/go`)
+      const { records } = await people.olga.get<Records>(`/v1/operations/${operation_id}/evidence`)
+      const vote = records.find(({ kind }) => kind === 'vote')
+      expect(vote?.subject.signature?.ballot).toMatchObject({ id: 'go', digest })
+
       const outcome = await until(() => device.got.find(({ payload }) => payload.title === 'Approved by eva.'), {
         what: 'the outcome',
         timeout_ms: 30_000,

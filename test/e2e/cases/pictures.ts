@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createServiceSigner } from '../../../apps/shared/service/tokens.ts'
 import { accessibilityOf } from '../../support/browser.ts'
+import { observe } from '../../support/observe.ts'
 import { until } from '../../support/until.ts'
 import { PATIENCE_MS, people, stack, tabOf, takePictures } from '../desk.ts'
 
@@ -13,20 +12,6 @@ const add = (resource_id: string, edges: Edge[] = []) =>
     relationships: edges.map(([type_key, target_id]) => ({ type_key, target_id })),
   })
 
-const observe = async (resource_id: string, status: string): Promise<void> => {
-  const key_file = stack.context.keys.serviceKeyFile('demo-control-plane')
-  const token = createServiceSigner({ name: 'demo-control-plane', key_file })('catalog-internal')
-  const reply = await fetch(`${stack.internal('catalog')}/internal/v1/resources/${resource_id}/health-observations`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      ...{ command_id: randomUUID(), idempotency_key: randomUUID(), resource_id, source: 'test', check_key: 'http' },
-      ...{ status, observed_at: new Date().toISOString(), ttl_s: 3600 },
-    }),
-  })
-  expect(reply.status, await reply.text()).toBeLessThan(300)
-}
-
 /** A database in a rack; sites and a pool use it, one of them unhealthy. */
 const build = async (): Promise<void> => {
   await add('pic-power')
@@ -34,9 +19,9 @@ const build = async (): Promise<void> => {
   for (const site of ['pic-shop', 'pic-billing']) await add(site, [['depends_on', 'pic-db']])
   await add('pic-cache', [['hosted_on', 'pic-db']])
   await add('pic-mail', [['depends_on', 'pic-shop']])
-  for (const id of ['pic-power', 'pic-db', 'pic-cache', 'pic-mail']) await observe(id, 'healthy')
-  await observe('pic-shop', 'unhealthy')
-  await observe('pic-billing', 'degraded')
+  for (const id of ['pic-power', 'pic-db', 'pic-cache', 'pic-mail']) await observe(stack, id, 'healthy')
+  await observe(stack, 'pic-shop', 'unhealthy')
+  await observe(stack, 'pic-billing', 'degraded')
 }
 
 describe('relations and impact of a resource', () => {
@@ -164,7 +149,7 @@ describe('a data center', () => {
         )
         expect(await said.textContent()).toBe(`square-${String(at).padStart(3, '0')}, unknown`)
       }
-      await observe('square-018', 'unhealthy')
+      await observe(stack, 'square-018', 'unhealthy')
       await until(async () => (await drawn('unhealthy')) === 1, { what: 'the news', timeout_ms: 60_000 })
       expect(await drawn('unknown')).toBe(IN_GRID - 1)
       await takePictures(page, 'squares')

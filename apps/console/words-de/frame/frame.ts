@@ -37,7 +37,7 @@ export const frame: typeof en.frame = {
     admin: 'Verwaltung',
     more: 'Mehr',
     create: 'Neu',
-    waiting: (n: number) => count(n, '{n} Freigabe braucht Ihre Stimme', '{n} Freigaben brauchen Ihre Stimme'),
+    waiting: (n: number) => count(n, '{n} Eintrag wartet auf Sie', '{n} Einträge warten auf Sie'),
     user: (name: string) => `Angemeldet als ${name}`,
     sign_out: 'Abmelden',
     display: 'Anzeige',

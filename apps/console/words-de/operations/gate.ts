@@ -106,7 +106,7 @@ export const gate: typeof en.gate = {
     who: 'Wer',
     votes: (have: number, quorum: number, groups: string[], names: string[]) => {
       const from = groups.length > 0 ? ` aus ${list.format(groups)}` : ''
-      return `${have} von ${quorum}${from}: ${names.length > 0 ? names.join(', ') : 'niemand darf entscheiden'}`
+      return `${have} von ${count(quorum, '1 Stimme', '{n} Stimmen')}${from}: ${names.length > 0 ? names.join(', ') : 'niemand darf entscheiden'}`
     },
     not: (name: string) => `nicht ${name} (anfordernd)`,
     void_vote: (name: string, why: string) => `Stimme von ${name} ungültig: ${why}`,

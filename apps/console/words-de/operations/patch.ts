@@ -59,7 +59,7 @@ export const patch: typeof en.patch = {
   holds: 'Hält auf',
   who: (have: number, quorum: number, groups: string[], not: string | null, at: string) =>
     [
-      `${have} von ${quorum} ${from(groups)}`,
+      `${have} von ${count(quorum, '1 Stimme', '{n} Stimmen')} ${from(groups)}`,
       ...(not === null ? [] : [`nicht ${not}`]),
       `${at}: läuft ab, aufgehaltene Schritte laufen weiter`,
     ].join(' · '),

@@ -74,7 +74,7 @@ export const totp = {
 
 export const notifications = {
   title: 'Notifications',
-  note: 'You are told when a gate or a patch waits for your vote. Quiet hours and steps: signalbox notify rules.',
+  note: 'You are told when a gate or a patch waits for your vote. Set quiet hours and steps by signalbox notify rules.',
   kind: 'Kind',
   kinds: { email: 'Mail', webhook: 'Webhook', slack: 'Slack', teams: 'Teams', push: 'Browser' },
   device: {
@@ -90,7 +90,7 @@ export const notifications = {
     install_note: 'To install Signalbox, choose “Install” or “Add to Home Screen” in the menu of the browser.',
   },
   address: 'Mail address or URL',
-  address_note: 'A mail address gets a code first. Of a URL only its origin is shown later.',
+  address_note: 'A mail address gets a code first. Later, only the origin of a URL is shown.',
   missing_address: 'Enter an address.',
   to: 'Address',
   status: 'Status',

@@ -37,7 +37,7 @@ export const frame = {
     admin: 'Administration',
     more: 'More',
     create: 'New',
-    waiting: (n: number) => count(n, '{n} gate needs your vote', '{n} gates need your vote'),
+    waiting: (n: number) => count(n, '{n} item waits for you', '{n} items wait for you'),
     user: (name: string) => `Signed in as ${name}`,
     sign_out: 'Sign out',
     display: 'Display settings',

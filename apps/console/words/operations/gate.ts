@@ -59,7 +59,7 @@ export const gate = {
       `${at_least ? 'at least ' : ''}${count(n, '1 dependent', '{n} dependents')}`,
     forbids: (policy: string) => `${policy} forbids it`,
     time: 'Time',
-    takes: (least: string, most: string) => (least === most ? `${least} in all` : `${least} to ${most} in all`),
+    takes: (least: string, most: string) => (least === most ? `${least} in total` : `${least} to ${most} in total`),
     rehearsed: (end: string) => `rehearsal ${end.replaceAll('_', ' ')}`,
     not_rehearsed: 'not rehearsed',
     back: 'Way back',
@@ -70,7 +70,7 @@ export const gate = {
     back_needless: 'no step changes a target',
     who: 'Who',
     votes: (have: number, quorum: number, groups: string[], names: string[]) =>
-      `${have} of ${quorum}${groups.length > 0 ? ` from ${list.format(groups)}` : ''}: ${names.length > 0 ? names.join(', ') : 'nobody may decide'}`,
+      `${have} of ${count(quorum, '1 vote', '{n} votes')}${groups.length > 0 ? ` from ${list.format(groups)}` : ''}: ${names.length > 0 ? names.join(', ') : 'nobody may decide'}`,
     not: (name: string) => `not ${name} (requester)`,
     void_vote: (name: string, why: string) => `${name}’s vote is void: ${why}`,
     why_void: {

@@ -44,7 +44,7 @@ export const patch = {
   mended: (state: string, attempts: number) => `${state} after ${count(attempts, '1 attempt', '{n} attempts')}`,
   holds: 'Holds',
   who: (have: number, quorum: number, groups: string[], not: string | null, at: string) =>
-    `${have} of ${quorum} from ${groups.length > 0 ? list.format(groups) : 'anyone who may decide'}${not === null ? '' : ` · not ${not}`} · ${at}: expires, the held steps continue`,
+    `${have} of ${count(quorum, '1 vote', '{n} votes')} from ${groups.length > 0 ? list.format(groups) : 'anyone who may decide'}${not === null ? '' : ` · not ${not}`} · ${at}: expires, the held steps continue`,
   again: (gates: string[]) => `${list.format(gates)} will ask again`,
   more: (n: number) => count(n, '1 more change', '{n} more changes'),
   approve_count: (n: number) => count(n, 'Approve 1 change', 'Approve {n} changes'),
