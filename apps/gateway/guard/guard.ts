@@ -144,8 +144,8 @@ export const createGuard = (deps: GuardDeps) => {
   }
 
   /**
-   * The images, frames and scripts of another site's page must not use up the limits of its visitor, who may share an
-   * address with a whole office. A link that somebody follows asks for a document.
+   * The images and scripts of another site's page must not use up the limits of its visitor: a whole office may share
+   * the address. A link that a person follows asks for a document.
    */
   const refuseForeign = (req: IncomingMessage): void => {
     const { 'sec-fetch-site': site, 'sec-fetch-dest': dest } = req.headers

@@ -10,10 +10,7 @@ import { ADMINISTRATORS, type SecurityFact } from '../../../db/operations/tables
 import type { Uses } from '../deps.ts'
 
 const BATCH = 50
-/**
- * Limit for one destination and kind of event, so that nobody can flood it by signing in again and again, or silence
- * other events by guessing passwords.
- */
+/** Limit for one destination and kind of event: many sign-ins must not flood it, nor guesses silence other events. */
 const MOST_A_DAY = 50
 
 /** Queues a message about an account for whoever hears of it; returns how many were too many for a day. */

@@ -15,7 +15,7 @@ export const pushOf = (message: Message): { topic: string; urgent: boolean; payl
   const url = new URL(link)
   const shown = { url: `${url.pathname}${url.search}`, silent: outcome !== undefined }
   if (!item || items.length > 1) {
-    // Two events of an account stand beside each other; a repeat of one replaces it.
+    // Different events of an account are shown together; a repeat replaces its first.
     const tag = message.type ? `${message.type} ${said}`.trim() : 'inbox'
     return { topic: tag, urgent: item !== undefined, payload: { tag, title: subject, body: said, ...shown } }
   }
