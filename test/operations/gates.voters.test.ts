@@ -296,7 +296,8 @@ describe('a delegation', () => {
         status: 'waiting',
         votes: [{ actor: { name: 'eva' } }],
       })
-      const one = await (restore(), delegated())
+      restore()
+      const one = await delegated()
       expect(must(await one.vote('ivo'), 200, 202).body.status).toBe('approved')
       lose('both', how)
       p.deps.trust.principals.drop([p.people.both.id])
