@@ -7,8 +7,8 @@ import { compileSchema } from '../../apps/shared/data/json-schema.ts'
  * The public JSON Schema Test Suite (draft 2020-12) against the dialect of packs. The suite is not published in a form
  * that a lock file can pin, so a person points this at a copy:
  *
- * git clone https://github.com/json-schema-org/JSON-Schema-Test-Suite /tmp/suite npx --no-install node
- * test/contract/json-schema-suite.ts /tmp/suite/tests/draft2020-12
+ *     git clone https://github.com/json-schema-org/JSON-Schema-Test-Suite /tmp/suite
+ *     npx --no-install node test/contract/json-schema-suite.ts /tmp/suite/tests/draft2020-12
  *
  * The dialect is smaller than the draft: a pack's schema is an object without a name and without outside references.
  * Ajv's strict mode refuses unknown keywords. Such cases count as outside; every other answer must be the suite's.

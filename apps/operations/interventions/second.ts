@@ -37,7 +37,7 @@ export const askSecondPerson = async (
   const { operation_id } = subject
   const { effect, before } = await attempt(tx, (inner) => perform(deps, inner, intervening, body))
   const { type, node_id, payload, ticket } = body
-  const { behind } = command.actor
+  const { id: author, behind } = command.actor
   const gate_id = gateOfIntervention(command_id)
   const asked: GateSubject = {
     v: 1,
@@ -91,11 +91,7 @@ export const askSecondPerson = async (
             type: 'gate',
             id: gate_id,
             rules: [
-              {
-                ...rulesOf({ gate_id, kind: 'intervention', policy: POLICY }),
-                author: command.actor.id,
-                ...(behind && { behind }),
-              },
+              { ...rulesOf({ gate_id, kind: 'intervention', policy: POLICY }), author, ...(behind && { behind }) },
             ],
           },
           subject_digest: now,

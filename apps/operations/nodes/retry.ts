@@ -36,10 +36,8 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
     lock: (tx) => lockVisible(deps, tx, command),
     decide: async (tx, subject, command_id) => {
       const scope = body.scope ?? 'downstream'
-      const [all, unpassed] = await Promise.all([
-        listCone(tx, subject.operation_id, command.node_id),
-        listUnpassed(tx, subject.operation_id, command.node_id),
-      ])
+      const here = [tx, subject.operation_id, command.node_id] as const
+      const [all, unpassed] = await Promise.all([listCone(...here), listUnpassed(...here)])
       const node = all.find(({ node_id }) => node_id === command.node_id)
       if (!node) throw notFound('node', command.node_id)
       const object = operationObject(subject)

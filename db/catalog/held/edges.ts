@@ -86,22 +86,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
     changed,
     gained: ({ rid, reltype_id, end }: Ended): number =>
       changed().reduce((sum, { key, by }) => (key[end] === rid && key.reltype_id === reltype_id ? sum + by : sum), 0),
-    /** Forgets a resource that will be read again; changes made here stay. */
-    forget: (rid: string): void => {
-      known.around.delete(rid)
-      for (const map of [known.counts, known.outs])
-        for (const key of map.keys()) if (key.endsWith(` ${rid}`)) map.delete(key)
-      for (const [name, edge] of open) {
-        const touches = name.startsWith(`${rid} `) || name.endsWith(` ${rid}`)
-        const own = [pending.added, pending.revised, pending.restated, pending.gone].some((of) => of.has(name))
-        if (!touches || (edge !== undefined && own) || pending.gone.has(name)) continue
-        open.delete(name)
-        // The other end of this edge no longer has all of its edges in memory.
-        const [src = '', reltype_id, dst = ''] = name.split(' ')
-        known.outs.delete(outKey(Number(reltype_id), src))
-        for (const end of [src, dst]) known.around.delete(end)
-      }
-    },
+    forget: (rid: string): void => forget(rid, known, pending),
     ...questionsOf(touching, (rid) => known.around.has(rid)),
     outOf: (src: string, reltype_id: number): EdgeRow | undefined => outsOf(src, [reltype_id])[0],
     from: outsOf,
@@ -144,6 +129,27 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
           const named = (end: string) => ids.get(end) ?? idOf(end)
           return { ...close(edge, at), from_id: named(edge.src), to_id: named(edge.dst) }
         }),
+  }
+}
+
+type Known = Pick<ReturnType<typeof createAround>, 'around' | 'counts' | 'outs'>
+type Pending = { open: Map<string, unknown> } & {
+  [K in 'added' | 'revised' | 'restated' | 'gone']: { has: (name: string) => boolean }
+}
+/** Forgets a resource that will be read again; changes made here stay. */
+const forget = (rid: string, known: Known, pending: Pending): void => {
+  known.around.delete(rid)
+  for (const map of [known.counts, known.outs])
+    for (const key of map.keys()) if (key.endsWith(` ${rid}`)) map.delete(key)
+  for (const [name, edge] of pending.open) {
+    const touches = name.startsWith(`${rid} `) || name.endsWith(` ${rid}`)
+    const own = [pending.added, pending.revised, pending.restated, pending.gone].some((of) => of.has(name))
+    if (!touches || (edge !== undefined && own) || pending.gone.has(name)) continue
+    pending.open.delete(name)
+    // The other end of this edge no longer has all of its edges in memory.
+    const [src = '', reltype_id, dst = ''] = name.split(' ')
+    known.outs.delete(outKey(Number(reltype_id), src))
+    for (const end of [src, dst]) known.around.delete(end)
   }
 }
 
