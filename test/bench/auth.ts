@@ -75,6 +75,7 @@ const stack = await startStack({
     AUTH__PROVIDERS__FILE: corp.file,
     AUTH__MACHINES__ISSUERS: JSON.stringify([ci.issuer]),
     GATEWAY__LIMITS__REFRESH_IP: LIMIT,
+    GATEWAY__LIMITS__SSO_IP: LIMIT,
     GATEWAY__LIMITS__LOGIN_NAME: LIMIT,
     SESSION__LIMITS__REFRESH: LIMIT,
     SESSION__LOCKOUT__FREE: '1000',

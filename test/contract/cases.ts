@@ -79,8 +79,8 @@ const unknownId = (name: string) =>
   })[name] ?? randomUUID()
 /** Providers send their own members here; RFC 6749 (4.1.2) requires ignoring them. */
 const OPEN_QUERY = new Set(['GET /v1/sso/{provider}/callback'])
-/** OpenID Connect Back-Channel Logout (2.5) requires ignoring unknown members. */
-const OPEN_BODY = new Set(['POST /v1/sso/{provider}/backchannel-logout'])
+/** OpenID Connect Back-Channel Logout (2.5) and RFC 6749 (3.2) require ignoring unknown members. */
+const OPEN_BODY = new Set(['POST /v1/sso/{provider}/backchannel-logout', 'POST /oauth/token'])
 /** Its signature is checked before all else, and covers any bytes: `test/operations/schedules.test.ts`. */
 const HOOK = 'POST /api/v1/hooks/{schedule_id}'
 const SIGNED = new Set([HOOK, HOOK.replace('/api', '')])

@@ -316,7 +316,8 @@ describe('a refused answer', () => {
 
   it('is a start that a page of another site led to: the person must press the button', async () => {
     for (const site of ['cross-site', 'same-site']) {
-      const led = await sso.browser().go('/v1/sso/corp/start', { headers: { 'sec-fetch-site': site } })
+      const link = { 'sec-fetch-site': site, 'sec-fetch-dest': 'document' }
+      const led = await sso.browser().go('/v1/sso/corp/start', { headers: link })
       expect([led.status, led.location, led.cookies]).toEqual([303, '/login', []])
     }
     for (const site of ['same-origin', 'none'])
@@ -725,7 +726,7 @@ describe('a logout at the provider', () => {
   })
 
   it('is not held up by the limit on people who sign in from the same address', async () => {
-    const narrow = await sso.addGateway({ GATEWAY__LIMITS__REFRESH_IP: '1/600/1' })
+    const narrow = await sso.addGateway({ GATEWAY__LIMITS__REFRESH_IP: '1/600/1', GATEWAY__LIMITS__SSO_IP: '1/600/1' })
     const mia = await signedIn('s-mia')
     for (const sub of ['s-eva', 's-tom', 's-mia']) {
       const body = { logout_token: await token({ sub }) }

@@ -4,6 +4,7 @@ import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
 import { type Db, type Tx, together, updateRows } from '../../client.ts'
+import { readFence } from '../../restore.ts'
 import { lockUnsentStarts, revisionNow } from '../commands/rows.ts'
 import { ENGINE, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import { moveGates } from '../gates/record.ts'
@@ -42,6 +43,7 @@ export const recordBatch = async (
   const row = await lockRow(tx, operation_id)
   if (!row) throw new Error(`no operation ${operation_id}`)
   if (row.record_seq >= batch.record_seq) return row.record_result as RecordResult
+  if (batch.record_seq > row.record_seq + 1) await refuseLost(tx, operation_id)
   const result: RecordResult = { record_seq: batch.record_seq, gates: [], whens: {}, control: null }
   const { commands, facts, set } = await apply(tx, operation_id, batch, result)
   const ended = result.withdrawn === true
@@ -54,6 +56,16 @@ export const recordBatch = async (
     set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
   })
   return result
+}
+
+/**
+ * A restored database lacks batches that the engine has recorded. A later one would hide that from `reconcile`, so it
+ * waits until a person has settled the operation.
+ */
+const refuseLost = async (tx: Tx, operation_id: string): Promise<void> => {
+  const { epoch, held_since, unchecked } = await readFence(tx, 'operations')
+  if (epoch > 0 || held_since !== null || unchecked.length > 0)
+    throw new Error(`the restored database lacks earlier facts of ${operation_id}: reconcile it`)
 }
 
 const needsControl = (change: Change): boolean =>

@@ -143,7 +143,7 @@ describe('a long log', () => {
       // The end of the selection stays in view, as far as one goes.
       for (let n = 0; n < 60; n++) await page.keyboard.press('Shift+ArrowDown')
       await hash('#L5706-L5766')
-      await page.getByText('Lines 5706 to 5766 selected').waitFor({ state: 'attached' })
+      await page.getByText('Lines 5,706 to 5,766 selected').waitFor({ state: 'attached' })
       const [inner, outer] = [await line(5766).boundingBox(), await box.boundingBox()]
       expect(inner && outer && inner.y + inner.height <= outer.y + outer.height + 1).toBe(true)
       await takePictures(page, 'log-selected')

@@ -126,7 +126,7 @@ describe('the administration', () => {
       await page.getByRole('link', { name: 'Administration' }).click()
       await page.getByRole('heading', { level: 1, name: 'Freezes' }).waitFor()
       const tabs = page.getByRole('navigation', { name: 'Pages of the administration' }).getByRole('link')
-      expect(await tabs.allTextContents()).toEqual(['Freezes', 'Packs'])
+      expect(await tabs.allTextContents()).toEqual(['Freezes', 'Agents', 'Packs'])
       await page.close()
     },
     PATIENCE_MS,
