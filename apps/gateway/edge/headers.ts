@@ -92,9 +92,6 @@ export const upstreamHeaders = (
   if (more.identity) {
     made['x-user-id'] = more.identity.user_id
     made['x-jwt-payload'] = more.identity.jwt_payload
-  } else if (more.upstream === 'session' && /^basic /i.test(headers.authorization ?? '')) {
-    // A machine names itself so at the token endpoint (RFC 6749, 2.3.1).
-    made.authorization = headers.authorization ?? ''
   }
   return made
 }

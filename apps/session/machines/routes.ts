@@ -80,7 +80,7 @@ const inWordsOfOAuth = (error: AppError): AppError => {
 const DECODED = /^basic ([a-z0-9+/]+={0,2})$/i
 /** The name and the key of HTTP Basic, each encoded as in a form (RFC 6749, 2.3.1). */
 const basicOf = (header: string | undefined): { client_id: string; client_secret: string } | undefined => {
-  if (header === undefined) return undefined
+  if (!header || !/^basic /i.test(header)) return undefined
   const text = Buffer.from(DECODED.exec(header)?.[1] ?? '', 'base64').toString()
   const at = text.indexOf(':')
   const [client_id, client_secret] = [text.slice(0, at), text.slice(at + 1)].map((part) =>
