@@ -111,6 +111,7 @@ describe('the limits of the design', () => {
       login_name: minute(10, 10),
       login_device: minute(10, 10),
       refresh: { count: 150, seconds: 300, burst: 30 },
+      sso: { count: 600, seconds: 300, burst: 120 },
       api: minute(600, 100),
       machine: minute(1200, 200),
       failed_tokens: minute(60, 60),

