@@ -28,7 +28,7 @@ export const Me = Type.Object({
   }),
   tickets: Nullable(
     Type.Object(
-      { url: text('https://tickets.example/{ticket}'), pattern: text('[A-Z]+-[0-9]+') },
+      { url: text('https://tickets.example/{ticket}'), pattern: text('[A-Z]{2,10}-[0-9]{1,9}') },
       { description: 'Where a ticket leads that matches the pattern as a whole.' },
     ),
   ),
