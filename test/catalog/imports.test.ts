@@ -282,6 +282,7 @@ describe('import', () => {
     const targets = async () =>
       (await c.as('vic').get(`/v1/resources/${id}/relationships?direction=out`)).body.items
         .map(({ peer }: { peer: { name: string } }) => peer.name[0])
+        .sort()
         .join('')
     const whole = { complete_relationships: true }
     // A person confirms one of them, the source another.

@@ -116,7 +116,6 @@ describe('the open inbox', () => {
         .filter({ hasText: 'left alone' })
         .getByText(/, then it is rejected/)
         .waitFor()
-      await page.getByText(/^No decisions wait for you\./).waitFor()
       const shown = await lines.allTextContents()
       const at = (title: string) => shown.findIndex((text) => text.includes(title))
       expect(at('near its end')).toBeLessThan(Math.min(at('forgotten'), at('left alone')))

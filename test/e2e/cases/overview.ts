@@ -82,7 +82,8 @@ describe('the overview', () => {
       await number.click()
       await page.waitForURL(/\/operations\?.*tab=succeeded/)
       await page.getByRole('link', { name: 'sums done' }).waitFor()
-      expect(await page.locator('tbody tr').count()).toBe(count)
+      // A page of the list holds fifty.
+      expect(await page.locator('tbody tr').count()).toBe(Math.min(count, 50))
       expect(await page.getByRole('link', { name: 'sums open' }).count()).toBe(0)
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'overview-list')
