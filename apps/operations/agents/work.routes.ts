@@ -49,7 +49,8 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
       const wait_ms = Math.min(wait_s * 1000, Math.floor(req.ends_at - performance.now()) - ANSWER_MS)
       const work = await takeWork(deps, pool, { labels, wait_ms }, gone)
       if (!work) return reply.code(204).send(null)
-      await seen.taken(work, one.agent)
+      // The work is acknowledged already: an answer that waits for the list could be lost.
+      void seen.taken(work, one.agent)
       return work
     },
   })
