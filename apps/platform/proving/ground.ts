@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Work } from '../../shared/contracts/engine/executions.ts'
+import type { Work, WorkRequest } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { objectIn } from '../../shared/data/pointer.ts'
 import { type Attempt, type Reply, takeMessage } from './rules.ts'
@@ -50,7 +50,8 @@ export const openGround = async (pool: string) => {
       const detail = `This machine is not an agent of the pool "${asked}".`
       return say(res, 403, { category: 'policy_denied', code: 'not_an_agent', status: 403, detail })
     }
-    const work = await next(Number((body as { wait_s?: number })?.wait_s ?? 5))
+    const { wait_s = 5, agent } = body as Partial<WorkRequest>
+    const work = agent?.leaves ? undefined : await next(Number(wait_s))
     if (work && res.destroyed) queue.unshift(work)
     else if (work) say(res, 200, work)
     else res.writeHead(204).end()
