@@ -47,6 +47,8 @@ describe('a list as a file', () => {
           desired_state: { provider: 'test', kind: 'thing' },
         })
       for (const n of [1, 2, 3]) await add(`csv-${n}`, `csv ${n}, of 3`)
+      const found = async () => (await people.olga.get<{ items: object[] }>('/v1/search?q=csv')).items.length
+      await until(async () => (await found()) === 3, { what: 'search to hold them', timeout_ms: 60_000 })
       const page = await tabOf('olga')
       for (const q of ['labels.exported=yes', 'csv']) {
         await page.goto(`${stack.gateway_url}/resources?q=${encodeURIComponent(q)}`)
