@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Locator } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
@@ -25,7 +26,12 @@ describe('the open inbox', () => {
       const card = (title: string) => page.getByRole('article').filter({ hasText: title })
       const topOf = async (one: Locator) => (await one.boundingBox())?.y
       await card('still second').hover()
-      const before = await topOf(card('still second'))
+      // Once the briefs of the cards above are drawn.
+      const before = await until(async () => {
+        const top = await topOf(card('still second'))
+        await delay(1000)
+        return top === (await topOf(card('still second'))) ? top : undefined
+      })
 
       // A gate that would be above it, a failure and a patch, which are above all gates.
       const third = await start('still third', { deadline_s: 300 })

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { BrowserContext, Page, Worker } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from '../../../apps/platform/demo/client.ts'
@@ -198,8 +199,13 @@ describe('a phone', () => {
         timeout_ms: 30_000,
       })
       expect(outcome.payload).toMatchObject({ tag: `${operation_id}/go`, silent: true })
-      await deliver(pushed.payload)
-      await until(async () => (await notifications()).length === 1, { what: 'the notification' })
+      // The DevTools' message is lost if the worker is just being stopped.
+      const again = async () => {
+        await deliver(pushed.payload)
+        await delay(2000)
+        return (await notifications()).length === 1
+      }
+      await until(again, { what: 'the notification', timeout_ms: 30_000 })
       await deliver(outcome.payload)
       await until(async () => (await notifications())[0]?.title === 'Approved by eva.', { what: 'its outcome' })
       expect(await notifications()).toHaveLength(1)
