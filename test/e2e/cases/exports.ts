@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
 import { PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.ts'
 
 /** The lines of the file that the page saves. */
