@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { type Tx, updateRows } from '../../../db/client.ts'
+import { type Tx, together, updateRows } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { ASKED_AGAIN, involvedWith } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
@@ -37,7 +37,7 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
     decide: async (tx, subject, command_id) => {
       const scope = body.scope ?? 'downstream'
       const here = [tx, subject.operation_id, command.node_id] as const
-      const [all, unpassed] = await Promise.all([listCone(...here), listUnpassed(...here)])
+      const [all, unpassed] = await together(listCone(...here), listUnpassed(...here))
       const node = all.find(({ node_id }) => node_id === command.node_id)
       if (!node) throw notFound('node', command.node_id)
       const object = operationObject(subject)
