@@ -147,17 +147,19 @@ const startSiem = ({ config, telemetry, pool }: RelayDeps): Record<string, Loop>
     const file = config[name]
     return file === undefined ? undefined : readTextFile(name, file)
   }
-  const header = () => {
+  const [name = '', value = ''] = template.split(/: (.*)/)
+  const headers = (): Record<string, string> => {
     const token = read('RELAY__SIEM__TOKEN_FILE')
-    return token && template.replace('{token}', () => token)
+    return token ? { [name]: value.replace('{token}', () => token) } : {}
   }
-  header()
+  // A file that cannot be read stops the start.
+  headers()
   const tls = {
     ca: read('RELAY__SIEM__CA_FILE'),
     cert: read('RELAY__SIEM__CERT_FILE'),
     key: read('RELAY__SIEM__KEY_FILE'),
   }
-  const siem = createSiem({ pool, url, header, tls })
+  const siem = createSiem({ pool, url, headers, tls })
   const loop = startLoop('siem', telemetry.log, SIEM_MS, siem.turn)
   return { siem: { wake: loop.wake, stop: () => loop.stop().then(siem.close) } }
 }

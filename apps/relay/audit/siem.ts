@@ -9,8 +9,8 @@ export type SiemDeps = {
   pool: pg.Pool
   /** `https://…`: JSON lines by POST; `syslog+tls://host:port`: RFC 5424 messages over TLS (RFC 5425). */
   url: string
-  /** For https: the header that proves the sender, `Name: value`; read again for each turn, because tokens expire. */
-  header: () => string | undefined
+  /** For https: the header that proves the sender; made again for each request, because tokens expire. */
+  headers: () => Record<string, string>
   /** PEM of the receiver's certificate authority (undefined: the system's authorities), and our own certificate. */
   tls: { ca: string | undefined; cert: string | undefined; key: string | undefined }
 }
@@ -26,13 +26,13 @@ const TIMEOUT_MS = 10_000
  * order of its chain. A position moves when the receiver has taken the rows: after a crash or an outage they are sent
  * again, and none is lost. Runs one turn; returns true if there may be more.
  */
-export const createSiem = ({ pool, url, header, tls }: SiemDeps) => {
+export const createSiem = ({ pool, url, headers, tls }: SiemDeps) => {
   const { protocol, hostname: host, port } = new URL(url)
   const connect = { ...tls, timeout: TIMEOUT_MS }
   const agent = new Agent({ connect, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
   const send =
     protocol === 'https:'
-      ? (lines: readonly Line[]) => post(agent, url, header(), lines)
+      ? (lines: readonly Line[]) => post(agent, url, headers(), lines)
       : (lines: readonly Line[]) => write({ host, port: Number(port) || 6514, ...tls }, lines)
   return {
     turn: async (): Promise<boolean> => {
@@ -83,12 +83,16 @@ const moveOn = async (pool: pg.Pool, table: string, lines: readonly Line[]): Pro
   )
 }
 
-const post = async (agent: Agent, url: string, header: string | undefined, lines: readonly Line[]): Promise<void> => {
-  const [name = '', ...value] = header?.split(': ') ?? []
+const post = async (
+  agent: Agent,
+  url: string,
+  headers: Record<string, string>,
+  lines: readonly Line[],
+): Promise<void> => {
   const { statusCode, body } = await request(url, {
     dispatcher: agent,
     method: 'POST',
-    headers: { 'content-type': 'application/x-ndjson', ...(header && { [name]: value.join(': ') }) },
+    headers: { 'content-type': 'application/x-ndjson', ...headers },
     body: lines.map(({ json }) => `${json}\n`).join(''),
   })
   await body.dump()
