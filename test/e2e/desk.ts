@@ -188,6 +188,12 @@ export const nodesOf = async (operation_id: string): Promise<Record<string, stri
   return Object.fromEntries(items.map(({ node_id, state }) => [node_id, state]))
 }
 
+/** Until search, which follows the log of the catalog, holds as many resources for these words. */
+export const untilFound = (words: string, count: number) => {
+  const found = async () => (await people.eva.get<{ items: object[] }>(`/v1/search?q=${words}`)).items.length
+  return until(async () => (await found()) === count, { what: `search to hold ${count}`, timeout_ms: 60_000 })
+}
+
 export const dialogOf = (page: Page) => page.getByRole('dialog')
 export const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 export const confirm = (page: Page, name: string) => dialogOf(page).getByRole('button', { name, exact: true }).click()

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
-import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
+import { must, type Platform, problem, startPlatform } from './support/platform.ts'
 
 let p: Platform
 let catalog: CatalogLog
@@ -21,7 +21,6 @@ afterAll(async () => {
   await catalog.close()
 })
 
-const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 const graph = { nodes: [{ node_id: 'a', executor: 'noop', with: {} }] }
 const stated = async (): Promise<string> =>
   must(await p.as('pia').post('/v1/intents', { kind: 'graph', title: 'a test', reason: 'to see', graph }), 201).body

@@ -11,7 +11,7 @@ import { sendDue } from '../../apps/operations/notifications/send.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { until } from '../support/until.ts'
 import { find, newcomer, notify, send } from './support/notified.ts'
-import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
+import { gated, must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startPushService } from './support/push-service.ts'
 
 /** People are notified in their browsers, through a real push service whose browsers decrypt their own messages. */
@@ -54,7 +54,6 @@ beforeEach(async () => {
   service.faults.length = 0
 })
 
-const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 const opened = async (title = `web 2.4.0 by ${eva.name}`) => {
   const policy = { approvals: { groups: [{ group: eva.team, min: 1 }] } }
   const { operation_id } = await p.startOperation(gated(policy), { more: { title } })

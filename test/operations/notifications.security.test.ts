@@ -7,7 +7,7 @@ import { queueSecurity } from '../../apps/operations/notifications/security.ts'
 import { SECURITY_EVENTS } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { ADMINISTRATORS } from '../../db/operations/tables/index.ts'
 import { newcomer, send } from './support/notified.ts'
-import { must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
+import { must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
 /** People are notified of events of their accounts, through a real mail server and a real receiver of webhooks. */
@@ -19,7 +19,6 @@ const FACT = {
   ip_address: '192.0.2.7',
   user_agent: 'signalbox-cli/1\r\nBcc: all@example.org',
 }
-const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 let p: Platform
 let mail: Awaited<ReturnType<typeof startMailServer>>
 let hooks: Awaited<ReturnType<typeof startHooks>>

@@ -5,7 +5,7 @@ import { quietUntil } from '../../apps/operations/notifications/messages/quiet.t
 import type { NotifyRules } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { until } from '../support/until.ts'
 import { find, newcomer, notify, send } from './support/notified.ts'
-import { gated, must, type Person, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
+import { gated, must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
 /** People are notified of waiting decisions, through a real mail server and a real receiver of webhooks. */
@@ -50,7 +50,6 @@ beforeEach(async () => {
   Object.assign(hooks.state, { status: 200, location: undefined, retry_after: undefined })
 })
 
-const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 const mine = (group: string) => ({ approvals: { groups: [{ group, min: 1 }] } })
 const opened = async (policy: Record<string, unknown> = mine(eva.team), title = `web 2.4.0 by ${eva.name}`) => {
   const { operation_id } = await p.startOperation(gated(policy), { more: { title } })

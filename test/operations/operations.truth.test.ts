@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
-import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
+import { must, type Platform, problem, startPlatform } from './support/platform.ts'
 
 /**
  * Every start is checked against the catalog's own answer at that moment. Nothing follows its events here, as while
@@ -26,7 +26,6 @@ afterAll(async () => {
 })
 
 const reason = 'a test'
-const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 let number = 0
 let host: string
 beforeEach(async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { digestByHand } from '../support/bound.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
-import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
+import { must, type Platform, problem, type Reply, startPlatform } from './support/platform.ts'
 
 /** Revision n + 1 is a plan: the rules for a preview and a start also bind a patch (operations.md 2.6, 3.2). */
 
@@ -73,7 +73,6 @@ const call = (node_id: string, target_id: string | undefined, more: Record<strin
 const look = (node_id: string, more: Record<string, unknown> = {}) => ({ node_id, executor: 'noop', with: {}, ...more })
 const netops = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
 const add = (node: unknown) => ({ op: 'add_node', node })
-const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 
 let number = 0
 const host = () => {

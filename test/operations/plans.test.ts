@@ -13,7 +13,7 @@ import { expireDue, operationClosed, planConfirmed, startWithdrawn } from '../..
 import { inboxOf } from '../../db/operations/tables/index.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
-import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
+import { must, type Platform, problem, type Reply, startPlatform } from './support/platform.ts'
 
 /** A site's additions to the shipped packs: a runbook for each host, and one that needs no host. */
 const SITE_PACK = `
@@ -140,7 +140,6 @@ const firmly = (send: (key: string) => Promise<Reply>): Promise<Reply> => {
 /** A thread may be slow to start on a busy machine. */
 const rehearsed = (intent_id: string, body: unknown) =>
   firmly((key) => p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, body, { key }))
-const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 const operationsOf = (plan: PlanBody) =>
   p.query('select operation_id from operations.operations where plan_id = $1', [plan.plan_id])
 

@@ -6,7 +6,7 @@ import { fireDue } from '../../apps/operations/schedules/fire.ts'
 import { nextTime, nextTimes } from '../../apps/operations/schedules/when.ts'
 import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
-import { must, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
+import { must, type Platform, person, problem, startPlatform } from './support/platform.ts'
 
 const at = (text: string) => Date.parse(text)
 
@@ -109,7 +109,6 @@ const made = async (more?: Record<string, unknown>) => must(await create(more), 
 const read = async (id: string) => must(await p.as('olga').get(`/v1/schedules/${id}`), 200).body
 const act = (id: string, name: string, who: Parameters<Platform['as']>[0] = 'olga', body = {}) =>
   p.as(who).post(`/v1/schedules/${id}/${name}`, body)
-const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 /** Makes the schedule due, as if its time had come a moment ago. */
 const due = (id: string) =>
   p.query(`update operations.schedules set next_at = clock_timestamp() - interval '1 s' where schedule_id = $1`, [id])

@@ -3,8 +3,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
-import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.ts'
+import { PATIENCE_MS, people, stack, start, tabOf, takePictures, untilFound } from '../desk.ts'
 
 /** The lines of the file that the page saves. */
 const savedBy = async (page: Page): Promise<string[]> => {
@@ -48,8 +47,7 @@ describe('a list as a file', () => {
           desired_state: { provider: 'test', kind: 'thing' },
         })
       for (const n of [1, 2, 3]) await add(`csv-${n}`, `csv ${n}, of 3`)
-      const found = async () => (await people.olga.get<{ items: object[] }>('/v1/search?q=csv')).items.length
-      await until(async () => (await found()) === 3, { what: 'search to hold them', timeout_ms: 60_000 })
+      await untilFound('csv', 3)
       const page = await tabOf('olga')
       for (const q of ['labels.exported=yes', 'csv']) {
         await page.goto(`${stack.gateway_url}/resources?q=${encodeURIComponent(q)}`)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.ts'
+import { PATIENCE_MS, people, stack, start, tabOf, takePictures, untilFound } from '../desk.ts'
 
 describe('the go-to field', () => {
   it(
@@ -95,8 +95,7 @@ describe('searching for resources', () => {
       await add(
         generic('archive', { labels: { tier: 'gold' }, desired_state: { provider: 't', kind: 'k', attributes } }),
       )
-      const found = async () => (await people.eva.get<{ items: object[] }>('/v1/search?q=ledger')).items.length
-      await until(async () => (await found()) === 3, { what: 'search to hold them', timeout_ms: 60_000 })
+      await untilFound('ledger', 3)
 
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/resources`)

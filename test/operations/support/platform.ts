@@ -482,6 +482,9 @@ export const must = (reply: Reply, ...statuses: number[]): Reply => {
   return reply
 }
 
+/** A refusal as its status, category and code. */
+export const problem = ({ status, body }: Reply): string => `${status} ${body.category}/${body.code}`
+
 /** One node behind a gate, and one before it. */
 export const gated = (policy: Record<string, unknown> = {}) => ({
   nodes: [
