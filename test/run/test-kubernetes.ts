@@ -43,7 +43,7 @@ const built = (target: string): Source => ({
 /** Kinds of others that the chart uses, from the modules that define them. */
 const KINDS: Record<string, string[]> = {
   'sigs.k8s.io/gateway-api@v1.6.3': ['config/crd/standard/gateway.networking.k8s.io_httproutes'],
-  'github.com/prometheus-operator/prometheus-operator@v0.95.2': ['servicemonitors', 'prometheusrules'].map(
+  'github.com/prometheus-operator/prometheus-operator@v0.90.1': ['servicemonitors', 'prometheusrules'].map(
     (kind) => `example/prometheus-operator-crd/monitoring.coreos.com_${kind}`,
   ),
   'github.com/kedacore/keda/v2@v2.21.0': ['scaledobjects', 'triggerauthentications'].map(
