@@ -9,7 +9,16 @@ import { which } from '../apps/platform/servers/sources.ts'
  * durations, and the size of a file says little about them.
  */
 const LONGEST = [
-  ...['e2e/desk', 'workflows/crash', 'cli/cli', 'agent/cancels', 'platform/secured', 'agent/ansible', 'e2e/crash'],
+  ...[
+    'e2e/desk',
+    'workflows/crash',
+    'cli/cli',
+    'e2e/account',
+    'agent/cancels',
+    'platform/secured',
+    'agent/ansible',
+    'e2e/crash',
+  ],
   ...['agent/conformance', 'e2e/story', 'operations/command', 'platform/start', 'operations/flow', 'platform/busy'],
   ...['agent/tofu', 'platform/ops', 'cli/package', 'e2e/path', 'agent/agent', 'model/model', 'platform/restore'],
   ...['agent/ssh', 'chaos/chaos', 'operations/gates.signature', 'contract/bad-input', 'agent/kills', 'relay/broker'],
@@ -40,7 +49,7 @@ export default defineConfig({
       ...(which('go') ? [] : ['test/operations/packs.registry.test.ts']),
     ],
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
