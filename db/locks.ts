@@ -24,7 +24,13 @@ export const LOCKS = {
 type Lock = keyof typeof LOCKS
 
 /** Locks of individual things: the prefix separates a resource from a pool of the same name. */
-export const KEYED = { leader: 'leader:', seal: 'seal:', catalog: 'catalog:', places: 'places:' } as const
+export const KEYED = {
+  leader: 'leader:',
+  seal: 'seal:',
+  catalog: 'catalog:',
+  places: 'places:',
+  owner: 'owner:',
+} as const
 type KeyedLock = keyof typeof KEYED
 
 const call = (name: string, args: string): SQL => sql.raw(`${name}(${args})`)
@@ -61,6 +67,10 @@ export const tryLockOf = (lock: Lock): SQL => call('pg_try_advisory_xact_lock', 
 
 /** Waits for one thing's lock; it ends with the transaction. `key` is SQL of type text: an expression or `$1::text`. */
 export const keyedLock = (kind: KeyedLock, key: string): string => `pg_advisory_xact_lock(${hashed(kind, key)})`
+
+/** Until this transaction ends, no other one counts what this owner has: a limit on it is exact. */
+export const lockOwner = (tx: { execute: (query: SQL) => Promise<unknown> }, owner: string) =>
+  tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${KEYED.owner + owner}, 0))`)
 
 /** Like lockOf, as a statement for a separate connection. */
 export const lockStatement = (lock: Lock): string => `select pg_advisory_xact_lock(${LOCKS[lock]})`

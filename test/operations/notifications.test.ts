@@ -598,4 +598,21 @@ describe('destinations and rules', () => {
     for (let n = 0; n < 10; n++) await hook()
     expect(problem(await add('webhook', hooks.url))).toBe('422 validation_error/too_many_destinations')
   })
+
+  it('are sent no more than twenty codes and tests a day, however many are asked for at once', async () => {
+    const id = await hook()
+    const asked = await Promise.all(
+      Array.from({ length: 30 }, () => p.as(eva).post(`${NOTIFY}/destinations/${id}/test`, {})),
+    )
+    expect(asked.filter(({ status }) => status === 200)).toHaveLength(20)
+  })
+
+  it('are ten at most, however many are added at once', async () => {
+    const body = { kind: 'webhook', name: 'webhook', address: hooks.url }
+    const added = await Promise.all(Array.from({ length: 20 }, () => p.as(eva).post(`${NOTIFY}/destinations`, body)))
+    expect(added.filter(({ status }) => status === 201)).toHaveLength(10)
+    expect(new Set(added.filter(({ status }) => status !== 201).map(problem))).toEqual(
+      new Set(['422 validation_error/too_many_destinations']),
+    )
+  })
 })

@@ -1,4 +1,5 @@
 import type { Tx } from '../../../db/client.ts'
+import { lockOwner } from '../../../db/locks.ts'
 import { lockDelivery, queueDelivery, reviveDelivery } from '../../../db/operations/notifications/deliveries.ts'
 import {
   countAsked,
@@ -67,6 +68,7 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
   mutate(deps, mutation, async (tx) => {
     refuseStale(deps, mutation)
     const { address, shown } = addressOf(deps.channels, body)
+    await lockOwner(tx, owner)
     if ((await listDestinations(tx, owner)).length >= MOST_DESTINATIONS)
       throw tooMany(`There are already ${MOST_DESTINATIONS} destinations, the most allowed.`)
     const mail = body.kind === 'email'
@@ -161,6 +163,7 @@ export const testDestination = (deps: Deps, mutation: Owned, destination_id: str
   mutate(deps, mutation, async (tx) => {
     const found = await lockOwn(tx, mutation, destination_id)
     if (found.status !== 'active') throw notActive(found.status)
+    await lockOwner(tx, found.owner)
     await refuseFlood(tx, found.owner)
     const keep = async () => {
       await queueDelivery(tx, found, 'test')

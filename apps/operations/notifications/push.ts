@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { lockOwner } from '../../../db/locks.ts'
 import {
   deleteDestination,
   getDevice,
@@ -51,6 +52,7 @@ export const subscribe = (deps: Deps, mutation: Mutation, body: PushBody) =>
     const { user_id, session_id } = mutation.caller
     const owner = `user:${user_id}`
     const destination_id = deviceIdOf(href)
+    await lockOwner(tx, owner)
     const others = (await listDestinations(tx, owner)).filter(
       (one) => one.destination_id !== destination_id && one.session_id !== session_id,
     )

@@ -2,6 +2,7 @@ import { and, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
+import { lockOwner } from '../../locks.ts'
 import { iso } from '../expressions.ts'
 import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
@@ -232,9 +233,10 @@ export const lastEnd = (db: Queryable, schedule_id: string) =>
     .limit(1)
     .then((rows) => rows[0]?.ended_at)
 
-/** How many of this person's schedules have not ended. */
-export const countOwned = async (db: Queryable, requester_id: string): Promise<number> => {
-  const [row] = await db
+/** How many of this person's schedules have not ended, until this transaction ends. */
+export const countOwned = async (tx: Tx, requester_id: string): Promise<number> => {
+  await lockOwner(tx, `user:${requester_id}`)
+  const [row] = await tx
     .select({ n: sql<number>`count(*)::int` })
     .from(schedules)
     .where(and(eq(schedules.requester_id, requester_id), ne(schedules.status, 'ended')))
