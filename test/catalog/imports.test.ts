@@ -56,6 +56,35 @@ describe('import', () => {
     expect(body).toMatchObject({ desired_state: { port: 80, protocol: 'http' }, labels: { tier: 'gold', env: 'lab' } })
   })
 
+  it('finds an item that the source states as retired unchanged once it has ended', async () => {
+    const from = source()
+    const items = [service('peer'), service('old', { relationships: [calls('peer')], parent_id: 'eu1-a-web' })]
+    await send(from, items)
+    const ended = { ...(items[1] as Item), lifecycle_status: 'retired' }
+    expect(outcomes(await send(from, [ended]))).toEqual(['updated'])
+    const before = await c.traces()
+    for (const options of [{}, { complete_fields: true, complete_relationships: true }]) {
+      expect(await send(from, [ended], options)).toMatchObject({
+        body: { results: [{ outcome: 'unchanged', version: 2, diff: [] }] },
+      })
+      expect(await send(from, [ended], options, { query: '?validate_only=true', key: null })).toMatchObject({
+        body: { counts: { unchanged: 1 } },
+      })
+    }
+    expect({ ...(await c.traces()), command_log: 0 }).toEqual({ ...before, command_log: 0 })
+    // Notes of an ended resource may still change; its state may not.
+    expect(outcomes(await send(from, [{ ...ended, labels: { shelf: 'b4' } }]))).toEqual(['updated'])
+    expect(await send(from, [{ ...ended, desired_state: { port: 81 } }])).toMatchObject({
+      body: { results: [{ outcome: 'refused', problem: { code: 'resource_terminal' } }] },
+    })
+    // An id that the source uses again is a new resource, and one that never existed here cannot begin as retired.
+    expect(outcomes(await send(from, [items[1] as Item]))).toEqual(['created'])
+    for (const _ of [1, 2])
+      expect(await send(from, [service('never', { lifecycle_status: 'retired' })])).toMatchObject({
+        body: { results: [{ outcome: 'refused', problem: { code: 'lifecycle_transition' } }] },
+      })
+  })
+
   it('refuses contradictory items with one id, which no repeat would find unchanged', async () => {
     const from = source()
     const [one, other] = [service('twin'), service('single')]
