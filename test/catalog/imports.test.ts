@@ -139,7 +139,7 @@ describe('import', () => {
     ]
     const dry = await send(from, items, {}, { query: '?validate_only=true', key: null })
     expect(outcomes(dry)).toEqual(['created', 'refused', 'created', 'conflict', 'created'])
-    expect(dry.body.results[4].problem.code).toBe('cycle')
+    expect(dry.body.results[4].problem).toMatchObject({ code: 'cycle', instance: '/v1/resources:import' })
     expect(dry.text).not.toMatch(/res_[a-z2-7]{26}/)
     expect(dry.body.results[1].problem.detail).toContain('no place needs at least 1 contained_in')
     expect(dry.body.results[2].diff).toContainEqual({ path: '/parent_id', after: 'vlan/7' })
