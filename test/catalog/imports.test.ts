@@ -85,6 +85,32 @@ describe('import', () => {
       })
   })
 
+  it('follows the state that the source reports, also past states that it never showed', async () => {
+    const from = source()
+    const host = (lifecycle_status: string) => ({
+      ...service('live', { parent_id: 'eu1-a-web', lifecycle_status, desired_state: { hostname: 'live' } }),
+      ...{ type_key: 'infra.host', name: 'live' },
+    })
+    for (const [state, outcome] of [
+      ...[
+        ['planned', 'created'],
+        ['active', 'updated'],
+        ['failed', 'updated'],
+        ['active', 'updated'],
+      ],
+      ...[
+        ['planned', 'refused'],
+        ['retired', 'updated'],
+        ['retired', 'unchanged'],
+      ],
+    ] as [string, string][])
+      expect([state, outcomes(await send(from, [host(state)]))]).toEqual([state, [outcome]])
+    // A person moves one step at a time.
+    const { body } = await send(from, [{ ...host('planned'), external_id: 'other', name: 'other' }])
+    const path = `/v1/resources/${body.results[0].resource_id}?mode=record_only&expected_version=1`
+    expect(await c.as('ada').patch(path, { lifecycle_status: 'active' })).toMatchObject({ status: 422 })
+  })
+
   it('refuses contradictory items with one id, which no repeat would find unchanged', async () => {
     const from = source()
     const [one, other] = [service('twin'), service('single')]
