@@ -66,8 +66,15 @@ const unique = (items: ImportItem[]): ImportItem[] => {
       taken.add(key)
       return item
     }
-    const name = `${item.name.slice(0, 120)} (${item.external_id})`.slice(0, 253)
-    taken.add(JSON.stringify([...at, name]))
-    return { ...item, name, display_name: item.display_name ?? item.name }
+    const other = renamed(item)
+    taken.add(JSON.stringify([...at, other.name]))
+    return other
   })
 }
+
+/** The item under a name that its id makes its own; the given one is displayed. */
+export const renamed = (item: ImportItem): ImportItem => ({
+  ...item,
+  name: `${item.name.slice(0, 120)} (${item.external_id})`.slice(0, 253),
+  display_name: item.display_name ?? item.name,
+})

@@ -247,6 +247,24 @@ map1,r1,app,S3,1024,T,,S1;S2,,
     })
   })
 
+  it('in which a new row takes the name that another row gave up', async () => {
+    write(
+      'names.yaml',
+      `{ format: signalbox.mapping/v1, items: [{ id: '{id}', type: infra.service, name: '{name}' }] }`,
+    )
+    const args = (...more: string[]) => ['names.csv', 'names', '--mapping', 'names.yaml', ...more] as const
+    write('names.csv', 'id,name\nnames-1,front\n')
+    expect((await run('csv', ...args())).code).toBe(0)
+    write('names.csv', 'id,name\nnames-1,front-old\nnames-2,front\n')
+    const second = await run('csv', ...args())
+    expect(second.code, second.err).toBe(0)
+    expect((await stored('names')).get('names-2')).toMatchObject({ name: 'front (names-2)', display_name: 'front' })
+    expect(await run('csv', ...args())).toMatchObject({ code: 0, err: expect.stringContaining('changes  0') })
+    // Once the earlier row is gone from the file, the name is a conflict that a person decides.
+    write('names.csv', 'id,name\nnames-3,front\n')
+    expect(await run('csv', ...args())).toMatchObject({ code: 7, err: expect.stringContaining('already_exists') })
+  })
+
   it('with more relations than an item may have: the rest is lost, and reported', () => {
     const needs = Array.from({ length: 120 }, (_, i) => `s${i}`)
     const relations = [{ type: 'depends_on', to: '{needs}', separator: ';' }]
