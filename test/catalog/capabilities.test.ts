@@ -516,6 +516,15 @@ describe('capabilities', () => {
       expect(await claimedOf(id)).toBe(0)
     })
 
+    it('by an offer without the attributes that its definition requires', async () => {
+      const id = `room-${randomUUID()}`
+      await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+      const capability_key = 'runtime.container'
+      expect(await provide(id, { capability_key })).toMatchObject({ status: 422, body: { code: 'attributes' } })
+      expect((await provide(id, { capability_key, attributes: { orchestrator: 'k8s' } })).status).toBe(200)
+      expect((await provide(id, { op: 'update', capability_key, priority: 8 })).status).toBe(200)
+    })
+
     it('beyond the available capacity, with or without the name of a provider, in one command or several', async () => {
       const [id, vm] = [await provider(), (await machine()).resource_id]
       const refusal = await send(vm, uses(id, { amount: 5 }))

@@ -56,6 +56,61 @@ describe('import', () => {
     expect(body).toMatchObject({ desired_state: { port: 80, protocol: 'http' }, labels: { tier: 'gold', env: 'lab' } })
   })
 
+  it('finds an item that the source states as retired unchanged once it has ended', async () => {
+    const from = source()
+    const items = [service('peer'), service('old', { relationships: [calls('peer')], parent_id: 'eu1-a-web' })]
+    await send(from, items)
+    const ended = { ...(items[1] as Item), lifecycle_status: 'retired' }
+    expect(outcomes(await send(from, [ended]))).toEqual(['updated'])
+    const before = await c.traces()
+    for (const options of [{}, { complete_fields: true, complete_relationships: true }]) {
+      expect(await send(from, [ended], options)).toMatchObject({
+        body: { results: [{ outcome: 'unchanged', version: 2, diff: [] }] },
+      })
+      expect(await send(from, [ended], options, { query: '?validate_only=true', key: null })).toMatchObject({
+        body: { counts: { unchanged: 1 } },
+      })
+    }
+    expect({ ...(await c.traces()), command_log: 0 }).toEqual({ ...before, command_log: 0 })
+    // Notes of an ended resource may still change; its state may not.
+    expect(outcomes(await send(from, [{ ...ended, labels: { shelf: 'b4' } }]))).toEqual(['updated'])
+    expect(await send(from, [{ ...ended, desired_state: { port: 81 } }])).toMatchObject({
+      body: { results: [{ outcome: 'refused', problem: { code: 'resource_terminal' } }] },
+    })
+    // An id that the source uses again is a new resource, and one that never existed here cannot begin as retired.
+    expect(outcomes(await send(from, [items[1] as Item]))).toEqual(['created'])
+    for (const _ of [1, 2])
+      expect(await send(from, [service('never', { lifecycle_status: 'retired' })])).toMatchObject({
+        body: { results: [{ outcome: 'refused', problem: { code: 'lifecycle_transition' } }] },
+      })
+  })
+
+  it('follows the state that the source reports, also past states that it never showed', async () => {
+    const from = source()
+    const host = (lifecycle_status: string) => ({
+      ...service('live', { parent_id: 'eu1-a-web', lifecycle_status, desired_state: { hostname: 'live' } }),
+      ...{ type_key: 'infra.host', name: 'live' },
+    })
+    for (const [state, outcome] of [
+      ...[
+        ['planned', 'created'],
+        ['active', 'updated'],
+        ['failed', 'updated'],
+        ['active', 'updated'],
+      ],
+      ...[
+        ['planned', 'refused'],
+        ['retired', 'updated'],
+        ['retired', 'unchanged'],
+      ],
+    ] as [string, string][])
+      expect([state, outcomes(await send(from, [host(state)]))]).toEqual([state, [outcome]])
+    // A person moves one step at a time.
+    const { body } = await send(from, [{ ...host('planned'), external_id: 'other', name: 'other' }])
+    const path = `/v1/resources/${body.results[0].resource_id}?mode=record_only&expected_version=1`
+    expect(await c.as('ada').patch(path, { lifecycle_status: 'active' })).toMatchObject({ status: 422 })
+  })
+
   it('refuses contradictory items with one id, which no repeat would find unchanged', async () => {
     const from = source()
     const [one, other] = [service('twin'), service('single')]
@@ -110,7 +165,7 @@ describe('import', () => {
     ]
     const dry = await send(from, items, {}, { query: '?validate_only=true', key: null })
     expect(outcomes(dry)).toEqual(['created', 'refused', 'created', 'conflict', 'created'])
-    expect(dry.body.results[4].problem.code).toBe('cycle')
+    expect(dry.body.results[4].problem).toMatchObject({ code: 'cycle', instance: '/v1/resources:import' })
     expect(dry.text).not.toMatch(/res_[a-z2-7]{26}/)
     expect(dry.body.results[1].problem.detail).toContain('no place needs at least 1 contained_in')
     expect(dry.body.results[2].diff).toContainEqual({ path: '/parent_id', after: 'vlan/7' })

@@ -58,6 +58,37 @@ const traced = async (act: () => Promise<Reply>) => {
 }
 
 describe('an edge is written by those who may write the resource that it leaves', () => {
+  it('and whoever may not see what keeps a resource learns how many there are, and where to ask', async () => {
+    grant({ role: 'admin', scope: { regionId: 'us1' } })
+    const target_id = await make({ parent_id: US })
+    const needs = [{ type_key: 'depends_on', target_id }]
+    for (const parent_id of [EU, EU]) await make({ parent_id, relationships: needs })
+    const near = await make({ parent_id: US, relationships: needs })
+    const retire = () =>
+      c
+        .as('rover')
+        .patch(`/v1/resources/${target_id}?mode=record_only`, { lifecycle_status: 'retired', expected_version: 1 })
+    const blocked = await retire()
+    expect(blocked).toMatchObject({
+      status: 422,
+      body: {
+        code: 'blocked_by_dependents',
+        detail: `Other resources still need ${target_id}: 3, of which you may see 1.`,
+        blockers: [{ resource_id: near }],
+        blockers_count: 1,
+        blockers_hidden: 2,
+        hint: expect.stringContaining('ask an administrator'),
+      },
+    })
+    expect(blocked.body.blockers).toHaveLength(1)
+    grant({ role: 'admin', scope: { regionId: 'us1' } }, { role: 'viewer', scope: {} })
+    expect((await retire()).body).toMatchObject({
+      blockers_count: 3,
+      blockers_hidden: 0,
+      hint: expect.not.stringContaining('administrator'),
+    })
+  })
+
   it('so no one takes a resource of another place, or of none, into their own', async () => {
     writerOfUs()
     for (const target_id of [await make({}), await make({ parent_id: EU })]) {

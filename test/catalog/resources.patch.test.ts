@@ -109,6 +109,15 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
     }
   })
 
+  it('refuses to remove the state of a lifecycle, by either form of patch', async () => {
+    const path = `/v1/resources/${await make(1)}?mode=record_only&expected_version=1`
+    for (const reply of [
+      await c.as('ada').patch(path, { lifecycle_status: null }),
+      await c.as('ada').patch(path, [{ op: 'remove', path: '/lifecycle_status' }], { type }),
+    ])
+      expect(reply).toMatchObject({ status: 422, body: { violations: [{ pointer: '/lifecycle_status' }] } })
+  })
+
   it('accepts an empty patch as a change of nothing', async () => {
     const id = await make(1)
     expect(await patch(id, [])).toMatchObject({ status: 200, body: { version: 1 } })

@@ -6,7 +6,10 @@ import { parseSource } from '../../apps/cli/import/source.ts'
 import { NETBOX } from './netbox.ts'
 
 const read = (rows: unknown): Found =>
-  readNetbox(parseSource(JSON.stringify(rows)).documents, { source: 'src', into: undefined })
+  readNetbox(parseSource(typeof rows === 'string' ? rows : JSON.stringify(rows)).documents, {
+    source: 'src',
+    into: undefined,
+  })
 const left = ({ ledger }: Found) => Object.fromEntries(ledger.leftOut().map(({ kind, count }) => [kind, count]))
 const fate = ({ ledger }: Found, name: string) =>
   ledger
@@ -217,6 +220,31 @@ describe('forms of exports', () => {
     expect(JSON.stringify(found.items)).not.toContain('hunter2')
     const rest = read({ 'dcim/sites': [{ id: 3, name: 'Oslo', status: { value: 'active' } }] })
     expect(rest.items.map(({ external_id }) => external_id)).toEqual(['region/none', 'dcim.site/3'])
+  })
+
+  it('a reference of the API to a row that is not in the file keeps the copy of that row', () => {
+    const site = {
+      id: 1,
+      url: 'https://nb.example/api/dcim/sites/1/',
+      display: 'Berlin',
+      name: 'Berlin',
+      slug: 'berlin',
+    }
+    const type = { id: 7, url: 'https://nb.example/api/dcim/device-types/7/', model: 'R650', slug: 'r650' }
+    const rows = {
+      'dcim/sites': [{ id: 1, name: 'Berlin', region: { id: 5, url: '/api/dcim/regions/5/', name: 'Far away' } }],
+      'dcim/devices': [{ id: 1, name: 'd1', site, device_type: type, asset_tag: 'big' }],
+    }
+    const { items } = read(JSON.stringify(rows).replace('"big"', '12345678901234567890'))
+    const item = (id: string) => items.find(({ external_id }) => external_id === id)
+    expect(item('dcim.site/1')?.annotations).toMatchObject({ 'netbox.dev/region': '{"id":5,"name":"Far away"}' })
+    expect(item('dcim.device/1')).toMatchObject({
+      parent_external_id: 'layer/1/other',
+      annotations: {
+        'netbox.dev/device_type': '{"id":7,"model":"R650","slug":"r650"}',
+        'netbox.dev/asset_tag': '12345678901234567890',
+      },
+    })
   })
 
   it('formats of NetBox 4: scopes, cable ends, separate addresses, disks in MB', () => {

@@ -136,6 +136,49 @@ aws_none: { type_key: infra.endpoint }
     }
   })
 
+  it('marks that the provider sets by default are kept, and so are those that contradict', () => {
+    const found = read(
+      readTerraform,
+      state([
+        instance('aws_eip', 'a', { tags: null, tags_all: { team: 'net' } }),
+        instance('aws_eip', 'b', { tags: { team: 'web' }, tags_all: { team: 'web', cost: 'x y' } }),
+        instance('google_compute_address', 'c', {
+          tags: ['one'],
+          labels: { team: 'g' },
+          effective_labels: { team: 'h' },
+        }),
+        instance('aws_lb', 'd', { name: 'd', needs: ['aws_none.x', 'data.aws_ami.y'] }),
+      ]),
+    )
+    const [a, b, c, d] = found.items.filter(({ type_key }) => !type_key.startsWith('topology'))
+    expect(a?.labels).toMatchObject({ team: 'net' })
+    expect(b).toMatchObject({ labels: { team: 'web' }, annotations: { cost: 'x y' } })
+    expect(c).toMatchObject({
+      labels: { team: 'g' },
+      desired_state: { attributes: { tags: ['one'], effective_labels: { team: 'h' } } },
+    })
+    expect(d?.relationships).toEqual([])
+    expect(found.ledger.fields().filter(({ kind }) => kind === 'dependency')).toMatchObject([
+      { field: 'depends_on', count: 2, example: 'aws_lb.d > aws_none.x' },
+    ])
+    expect(fate(found, 'lost')).toEqual([])
+  })
+
+  it('a mapping to another type drops no part of a field that it reads', () => {
+    const found = read(
+      readTerraform,
+      state([instance('aws_odd', 'o', { name: 'x\ty', deep: { a: 1, b: 2 }, list: [1] })]),
+    )
+    const fields = new Map(Object.entries({ 'deep.a': '/owner', name: '/labels/called', list: '/name' }))
+    const mapped = applyOverrides(found, new Map([['aws_odd', { type_key: 'infra.service', fields }]]))
+    expect(mapped.items[0]).toMatchObject({
+      owner: '1',
+      labels: { called: 'x-y' },
+      annotations: { 'import/deep': '{"b":2}', 'import/list': '[1]', 'import/labels.called': 'x\ty' },
+    })
+    expect(fate(mapped, 'changed')).toEqual(['aws_odd labels.called'])
+  })
+
   it('sensitive values of the state are in no item', () => {
     const secret = instance('aws_db_instance', 'db', { engine: 'hunter2', identifier: 'db' })
     const [only] = secret.instances as Record<string, unknown>[]
@@ -281,6 +324,37 @@ it('a cluster keeps whole manifests, without the values of secrets', () => {
   expect(fate(found, 'withheld')).toEqual(['ConfigMap data.api_key', 'Deployment env DB_PASSWORD'])
   expect(fate(found, 'lost')).toEqual([])
   expect(left(found)).toEqual({ Pod: 1 })
+})
+
+it('an object stays within what one request accepts, and says what it could not keep as it is', () => {
+  const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, `v${i}`]))
+  const note = 'a'.repeat(31_000)
+  const found = read(readKubernetes, {
+    kind: 'List',
+    items: [
+      { kind: 'ConfigMap', metadata: { name: 'wide' }, data: many(1500) },
+      { kind: 'ConfigMap', metadata: { name: 'quoted' }, data: { text: '"'.repeat(40_000) } },
+      { kind: 'ConfigMap', metadata: { name: 'zero', annotations: { odd: 'a\0b' } }, data: { text: 'a\0b' } },
+      {
+        kind: 'Pod',
+        metadata: { name: 'alone', annotations: { note, more: 'b'.repeat(2000) } },
+        status: { conditions: [{ type: 'Ready', lastProbeTime: null }], phase: 'Running' },
+      },
+    ],
+  })
+  const item = (id: string) => found.items.find(({ external_id }) => external_id === `src/${id}`)
+  expect(item('ConfigMap/default/wide')?.desired_state).toMatchObject({
+    attributes: { data: JSON.stringify(many(1500)) },
+  })
+  expect(item('ConfigMap/default/zero')).toMatchObject({
+    annotations: { odd: '"a\\u0000b"' },
+    desired_state: { attributes: { data: JSON.stringify({ text: 'a\0b' }) } },
+  })
+  expect(item('Pod/default/alone')).toMatchObject({
+    annotations: { more: 'b'.repeat(2000) },
+    observed_state: { status: { conditions: [{ type: 'Ready' }], phase: 'Running' } },
+  })
+  expect(fate(found, 'lost')).toEqual(['ConfigMap data', 'Pod note'])
 })
 
 it('containers come first, and a cycle is reported', () => {

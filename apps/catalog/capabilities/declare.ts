@@ -48,6 +48,7 @@ export const applyCapabilities = (
       open.delete(key)
       continue
     }
+    if (!known && change.attributes === undefined) refuse(wrongAttributes(definition, {}, `${POINTER}/${index}`))
     const saved = known
       ? revise(tx, known, change, { at, command_id })
       : add(tx, definition, row.rid, change, { at, command_id })
@@ -65,15 +66,17 @@ export const applyCapabilities = (
 /** The definitions that the changes name. Throws one refusal with all violations. */
 const definitionsOf = (types: Types, type: StoredType, changes: readonly CapabilityChange[]) => {
   const found = changes.map((change, index) => definitionOf(types, type, change, `${POINTER}/${index}`))
-  const violations = found.flatMap((one) => (Array.isArray(one) ? one : []))
-  const [first] = violations
-  if (first) {
-    throw new AppError('invalid_capability', first.code, `${first.pointer} ${first.message}.`, {
-      violations: violations.slice(0, MAX_VIOLATIONS),
-      hint: 'GET /v1/resource-types/{type_key} says what the type may provide.',
-    })
-  }
+  refuse(found.flatMap((one) => (Array.isArray(one) ? one : [])))
   return found as StoredCapability[]
+}
+
+const refuse = (violations: readonly Wrong[]): void => {
+  const [first] = violations
+  if (!first) return
+  throw new AppError('invalid_capability', first.code, `${first.pointer} ${first.message}.`, {
+    violations: violations.slice(0, MAX_VIOLATIONS),
+    hint: 'GET /v1/resource-types/{type_key} says what the type may provide.',
+  })
 }
 
 const MAX_VIOLATIONS = 100
@@ -95,12 +98,15 @@ const definitionOf = (
   if (!provides || !types.capability(capability_key, version, provides.version_range))
     return wrong('not_allowed_for_type', 'capability_key', `is not provided by ${type.type_key}`)
   if (op === 'remove' || attributes === undefined) return definition
-  const violations = [
-    ...stateViolations(attributes as JsonObject, `${at}/attributes`),
-    ...violationsOf(definition.attributes_schema, attributes as JsonObject, `${at}/attributes`),
-  ].map(({ pointer, message }) => ({ pointer, code: 'attributes' as const, message }))
+  const violations = wrongAttributes(definition, attributes as JsonObject, at)
   return violations.length > 0 ? violations : definition
 }
+
+const wrongAttributes = ({ attributes_schema }: StoredCapability, attributes: JsonObject, at: string): Wrong[] =>
+  [
+    ...stateViolations(attributes, `${at}/attributes`),
+    ...violationsOf(attributes_schema, attributes, `${at}/attributes`),
+  ].map(({ pointer, message }) => ({ pointer, code: 'attributes' as const, message }))
 
 type Told = Pick<ProviderRow, 'provider_id' | 'version' | 'attributes' | 'capacity' | 'priority' | 'expires_at'>
 

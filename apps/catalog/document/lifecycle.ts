@@ -43,9 +43,21 @@ export const PRESETS: Record<'managed' | 'record', Lifecycle> = {
 
 export const isTerminal = (lifecycle: Lifecycle, state: string): boolean => lifecycle.terminal.includes(state)
 
-/** The states to which this source may bring the resource now. */
-export const nextStates = (lifecycle: Lifecycle, from: string, by: ChangeSource): string[] =>
-  lifecycle.transitions.filter((way) => way.from === from && way.by.includes(by)).map((way) => way.to)
+/**
+ * The states to which this source may bring the resource now. An import reports where a resource is, and may not have
+ * seen the states between.
+ */
+const nextStates = (lifecycle: Lifecycle, from: string, by: ChangeSource): string[] => {
+  const ways = lifecycle.transitions.filter((way) => way.by.includes(by))
+  if (by === 'import') return reachedFrom(from, ways).filter((state) => state !== from)
+  return ways.filter((way) => way.from === from).map((way) => way.to)
+}
+
+const reachedFrom = (from: string, ways: readonly Transition[]): string[] => {
+  const reached = new Set([from])
+  for (const state of reached) for (const way of ways) if (way.from === state) reached.add(way.to)
+  return [...reached]
+}
 
 /** The refusal of a transition that the type does not define, or `undefined`. Staying is always allowed. */
 export const refuseTransition = (
@@ -81,8 +93,7 @@ export const lifecycleFaults = ({ states, initial, terminal, transitions }: Life
       if (!known.has(state)) faults.push(`has a transition with the unknown state "${state}"`)
     if (terminal.includes(from)) faults.push(`has a transition out of the terminal state "${from}"`)
   }
-  const reached = new Set([initial])
-  for (const state of reached) for (const way of transitions) if (way.from === state) reached.add(way.to)
-  for (const state of states) if (!reached.has(state)) faults.push(`cannot reach "${state}"`)
+  const reached = reachedFrom(initial, transitions)
+  for (const state of states) if (!reached.includes(state)) faults.push(`cannot reach "${state}"`)
   return faults
 }

@@ -37,6 +37,8 @@ export type Taking = {
   by: Causing
   /** Already known ids of this source. */
   known: Map<string, string>
+  /** Resources whose lifecycle has ended, of items that say so. */
+  ended: ReadonlyMap<string, string>
   /** The ids of the resources that it names: known ones, and those assigned to new ones. */
   ids: Map<string, string>
   /** Resources that this request created, by our ids: a refusal uses the source's names. */
@@ -47,18 +49,30 @@ type Settled = { outcome: ImportOutcome; row: ResourceRow; diff: ImportResult['d
 
 /** Brings the catalog in line with one item. */
 export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Settled> => {
-  const { request, known, by } = taking
+  const over = taking.ended.get(item.external_id)
+  const done = await (over === undefined ? settleOpen(tx, taking, item) : settleEnded(tx, taking, item, over))
+  const { source } = taking.request
+  const seen = { source_name: source.name, external_id: item.external_id, last_seen_at: taking.by().at }
+  heldOf(tx).saveImported({ ...seen, resource_id: done.row.resource_id })
+  return done
+}
+
+const settleOpen = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Settled> => {
+  const { deps, request, known } = taking
   const parent_id = parentOf(item, known)
-  const edges = edgesOf(item, known)
+  const { found: edges, missing } = edgesOf(item, known)
   const mine = known.get(item.external_id)
-  const found = mine ?? (await twinOf(tx, taking, item, parent_id))
-  const done = found
-    ? await change(tx, taking, item, { resource_id: found, adopted: mine === undefined }, parent_id, edges.found)
-    : await create(tx, taking, item, parent_id, edges.found)
-  const { resource_id } = done.row
-  const seen = { source_name: request.source.name, external_id: item.external_id, last_seen_at: by().at }
-  heldOf(tx).saveImported({ ...seen, resource_id })
-  return { ...done, missing: edges.missing }
+  const resource_id = mine ?? (await twinOf(tx, taking, item, parent_id))
+  if (resource_id === undefined) return { ...(await create(tx, taking, item, parent_id, edges)), missing }
+  edges.unshift(...(await moved(tx, resource_id, parent_id)))
+  edges.push(...superfluous(tx, deps.registry.types, resource_id, request, item, known))
+  return { ...(await change(tx, taking, item, { resource_id, adopted: mine === undefined, edges })), missing }
+}
+
+/** Its end closed its edges and withdrew its capabilities, so only notes and states can differ. */
+const settleEnded = async (tx: Tx, taking: Taking, item: ImportItem, resource_id: string): Promise<Settled> => {
+  const { provided_capabilities: _, ...rest } = item
+  return { ...(await change(tx, taking, rest, { resource_id, adopted: false, edges: [] })), missing: [] }
 }
 
 const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: ReadonlyMap<string, string>) => {
@@ -162,20 +176,15 @@ const SHOWN = [
 
 const withoutNull = (state: Record<string, unknown> | undefined): JsonObject => asObject(mergePatch({}, state ?? {}))
 
+type Found = { resource_id: string; adopted: boolean; edges: RelationshipChange[] }
+
 const change = async (
   tx: Tx,
-  { deps, request, write, by, known }: Taking,
+  { deps, request, write, by }: Taking,
   item: ImportItem,
-  { resource_id, adopted }: { resource_id: string; adopted: boolean },
-  parent_id: string | undefined,
-  edges: RelationshipChange[],
+  { resource_id, adopted, edges: relationship_changes }: Found,
 ): Promise<Omit<Settled, 'missing'>> => {
   const { types } = deps.registry
-  const relationship_changes = [
-    ...(await moved(tx, resource_id, parent_id)),
-    ...edges,
-    ...superfluous(tx, types, resource_id, request, item, known),
-  ]
   const { lifecycle_status } = item
   const wish = { relationship_changes, pointer: '/relationships', lifecycle_status }
   const locked = await lockToWrite(tx, deps, factsOf(write), resource_id, wish)

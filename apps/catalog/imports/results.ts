@@ -82,7 +82,9 @@ const targetsMissing = (missing: readonly string[]) =>
   })
 
 export const problemFor = (error: AppError, { request_id, route }: Write) =>
-  problemOf(error, request_id, route.split(' ')[1] ?? '') as unknown as NonNullable<ImportResult['problem']>
+  problemOf(error, request_id, (route.split(' ')[1] ?? '').replace('::', ':')) as unknown as NonNullable<
+    ImportResult['problem']
+  >
 
 /** Pointers to every difference, with both values. */
 export const differences = (before: JsonObject, after: JsonObject): ImportResult['diff'] =>

@@ -11,6 +11,7 @@ import { refuseLate } from '../command/deadline.ts'
 import { type Causing, causing, commandOf, NO_COMMAND, type Write } from '../command/request.ts'
 import { runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
+import { isTerminal } from '../document/lifecycle.ts'
 import { refusedAs } from '../document/names.ts'
 import { composed } from '../rules/notes.ts'
 import { edgesOf, managerOf, readsEdges, settle, type Taking } from './item.ts'
@@ -50,11 +51,13 @@ export const takeAll = async (
   const { source } = request
   const items = request.items.map(composed)
   await lockSource(tx, source.name)
-  const known = await getImported(tx, source.name, idsIn(items))
+  const { open: known, ended } = await getImported(tx, source.name, idsIn(items))
+  for (const item of items) if (!statesEnd(deps, item)) ended.delete(item.external_id)
   const by: Causing = (locked) => ({ ...as(locked), source: 'import', manager: managerOf(request) })
   // Fixed here because an item may be processed twice.
-  const ids = new Map(items.map(({ external_id }) => [external_id, known.get(external_id) ?? base32Id('res')]))
-  const taking: Taking = { deps, request, write, by, known, made, ids }
+  const idOf = (external_id: string) => known.get(external_id) ?? ended.get(external_id) ?? base32Id('res')
+  const ids = new Map(items.map(({ external_id }) => [external_id, idOf(external_id)]))
+  const taking: Taking = { deps, request, write, by, known, ended, made, ids }
   const look = async (indices: readonly number[]): Promise<Taken[]> => {
     const changes = indices.map((index) => {
       const item = items[index] as ImportItem
@@ -91,6 +94,12 @@ export const takeAll = async (
   return [...taken, ...late]
 }
 
+/** Whether an item says that its resource has ended. */
+const statesEnd = ({ registry }: CatalogDeps, { type_key, lifecycle_status = '' }: ImportItem): boolean => {
+  const type = registry.types.newest(type_key)
+  return type !== undefined && isTerminal(type.lifecycle, lifecycle_status)
+}
+
 /** The share of the request's time in which items may start; the rest is for their second pass and the commit. */
 const FOR_ITEMS = 0.4
 
@@ -120,11 +129,12 @@ const idsIn = (items: readonly ImportItem[]): string[] => [
 export type Taken = { result: ImportResult; missing: string[] }
 
 /** The data that an item will need, as far as it is known before anything is locked. */
-const wishOf = ({ deps, request, known, ids }: Taking, item: ImportItem): Wish => {
+const wishOf = ({ deps, request, known, ended, ids }: Taking, item: ImportItem): Wish => {
   const named = new Map([...ids, ...known])
   const { found: edges } = edgesOf(item, named)
   const { external_id, parent_external_id, lifecycle_status } = item
   const resource_id = ids.get(external_id) ?? external_id
+  if (ended.has(external_id)) return { resource_id, edges: [], lifecycle_status }
   const parent_id = parent_external_id === undefined ? item.parent_id : named.get(parent_external_id)
   const { create } = createWish(deps.registry.types, { ...item, relationships: [], resource_id, parent_id })
   return {
@@ -140,7 +150,7 @@ const wishOf = ({ deps, request, known, ids }: Taking, item: ImportItem): Wish =
 const takeOne = async (tx: Tx, taking: Taking, item: ImportItem, index: number): Promise<Taken> => {
   const { external_id } = item
   const { outcome, diff, missing, row } = await settle(tx, taking, item)
-  taking.known.set(external_id, row.resource_id)
+  if (row.is_open) taking.known.set(external_id, row.resource_id)
   const { resource_id, version } = row
   return { missing, result: { index, external_id, outcome, resource_id, version, diff } }
 }

@@ -210,7 +210,7 @@ const changeOf = (row: ResourceRow, result: JsonObject): Change => {
     labels: (result.labels ?? {}) as Record<string, string>,
     annotations: (result.annotations ?? {}) as Record<string, string>,
   }
-  const lifecycle_status = result.lifecycle_status ?? row.lifecycle_status
+  const { lifecycle_status } = result
   if (typeof lifecycle_status !== 'string')
     wrong.push({ pointer: '/lifecycle_status', code: 'schema_violation', message: 'must be a string' })
   const desired_state = object('desired_state')

@@ -86,10 +86,18 @@ const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[],
     const type_key = types.relationshipById(edge.reltype_id)?.type_key
     return peer ? [{ resource_id: peer.resource_id, name: peer.name, relationship: type_key }] : []
   })
+  const hidden = edges.length - visible.length
+  const all = `${edges.length > MAX_COUNTED ? 'at least ' : ''}${edges.length}`
   return new AppError(
     'validation_error',
     'blocked_by_dependents',
-    `Other resources still need ${row.resource_id} (visible to you: ${edges.length > MAX_COUNTED ? 'at least ' : ''}${visible.length}).`,
-    { extra: { blockers: visible.slice(0, MAX_BLOCKERS), blockers_count: visible.length } },
+    `Other resources still need ${row.resource_id}: ${all}${hidden > 0 ? `, of which you may see ${visible.length}` : ''}.`,
+    {
+      extra: { blockers: visible.slice(0, MAX_BLOCKERS), blockers_count: visible.length, blockers_hidden: hidden },
+      ...(hidden > 0 && { hint: unseenBy(row) }),
+    },
   )
 }
+
+const unseenBy = ({ resource_id }: ResourceRow): string =>
+  `For those outside your scope, ask an administrator: an account without a topology limit lists them with GET /v1/resources/${resource_id}/relationships?direction=in.`

@@ -1,11 +1,10 @@
+import { isStorable } from '../../shared/data/json.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { escapeToken, isObject, type JsonObject, valueAt } from '../document/pointers.ts'
 
 const MAX_BYTES = 262_144
 const MAX_NESTING = 20
 const SECRET_REFERENCE = /^secret:\/\/[a-z][a-z0-9_-]{0,62}\/[A-Za-z0-9._/-]{1,256}#[A-Za-z0-9._-]{1,64}$/
-/** Postgres refuses U+0000 in jsonb, and an unpaired surrogate is not valid text. */
-const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
 /**
  * What a state document must not contain, whatever its type (catalog.md 1). Refused are null (a merge patch cannot

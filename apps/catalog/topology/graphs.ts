@@ -12,7 +12,7 @@ import type { Store } from '../graph/store.ts'
 import { readRollUps } from '../health/causes.ts'
 import type { Types } from '../packs/registry.ts'
 import { awaitGraph, graphMissing, requireFresh } from '../read/freshness.ts'
-import { asOf, filterWhere, type Reader, valuesOf } from '../read/lists.ts'
+import { affordable, asOf, filterWhere, type Reader, valuesOf } from '../read/lists.ts'
 import { pastTime } from '../read/past.ts'
 
 const MAX_ROOTS = 20
@@ -77,7 +77,7 @@ const drawn = async (deps: CatalogDeps, request: GraphRequest, reader: Reader, b
   if (past === undefined && by !== 'sql' && bounds.depth > MAX_SQL_DEPTH) {
     throw warming(deps, `A graph deeper than ${MAX_SQL_DEPTH} levels`)
   }
-  return fromSql(deps, { roots, bounds, reach })
+  return affordable(fromSql(deps, { roots, bounds, reach }))
 }
 
 const warming = (deps: CatalogDeps, what: string): AppError =>
@@ -159,7 +159,7 @@ const rootIds = async (
   const most = Math.min(MAX_FILTER_ROOTS, max_nodes)
   const where = [accessSql(reader.access, types.topologyIds), conditions.open, selected]
   const sort = [{ key: 'resource_id' as const, descending: false }]
-  const rows = await listResources(deps.db, { where, sort, after: undefined, limit: most + 1 })
+  const rows = await affordable(listResources(deps.db, { where, sort, after: undefined, limit: most + 1 }))
   if (rows.length > most) throw tooManyRoots(most)
   return rows.map(({ resource_id }) => resource_id)
 }

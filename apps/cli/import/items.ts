@@ -1,5 +1,5 @@
 import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
-import { createLedger, type Ledger } from './loss.ts'
+import type { Ledger } from './loss.ts'
 import { SourceError } from './source.ts'
 
 /** The items that a reader makes of a file, and the ledger of everything that is not in them. */
@@ -71,78 +71,11 @@ export const marksOf = (marks: unknown, others = 'signalbox/marks'): Pick<Import
     ...(notes.length > 0 && { annotations: Object.fromEntries(notes) as Record<string, string> }),
   }
 }
-/** How many relations the catalog accepts per item. */
-const MAX_EDGES = 100
 /** A resource has at most 64 labels; importers add some themselves. */
 const MAX_LABELS = 50
 
 /** Turns any name into a label value. */
 export const labelOf = (text: string): string => text.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(0, 63)
-
-/** Gathers items and the ledger of the rest while a reader goes through its file. */
-export const collect = () => {
-  const items = new Map<string, ImportItem>()
-  const ledger = createLedger()
-  const generic = new Map<string, number>()
-  const notes: string[] = []
-  const origins: Found['origins'] = new Map()
-  let origin: { kind: string; fields: Fields } | undefined
-  return {
-    ledger,
-    /** Names the row or object that the next items come from. */
-    from: (kind: string, fields: Fields): void => {
-      origin = { kind, fields }
-    },
-    /** Throws if the id already exists, because the file does not say which item is meant. */
-    add: (item: ImportItem): void => {
-      if (items.has(item.external_id)) throw new SourceError(`it contains ${item.external_id} twice`)
-      if (item.external_id.length > 512) throw new SourceError(`an id is too long: ${item.external_id.slice(0, 80)}…`)
-      const { relationships = [], external_id } = item
-      for (const { type_key, target_external_id: to } of relationships.slice(MAX_EDGES)) {
-        const reason = `an item has at most ${MAX_EDGES} relations`
-        ledger.field('lost', origin?.kind ?? item.type_key, type_key, reason, `${external_id} > ${to}`)
-      }
-      const fits = relationships.length <= MAX_EDGES
-      items.set(external_id, fits ? item : { ...item, relationships: relationships.slice(0, MAX_EDGES) })
-      if (origin) origins.set(item.external_id, origin)
-    },
-    /** Adds a container that many items name; only the first call adds it. */
-    ensure: (item: ImportItem): string => {
-      if (!items.has(item.external_id)) items.set(item.external_id, item)
-      return item.external_id
-    },
-    skip: (kind: string, reason: string): void => ledger.leaveOut(kind, reason),
-    /** Records a whole row that becomes no item although it should. */
-    lose: (kind: string, reason: string): void => ledger.leaveOut(kind, reason, { lost: true }),
-    /** The type and kind of an item whose kind has no rule; its fields are kept in attributes. */
-    generic: (provider: string, kind: string): Pick<ImportItem, 'type_key' | 'desired_state'> => {
-      generic.set(kind, (generic.get(kind) ?? 0) + 1)
-      return { type_key: 'infra.generic', desired_state: { provider: provider.slice(0, 63), kind: kind.slice(0, 128) } }
-    },
-    note: (text: string): void => void notes.push(text),
-    done: (): Found => ({ items: unique([...items.values()]), generic, origins, ledger, notes }),
-  }
-}
-export type Collected = ReturnType<typeof collect>
-
-/**
- * Names are unique within a container and type. A later item of the same name gets its id appended and keeps its name
- * as the display name.
- */
-const unique = (items: ImportItem[]): ImportItem[] => {
-  const taken = new Set<string>()
-  return items.map((item) => {
-    const at = [item.type_key, item.parent_external_id, item.parent_id]
-    const key = JSON.stringify([...at, item.name.normalize('NFC')])
-    if (!taken.has(key)) {
-      taken.add(key)
-      return item
-    }
-    const name = `${item.name.slice(0, 120)} (${item.external_id})`.slice(0, 253)
-    taken.add(JSON.stringify([...at, name]))
-    return { ...item, name, display_name: item.display_name ?? item.name }
-  })
-}
 
 /**
  * Orders items with containers before their contents, and targets of edges before the items that name them unless a

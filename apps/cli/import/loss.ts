@@ -1,8 +1,8 @@
 /**
  * The fate of a field that no rule reads. `untyped` is kept as it is, without a type; `computed` repeats other fields
- * of the source; `withheld` is a secret, which is never read; `lost` is in no item.
+ * of the source; `changed` was made to fit; `withheld` is a secret, which is never read; `lost` is in no item.
  */
-export type Fate = 'untyped' | 'computed' | 'withheld' | 'lost'
+export type Fate = 'untyped' | 'computed' | 'changed' | 'withheld' | 'lost'
 export type FieldFate = { fate: Fate; kind: string; field: string; reason: string; count: number; example: string }
 /** Whole rows or objects that become no item: by rule, or `lost`. */
 export type LeftOut = { kind: string; reason: string; lost: boolean; count: number }

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import { isObject, readPointer, tokensOf } from '../../shared/data/pointer.ts'
-import { type Found, fieldsOf, labelOf } from './items.ts'
+import { fitted } from './fit.ts'
+import { type Found, fieldsOf } from './items.ts'
 import { withRest } from './rest.ts'
 import { SourceError } from './source.ts'
 
@@ -56,50 +57,53 @@ export const applyOverrides = (found: Found, overrides: Overrides): Found => {
     const rule = origin && overrides.get(origin.kind)
     if (!rule) return item
     seen.add(origin.kind)
-    const made = overridden(item, rule, origin.fields)
-    return made.type_key === item.type_key ? made : keeping(item, made, rule, found, origin.kind)
+    const { made, sent } = overridden(item, rule, origin.fields)
+    const whole = made.type_key === item.type_key ? made : keeping(item, made, sent, found, origin.kind)
+    return fitted(whole, origin.kind, found.ledger)
   })
   const idle = [...overrides.keys()].filter((kind) => !seen.has(kind))
   const notes = idle.map((kind) => `--map names ${kind}, but the import has no items of it`)
   return { ...found, items, generic, notes: [...found.notes, ...notes] }
 }
 
-/** Keeps as annotations the fields that the old type held and the rule does not map. */
-const keeping = (item: ImportItem, made: ImportItem, { fields }: Rule, { ledger }: Found, kind: string): ImportItem => {
-  const sent = new Set(
-    [...fields.keys()].map((field) => tokensOf(field.startsWith('/') ? field : `/${field.replaceAll('.', '/')}`)[0]),
-  )
+/** Keeps as annotations what the old type held and the rule does not send elsewhere. */
+const keeping = (
+  item: ImportItem,
+  made: ImportItem,
+  sent: readonly string[][],
+  { ledger }: Found,
+  kind: string,
+): ImportItem => {
   const { attributes, provider: _, kind: __, ...members } = fieldsOf(item.desired_state)
-  const left = Object.entries({ ...members, ...fieldsOf(attributes) }).filter(([field]) => !sent.has(field))
-  return withRest(made, Object.fromEntries(left), { ledger, kind, prefix: 'import/', open: false })
+  const left = { ...members, ...structuredClone(fieldsOf(attributes)) }
+  for (const path of sent) {
+    const inside = path.slice(0, -1).reduce<unknown>((at, name) => fieldsOf(fieldsOf(at)[name]), left)
+    delete fieldsOf(inside)[path.at(-1) ?? '']
+  }
+  return withRest(made, left, { ledger, kind, prefix: 'import/', open: false })
 }
 
-const overridden = (item: ImportItem, { type_key, fields }: Rule, source: unknown): ImportItem => {
+/** The item as the rule wants it, and the fields of the source that it now holds. */
+const overridden = (item: ImportItem, { type_key, fields }: Rule, source: unknown) => {
   const { desired_state, observed_state, lifecycle_status, ...kept } = item
   const same = type_key === item.type_key
   const made: ImportItem = same ? structuredClone(item) : { ...structuredClone(kept), type_key, desired_state: {} }
+  const sent: string[][] = []
   for (const [field, to] of fields) {
-    const value = readPointer(source, field.startsWith('/') ? field : `/${field.replaceAll('.', '/')}`)
+    const pointer = field.startsWith('/') ? field : `/${field.replaceAll('.', '/')}`
+    const value = readPointer(source, pointer)
     const part = tokensOf(to)
-    const fit = part[0] === 'desired_state' || part[0] === 'observed_state' ? value : textFor(part, value)
-    if (fit !== undefined && fit !== null && fit !== '') put(made as unknown as Members, part, fit)
+    const fit = part[0] === 'desired_state' || part[0] === 'observed_state' ? value : textFor(value)
+    if (fit === undefined || fit === null || fit === '') continue
+    put(made as unknown as Members, part, fit)
+    sent.push(tokensOf(pointer))
   }
-  return made
-}
-
-const LENGTHS: Record<string, number> = {
-  name: 253,
-  display_name: 253,
-  owner: 128,
-  lifecycle_status: 64,
-  annotations: 4096,
+  return { made, sent }
 }
 
 /** Targets outside the state hold texts; a value that is not a scalar cannot go there. */
-const textFor = ([name = '']: readonly string[], value: unknown): string | undefined => {
-  if (!['string', 'number', 'boolean'].includes(typeof value)) return undefined
-  return name === 'labels' ? labelOf(String(value)) : String(value).slice(0, LENGTHS[name])
-}
+const textFor = (value: unknown): string | undefined =>
+  ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
 
 type Members = Record<string, unknown>
 const put = (into: Members, [name = '', ...rest]: readonly string[], value: unknown): void => {

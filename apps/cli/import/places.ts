@@ -1,5 +1,5 @@
 import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
-import type { Collected } from './items.ts'
+import type { Collected } from './collect.ts'
 
 /** The region and data center that a cloud's names refer to, created on first use. */
 export const placeOf = (found: Collected, region: string | undefined, zone: string | undefined): string | undefined => {

@@ -1,4 +1,5 @@
 import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
+import { isStorable } from '../../shared/data/json.ts'
 import { type Fields, isEmpty, isFields, isLabelKey } from './items.ts'
 import { isSecretName, type Ledger } from './loss.ts'
 
@@ -18,13 +19,29 @@ const MAX_ANNOTATIONS = 30_000
 const MAX_STATE = 200_000
 const MAX_TEXT = 65_536
 const MAX_NESTING = 16
+/** A request accepts 1,000 members and 10,000 list elements per item. */
+const MAX_PARTS = 800
 
 /**
  * Keeps all fields that no rule has read: as attributes if the type has them, otherwise as annotations. Secrets stay
  * out, and fields that are too large for a resource are recorded as lost.
  */
 export const withRest = (item: ImportItem, fields: Fields, rest: Rest): ImportItem => {
-  const kept = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
+  const kept = readable(item, fields, rest)
+  if (!rest.open) return withNotes(item, kept, rest)
+  const attributes = stateOf(item, kept, rest, 'kept in attributes')
+  return Object.keys(attributes).length === 0 ? item : { ...item, desired_state: { ...item.desired_state, attributes } }
+}
+
+/** Like `withRest`, for fields that the source observes: they become members of observed_state. */
+export const withObserved = (item: ImportItem, fields: Fields, rest: Rest): ImportItem => {
+  const observed_state = stateOf(item, readable(item, fields, rest), rest, 'kept in observed_state')
+  return Object.keys(observed_state).length === 0 ? item : { ...item, observed_state }
+}
+
+/** The fields that have a value and no secret. */
+const readable = (item: ImportItem, fields: Fields, rest: Rest): [string, unknown][] =>
+  Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
     if (isEmpty(value)) return []
     if (isSecretName(name) && !rest.plain?.test(name)) {
       rest.ledger.field('withheld', rest.kind, name, 'secret values are never read', item.external_id)
@@ -32,24 +49,25 @@ export const withRest = (item: ImportItem, fields: Fields, rest: Rest): ImportIt
     }
     return [[name, withoutSecrets(value, `${name}.`, item, rest)]]
   })
-  return rest.open ? withAttributes(item, kept, rest) : withNotes(item, kept, rest)
-}
 
-const withAttributes = (item: ImportItem, fields: [string, unknown][], rest: Rest): ImportItem => {
+/** The fields as a state can hold them, within the bounds of a resource and of a request. */
+const stateOf = (item: ImportItem, fields: [string, unknown][], rest: Rest, reason: string): Fields => {
   const attributes: Fields = {}
-  let room = MAX_STATE - Buffer.byteLength(JSON.stringify(item.desired_state ?? {}))
+  let room = MAX_STATE - Buffer.byteLength(JSON.stringify([item.desired_state, item.observed_state]))
+  let parts = MAX_PARTS - partsIn([item.desired_state, item.observed_state])
   for (const [name, value] of fields) {
-    const fit = storable(value)
+    const fit = partsIn(value) > parts ? JSON.stringify(value) : storable(value)
     const size = Buffer.byteLength(JSON.stringify([name, fit]))
     if (size > room || longestIn(fit) > MAX_TEXT) {
       lose(item, name, `too large for a resource (${size} bytes)`, rest)
       continue
     }
     room -= size
+    parts -= partsIn(fit)
     attributes[name] = fit
-    rest.ledger.field('untyped', rest.kind, name, 'kept in attributes', item.external_id)
+    rest.ledger.field('untyped', rest.kind, name, reason, item.external_id)
   }
-  return Object.keys(attributes).length === 0 ? item : { ...item, desired_state: { ...item.desired_state, attributes } }
+  return attributes
 }
 
 const withNotes = (item: ImportItem, fields: [string, unknown][], rest: Rest): ImportItem => {
@@ -91,20 +109,23 @@ const withoutSecrets = (value: unknown, path: string, item: ImportItem, rest: Re
   )
 }
 
-/** A state holds no null in a list, no U+0000 and no deep nesting; such a value is kept as its JSON text. */
-const storable = (value: unknown): unknown => {
-  if (typeof value !== 'object' && !(typeof value === 'string' && value.includes('\u0000'))) return value
-  return hasHole(value, 0) ? JSON.stringify(value) : value
-}
+/** A state holds no null in a list, no unstorable text and no deep nesting; such a value is kept as its JSON text. */
+const storable = (value: unknown): unknown => (hasHole(value, 0) ? JSON.stringify(value) : value)
 const hasHole = (value: unknown, depth: number): boolean => {
   if (depth > MAX_NESTING || value === null) return true
-  if (typeof value === 'string') return value.includes('\u0000')
+  if (typeof value === 'string') return !isStorable(value)
   if (Array.isArray(value)) return value.some((one) => hasHole(one, depth + 1))
-  return isFields(value) && Object.values(value).some((one) => hasHole(one, depth + 1))
+  return isFields(value) && Object.entries(value).some(([key, one]) => !isStorable(key) || hasHole(one, depth + 1))
 }
+/** The longest text in a value, as JSON writes it. */
 const longestIn = (value: unknown): number =>
   typeof value === 'string'
-    ? value.length
+    ? JSON.stringify(value).length
     : typeof value === 'object' && value !== null
       ? Math.max(0, ...Object.values(value).map(longestIn))
       : 0
+/** The number of members in a value; ten list elements count as one. */
+const partsIn = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).reduce<number>((sum, one) => sum + (Array.isArray(value) ? 0.1 : 1) + partsIn(one), 0)
+    : 0

@@ -53,6 +53,10 @@ export const parseSource = (text: string): Source => {
   return { documents: parseYaml(text), digest }
 }
 
+/** An integer that a double cannot hold stays as its digits. */
+const exact = (_: string, value: unknown, { source }: { source?: string } = {}): unknown =>
+  Number.isInteger(value) && !Number.isSafeInteger(value) ? source : value
+
 type Parsed = { ok: true; value: unknown } | { ok: false; error: SourceError }
 const parseJson = (text: string): Parsed => {
   try {
@@ -61,7 +65,7 @@ const parseJson = (text: string): Parsed => {
     throw new SourceError((error as AppError).message)
   }
   try {
-    return { ok: true, value: JSON.parse(text) }
+    return { ok: true, value: /\d{16}/.test(text) ? JSON.parse(text, exact) : JSON.parse(text) }
   } catch (error) {
     return { ok: false, error: new SourceError(`it is not valid JSON: ${(error as Error).message}`) }
   }

@@ -17,7 +17,7 @@ export const OptionalText = (options: TStringOptions) => Type.Optional(Type.Stri
 export const OptionalInteger = (options: TNumberOptions) => Type.Optional(Type.Integer(options))
 
 /** Characters that texts must not hold: controls, line ends, and invisible ones such as U+200B or direction changes. */
-const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}'
+export const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}'
 const START = `^[\\p{Zs}]*[^\\s${HIDDEN}]`
 /** A name that tells things apart: one line that shows, and two that look alike are alike. Takes linear time. */
 export const NAME = `${START}[^${HIDDEN}]*$`

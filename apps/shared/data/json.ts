@@ -12,6 +12,9 @@ export type JsonLimits = {
 }
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
 
+/** Postgres refuses U+0000 in jsonb, and an unpaired surrogate is not valid text. */
+export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+
 const refuse = (code: CodeOf<'validation_error'>, detail: string, status = 400) =>
   new AppError('validation_error', code, detail, { status, hint: 'Correct the document as the detail says.' })
 

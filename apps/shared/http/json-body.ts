@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type JsonLimits, scanJson } from '../data/json.ts'
+import { isStorable, type JsonLimits, scanJson } from '../data/json.ts'
 import { AppError } from '../errors.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 
@@ -115,7 +115,7 @@ export const otherMediaType = ({ media_type }: Pick<Codes, 'media_type'>, req: F
 
 /** Returns where a value holds text or a number that cannot be stored; `undefined` if nowhere. */
 export const pointerToUnstorable = (value: unknown, pointer = ''): string | undefined => {
-  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? pointer : undefined
+  if (typeof value === 'string') return isStorable(value) ? undefined : pointer
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : pointer
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, member] of Object.entries(value)) {

@@ -7,17 +7,16 @@ import { array, rowsOf } from '../resources/rows.ts'
 export const lockSource = (tx: Tx, source_name: string) =>
   tx.execute(sql`select ${lockOfOne('importSource', sql`hashtext(${source_name})`)}`)
 
-/** The resource that an id of a source stands for. */
-export const getImported = async (
-  db: Queryable,
-  source_name: string,
-  external_ids: readonly string[],
-): Promise<Map<string, string>> => {
-  if (external_ids.length === 0) return new Map()
-  const rows = await rowsOf<{ external_id: string; resource_id: string }>(
+/** The resources that ids of a source stand for: open ones, and those whose lifecycle has ended. */
+export const getImported = async (db: Queryable, source_name: string, external_ids: readonly string[]) => {
+  const found = { open: new Map<string, string>(), ended: new Map<string, string>() }
+  if (external_ids.length === 0) return found
+  const rows = await rowsOf<{ external_id: string; resource_id: string; is_open: boolean }>(
     db,
-    sql`select i.external_id, r.resource_id from catalog.import_ref i join catalog.resource r using (rid)
-        where i.source_name = ${source_name} and i.external_id = any(${array(external_ids, 'text')}) and r.is_open`,
+    sql`select i.external_id, r.resource_id, r.is_open from catalog.import_ref i join catalog.resource r using (rid)
+        where i.source_name = ${source_name} and i.external_id = any(${array(external_ids, 'text')})`,
   )
-  return new Map(rows.map(({ external_id, resource_id }) => [external_id, resource_id]))
+  for (const { external_id, resource_id, is_open } of rows)
+    found[is_open ? 'open' : 'ended'].set(external_id, resource_id)
+  return found
 }

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readNetbox } from '../../../apps/cli/import/netbox/read.ts'
 import { lossOf } from '../../../apps/cli/import/run/report.ts'
-import { csvRows, readRows } from '../../../apps/cli/import/table/read.ts'
+import { csvRows, jsonRows, readRows } from '../../../apps/cli/import/table/read.ts'
 import { atTerminal, home, json, login, signalbox, stack } from '../client.ts'
 import { NETBOX } from '../netbox.ts'
 
@@ -204,6 +204,67 @@ map1,r1,app,S3,1024,T,,S1;S2,,
     expect(ran.err).toMatch(/lost {5}1 × infra.host column 12/)
   })
 
+  it('with texts that do not fit: each is named, and kept whole beside what became of it', async () => {
+    const mapping = {
+      format: 'signalbox.mapping/v1' as const,
+      items: [
+        {
+          id: '{id}',
+          type: 'infra.service',
+          name: '{name}',
+          owner: '{team}',
+          fields: { '/labels/rack': '{rack}', '/annotations/note': { column: 'note', as: 'json' as const } },
+        },
+      ],
+    }
+    const long = 'n'.repeat(300)
+    const rows = `id,name,team,rack,note\nfit-a,${long},t,B 4/2,"{""a"":1}"\nfit-b,"two\nlines",${'o'.repeat(200)},b4,1\nfit-c,${'\u{1f600}'.repeat(260)},t,ok,2\n`
+    const found = readRows(csvRows(rows, mapping), mapping, { into: undefined })
+    expect(lossOf(found).changed.map(({ field, count }) => [field, count])).toEqual([
+      ['name', 3],
+      ['labels.rack', 1],
+      ['owner', 1],
+    ])
+    expect(found.items).toMatchObject([
+      {
+        name: 'n'.repeat(253),
+        labels: { rack: 'B-4-2' },
+        annotations: { 'import/name': long, 'import/labels.rack': 'B 4/2', note: '{"a":1}' },
+      },
+      { name: 'two lines', owner: 'o'.repeat(128), annotations: { 'import/owner': 'o'.repeat(200) } },
+      { name: '\u{1f600}'.repeat(253), labels: { rack: 'ok' } },
+    ])
+    write('fit.json', mapping)
+    write('fit.csv', rows)
+    const ran = await run('csv', 'fit.csv', 'fit', '--mapping', 'fit.json', '--strict')
+    expect(ran).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/changed {2}1 × infra\.service labels\.rack: made to fit/),
+    })
+    expect(await run('csv', 'fit.csv', 'fit', '--mapping', 'fit.json')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('changes  0'),
+    })
+  })
+
+  it('in which a new row takes the name that another row gave up', async () => {
+    write(
+      'names.yaml',
+      `{ format: signalbox.mapping/v1, items: [{ id: '{id}', type: infra.service, name: '{name}' }] }`,
+    )
+    const args = (...more: string[]) => ['names.csv', 'names', '--mapping', 'names.yaml', ...more] as const
+    write('names.csv', 'id,name\nnames-1,front\n')
+    expect((await run('csv', ...args())).code).toBe(0)
+    write('names.csv', 'id,name\nnames-1,front-old\nnames-2,front\n')
+    const second = await run('csv', ...args())
+    expect(second.code, second.err).toBe(0)
+    expect((await stored('names')).get('names-2')).toMatchObject({ name: 'front (names-2)', display_name: 'front' })
+    expect(await run('csv', ...args())).toMatchObject({ code: 0, err: expect.stringContaining('changes  0') })
+    // Once the earlier row is gone from the file, the name is a conflict that a person decides.
+    write('names.csv', 'id,name\nnames-3,front\n')
+    expect(await run('csv', ...args())).toMatchObject({ code: 7, err: expect.stringContaining('already_exists') })
+  })
+
   it('with more relations than an item may have: the rest is lost, and reported', () => {
     const needs = Array.from({ length: 120 }, (_, i) => `s${i}`)
     const relations = [{ type: 'depends_on', to: '{needs}', separator: ';' }]
@@ -238,6 +299,13 @@ map1,r1,app,S3,1024,T,,S1;S2,,
     })
   })
 
+  it('refuses a JSON row in which two members have one name with dots', () => {
+    const rows = [{ 'a.b': 1, a: { b: 2 } }]
+    expect(() => jsonRows([rows], { format: 'signalbox.mapping/v1', items: [] })).toThrow(
+      'row 1 has two values for a.b',
+    )
+  })
+
   it('refuses a mapping or a row that is ambiguous', async () => {
     const faults: [mapping: string, csv: string, says: RegExp][] = [
       [MAPPING.replace('{team}', '{crew}'), CSV, /names the column crew, which no row has/],
@@ -247,6 +315,8 @@ map1,r1,app,S3,1024,T,,S1;S2,,
       [MAPPING, CSV.replace('db,S2', 'db,'), /has no value for id: host\/\{serial\}/],
       [MAPPING, 'a,b\n1,2,3\n', /it is not valid CSV/],
       [MAPPING, 'site;room\n1;2\n', /the column site, which no row has; columns are site;room/],
+      [MAPPING, CSV.replace('db,S2', 'db,"S\t2"'), /host\/S\t2 is not valid at \/external_id/],
+      [MAPPING.replace('/labels/stage', '/labels/a b'), CSV, /host\/S1 is not valid at \/labels/],
       [MAPPING, CSV.replace('note,internal', 'note,note'), /the header names the column note twice/],
     ]
     for (const [mapping, csv, says] of faults) {

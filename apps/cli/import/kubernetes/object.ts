@@ -1,18 +1,9 @@
 import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
-import {
-  type Collected,
-  type Container,
-  type Fields,
-  fieldsOf,
-  isFields,
-  labelOf,
-  marksOf,
-  some,
-  textOf,
-} from '../items.ts'
+import type { Collected } from '../collect.ts'
+import { type Container, type Fields, fieldsOf, isFields, labelOf, marksOf, some, textOf } from '../items.ts'
 import { isSecretName } from '../loss.ts'
 import type { Manifest } from '../manifest.ts'
-import { withRest } from '../rest.ts'
+import { withObserved, withRest } from '../rest.ts'
 
 /** Everything that rules consult besides their object. */
 export type Place = {
@@ -70,8 +61,9 @@ export const addWith = (item: ImportItem, manifest: Manifest, { found }: Place):
     ...Object.fromEntries(Object.entries(members).map(([key, value]) => [key, withoutValues(value, withhold)])),
     ...(!typed && { status }),
   }
-  const stated = typed && isFields(status) ? { ...item, observed_state: { status } } : item
-  found.add(withRest(stated, fields, { ledger: found.ledger, kind, prefix: PREFIX, open, plain: NAMES_SECRET }))
+  const rest = { ledger: found.ledger, kind, prefix: PREFIX, open, plain: NAMES_SECRET }
+  const stated = typed ? withObserved(item, { status }, rest) : item
+  found.add(withRest(stated, fields, rest))
 }
 
 /** Removes the values of variables whose names suggest secrets. */

@@ -1,5 +1,6 @@
 import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
-import { collect, fieldsOf, isFields, listOf, positiveOf, type Reader, some, textOf, wholeOf } from '../items.ts'
+import { collect } from '../collect.ts'
+import { fieldsOf, isFields, listOf, positiveOf, type Reader, some, textOf, wholeOf } from '../items.ts'
 import { containersOf, hostsIn, type Manifest, manifestsOf, portOf, releaseOf, selects, specOf } from '../manifest.ts'
 import { placeOf } from '../places.ts'
 import { addWith, baseOf, idOf, object, type Place, type Rule } from './object.ts'

@@ -37,7 +37,7 @@ export const device = (row: Row, place: Place): ImportItem | undefined => {
       lifecycle_status: lifecycleOf(row),
       parent_external_id: rack ? idOf(rack) : layerIn(role_name, at, place),
       labels: { [`${PREFIX}role`]: labelOf(role_name) },
-      desired_state: some({ hostname: nameOf(row), role, serial_number: serial?.slice(0, 128) }),
+      desired_state: some({ hostname: nameOf(row).slice(0, 253), role, serial_number: serial?.slice(0, 128) }),
       relationships: feedsOf(row, place),
       read: ['name', 'site', ...(rack ? ['rack'] : []), ...(serial && serial.length <= 128 ? ['serial'] : [])],
       refs: { [field]: 'dcim.devicerole' },
@@ -99,7 +99,7 @@ export const machine = (row: Row, place: Place): ImportItem => {
       lifecycle_status: lifecycleOf(row),
       ...containerOf(at ? idOf(at) : siteOf(row, place), place),
       desired_state: some({
-        hostname: nameOf(row),
+        hostname: nameOf(row).slice(0, 253),
         cpu_cores: positiveOf(Math.ceil(cores)),
         memory_mib: positiveOf(memory),
         disk_gib: positiveOf(Math.ceil(disk_gib)),

@@ -1,16 +1,7 @@
 import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { sha256Hex } from '../../../shared/data/digest.ts'
-import {
-  type Collected,
-  type Container,
-  type Fields,
-  fieldsOf,
-  isEmpty,
-  isLabelKey,
-  labelOf,
-  listOf,
-  textOf,
-} from '../items.ts'
+import type { Collected } from '../collect.ts'
+import { type Container, type Fields, fieldsOf, isEmpty, isLabelKey, labelOf, listOf, textOf } from '../items.ts'
 import { withRest } from '../rest.ts'
 import type { Cables } from './cables.ts'
 import { MODELS, REFS } from './mapping.ts'
@@ -207,13 +198,7 @@ export const plain = (row: Row, place: Place, taken: readonly string[] = []): Im
     read.push(from)
   }
   const shown = (model.name ?? ['name']).flatMap((name) => row.fields[name] ?? []).filter((part) => part !== '')
-  const name =
-    shown.length > 0
-      ? shown
-          .join(' - ')
-          .slice(0, 253)
-          .replaceAll(/\p{Cc}/gu, ' ')
-      : nameOf(row)
+  const name = shown.length > 0 ? shown.join(' - ') : nameOf(row)
   const named = model.name === undefined || (model.name.length === 1 && name === row.fields[model.name[0] ?? ''])
   if (named) read.push(model.name?.[0] ?? 'name')
   return finish(

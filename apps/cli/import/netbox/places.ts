@@ -98,7 +98,7 @@ export const vlan = (row: Row, place: Place): ImportItem => {
     row,
     {
       type_key: 'topology.segment',
-      name: `${nameOf(row)} (${number ?? row.pk})`.slice(0, 253),
+      name: `${nameOf(row)} (${number ?? row.pk})`,
       display_name: nameOf(row),
       parent_external_id: layerIn('network', at, place),
       desired_state: some({ vlan: number, cidrs: cidrs.length > 0 ? cidrs.slice(0, 256) : undefined }),
@@ -118,7 +118,7 @@ export const rack = (row: Row, place: Place): ImportItem | undefined => {
     row,
     {
       type_key: 'infra.rack',
-      name: location ? `${nameOf(location)}/${nameOf(row)}`.slice(0, 253) : nameOf(row),
+      name: location ? `${nameOf(location)}/${nameOf(row)}` : nameOf(row),
       display_name: nameOf(row),
       parent_external_id: at,
       desired_state: some({ height_u }),

@@ -1,5 +1,6 @@
 import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
-import { collect, type Reader, textOf } from '../items.ts'
+import { collect } from '../collect.ts'
+import { type Reader, textOf } from '../items.ts'
 import { type Cables, cablesOf, isPanelPort } from './cables.ts'
 import { cluster, device, machine, networkPort } from './devices.ts'
 import { type Place, partOf, plain } from './item.ts'
@@ -14,7 +15,7 @@ type Rule = (row: Row, place: Place) => ImportItem | undefined
  * item with all its fields; the ledger lists everything that is in no item. Secrets are never read.
  */
 export const readNetbox: Reader = (documents, { source, into }) => {
-  const index = indexOf(documents.flatMap(rowsOf))
+  const index = indexOf(rowsOf(documents))
   const found = collect()
   const cables = cablesOf(index)
   const place: Place = {
@@ -88,9 +89,11 @@ const cable: Rule = (row, place) => {
     name: textOf(row.fields.label) === undefined ? `Cable ${row.pk}` : item.name,
     relationships: [
       ...(item.relationships ?? []).filter(({ properties }) => !/termination/.test(JSON.stringify(properties))),
-      ...[...sides]
-        .slice(0, 60)
-        .map(([target_external_id, fields]) => ({ type_key: 'refers_to', target_external_id, properties: { fields } })),
+      ...[...sides].map(([target_external_id, fields]) => ({
+        type_key: 'refers_to',
+        target_external_id,
+        properties: { fields },
+      })),
     ],
   }
 }

@@ -4,18 +4,31 @@ import { SourceError } from '../source.ts'
 /** A NetBox row in the form of its dumps: choices are texts, references are keys. */
 export type Row = { model: string; pk: string; fields: Fields }
 
-/** The rows of a document: of `dumpdata` ({model, pk, fields}), or an object from endpoint (`dcim/sites`) to rows. */
-export const rowsOf = (document: unknown): Row[] => {
+/** The rows of documents: of `dumpdata` ({model, pk, fields}), or objects from endpoint (`dcim/sites`) to rows. */
+export const rowsOf = (documents: readonly unknown[]): Row[] => {
+  const there = new Set(
+    documents.flatMap((document) =>
+      Object.entries(fieldsOf(document)).flatMap(([endpoint, value]) =>
+        listOf(servedIn(value)).map((row) => `${endpoint}/${String(fieldsOf(row).id)}`),
+      ),
+    ),
+  )
+  return documents.flatMap((document) => rowsIn(document, there))
+}
+
+const servedIn = (value: unknown): unknown => (Array.isArray(value) ? value : fieldsOf(value).results)
+
+const rowsIn = (document: unknown, there: ReadonlySet<string>): Row[] => {
   if (Array.isArray(document)) return document.map(dumped)
   if (!isFields(document))
     throw new SourceError('it is not a NetBox export: neither a list of rows nor endpoints with rows')
   return Object.entries(document).flatMap(([endpoint, value]) => {
-    const list = Array.isArray(value) ? value : fieldsOf(value).results
+    const list = servedIn(value)
     if (!/^[a-z]+\/[a-z-]+$/.test(endpoint) || !Array.isArray(list))
       throw new SourceError(
         `it is not a NetBox export: ${JSON.stringify(endpoint).slice(0, 80)} is not an endpoint with a list of rows`,
       )
-    return list.map((row, index) => served(endpoint, row, index))
+    return list.map((row, index) => served(endpoint, row, index, there))
   })
 }
 
@@ -38,13 +51,16 @@ const dumped = (row: unknown, index: number): Row => {
   return { model, pk: String(pk), fields }
 }
 
-/** A row of the API: choices are {value}, references {id}, tags {slug}. */
-const served = (endpoint: string, row: unknown, index: number): Row => {
+/** A row of the API: choices are {value}, references {id}, tags {slug}. A reference to a row elsewhere stays whole. */
+const served = (endpoint: string, row: unknown, index: number, there: ReadonlySet<string>): Row => {
   const { id, ...members } = fieldsOf(row)
   if (typeof id !== 'number' && typeof id !== 'string')
     throw new SourceError(`row ${index + 1} of ${endpoint} has no id`)
   const [app, name = ''] = endpoint.split('/')
-  const flat = Object.entries(members).map(([key, value]) => [key, isDeep(key) ? value : flatOf(value)])
+  const flat = Object.entries(members).map(([key, value]) => [
+    key,
+    isDeep(key) ? value : flatOf(value, key === 'cable' ? undefined : there),
+  ])
   const model = name
     .replaceAll('-', '')
     .replace(/ies$/, 'y')
@@ -53,10 +69,12 @@ const served = (endpoint: string, row: unknown, index: number): Row => {
 }
 
 const isDeep = (field: string): boolean => /^(tags|custom_fields|.*_terminations|local_context_data|data)$/.test(field)
-const flatOf = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(flatOf)
-  const { value: choice, id: reference } = fieldsOf(value)
-  return choice ?? reference ?? value
+const flatOf = (value: unknown, there: ReadonlySet<string> | undefined): unknown => {
+  if (Array.isArray(value)) return value.map((one) => flatOf(one, there))
+  const { value: choice, id: reference, url, display_url: _, ...copy } = fieldsOf(value)
+  const [, place] = /\/api\/([a-z]+\/[a-z-]+\/\d+)\/?$/.exec(textOf(url) ?? '') ?? []
+  const elsewhere = there && place !== undefined && !there.has(place)
+  return choice ?? (elsewhere ? { id: reference, ...copy } : reference) ?? value
 }
 
 /** Indexes the rows by the references to them: `dcim.site/1`, content types, and tags. */
@@ -91,7 +109,7 @@ export type Index = ReturnType<typeof indexOf>
 
 export const idOf = ({ model, pk }: Row): string => `${model}/${pk}`
 export const nameOf = ({ model, pk, fields }: Row): string =>
-  (textOf(fields.name) ?? textOf(fields.display_name) ?? `${model}-${pk}`).slice(0, 253)
+  textOf(fields.name) ?? textOf(fields.display_name) ?? `${model}-${pk}`
 /** The row that a field names. */
 export const refTo = (model: string, value: unknown, { byId }: Index): Row | undefined =>
   value === null || value === undefined ? undefined : byId.get(`${model}/${String(value)}`)

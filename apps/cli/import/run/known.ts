@@ -3,6 +3,7 @@ import type { ImportItem, ImportResult } from '../../../shared/contracts/imports
 import { uuidv7 } from '../../../shared/ids.ts'
 import type { Context } from '../../command.ts'
 import { CliError } from '../../errors.ts'
+import { renamed } from '../collect.ts'
 import { type Found, fieldsOf } from '../items.ts'
 
 export const SOURCE_LABEL = 'signalbox/import-source'
@@ -11,7 +12,15 @@ export const MISSING = 'signalbox/import-missing'
 
 export type Known = Pick<
   ResourceView,
-  'resource_id' | 'type_key' | 'name' | 'version' | 'labels' | 'annotations' | 'desired_state' | 'field_owners'
+  | 'resource_id'
+  | 'type_key'
+  | 'name'
+  | 'parent_id'
+  | 'version'
+  | 'labels'
+  | 'annotations'
+  | 'desired_state'
+  | 'field_owners'
 >
 
 /** The open resources that carry the label of the source. */
@@ -28,16 +37,25 @@ export const byExternalId = (known: readonly Known[]): Map<string, Known> =>
 
 /**
  * The items to send to the catalog, with the source's marks. An `infra.generic` of an earlier import stays one, because
- * a resource keeps its type.
+ * a resource keeps its type. A name that another item had in an earlier import is taken, because a resource keeps its
+ * name.
  */
 export const settledItems = (found: Found, source: string, known: readonly Known[]) => {
   const there = byExternalId(known)
+  const named = new Set(found.items.map(({ external_id }) => external_id))
+  const keyOf = (type_key: string, parent_id: string | null | undefined, name: string) =>
+    JSON.stringify([type_key, parent_id ?? null, name.normalize('NFC')])
+  const taken = new Set(
+    known.filter((one) => named.has(idOf(one))).map((one) => keyOf(one.type_key, one.parent_id, one.name)),
+  )
+  const isTaken = ({ type_key, parent_external_id = '', parent_id, name }: ImportItem) =>
+    taken.has(keyOf(type_key, there.get(parent_external_id)?.resource_id ?? parent_id, name))
   let kept = 0
   const items = found.items.map((item): ImportItem => {
     const before = there.get(item.external_id)
     const old = before?.type_key === 'infra.generic' && item.type_key !== 'infra.generic'
     if (old) kept += 1
-    const made = old ? asGeneric(item, before, found) : item
+    const made = old ? asGeneric(item, before, found) : before === undefined && isTaken(item) ? renamed(item) : item
     return {
       ...made,
       labels: { ...made.labels, [SOURCE_LABEL]: source },

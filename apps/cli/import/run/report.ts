@@ -23,13 +23,14 @@ const MAX_SHOWN = 20
 const CONTAINER = /at least 1 contained_in|contained_in topology/
 const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused']
 
-/** The ledger of an import by fate: lost, withheld, computed and untyped fields, lost and left-out rows. */
+/** The ledger of an import by fate: lost, changed, withheld, computed and untyped fields, lost and left-out rows. */
 export const lossOf = ({ ledger }: Found) => {
   const fields = ledger.fields()
   const of = (fate: Fate) => fields.filter((one) => one.fate === fate).map(({ fate: _, ...one }) => one)
   return {
     lost: of('lost'),
     lost_rows: ledger.leftOut().filter(({ lost }) => lost),
+    changed: of('changed'),
     withheld: of('withheld'),
     computed: of('computed'),
     untyped: of('untyped'),
@@ -102,6 +103,7 @@ const printBody = ({ out }: Context, { results, found, missing, pruned }: Run): 
     generic: Object.fromEntries(found.generic),
     left_out: ledger.leftOut(),
     lost: lossOf(found).lost,
+    changed: lossOf(found).changed,
     withheld: lossOf(found).withheld,
     missing,
     pruned,
@@ -145,13 +147,14 @@ const words = (pairs: (readonly [string, number])[]): string => {
 
 /** The losses as a table: each field with its count and the reason. */
 export const showLoss = (note: Note, found: Found): void => {
-  const { lost, lost_rows, withheld, untyped, computed } = lossOf(found)
+  const { lost, lost_rows, changed, withheld, untyped, computed } = lossOf(found)
   const sum = (list: readonly { count: number }[]) => list.reduce((all, { count }) => all + count, 0)
   const kept = `${sum(untyped)} values kept without a type, ${sum(computed)} computed by the source`
   if (lost.length + lost_rows.length === 0) note(dim(`loss     none; ${kept}, ${sum(withheld)} secrets withheld`))
   for (const { kind, reason, count } of lost_rows) note(`lost     ${count} × ${kind}: ${reason}`)
   for (const one of lost.slice(0, MAX_SHOWN)) note(`lost     ${line(one)}`)
   if (lost.length > MAX_SHOWN) note(`lost     … ${lost.length - MAX_SHOWN} more fields: --report FILE names all`)
+  for (const one of changed.slice(0, MAX_SHOWN)) note(`changed  ${line(one)}`)
   for (const one of withheld.slice(0, MAX_SHOWN)) note(`withheld ${line(one)}`)
 }
 const line = ({ kind, field, reason, count, example }: Omit<FieldFate, 'fate'>) =>

@@ -1,7 +1,8 @@
 import { parse } from 'csv-parse/sync'
 import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { equalJson, readPointer, tokensOf } from '../../../shared/data/pointer.ts'
-import { collect, type Fields, type Found, isEmpty, isFields, labelOf, type Options } from '../items.ts'
+import { collect } from '../collect.ts'
+import { type Fields, type Found, isEmpty, isFields, type Options } from '../items.ts'
 import { withRest } from '../rest.ts'
 import { SourceError } from '../source.ts'
 import type { FieldRule, ItemRule, Mapping } from './mapping.ts'
@@ -42,18 +43,20 @@ export const jsonRows = (documents: readonly unknown[], { rows = '' }: Mapping):
   const list = lists.length === 1 && Array.isArray(only) ? only : lists
   return list.map((row, index) => {
     if (!isFields(row)) throw new SourceError(`row ${index + 1} is not an object: set rows to the list of objects`)
-    return { at: `row ${index + 1}`, fields: flat(row) }
+    const fields = flat(row)
+    const seen = new Set<string>()
+    const [twice] = fields.find(([name]) => seen.size === seen.add(name).size) ?? []
+    if (twice !== undefined) throw new SourceError(`row ${index + 1} has two values for ${twice}`)
+    return { at: `row ${index + 1}`, fields: Object.fromEntries(fields) }
   })
 }
 
 /** Flattens nested members to dotted names, up to 8 levels deep. Empty members stay as they are. */
-const flat = (row: Fields, prefix = '', depth = 0): Fields =>
-  Object.fromEntries(
-    Object.entries(row).flatMap(([name, value]): [string, unknown][] =>
-      isFields(value) && depth < 8 && !isEmpty(value)
-        ? Object.entries(flat(value, `${prefix}${name}.`, depth + 1))
-        : [[`${prefix}${name}`, value]],
-    ),
+const flat = (row: Fields, prefix = '', depth = 0): [string, unknown][] =>
+  Object.entries(row).flatMap(([name, value]): [string, unknown][] =>
+    isFields(value) && depth < 8 && !isEmpty(value)
+      ? flat(value, `${prefix}${name}.`, depth + 1)
+      : [[`${prefix}${name}`, value]],
   )
 
 /** Makes items of rows. Columns that no rule names are kept where `rest` says, or recorded as lost. */
@@ -123,7 +126,7 @@ const itemOf = (rule: ItemRule, row: Row, used: Set<string>, into: Options['into
   const item: ImportItem = {
     external_id: needed('id'),
     type_key: needed('type'),
-    name: needed('name').slice(0, 253),
+    name: needed('name'),
     ...(parent !== undefined && { parent_external_id: parent }),
     ...(parent === undefined &&
       (parent_id ?? into?.resource_id) !== undefined && { parent_id: parent_id ?? into?.resource_id ?? '' }),
@@ -137,11 +140,7 @@ const itemOf = (rule: ItemRule, row: Row, used: Set<string>, into: Options['into
     const [part = '', ...path] = tokensOf(pointer)
     const value = cellOf(field, row, used)
     if (value === undefined) continue
-    put(
-      item as unknown as Fields,
-      [part, ...path],
-      part === 'labels' ? labelOf(String(value)) : part === 'annotations' ? String(value) : value,
-    )
+    put(item as unknown as Fields, [part, ...path], part === 'labels' || part === 'annotations' ? textIn(value) : value)
   }
   return item
 }
@@ -211,9 +210,11 @@ const asKind = (given: unknown, as: string, separator: string): unknown => {
         return undefined
       }
     default:
-      return typeof given === 'object' ? JSON.stringify(given) : text
+      return typeof given === 'object' ? textIn(given) : text
   }
 }
+
+const textIn = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 
 const put = (into: Fields, [name = '', ...rest]: readonly string[], value: unknown): void => {
   const set = (part: unknown) =>

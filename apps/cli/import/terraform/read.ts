@@ -1,8 +1,7 @@
 import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
+import { type Collected, collect } from '../collect.ts'
 import {
-  type Collected,
   type Container,
-  collect,
   type Fields,
   fieldsOf,
   isEmpty,
@@ -53,10 +52,9 @@ export const readTerraform: Reader = (documents, options) => {
   }
   for (const { instance, item } of mapped) {
     found.from(instance.type, instance.values)
-    const { tags, labels, tags_all, ...values } = instance.values
+    const { marks, values } = marked(instance.values)
     const rest = { ledger: found.ledger, kind: instance.type, prefix: PREFIX, open: hasAttributes(item.type_key) }
-    const marks = tags ?? labels
-    found.add(withRest(itemOf(instance, item, place), isFields(marks) ? values : { ...values, tags, labels }, rest))
+    found.add(withRest(itemOf(instance, item, marks, place), values, rest))
   }
   for (const [name] of Object.entries(fieldsOf(state.outputs)))
     found.skip(`output ${name}`, 'outputs are values of the configuration, not resources')
@@ -64,15 +62,32 @@ export const readTerraform: Reader = (documents, options) => {
 }
 
 const PREFIX = 'terraform.io/'
+
+/** Where providers keep marks; `tags_all` includes those that a provider sets by default. */
+const MARKS = ['tags', 'labels', 'tags_all', 'effective_labels']
+/** The marks of an instance as one map, and its other values; marks that contradict an earlier one stay values. */
+const marked = (all: Fields): { marks: Fields; values: Fields } => {
+  const marks: Fields = {}
+  const values = { ...all }
+  for (const name of MARKS) {
+    if (!isFields(all[name])) continue
+    const given = Object.entries(all[name])
+    values[name] = Object.fromEntries(given.filter(([key, value]) => Object.hasOwn(marks, key) && marks[key] !== value))
+    Object.assign(marks, { ...all[name], ...marks })
+  }
+  return { marks, values }
+}
 const hasAttributes = (type_key: string) => type_key.startsWith('cloud.') || type_key === 'infra.generic'
 
 const groupedBy = (addresses: string[]) =>
   Map.groupBy(addresses, (address) => address.replace(/\[[^[\]]*\](#.*)?$/, ''))
 
-const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): ImportItem => {
-  const { address, type, values } = instance
-  const edges = [...new Set(instance.depends_on.flatMap((to) => targetsOf(to, place)))].filter((to) => to !== address)
-  const { labels, annotations } = marksOf(values.tags ?? values.labels, `${PREFIX}tags`)
+const itemOf = (instance: Instance, { name, ...item }: Mapped, marks: Fields, place: Place): ImportItem => {
+  const { address, type } = instance
+  const edges = [...new Set(instance.depends_on.flatMap((to) => targetsOf(to, address, place)))].filter(
+    (to) => to !== address,
+  )
+  const { labels, annotations } = marksOf(marks, `${PREFIX}tags`)
   const managed = /^infra\.(?!endpoint|generic)/.test(item.type_key)
   return {
     external_id: address,
@@ -80,7 +95,7 @@ const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): Im
     // Addresses and hosts are unique only within a state.
     name: /^(infra\.(endpoint|generic)|cloud\..*)$/.test(item.type_key)
       ? `${place.options.source}/${address}`.slice(-253)
-      : (name ?? address).slice(0, 253),
+      : (name ?? address),
     ...(managed && { lifecycle_status: 'active' }),
     ...containerOf(instance, item.type_key, edges, place),
     labels: { ...labels, 'terraform.io/type': type.slice(0, 63) },
@@ -90,8 +105,12 @@ const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): Im
 }
 
 /** A dependency names a resource and means all its instances. */
-const targetsOf = (address: string, { known, instances }: Place): string[] =>
-  known.has(address) ? [address] : (instances.get(address) ?? [])
+const targetsOf = (to: string, from: string, { found, known, instances }: Place): string[] => {
+  const targets = known.has(to) ? [to] : (instances.get(to) ?? [])
+  if (targets.length === 0)
+    found.ledger.field('computed', 'dependency', 'depends_on', 'no such instance is imported', `${from} > ${to}`)
+  return targets
+}
 
 const IN_SEGMENT = /^infra\.(virtual_machine|cluster|database|volume|load_balancer|certificate)$/
 const IN_DATACENTER = /^infra\.(virtual_machine|cluster|database|volume|certificate)$/
