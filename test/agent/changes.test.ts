@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
-import { changesOf } from '../../apps/cli/agent/tofu/changes.ts'
+import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
@@ -84,6 +84,15 @@ it('a value that is also a number or a word of JSON leaves the JSON readable', (
     { path: '/on', before: false, after: true },
     { path: '/port', before: 5431, after: '•••' },
   ])
+})
+
+it('output of the tool that is no JSON ends the job with the reason', () => {
+  for (const said of ['[INFO] using 1.8\n{}', '{"resource_changes": [{"addr', ''])
+    expect(() => planIn(said)).toThrow(
+      expect.objectContaining({
+        verdict: expect.objectContaining({ class: 'tool_failed', message: expect.stringContaining('one JSON object') }),
+      }),
+    )
 })
 
 it('marks values known after apply at their paths, in lists too', () => {
