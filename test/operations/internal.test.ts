@@ -1,8 +1,11 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createReporter } from '../../apps/cli/agent/report.ts'
 import { tellUntold } from '../../apps/operations/calendar/freezes.ts'
 import { createDriftWatch } from '../../apps/operations/upkeep/drift.ts'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
+import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
@@ -374,6 +377,22 @@ describe('freezes created while operations run', () => {
   })
 })
 
+/** Longer than the time limit of other requests on both sides. */
+const LONGER_MS = 11_000
+/** A way to a port on which both directions of each connection are passed on by `pass`. */
+const createProxy = (pass: (from: Socket, to: Socket) => void, port: number) => {
+  const server = createServer((one) => {
+    const other = connect(port, '127.0.0.1')
+    for (const side of [one, other]) side.on('error', () => {})
+    pass(one, other)
+    pass(other, one)
+  })
+  const listening = new Promise<number>((resolve) =>
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
+  )
+  return { server, port: listening }
+}
+
 describe('artifacts of agents', () => {
   const sha = (text: string) => createHash('sha256').update(text).digest('hex')
   const artifact = (name: string, text: string, more = {}) => ({
@@ -472,6 +491,32 @@ describe('artifacts of agents', () => {
     expect(removed).toEqual([sha('hello')])
     expect(await content(row?.artifact_id)).toMatchObject({ status: 410, body: { code: 'gone' } })
   })
+
+  it('may take longer than other requests, in both directions', async () => {
+    const { operation_id, token } = await atWork()
+    const link = createProxy(
+      (from, to) => {
+        from.once('data', (first) => {
+          to.write(first)
+          from.pause()
+          setTimeout(() => from.pipe(to), LONGER_MS)
+        })
+      },
+      Number(new URL(p.running[0]?.internal_url ?? '').port),
+    )
+    const url = `http://127.0.0.1:${await link.port}/internal/v1`
+    const ids = { operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7, execution_token: token }
+    const work = {
+      results_url: `${p.running[0]?.internal_url}/internal/v1/execution-results`,
+      artifacts_url: `${url}/artifacts`,
+    }
+    const deadline_at = new Date(Date.now() + 60_000).toISOString()
+    const { keep, fetch } = createReporter({ ...ids, ...work, deadline_at } as Work)
+    const bytes = randomBytes(5_000_000)
+    const { sha256 } = await keep({ name: 'plan', kind: 'saved_plan', media_type: 'application/octet-stream' }, bytes)
+    expect((await fetch(sha256)).equals(bytes)).toBe(true)
+    link.server.close()
+  }, 60_000)
 
   it('come in messages whose numbers are as large as a clock of milliseconds', async () => {
     const { says } = await atWork()
