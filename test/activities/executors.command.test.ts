@@ -208,7 +208,7 @@ describe('a program that does harm', () => {
     writeFileSync(
       worker,
       `import { runProcess } from '${code}'
-       await runProcess({ path: '${path}', args: [], cwd: '/', env: {}, stdin: '', timeout_ms: 60_000, limits: { cpu_s: 60, memory_mib: undefined }, mark: '${mark}',
+       await runProcess({ path: '${path}', args: [], cwd: '/', env: {}, stdin: '', left_ms: () => 60_000, limits: { cpu_s: 60, memory_mib: undefined }, mark: '${mark}',
          signal: new AbortController().signal, log: () => {}, stored: async () => {} })`,
     )
     const dying = spawn(process.execPath, [worker], { stdio: 'ignore' })

@@ -34,6 +34,7 @@ beforeAll(async () => {
       deaf: program('deaf', `trap '' INT; echo begun >> ${effects}/"$2"; while :; do sleep 1; done`),
       // Lines of which 500 are larger than one message may be.
       loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16000))" | head -n 1200; echo done >> ${effects}/"$2"`),
+      long: program('long', `ulimit -t >> ${effects}/"$2"; sleep 15; echo done >> ${effects}/"$2"`),
       brief: program('brief', `echo begun >> ${effects}/"$2"; sleep 3; echo done >> ${effects}/"$2"`),
     },
   }
@@ -213,6 +214,29 @@ it('a tool is stopped before its deadline, in time to report it', async () => {
   const node = await lab.reaches(path, 'failed')
   expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended on request') })
   expect(effects('deadline')).toEqual(['begun', 'interrupted'])
+  await ends(agent)
+}, 90_000)
+
+it('works as long as the control plane gives it time, whatever its own clock says', async () => {
+  lab.times.shift_ms = -7_200_000
+  const agent = lab.startAgent(file)
+  const path = await lab.start(job('brief', 'skewed', { timeouts: { run_s: 60, heartbeat_s: 5 } }))
+  await lab.reaches(path, 'succeeded').finally(() => {
+    lab.times.shift_ms = 0
+  })
+  expect(effects('skewed')).toEqual(['begun', 'done'])
+  await ends(agent)
+}, 90_000)
+
+it('work whose time is extended runs on, on as many processors as there are', async () => {
+  const agent = lab.startAgent(file)
+  const path = await lab.start(job('long', 'extended', { timeouts: { run_s: 12, heartbeat_s: 5 } }))
+  await begins('extended')
+  const payload = { of: 'attempt', id: 'job', add_s: 60 }
+  const more = { type: 'extend_deadline', payload, reason: 'a test' }
+  must(await lab.p.as('olga').post(`${path}/interventions`, more), 200, 201, 202)
+  await lab.reaches(path, 'succeeded')
+  expect(effects('extended')).toEqual([expect.stringMatching(/^\d{5,}$/), 'done'])
   await ends(agent)
 }, 90_000)
 

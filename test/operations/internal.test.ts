@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createReporter } from '../../apps/cli/agent/report.ts'
@@ -379,18 +380,22 @@ describe('freezes created while operations run', () => {
 
 /** Longer than the time limit of other requests on both sides. */
 const LONGER_MS = 11_000
-/** A way to a port on which both directions of each connection are passed on by `pass`. */
-const createProxy = (pass: (from: Socket, to: Socket) => void, port: number) => {
+/** A way to a server on which both directions of each connection pause after their first bytes. */
+const slowWay = async (to: string) => {
+  const pass = (from: Socket, to: Socket) =>
+    from.once('data', (first) => {
+      to.write(first)
+      from.pause()
+      setTimeout(() => from.pipe(to), LONGER_MS)
+    })
   const server = createServer((one) => {
-    const other = connect(port, '127.0.0.1')
+    const other = connect(Number(new URL(to).port), '127.0.0.1')
     for (const side of [one, other]) side.on('error', () => {})
     pass(one, other)
     pass(other, one)
   })
-  const listening = new Promise<number>((resolve) =>
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
-  )
-  return { server, port: listening }
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
 describe('artifacts of agents', () => {
@@ -493,29 +498,27 @@ describe('artifacts of agents', () => {
   })
 
   it('may take longer than other requests, in both directions', async () => {
-    const { operation_id, token } = await atWork()
-    const link = createProxy(
-      (from, to) => {
-        from.once('data', (first) => {
-          to.write(first)
-          from.pause()
-          setTimeout(() => from.pipe(to), LONGER_MS)
-        })
-      },
-      Number(new URL(p.running[0]?.internal_url ?? '').port),
-    )
-    const url = `http://127.0.0.1:${await link.port}/internal/v1`
+    const { operation_id, token, listed } = await atWork()
+    const { url: open = '', internal_url = '' } = p.running[0] ?? {}
+    const [link, people] = await Promise.all([slowWay(internal_url), slowWay(open)])
     const ids = { operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7, execution_token: token }
-    const work = {
-      results_url: `${p.running[0]?.internal_url}/internal/v1/execution-results`,
-      artifacts_url: `${url}/artifacts`,
+    const urls = {
+      results_url: `${internal_url}/internal/v1/execution-results`,
+      artifacts_url: `${link.url}/internal/v1/artifacts`,
     }
     const deadline_at = new Date(Date.now() + 60_000).toISOString()
-    const { keep, fetch } = createReporter({ ...ids, ...work, deadline_at } as Work)
+    const { keep, fetch: fetchAgain } = createReporter({ ...ids, ...urls, deadline_at } as Work)
     const bytes = randomBytes(5_000_000)
     const { sha256 } = await keep({ name: 'plan', kind: 'saved_plan', media_type: 'application/octet-stream' }, bytes)
-    expect((await fetch(sha256)).equals(bytes)).toBe(true)
-    link.server.close()
+    const [row] = await listed()
+    const download = async () => {
+      const headers = { authorization: `Bearer ${p.tokenOf(p.people.vic)}` }
+      const place = `/v1/operations/${operation_id}/artifacts/${row?.artifact_id}/content`
+      return Buffer.from(await (await fetch(`${people.url}${place}`, { headers })).arrayBuffer())
+    }
+    const got = await Promise.all([fetchAgain(sha256), download()])
+    expect(got.map((all) => all.equals(bytes))).toEqual([true, true])
+    for (const way of [link, people]) way.server.close()
   }, 60_000)
 
   it('come in messages whose numbers are as large as a clock of milliseconds', async () => {

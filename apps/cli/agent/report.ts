@@ -8,7 +8,7 @@ import { storableJson } from '../../shared/run/storable.ts'
 
 type Phase = ExecutionResult['phase']
 type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'artifacts' | 'lines'>>
-export type Answer = { status: number; cancel_requested?: boolean; code?: string; detail?: string }
+export type Answer = { status: number; cancel_requested?: boolean; left_s?: number; code?: string; detail?: string }
 
 /** Statuses after which the same request is sent again later; a proxy on the way may send them too. */
 const LATER = new Set([429, 500, 502, 503, 504])
@@ -24,7 +24,8 @@ const LONGEST_ASKED_MS = 20_000
 /** The numbered reports of one piece of work (operations.md 9.1); a repeat of a report is the same message. */
 export const createReporter = (work: Work) => {
   const { operation_id, node_id, attempt, generation, fence, results_url, artifacts_url, execution_token } = work
-  const end = Date.parse(work.deadline_at)
+  /** By this machine's clock, once an answer has told how much time is left. */
+  let end = Date.parse(work.deadline_at)
   let sequence = 0
 
   /** Sends until it gets a whole answer, at least once and until the work's time ends; `once` gives up after one try. */
@@ -45,11 +46,16 @@ export const createReporter = (work: Work) => {
     const body = storableJson({ ...message, ...more })
     const headers = { 'content-type': 'application/json' }
     const answer = await send(results_url, { method: 'POST', headers, body }, { once })
-    return answer ? { ...objectIn(answer.bytes.toString()), status: answer.status } : { status: 0 }
+    if (!answer) return { status: 0 }
+    const said: Answer = { ...objectIn(answer.bytes.toString()), status: answer.status }
+    if (typeof said.left_s === 'number') end = Date.now() + 1000 * said.left_s
+    return said
   }
 
   return {
     report,
+    /** Milliseconds until the end of the work's time, which a person may extend. */
+    left_ms: () => end - Date.now(),
     /** Announces the job's artifact, then uploads its bytes. */
     keep: async (about: { name: string; kind: string; media_type: string }, bytes: Buffer) => {
       const sha256 = sha256Hex(bytes)

@@ -64,8 +64,8 @@ export const fault = (run: Run, kind: string, words: string): Ended =>
 
 /** Ends the run if the work must stop or its time is nearly over: between two requests, so no outcome is unknown. */
 export const heed = (run: Run): void => {
-  const { signal, work } = run.job
-  const late = Date.now() > Date.parse(work.deadline_at) - LAST_WORD_MS
+  const { signal, left_ms } = run.job
+  const late = left_ms() < LAST_WORD_MS
   if (signal.aborted) throw new Ended(failed('cancelled', `The work was canceled. ${progressOf(run)}`))
   if (late) throw new Ended(failed('timeout', `The time ran out. ${progressOf(run)}`, false))
 }
@@ -165,7 +165,7 @@ export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void
   const { timeout_s = WAIT_S, ready_if } = isObject(wait) ? wait : {}
   const rules = rulesOf(ready_if)
   // The work may have less time than that; the cause is reported anyway.
-  const end = Math.min(Date.now() + 1000 * Number(timeout_s), Date.parse(run.job.work.deadline_at) - 2 * LAST_WORD_MS)
+  const end = Date.now() + 1000 * Number(timeout_s)
   const said = new Map<string, string>()
   let open = placed
   for (;;) {
@@ -176,7 +176,7 @@ export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void
       said.set(one.id, state.words)
       return { one, ...state }
     })
-    const late = Date.now() > end
+    const late = Date.now() > end || run.job.left_ms() < 2 * LAST_WORD_MS
     const bad = states.filter(({ failed: broken, ready }) => broken || (late && !ready))
     if (bad.length > 0) {
       const events = await eachOf(bad.slice(0, 3), ({ one }) => eventsOf(run.cluster, one))
