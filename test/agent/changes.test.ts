@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -72,6 +73,21 @@ it('masks each spelling that a tool may give a secret, also inside a longer enco
     // At most the characters of its encoding that its neighbors share with it.
     expect(shown.replace('•••', '').length, one).toBeLessThan(16)
   }
+})
+
+it('masks a long key that a tool wraps, or takes out of the JSON of its credential', () => {
+  const body = randomBytes(300).toString('base64')
+  const key = `-----BEGIN KEY-----\n${body.match(/.{1,64}/g)?.join('\n')}\n-----END KEY-----\n`
+  const mask = maskerOf([key, JSON.stringify({ type: 'x', private_key: key }, null, 2)])
+  for (const width of [64, 76]) {
+    const lines =
+      Buffer.from(key)
+        .toString('base64')
+        .match(new RegExp(`.{1,${width}}`, 'g')) ?? []
+    // At most the end of the last line is left.
+    expect(lines.map(mask).join('').replaceAll('•••', '').length).toBeLessThan(8)
+  }
+  expect(maskerOf([JSON.stringify({ private_key: key })])(key)).not.toMatch(/[A-Za-z0-9+/]{20}/)
 })
 
 it('a value that is also a number or a word of JSON leaves the JSON readable', () => {
