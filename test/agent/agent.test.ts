@@ -1,6 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { pruneAgents } from '../../db/operations/agents/rows.ts'
 import manifest from '../../package.json' with { type: 'json' }
@@ -79,6 +82,31 @@ it('runs an approved node in its own sandbox and returns its outputs', async () 
   expect(log).not.toContain('SIGNALBOX_TOKEN')
   await ends(agent)
 }, 90_000)
+
+it.each(['README.md', 'guides.md'])(
+  'each example of %s is one: the agent reads it, or it is planned',
+  async (guide) => {
+    const text = readFileSync(join(ROOT, 'apps/cli/agent', guide), 'utf8')
+    const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+    const base = { format: 'signalbox/agent@1', pools: ['infra'], state_dir: '/var/lib/signalbox', uid: 1500 }
+    const files = blocks.filter((block) => /^# agent\.yaml|^format: signalbox\/agent@1/.test(block))
+    const graphs = blocks.filter((block) => block.startsWith('nodes:'))
+    expect(files.length * graphs.length).toBeGreaterThan(0)
+    for (const block of files) {
+      const path = join(lab.folder, 'example.yaml')
+      lab.write('example.yaml', JSON.stringify({ ...base, ...parse(block) }))
+      expect(() => readAgentFile(path), block).not.toThrow()
+    }
+    for (const block of graphs) {
+      // No resource is planned here that could be the target.
+    const graph = parse(block.replaceAll(/\{ \$from: target\/[^ ]+ \}/g, 'eu1'), { merge: true })
+      const stated = { kind: 'graph', title: 'an example', reason: 'to see', graph }
+      const intent = must(await lab.p.as('pia').post('/v1/intents', stated), 201)
+      const plan = await lab.p.as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {})
+      expect([plan.status, plan.text], block).toEqual([201, expect.not.stringContaining('preview_unguarded')])
+    }
+  },
+)
 
 it('refuses jobs that its file does not list, and machines that the pool does not name', async () => {
   const agent = lab.startAgent(file)
