@@ -99,7 +99,7 @@ it.each(['README.md', 'guides.md'])(
     }
     for (const block of graphs) {
       // No resource is planned here that could be the target.
-    const graph = parse(block.replaceAll(/\{ \$from: target\/[^ ]+ \}/g, 'eu1'), { merge: true })
+      const graph = parse(block.replaceAll(/\{ \$from: target\/[^ ]+ \}/g, 'eu1'), { merge: true })
       const stated = { kind: 'graph', title: 'an example', reason: 'to see', graph }
       const intent = must(await lab.p.as('pia').post('/v1/intents', stated), 201)
       const plan = await lab.p.as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {})
