@@ -46,6 +46,8 @@ import { waitingRoutes } from './waiting/routes.ts'
 /** The largest public body is an intent's 2,000-node graph; event batches on the internal listener may be larger. */
 const PUBLIC_BODY = 4_194_304
 const INTERNAL_BODY = 8_388_608
+/** An artifact of 256 MiB over a slow link; the agent gives up a little earlier. */
+const UPLOAD_MS = 330_000
 const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
 
 const PUBLIC: readonly Routes<OperationsDeps>[] = [
@@ -125,6 +127,7 @@ const buildInternal = async (deps: OperationsDeps) => {
     internal: true,
     codes: OPERATIONS_CODES,
     body_limit: INTERNAL_BODY,
+    request_ms: UPLOAD_MS,
     json_limits: LIMITS,
     openapi: {
       title: 'Signalbox operations, internal',

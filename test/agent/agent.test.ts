@@ -1,6 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { pruneAgents } from '../../db/operations/agents/rows.ts'
 import manifest from '../../package.json' with { type: 'json' }
@@ -34,6 +37,7 @@ beforeAll(async () => {
       deaf: program('deaf', `trap '' INT; echo begun >> ${effects}/"$2"; while :; do sleep 1; done`),
       // Lines of which 500 are larger than one message may be.
       loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16000))" | head -n 1200; echo done >> ${effects}/"$2"`),
+      long: program('long', `ulimit -t >> ${effects}/"$2"; sleep 15; echo done >> ${effects}/"$2"`),
       brief: program('brief', `echo begun >> ${effects}/"$2"; sleep 3; echo done >> ${effects}/"$2"`),
     },
   }
@@ -78,6 +82,31 @@ it('runs an approved node in its own sandbox and returns its outputs', async () 
   expect(log).not.toContain('SIGNALBOX_TOKEN')
   await ends(agent)
 }, 90_000)
+
+it.each(['README.md', 'guides.md'])(
+  'each example of %s is one: the agent reads it, or it is planned',
+  async (guide) => {
+    const text = readFileSync(join(ROOT, 'apps/cli/agent', guide), 'utf8')
+    const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+    const base = { format: 'signalbox/agent@1', pools: ['infra'], state_dir: '/var/lib/signalbox', uid: 1500 }
+    const files = blocks.filter((block) => /^# agent\.yaml|^format: signalbox\/agent@1/.test(block))
+    const graphs = blocks.filter((block) => block.startsWith('nodes:'))
+    expect(files.length * graphs.length).toBeGreaterThan(0)
+    for (const block of files) {
+      const path = join(lab.folder, 'example.yaml')
+      lab.write('example.yaml', JSON.stringify({ ...base, ...parse(block) }))
+      expect(() => readAgentFile(path), block).not.toThrow()
+    }
+    for (const block of graphs) {
+      // No resource is planned here that could be the target.
+      const graph = parse(block.replaceAll(/\{ \$from: target\/[^ ]+ \}/g, 'eu1'), { merge: true })
+      const stated = { kind: 'graph', title: 'an example', reason: 'to see', graph }
+      const intent = must(await lab.p.as('pia').post('/v1/intents', stated), 201)
+      const plan = await lab.p.as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {})
+      expect([plan.status, plan.text], block).toEqual([201, expect.not.stringContaining('preview_unguarded')])
+    }
+  },
+)
 
 it('refuses jobs that its file does not list, and machines that the pool does not name', async () => {
   const agent = lab.startAgent(file)
@@ -213,6 +242,29 @@ it('a tool is stopped before its deadline, in time to report it', async () => {
   const node = await lab.reaches(path, 'failed')
   expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended on request') })
   expect(effects('deadline')).toEqual(['begun', 'interrupted'])
+  await ends(agent)
+}, 90_000)
+
+it('works as long as the control plane gives it time, whatever its own clock says', async () => {
+  lab.times.shift_ms = -7_200_000
+  const agent = lab.startAgent(file)
+  const path = await lab.start(job('brief', 'skewed', { timeouts: { run_s: 60, heartbeat_s: 5 } }))
+  await lab.reaches(path, 'succeeded').finally(() => {
+    lab.times.shift_ms = 0
+  })
+  expect(effects('skewed')).toEqual(['begun', 'done'])
+  await ends(agent)
+}, 90_000)
+
+it('work whose time is extended runs on, on as many processors as there are', async () => {
+  const agent = lab.startAgent(file)
+  const path = await lab.start(job('long', 'extended', { timeouts: { run_s: 12, heartbeat_s: 5 } }))
+  await begins('extended')
+  const payload = { of: 'attempt', id: 'job', add_s: 60 }
+  const more = { type: 'extend_deadline', payload, reason: 'a test' }
+  must(await lab.p.as('olga').post(`${path}/interventions`, more), 200, 201, 202)
+  await lab.reaches(path, 'succeeded')
+  expect(effects('extended')).toEqual([expect.stringMatching(/^\d{5,}$/), 'done'])
   await ends(agent)
 }, 90_000)
 

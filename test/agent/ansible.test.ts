@@ -60,6 +60,15 @@ beforeAll(async () => {
       task('half', 'ansible.builtin.shell', `test {{ inventory_hostname }} = web1 && echo one >> ${dest('half')}`),
     ),
   )
+  const early = [
+    task('first', 'ansible.builtin.command', 'test {{ inventory_hostname }} = web1'),
+    task('late', 'ansible.builtin.shell', `echo late >> ${dest('late')}`),
+  ]
+  for (const [name, how] of [
+    ['serial', 'serial: 1\n  order: reverse_inventory'],
+    ['fatal', 'any_errors_fatal: true'],
+  ])
+    writeFileSync(join(web, `${name}.yml`), playbook(early.join('')).replace('gather_facts', `${how}\n  gather_facts`))
   // By default the tool shows no diffs of this size.
   writeFileSync(join(web, 'ansible.cfg'), '[defaults]\nmax_diff_size = 100000000\n')
   chmodSync(web, 0o755)
@@ -191,6 +200,23 @@ it('hosts fail one by one: a refused key, a closed port and a failing task are n
     forged: { unreachable: 1 },
   })
 }, 180_000)
+
+it('a play that ends early has not succeeded, however many failures are allowed', async () => {
+  for (const [playbook, words] of [
+    ['serial.yml', 'Hosts not reached: web1.'],
+    ['fatal.yml', 'The play ended early'],
+  ]) {
+    const inputs = inputsOf({ playbook, max_failures: 1 })
+    const path = await lab.start(node('early', 'ansible.run', inputs, ['hosts']))
+    const failed = await lab.reaches(path, 'failed', 'early')
+    expect(failed).toMatchObject({
+      error_class: 'hosts_failed',
+      error_message: expect.stringContaining('web2 failed at'),
+    })
+    expect(failed.error_message).toContain(words)
+    expect(existsSync(join(lab.folder, 'effects/web1-late'))).toBe(false)
+  }
+}, 120_000)
 
 it('a playbook that hangs is stopped and names the running task; after a killed agent the outcome is unknown', async () => {
   const inputs = inputsOf({ playbook: 'hang.yml', limit: ['web1'], timeout_s: 15 })

@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
-import { changesOf } from '../../apps/cli/agent/tofu/changes.ts'
+import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
@@ -74,6 +75,21 @@ it('masks each spelling that a tool may give a secret, also inside a longer enco
   }
 })
 
+it('masks a long key that a tool wraps, or takes out of the JSON of its credential', () => {
+  const body = randomBytes(300).toString('base64')
+  const key = `-----BEGIN KEY-----\n${body.match(/.{1,64}/g)?.join('\n')}\n-----END KEY-----\n`
+  const mask = maskerOf([key, JSON.stringify({ type: 'x', private_key: key }, null, 2)])
+  for (const width of [64, 76]) {
+    const lines =
+      Buffer.from(key)
+        .toString('base64')
+        .match(new RegExp(`.{1,${width}}`, 'g')) ?? []
+    // At most the end of the last line is left.
+    expect(lines.map(mask).join('').replaceAll('•••', '').length).toBeLessThan(8)
+  }
+  expect(maskerOf([JSON.stringify({ private_key: key })])(key)).not.toMatch(/[A-Za-z0-9+/]{20}/)
+})
+
 it('a value that is also a number or a word of JSON leaves the JSON readable', () => {
   const mask = maskerOf(['5432', 'true', 'null'])
   expect(maskIn({ port: 5432, other: 15432, on: true, none: null, url: 'db:5432', list: ['5432'] }, mask)).toEqual({
@@ -84,6 +100,15 @@ it('a value that is also a number or a word of JSON leaves the JSON readable', (
     { path: '/on', before: false, after: true },
     { path: '/port', before: 5431, after: '•••' },
   ])
+})
+
+it('output of the tool that is no JSON ends the job with the reason', () => {
+  for (const said of ['[INFO] using 1.8\n{}', '{"resource_changes": [{"addr', ''])
+    expect(() => planIn(said)).toThrow(
+      expect.objectContaining({
+        verdict: expect.objectContaining({ class: 'tool_failed', message: expect.stringContaining('one JSON object') }),
+      }),
+    )
 })
 
 it('marks values known after apply at their paths, in lists too', () => {

@@ -57,6 +57,28 @@ resource "terraform_data" "slow" {
   }
 }
 `
+const OLD = `
+resource "terraform_data" "old" {}
+resource "terraform_data" "left" {}
+`
+const MOVED = `
+resource "terraform_data" "new" {}
+resource "terraform_data" "there" {}
+moved {
+  from = terraform_data.old
+  to   = terraform_data.new
+}
+import {
+  to = terraform_data.there
+  id = "an-id"
+}
+removed {
+  from = terraform_data.left
+  lifecycle {
+    destroy = false
+  }
+}
+`
 beforeAll(async () => {
   const program = await locateTofu(createScreen())
   lab = await startLab(['infra'])
@@ -64,6 +86,9 @@ beforeAll(async () => {
   const sources = Object.fromEntries(
     ['web', 'large', 'slow', 'linked', 'out'].map((name) => [name, { path: lab.place(name), state }]),
   )
+  const moved = lab.place('moved')
+  Object.assign(sources, { moved: { path: moved, state: moved } })
+  writeFileSync(join(moved, 'main.tf'), OLD)
   writeFileSync(join(lab.folder, 'web/main.tf'), MODULE)
   writeFileSync(join(lab.folder, 'large/main.tf'), LARGE)
   writeFileSync(join(lab.folder, 'slow/main.tf'), SLOW.replaceAll('BEGUN', join(lab.folder, 'begun')))
@@ -107,8 +132,8 @@ const change = (source: string, workspace: string, size: number, more: object = 
   ],
   gates: [{ gate_id: 'go', policy, guards: ['apply'] }],
 })
-const stateOf = (workspace: string) => {
-  const text = readFileSync(join(lab.folder, 'tfstate', `${workspace}.tfstate`), 'utf8')
+const stateOf = (workspace: string, place = 'tfstate') => {
+  const text = readFileSync(join(lab.folder, place, `${workspace}.tfstate`), 'utf8')
   return JSON.parse(text) as { serial: number; resources: { name: string }[] }
 }
 const boundOf = (gate: { subject: { bound_outputs: { value: Record<string, unknown> }[] } }) =>
@@ -223,6 +248,28 @@ it('an apply whose outputs are too large to be returned has succeeded, with the 
   expect(node.outputs).toMatchObject({ outputs: { small: 5 }, applied: ['terraform_data.one'] })
   expect(node.outputs.outputs).not.toHaveProperty('large')
 }, 120_000)
+
+it('a plan that only moves, imports or forgets shows it at the gate, and moved addresses are no drift', async () => {
+  const main = join(lab.folder, 'moved/main.tf')
+  await lab.approve(await lab.startGraph(change('moved', 'eu1', 1)))
+  await until(() => stateOf('eu1', 'moved').resources.length > 1, { timeout_ms: 60_000, what: 'the first apply' })
+  writeFileSync(main, MOVED)
+  const drift = { ...change('moved', 'eu1', 1).nodes[0], node_id: 'drift', outputs: { drift: '/drift' } }
+  Object.assign(drift, { with: { job: 'opentofu.drift', inputs: { source: 'moved', workspace: 'eu1' } } })
+  const found = await lab.reaches(await lab.start(drift), 'succeeded', 'drift')
+  expect(found.outputs.drift).toMatchObject({ status: 'in_sync', changes: 0 })
+  const path = await lab.startGraph(change('moved', 'eu1', 1))
+  expect(boundOf(await lab.approve(path))).toMatchObject({
+    ...{ no_change: false, drift: 0, counts: { forget: 1, import: 1, move: 1 } },
+    changes: [
+      { id: 'terraform_data.left', action: 'forget' },
+      { id: 'terraform_data.there', action: 'import', note: 'imports an-id' },
+      { id: 'terraform_data.new', action: 'move', note: 'moved from terraform_data.old' },
+    ],
+  })
+  await lab.reaches(path, 'succeeded', 'apply')
+  expect(stateOf('eu1', 'moved').resources.map(({ name }) => name)).toEqual(['new', 'there'])
+}, 200_000)
 
 it('an interrupted apply reports its progress and leaves no lock', async () => {
   const path = await lab.startGraph(change('slow', 'eu1', 1, { timeouts: { run_s: 30, heartbeat_s: 5 } }))

@@ -298,6 +298,27 @@ it("refuses with the server's message what the server would refuse, and by its o
   expect(await k.kube.get('/api/v1/namespaces/web/configmaps/x')).toBeUndefined()
 }, 300_000)
 
+it('an object that is being deleted is refused before any write; a pruned one that its finalizer keeps is named', async () => {
+  const kept = configMap('kept', { a: '1' }, { finalizers: ['example.com/hold'] })
+  k.write('web/held/all.yaml', [kept, configMap('other', { a: '1' })])
+  await k.carryOut('web/held')
+  k.write('web/held/all.yaml', [configMap('other', { a: '2' })])
+  const path = await k.lab.startGraph(
+    k.change('web/held', { inputs: { prune: true }, apply: { wait: { timeout_s: 3 } } }),
+  )
+  await k.lab.approve(path)
+  expect(await k.lab.reaches(path, 'failed', 'apply')).toMatchObject({
+    error_class: 'not_ready',
+    error_message: expect.stringMatching(/ConfigMap web\/kept: its finalizers keep it: example\.com\/hold/),
+  })
+  k.write('web/held/all.yaml', [{ ...kept, data: { a: '2' } }, configMap('other', { a: '2' })])
+  const again = await k.lab.start(k.change('web/held').nodes[0] as never)
+  expect(await k.lab.reaches(again, 'failed', 'plan')).toMatchObject({
+    error_class: 'refused',
+    error_message: expect.stringMatching(/ConfigMap web\/kept is being deleted.*No change was made/),
+  })
+}, 200_000)
+
 it('takes over a field of another manager only on request, and the gate names the manager', async () => {
   await k.kube.ok('POST', '/apis/apps/v1/namespaces/web/deployments', deployment('taken', 'a:1', { replicas: 1 }))
   const apply = { ...deployment('taken', 'a:1'), spec: { replicas: 4 } }

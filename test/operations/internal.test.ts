@@ -1,8 +1,12 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createReporter } from '../../apps/cli/agent/report.ts'
 import { tellUntold } from '../../apps/operations/calendar/freezes.ts'
 import { createDriftWatch } from '../../apps/operations/upkeep/drift.ts'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
+import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
@@ -374,6 +378,26 @@ describe('freezes created while operations run', () => {
   })
 })
 
+/** Longer than the time limit of other requests on both sides. */
+const LONGER_MS = 11_000
+/** A way to a server on which both directions of each connection pause after their first bytes. */
+const slowWay = async (to: string) => {
+  const pass = (from: Socket, to: Socket) =>
+    from.once('data', (first) => {
+      to.write(first)
+      from.pause()
+      setTimeout(() => from.pipe(to), LONGER_MS)
+    })
+  const server = createServer((one) => {
+    const other = connect(Number(new URL(to).port), '127.0.0.1')
+    for (const side of [one, other]) side.on('error', () => {})
+    pass(one, other)
+    pass(other, one)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
 describe('artifacts of agents', () => {
   const sha = (text: string) => createHash('sha256').update(text).digest('hex')
   const artifact = (name: string, text: string, more = {}) => ({
@@ -472,6 +496,30 @@ describe('artifacts of agents', () => {
     expect(removed).toEqual([sha('hello')])
     expect(await content(row?.artifact_id)).toMatchObject({ status: 410, body: { code: 'gone' } })
   })
+
+  it('may take longer than other requests, in both directions', async () => {
+    const { operation_id, token, listed } = await atWork()
+    const { url: open = '', internal_url = '' } = p.running[0] ?? {}
+    const [link, people] = await Promise.all([slowWay(internal_url), slowWay(open)])
+    const ids = { operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7, execution_token: token }
+    const urls = {
+      results_url: `${internal_url}/internal/v1/execution-results`,
+      artifacts_url: `${link.url}/internal/v1/artifacts`,
+    }
+    const deadline_at = new Date(Date.now() + 60_000).toISOString()
+    const { keep, fetch: fetchAgain } = createReporter({ ...ids, ...urls, deadline_at } as Work)
+    const bytes = randomBytes(5_000_000)
+    const { sha256 } = await keep({ name: 'plan', kind: 'saved_plan', media_type: 'application/octet-stream' }, bytes)
+    const [row] = await listed()
+    const download = async () => {
+      const headers = { authorization: `Bearer ${p.tokenOf(p.people.vic)}` }
+      const place = `/v1/operations/${operation_id}/artifacts/${row?.artifact_id}/content`
+      return Buffer.from(await (await fetch(`${people.url}${place}`, { headers })).arrayBuffer())
+    }
+    const got = await Promise.all([fetchAgain(sha256), download()])
+    expect(got.map((all) => all.equals(bytes))).toEqual([true, true])
+    for (const way of [link, people]) way.server.close()
+  }, 60_000)
 
   it('come in messages whose numbers are as large as a clock of milliseconds', async () => {
     const { says } = await atWork()

@@ -1,19 +1,22 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Header } from 'tar'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { startBackground } from '../../apps/operations/background.ts'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { loadLibrary } from '../../apps/operations/packs/library.ts'
 import { openPackages } from '../../apps/operations/packs/packages.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { initPack } from '../../apps/platform/packs/main.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { until } from '../support/until.ts'
 import { must, startPlatform } from './support/platform.ts'
 import { linkClient, startRegistry } from './support/registry.ts'
@@ -175,6 +178,29 @@ it('is pulled with the credentials of docker login, by the token that the regist
   await unknown(/401; .*docker\.json has no credentials for 127/, { auths: { [way.host]: {} }, credsStore: 'desktop' })
   await unknown(/401; it refused the credentials of .*docker\.json/, { auths: { [way.host]: { auth: 'eDp5' } } })
   way.stop()
+})
+
+it('over TLS, the credentials never go to a token server without it', async () => {
+  const asked: (string | undefined)[] = []
+  const tokens = createServer((req, res) => {
+    asked.push(req.headers.authorization)
+    res.end('{"token": "one"}')
+  }).listen(0, '127.0.0.1')
+  const { cert, key } = createAuthority().issue('localhost')
+  const secure = createSecureServer({ cert, key }, (_, res) => {
+    const realm = `Bearer realm="http://127.0.0.1:${(tokens.address() as AddressInfo).port}/token"`
+    res.writeHead(401, { 'www-authenticate': realm }).end()
+  }).listen(0, '127.0.0.1')
+  await Promise.all([tokens, secure].map((server) => server.listening || once(server, 'listening')))
+  const host = `127.0.0.1:${(secure.address() as AddressInfo).port}`
+  const file = join(scratch, 'secure.json')
+  writeFileSync(file, JSON.stringify({ auths: { [host]: { auth: 'eDp5' } } }))
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  const pinned = `oci://${host}/packs/greet@sha256:${'0'.repeat(64)}`
+  await expect(openPackages([pinned], { credentials_file: file })).rejects.toThrow(/issues tokens without TLS/)
+  vi.unstubAllEnvs()
+  expect(asked).toEqual([])
+  for (const server of [tokens, secure]) server.close()
 })
 
 it('that is away delays plans alone: the app starts, says so, and uses the pack as soon as the registry answers', async () => {

@@ -95,6 +95,7 @@ const runIn = async (
   await giveTo(program, folder, places.work, places.artifacts, ...(await inside(places.work)))
   const { end_of_options = true, options = [] } = program
   const timeout_s = Math.min(values.timeout_s ?? context.timeouts.run_s, context.timeouts.run_s)
+  const end_at = Math.min(Date.now() + timeout_s * 1000, context.deadline)
   const end = await runProcess({
     path: program.path,
     args: [...options, ...(end_of_options ? ['--'] : []), ...argsOf(values)],
@@ -102,7 +103,7 @@ const runIn = async (
     env: environmentOf(program, values, context, places, worker_env),
     stdin: values.stdin ?? '',
     mark: basename(folder),
-    timeout_ms: Math.min(timeout_s * 1000, Math.max(context.deadline - Date.now(), 0)),
+    left_ms: () => end_at - Date.now(),
     limits: { cpu_s: timeout_s, memory_mib: program.memory_mib },
     signal: context.signal,
     log: context.log,

@@ -66,7 +66,7 @@ export const removeLeft = ({ uid }: AgentFile): void => {
  * heartbeat is accepted for two heartbeat intervals, it interrupts itself, so a repeat elsewhere never overlaps it.
  */
 export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
-  const { report, keep, fetch } = createReporter(work)
+  const { report, keep, fetch, left_ms } = createReporter(work)
   // Without it no work can begin, such as on a full disk.
   const folder = mkdtempSync(join(tmpdir(), FOLDER))
   const first = await report('started')
@@ -135,7 +135,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     // The folder itself stays the agent's: its jobs cannot replace what the agent writes there by links.
     if (file.uid) chmodSync(folder, 0o711)
     if (file.uid) for (const path of [home, own.TMPDIR]) chownSync(path, file.uid, file.uid)
-    return tool({ work, file, folder, home, env: { ...own, ...env }, mask, signal, log, stored, keep, fetch })
+    return tool({ work, file, folder, home, env: { ...own, ...env }, mask, signal, log, stored, keep, fetch, left_ms })
   }
   try {
     const verdict = await act().catch((error: Error) =>

@@ -154,7 +154,7 @@ export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
   )
 }
 
-const HEAVY = ['delete', 'replace', 'update', 'create']
+const HEAVY = ['delete', 'replace', 'forget', 'update', 'create', 'import', 'move', 'read']
 /** Deletes first. */
 const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
   no_change

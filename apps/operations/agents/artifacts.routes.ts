@@ -26,6 +26,7 @@ export const artifactsRoutes = routes<Uses<'artifacts' | 'db' | 'trust'>>('inter
   }
   app.put('/internal/v1/artifacts/:sha256', {
     onRequest,
+    config: { endless: true },
     operationId: 'uploadArtifact',
     summary: 'Upload the bytes of an artifact',
     description:
@@ -40,6 +41,7 @@ export const artifactsRoutes = routes<Uses<'artifacts' | 'db' | 'trust'>>('inter
   })
   app.get('/internal/v1/artifacts/:sha256', {
     onRequest,
+    config: { endless: true },
     operationId: 'fetchArtifact',
     summary: 'Fetch an artifact of an earlier attempt',
     description: 'The bytes of an artifact of the same operation, by the bearer of an open execution token.',

@@ -58,7 +58,7 @@ export const takeResult = async (
     const known = await knownAnswer(tx, token_sha256, message.result_id)
     if (known)
       return known.fingerprint === fingerprint
-        ? { reply: { ...(known.answer as ExecutionReply), duplicate: true } }
+        ? { reply: { ...(known.answer as ExecutionReply), duplicate: true, left_s: handed.left_s } }
         : { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
     const outcome = await take(tx, token_sha256, handed, message, stored)
     if ('reply' in outcome) await keepAnswer(tx, token_sha256, message.result_id, fingerprint, outcome.reply)
@@ -208,6 +208,7 @@ const replyOf = (handed: Handed, node_state: string): ExecutionReply => ({
   node_state,
   cancel_requested: handed.control === 'cancel' && handed.cancel_mode === 'force',
   next_before: new Date(Date.now() + 3000 * handed.heartbeat_s).toISOString(),
+  left_s: handed.left_s,
 })
 
 const end = async (tx: Tx, token_sha256: string, handed: Handed, message: ExecutionResult): Promise<Outcome> => {

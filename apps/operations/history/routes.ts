@@ -132,6 +132,7 @@ const downloadArtifactRoute = (app: Router, deps: Uses<'artifacts' | 'db'>) =>
     'x-errors': [410],
     response: { 200: Type.Unknown() },
     preHandler: read,
+    config: { endless: true },
     handler: async (req, reply) => {
       const { operation_id, artifact_id } = req.params
       await requireVisible(deps, req.caller, operation_id)

@@ -51,7 +51,7 @@ export const pullLayer = async (
     let answer = await ask()
     const challenge = answer.headers.get('www-authenticate')
     if (answer.status === 401 && challenge && /^bearer /i.test(challenge)) {
-      authorization = `Bearer ${await tokenOf(challenge, basic, login)}`
+      authorization = `Bearer ${await tokenOf(challenge, { basic, login, plain: plain !== undefined })}`
       answer = await ask()
     }
     const { status } = answer
@@ -72,14 +72,13 @@ export const pullLayer = async (
   )
 }
 
+type Terms = { basic: string | undefined; login: (status: number) => string; plain: boolean }
 /** Returns the token that a registry's challenge asks for; anonymous without credentials. */
-const tokenOf = async (
-  challenge: string,
-  basic: string | undefined,
-  login: (status: number) => string,
-): Promise<string> => {
+const tokenOf = async (challenge: string, { basic, login, plain }: Terms): Promise<string> => {
   const parts = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key, value]))
   const url = new URL(parts.realm ?? '')
+  // It would get the credentials in clear text.
+  if (!plain && url.protocol !== 'https:') throw new Error(`${url.host} issues tokens without TLS`)
   for (const key of ['service', 'scope']) if (parts[key]) url.searchParams.set(key, parts[key])
   const headers = basic === undefined ? {} : { authorization: basic }
   const answer = await fetch(url, { headers, signal: AbortSignal.timeout(FETCH_MS) })

@@ -2,10 +2,10 @@ import { isObject } from './pointer.ts'
 
 export const MASK = '•••'
 
-/** Logs are lines, so each line of a multi-line key is recognized separately. */
+/** Logs are lines, so each line of a multi-line key is recognized separately, also of one inside JSON. */
 const SHORT_LINE = 8
 const linesOf = (value: string): string[] =>
-  value.includes('\n') ? value.split(/\r?\n/).filter((line) => line.length >= SHORT_LINE) : []
+  value.split(/\r?\n|\\n/).filter((line) => line !== value && line.length >= SHORT_LINE)
 
 /** Shorter pieces of an encoding would garble words and digests that only resemble them. */
 const SHORT_CODE = 8
@@ -19,6 +19,12 @@ const base64Of = (bytes: Buffer): string[] =>
     })
     .filter(({ length }) => length >= SHORT_CODE)
 
+/** The lines into which the usual tools wrap base64. */
+const wrapped = (text = ''): string[] =>
+  [64, 76].flatMap((width) =>
+    text.length > width ? (text.match(new RegExp(`.{${SHORT_CODE},${width}}`, 'g')) ?? []) : [],
+  )
+
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 const escapedChar = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 const lowerHex = (text: string): string => text.replace(/%../g, (code) => code.toLowerCase())
@@ -26,7 +32,8 @@ const lowerHex = (text: string): string => text.replace(/%../g, (code) => code.t
 const spellingsOf = (value: string): string[] => {
   const bytes = Buffer.from(value)
   const hex = bytes.toString('hex')
-  const base64 = [bytes.toString('base64'), ...base64Of(bytes)]
+  const [plain, ...shifted] = base64Of(bytes)
+  const base64 = [bytes.toString('base64'), ...wrapped(plain), plain ?? '', ...shifted]
   const urls = [encodeURIComponent(value), new URLSearchParams([['', value]]).toString().slice(1)]
   return [
     value,
@@ -46,9 +53,9 @@ const spellingsOf = (value: string): string[] => {
  */
 export const maskerOf = (secrets: readonly string[]): ((text: string) => string) => {
   const values = secrets.flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
-  const forms = [...new Set(values.filter((value) => value.length > 0).flatMap(spellingsOf))].sort(
-    (a, b) => b.length - a.length,
-  )
+  const forms = [...new Set(values.filter((value) => value.length > 0).flatMap(spellingsOf))]
+    .filter(Boolean)
+    .sort((a, b) => b.length - a.length)
   return (text) => forms.reduce((masked, form) => masked.replaceAll(form, MASK), text)
 }
 

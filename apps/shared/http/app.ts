@@ -39,6 +39,8 @@ export type HttpOptions = {
   json_limits?: JsonLimits
   /** Milliseconds until a request is answered, if necessary with 503 (reliability.md 2.4); 8 s by default. */
   deadline_ms?: number
+  /** Milliseconds until a whole request must have arrived; 10 s by default. */
+  request_ms?: number
   /** Called for each refusal before it is sent, for audit logs and counters. */
   onRefused?: (req: FastifyRequest, error: AppError) => Promise<void>
   /** The OpenAPI document's description of itself; without it, routes are not described. */
@@ -48,6 +50,7 @@ export type HttpOptions = {
 /** A connection that is silent this long during a request is cut: longer than any answer or pause of a stream. */
 const SILENT_MS = 60_000
 const DEADLINE_MS = 8000
+const REQUEST_MS = 10_000
 
 /** Creates a Fastify app by our conventions: TypeBox schemas, strict bodies, problem+json, request ids and metrics. */
 export const createHttpApp = (options: HttpOptions) => {
@@ -61,7 +64,7 @@ export const createHttpApp = (options: HttpOptions) => {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: options.body_limit ?? 1_048_576,
     connectionTimeout: SILENT_MS,
-    requestTimeout: 10_000,
+    requestTimeout: options.request_ms ?? REQUEST_MS,
     keepAliveTimeout: 75_000,
     genReqId: (req) => requestIdOf(req.headers),
     routerOptions: { maxParamLength: 512 },
@@ -291,7 +294,7 @@ declare module 'fastify' {
     deadline: Deadline | undefined
   }
   interface FastifyContextConfig {
-    /** A stream that stays open: not a request in flight. */
+    /** A stream that stays open, or an upload of any length: no time limit, and not a request in flight. */
     endless?: boolean
   }
 }

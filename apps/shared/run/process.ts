@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
@@ -42,7 +43,9 @@ export type ProcessInput = {
   env: Record<string, string>
   /** A promise is written when it resolves, such as after the program's first word. */
   stdin: string | Promise<string>
-  timeout_ms: number
+  /** Milliseconds until it must end; the time may grow in the meantime. */
+  left_ms: () => number
+  /** cpu_s: of one processor; the program may use all of them. */
   limits: { cpu_s: number; memory_mib: number | undefined; file_blocks?: number; open_files?: number }
   /** How the process is asked to end and how long it may take before the kill. EOF: its input stays open until then. */
   ask?: { signal: 'SIGINT' | 'SIGTERM' | 'EOF'; grace_ms: number }
@@ -59,7 +62,9 @@ export type ProcessEnd =
 export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   const { path, args, cwd, env, stdin, limits, uid, gid, ask = { signal: 'SIGTERM', grace_ms: GRACE_MS } } = input
   const { cpu_s, memory_mib = 0, file_blocks = FILE_BLOCKS, open_files = OPEN_FILES } = limits
-  const numbers = [cpu_s + 1, file_blocks, open_files, memory_mib * 1024, input.mark].map(String)
+  const numbers = [cpu_s * availableParallelism() + 1, file_blocks, open_files, memory_mib * 1024, input.mark].map(
+    String,
+  )
   const child = spawn('/bin/sh', ['-c', LIMITED, 'sh', ...numbers, path, ...args], {
     cwd,
     env,
@@ -77,7 +82,13 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
     kill = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), ask.grace_ms)
   }
   const told = () => end('told')
-  const time = setTimeout(() => end('timeout'), input.timeout_ms)
+  const overIn = (ms: number): NodeJS.Timeout => setTimeout(look, Math.max(ms, 0))
+  const look = () => {
+    const left = input.left_ms()
+    if (left > 0) time = overIn(left)
+    else end('timeout')
+  }
+  let time = overIn(input.left_ms())
   input.signal.addEventListener('abort', told)
   if (input.signal.aborted) told()
   // A program may close its input pipe without reading it.

@@ -11,8 +11,8 @@ import { type spawnWorker, startWorker } from '../../operations/support/worker.t
 import { CLI } from '../../support/cli.ts'
 import { until } from '../../support/until.ts'
 
-/** The public API as a gateway would expose it: under /api. */
-const startFront = async (p: Platform) => {
+/** The public API as a gateway would expose it: under /api. `shift_ms`: of the times of handed-out work. */
+const startFront = async (p: Platform, times: { shift_ms: number }) => {
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
@@ -27,7 +27,10 @@ const startFront = async (p: Platform) => {
     }).catch(() => undefined)
     if (!answer) return res.destroy()
     res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' })
-    res.end(answer.status === 204 ? undefined : await answer.text())
+    const text = answer.status === 204 ? undefined : await answer.text()
+    const shifted = (at: string) => new Date(Date.parse(at) + times.shift_ms).toISOString()
+    const later = (_: string, name: string, at: string) => `"${name}":"${shifted(at)}"`
+    res.end(text?.replace(/"(deadline_at|start_before)":"([^"]+)"/g, later))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
@@ -74,7 +77,8 @@ export const startLab = async (
   const stranger = machine('machine:stranger')
   Object.assign(p.people, { runner, stranger })
   let worker = await bringWorker(p, policy_file)
-  const front = await startFront(p)
+  const times = { shift_ms: 0 }
+  const front = await startFront(p, times)
   const agents: Agent[] = []
 
   const place = (name: string) => {
@@ -120,7 +124,7 @@ export const startLab = async (
     )
   const nodeOf = async (path: string, node_id = 'job') => (await p.as('vic').get(`${path}/nodes/${node_id}`)).body
   return {
-    ...{ p, folder, script, start, startGraph, startAgent, runner, stranger, nodeOf },
+    ...{ p, folder, script, times, start, startGraph, startAgent, runner, stranger, nodeOf },
     front_url: front.url,
     write: (name: string, text: string) => writeFileSync(join(folder, name), text),
     linesOf: (name: string) => {

@@ -28,6 +28,10 @@ type Told = {
   /** Tasks in flight, by host. */
   running: Map<string, string>
   begun: boolean
+  /** The hosts of its plays. After a failure, "serial" leaves out those that were not reached. */
+  planned: Set<string>
+  /** A failure ended a play for all hosts, as "any_errors_fatal" does. */
+  early: boolean
   changes: PreviewChange[]
   unforeseen: string[]
   /** The last output that is not an event. */
@@ -79,6 +83,8 @@ const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) =>
     faults: new Map(),
     running: new Map(),
     begun: false,
+    planned: new Set(),
+    early: false,
     changes: [],
     unforeseen: [],
     said: '',
@@ -109,10 +115,15 @@ const take = (
   diffs: Map<string, ReturnType<typeof createDiff>>,
   event: Record<string, unknown>,
 ) => {
-  const { signalbox: kind, host = '', task = '', id, changed, message, hidden, conditional } = event
+  const { signalbox: kind, host = '', task = '', id, changed, message, hidden, conditional, fatal } = event
   const name = `${host}: ${task}`
   const key = `${host} ${id}`
   if (kind === 'none') return job.log('No host matches the playbook.', { level: 'warn' })
+  if (kind === 'planned') return void told.planned.add(String(host))
+  if (kind === 'left') {
+    told.early = true
+    return job.log('The play ends early: no hosts are left.', { level: 'warn' })
+  }
   if (kind === 'start') {
     told.begun = true
     told.running.set(String(host), String(task))
@@ -134,6 +145,7 @@ const take = (
   const bad = kind === 'failed' || kind === 'unreachable'
   const words = hidden ? 'hidden by no_log' : job.mask(String(message ?? '')).replace(/\s+/g, ' ')
   if (bad) told.faults.set(String(host), `${kind} at "${task}": ${words}`)
+  if (bad && fatal) told.early = true
   if (kind === 'ok' && changed) {
     const change = (diffs.get(key) ?? createDiff(job.mask)).change(name, 'update')
     told.changes.push(hidden ? { ...change, fields: [{ path: '/result', sensitive: true }] } : change)
@@ -144,12 +156,17 @@ const take = (
   job.log(`${name}: ${state}${words ? ` (${words})` : ''}`, { level: bad ? 'error' : 'info' })
 }
 
-/** Names the failed hosts; `undefined` if no more than `allowed` failed. */
-const hostsFailed = ({ hosts, faults }: Told, allowed = 0): string | undefined => {
+/** Names the failed hosts; `undefined` if no more than `allowed` failed, and the others were done. */
+const hostsFailed = ({ hosts, faults, planned, early }: Told, allowed = 0): string | undefined => {
   const bad = Object.entries(hosts).filter(([, counts]) => counts.failed + counts.unreachable > 0)
-  if (bad.length <= allowed) return undefined
+  const missed = [...planned].filter((name) => !Object.hasOwn(hosts, name))
+  if (bad.length === 0 || (bad.length <= allowed && missed.length === 0 && !early)) return undefined
   const named = bad.slice(0, MAX_NAMED).map(([name]) => `${name} ${(faults.get(name) ?? 'failed').slice(0, 200)}`)
-  return `Failed hosts: ${bad.length} of ${Object.keys(hosts).length}. ${named.join('; ')}.`
+  const rest = [
+    ...(early ? [' The play ended early: other hosts may be half done.'] : []),
+    ...(missed.length > 0 ? [` Hosts not reached: ${missed.slice(0, MAX_NAMED).join(', ')}.`] : []),
+  ]
+  return `Failed hosts: ${bad.length} of ${Object.keys(hosts).length + missed.length}. ${named.join('; ')}.${rest.join('')}`
 }
 
 /** `ansible.preview`: runs the playbook in check mode and returns the changes of each task on each host. */

@@ -39,6 +39,7 @@ class CallbackModule(CallbackBase):
         hidden = 'censored' in r
         words = '' if hidden else r.get('msg') or r.get('stderr') or r.get('skip_reason') or ''
         self.say(event, host=result._host.get_name(), task=result._task.get_name(), id=result._task._uuid, hidden=hidden,
+                 fatal=bool(result._task.any_errors_fatal or result._task.run_once),
                  changed=bool(r.get('changed')), message=str(words)[:100000],
                  conditional='false_condition' in r or r.get('skip_reason') == 'Conditional result was False')
 
@@ -68,6 +69,18 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_no_hosts_matched(self):
         self.say('none')
+
+    plays = set()
+
+    def v2_playbook_on_play_start(self, play):
+        if play._uuid not in self.plays:
+            self.plays.add(play._uuid)
+            found = play.get_variable_manager()._inventory.get_hosts(play.hosts, ignore_restrictions=True)
+            for host in found:
+                self.say('planned', host=host.get_name())
+
+    def v2_playbook_on_no_hosts_remaining(self):
+        self.say('left')
 
     def v2_playbook_on_stats(self, stats):
         for host in sorted(stats.processed):

@@ -4,7 +4,20 @@ import { broughtOf, type Checked, check, movedFrom, type Rules } from './check.t
 import { type Entry, joined, readInventory } from './inventory.ts'
 import { type Saved, withCluster } from './preview.ts'
 import { rulesOf } from './ready.ts'
-import { type Basis, basisOf, fault, heed, list, openSaved, type Run, remove, waitFor, wavesOf, write } from './run.ts'
+import {
+  type Basis,
+  basisOf,
+  fault,
+  goneOf,
+  heed,
+  list,
+  openSaved,
+  type Run,
+  remove,
+  waitFor,
+  wavesOf,
+  write,
+} from './run.ts'
 import { eachOf, keyOf, liveAt } from './set.ts'
 
 type Item = Saved['objects'][number]
@@ -37,6 +50,7 @@ export const applySet: Tool = (job) =>
       heed(run)
       if (live) await prune(run, one)
     }
+    await waitFor(run, saved.prune, goneOf)
     const left = entries.filter((entry) => !saved.prune.some(({ ref }) => keyOf(ref) === keyOf(entry)))
     if (left.length < entries.length) await list(run, left)
     const applied = run.done.slice(0, MAX_LISTED)

@@ -44,6 +44,7 @@ const isBrought = ({ ref: { apiVersion, kind, namespace } }: Placed, brought: Ru
 export const check = async (cluster: Cluster, placed: Placed, rules: Rules): Promise<Checked | Refused> => {
   for (let turn = 1; ; turn += 1) {
     const live = await liveAt(cluster, placed.path)
+    if (live && isDying(live)) return { class: 'refused', words: dyingWords(placed.id, live) }
     const version = live && String(live.metadata.resourceVersion)
     const dry = (force: boolean) => applyAt(cluster, placed, { force, dry: true, version })
     let answer = await dry(false)
@@ -62,6 +63,14 @@ export const check = async (cluster: Cluster, placed: Placed, rules: Rules): Pro
 
 export const ownedWords = (id: string, taken: readonly string[]): string =>
   `${id} has fields that others manage: ${taken.slice(0, 10).join(', ')}. Leave them out of the set, or take them over with "conflicts: take".`
+
+export const isDying = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
+/** It would take every change, and then be gone. */
+export const dyingWords = (id: string, live: KubeObject): string => `${id} is being deleted: ${keptWords(live)}.`
+export const keptWords = ({ metadata: { finalizers } }: KubeObject): string =>
+  Array.isArray(finalizers) && finalizers.length > 0
+    ? `its finalizers keep it: ${finalizers.join(', ')}`
+    : 'it is not gone yet'
 
 /** The unchanged manifest of an object that the server cannot check yet. */
 const unseen = ({ object }: Placed): Checked => {

@@ -16,7 +16,8 @@ const ends = ({ type, reason, message }: Condition): Readiness => ({
   words: `${type} ${reason ?? ''}: ${message ?? ''}`.trim(),
 })
 
-const statusOf = ({ status }: KubeObject) => (isObject(status) ? status : {}) as Numbers
+const statusOf = ({ status }: KubeObject) => (isObject(status) ? status : {}) as Numbers & { phase?: string }
+const wordsOf = (object: KubeObject) => statusOf(object) as { reason?: string; message?: string }
 const specOf = ({ spec }: KubeObject) => (isObject(spec) ? spec : {}) as Numbers
 const conditionsOf = (object: KubeObject): Condition[] => {
   const { conditions } = statusOf(object) as { conditions?: unknown }
@@ -90,6 +91,10 @@ export const readinessOf = (object: KubeObject, own?: CelProgram): Readiness => 
   if (stalled) return ends(stalled)
   if (own) return ownRule(object, own)
   if (kind) return kind(object)
+  // A pod that has done its work is never "Ready" again.
+  const phase = object.apiVersion === 'v1' && object.kind === 'Pod' ? statusOf(object).phase : undefined
+  if (phase === 'Succeeded') return READY
+  if (phase === 'Failed') return ends({ type: 'Failed', status: 'True', ...wordsOf(object) })
   const ready = conditionsOf(object).find(({ type }) => type === 'Ready')
   return ready && ready.status !== 'True'
     ? waits(`${ready.reason ?? 'not ready'}: ${ready.message ?? ''}`.trim())

@@ -5,7 +5,7 @@ import { isObject } from '../../../shared/data/pointer.ts'
 import type { CelProgram } from '../../../shared/expressions/cel.ts'
 import { fetchSealed } from '../tools/seal.ts'
 import { Ended, failed, type Job, refusal, stale } from '../tools/types.ts'
-import { ownedWords } from './check.ts'
+import { dyingWords, isDying, keptWords, ownedWords } from './check.ts'
 import { type Cluster, NoAnswer, wordsOf } from './cluster.ts'
 import type { KubeObject } from './fields.ts'
 import { deleteAt, type Entry, writeInventory } from './inventory.ts'
@@ -64,8 +64,8 @@ export const fault = (run: Run, kind: string, words: string): Ended =>
 
 /** Ends the run if the work must stop or its time is nearly over: between two requests, so no outcome is unknown. */
 export const heed = (run: Run): void => {
-  const { signal, work } = run.job
-  const late = Date.now() > Date.parse(work.deadline_at) - LAST_WORD_MS
+  const { signal, left_ms } = run.job
+  const late = left_ms() < LAST_WORD_MS
   if (signal.aborted) throw new Ended(failed('cancelled', `The work was canceled. ${progressOf(run)}`))
   if (late) throw new Ended(failed('timeout', `The time ran out. ${progressOf(run)}`, false))
 }
@@ -108,6 +108,7 @@ export const write = async (
     const answer = await orNoAnswer(applyAt(run.cluster, placed, basis))
     if (!(answer instanceof NoAnswer) && (answer.code === 200 || answer.code === 201)) {
       const made = answer.body as KubeObject
+      if (isDying(made)) throw fault(run, 'conflict', dyingWords(placed.id, made))
       const verb =
         answer.code === 201 ? 'created' : made.metadata.resourceVersion === basis.version ? 'unchanged' : 'changed'
       run.done.push(`${placed.id} ${verb}`)
@@ -159,24 +160,24 @@ export const wavesOf = <T extends Placed>(placed: readonly T[]): T[][][] => {
 }
 
 /** Waits until each object is ready; logs one line per change of its state. */
-export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void> => {
+export const waitFor = async (run: Run, placed: readonly Seen[], look = stateOf): Promise<void> => {
   const { wait = {} } = run.job.work.inputs as { wait?: unknown }
   if (wait === false) return
   const { timeout_s = WAIT_S, ready_if } = isObject(wait) ? wait : {}
   const rules = rulesOf(ready_if)
   // The work may have less time than that; the cause is reported anyway.
-  const end = Math.min(Date.now() + 1000 * Number(timeout_s), Date.parse(run.job.work.deadline_at) - 2 * LAST_WORD_MS)
+  const end = Date.now() + 1000 * Number(timeout_s)
   const said = new Map<string, string>()
   let open = placed
   for (;;) {
     const states = await eachOf(open, async (one) => {
-      const state = await stateOf(run, one, rules)
+      const state = await look(run, one, rules)
       if (said.get(one.id) !== state.words && (!state.ready || said.has(one.id)))
         run.job.log(run.mask(`${one.id}: ${state.words}`), { level: state.failed ? 'error' : 'info' })
       said.set(one.id, state.words)
       return { one, ...state }
     })
-    const late = Date.now() > end
+    const late = Date.now() > end || run.job.left_ms() < 2 * LAST_WORD_MS
     const bad = states.filter(({ failed: broken, ready }) => broken || (late && !ready))
     if (bad.length > 0) {
       const events = await eachOf(bad.slice(0, 3), ({ one }) => eventsOf(run.cluster, one))
@@ -190,10 +191,19 @@ export const waitFor = async (run: Run, placed: readonly Placed[]): Promise<void
   }
 }
 
-/** A cluster that does not answer for a while is waited for as well. */
-const stateOf = async ({ cluster }: Run, { path, ref }: Placed, rules: Map<string, CelProgram>): Promise<Readiness> => {
+type Seen = Pick<Placed, 'id' | 'path' | 'ref'> & { uid?: string }
+/** A state of an object that was deleted: finalizers may keep it. */
+export const goneOf: typeof stateOf = async ({ cluster }, { path, uid }) => {
   const live = await orNoAnswer(liveAt(cluster, path))
-  if (live instanceof NoAnswer) return { ready: false, words: 'the cluster does not answer' }
+  if (live instanceof NoAnswer) return AWAY
+  return live && live.metadata.uid === uid ? { ready: false, words: keptWords(live) } : { ready: true, words: 'gone' }
+}
+
+const AWAY: Readiness = { ready: false, words: 'the cluster does not answer' }
+/** A cluster that does not answer for a while is waited for as well. */
+const stateOf = async ({ cluster }: Run, { path, ref }: Seen, rules: Map<string, CelProgram>): Promise<Readiness> => {
+  const live = await orNoAnswer(liveAt(cluster, path))
+  if (live instanceof NoAnswer) return AWAY
   return live ? readinessOf(live, rules.get(ref.kind)) : { ready: false, failed: true, words: 'it is gone' }
 }
 
@@ -205,7 +215,7 @@ type KubeEvent = {
   involvedObject?: { name?: string }
 }
 /** The newest warnings about an object and about objects made for it, whose names begin with its name. */
-const eventsOf = async ({ request }: Cluster, { ref }: Placed): Promise<string[]> => {
+const eventsOf = async ({ request }: Cluster, { ref }: Seen): Promise<string[]> => {
   if (ref.namespace === undefined) return []
   const query = { fieldSelector: 'type=Warning', limit: '500' }
   const { body } = await request('GET', `/api/v1/namespaces/${ref.namespace}/events`, { query })

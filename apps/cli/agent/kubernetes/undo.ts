@@ -2,7 +2,7 @@ import type { Tool } from '../tools/types.ts'
 import { ownedBy } from './fields.ts'
 import { type Entry, isOurs, readInventory } from './inventory.ts'
 import { withCluster } from './preview.ts'
-import { basisOf, heed, list, openSaved, remove, waitFor, wavesOf, write } from './run.ts'
+import { basisOf, goneOf, heed, list, openSaved, remove, waitFor, wavesOf, write } from './run.ts'
 import { eachOf, keyOf, liveAt, managerOf, type Placed } from './set.ts'
 
 /**
@@ -30,13 +30,17 @@ export const undoSet: Tool = (job) =>
         made.push({ ...one.ref, uid: String(metadata.uid) })
         restored.push(one)
       })
+    const removed: (Placed & { uid: string })[] = []
     const created = saved.objects.filter(({ previous }) => previous === undefined)
     for (const one of wavesOf(created).flat(2).reverse()) {
       heed(run)
       const live = await liveAt(cluster, one.path)
       const entry = uids.get(keyOf(one.ref)) ?? one.ref
-      if (live && isOurs(live, entry, saved.set)) await remove(run, one, live)
+      if (!live || !isOurs(live, entry, saved.set)) continue
+      await remove(run, one, live)
+      removed.push({ ...one, uid: String(live.metadata.uid) })
     }
+    await waitFor(run, removed, goneOf)
     await waitFor(run, restored)
     const old = new Map(made.map((entry) => [keyOf(entry), entry]))
     const entries = saved.inventory.map((entry) => old.get(keyOf(entry)) ?? entry)

@@ -1,7 +1,10 @@
 import type { PreviewField } from '../../../shared/contracts/client/preview.ts'
 import { maskIn } from '../../../shared/data/mask.ts'
-import { isObject } from '../../../shared/data/pointer.ts'
+import { isObject, objectIn } from '../../../shared/data/pointer.ts'
 import { pictureOf } from '../tools/picture.ts'
+import { Ended, failed } from '../tools/types.ts'
+
+const NO_JSON = 'The tool did not answer with one JSON object of at most 64 MiB'
 
 /** The changes of a saved plan without its secrets: only listed members, and no values marked as sensitive. */
 type ToolChange = {
@@ -11,23 +14,47 @@ type ToolChange = {
   after_unknown?: unknown
   before_sensitive?: unknown
   after_sensitive?: unknown
+  importing?: { id?: unknown; identity?: unknown }
 }
-type ToolResource = { address: string; change: ToolChange; action_reason?: string }
+type ToolResource = { address: string; previous_address?: string; change: ToolChange; action_reason?: string }
 type ToolPlan = {
+  terraform_version?: string
   resource_changes?: ToolResource[]
   resource_drift?: ToolResource[]
   output_changes?: Record<string, ToolChange>
 }
 
-export const changesOf = (plan: ToolPlan, mask: (text: string) => string) => {
-  const resources = (plan.resource_changes ?? []).map(({ address, change }) => [address, change] as const)
-  const outputs = Object.entries(plan.output_changes ?? {}).map(([name, change]) => [`output.${name}`, change] as const)
-  const all = [...resources, ...outputs].flatMap(([id, change]) => {
-    const action = actionOf(change.actions)
-    return action === undefined ? [] : [{ id: mask(id), action, fields: fieldsOf(change, mask) }]
-  })
-  return { ...pictureOf(all), drift: (plan.resource_drift ?? []).length }
+/** Reads the JSON of a plan. A wrapper around the tool may print other lines, and a plan may be longer than is read. */
+export const planIn = (shown: string): ToolPlan => {
+  const plan = objectIn(shown)
+  if (plan) return plan as ToolPlan
+  const message = `${NO_JSON} (${Buffer.byteLength(shown)} bytes). No change was made.`
+  throw new Ended(failed('tool_failed', message, false))
 }
+
+export const changesOf = (plan: ToolPlan, mask: (text: string) => string) => {
+  const outputs = Object.entries(plan.output_changes ?? {}).map(([name, change]) => ({
+    address: `output.${name}`,
+    change,
+  }))
+  const all = [...(plan.resource_changes ?? []), ...outputs].flatMap((resource: ToolResource) => {
+    const { address, previous_address: from, change } = resource
+    const { importing } = change
+    // The tool calls both "no-op", because they change only the state.
+    const action = actionOf(change.actions) ?? (from !== undefined ? 'move' : importing ? 'import' : undefined)
+    const notes = [
+      ...(from === undefined ? [] : [`moved from ${from}`]),
+      ...(importing ? [`imports ${importing.id ?? JSON.stringify(importing.identity)}`] : []),
+    ]
+    const note = notes.length > 0 ? { note: mask(notes.join(', ')) } : {}
+    return action === undefined ? [] : [{ id: mask(address), action, ...note, fields: fieldsOf(change, mask) }]
+  })
+  return { ...pictureOf(all), drift: driftIn(plan).length }
+}
+
+/** The real objects that differ from the state; an address that a module has moved is no difference. */
+export const driftIn = ({ resource_drift = [] }: ToolPlan): ToolResource[] =>
+  resource_drift.flatMap(({ previous_address: _, ...one }) => (actionOf(one.change.actions) === undefined ? [] : [one]))
 
 const actionOf = (actions: string[]): string | undefined =>
   actions.length > 1 ? 'replace' : actions[0] === 'no-op' ? undefined : actions[0]

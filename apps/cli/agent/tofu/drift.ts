@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
-import { changesOf } from './changes.ts'
+import { changesOf, driftIn, planIn } from './changes.ts'
 import { openModule } from './module.ts'
 import { recordOf } from './record.ts'
 
@@ -21,8 +21,8 @@ export const drift: Tool = async (job) => {
   if (code !== 0) return failed('tool_failed', 'The refresh failed: see the log. No change was made.')
   const shown = await module.tofu(['show', '-json', path], { quiet: true })
   if (shown.code !== 0) return failed('tool_failed', 'The refresh cannot be read. No change was made.')
-  const { resource_drift = [] } = JSON.parse(shown.out) as Parameters<typeof changesOf>[0]
-  const { changes, digest } = changesOf({ resource_changes: resource_drift }, job.mask)
+  const drifted = driftIn(planIn(shown.out))
+  const { changes, digest } = changesOf({ resource_changes: drifted }, job.mask)
   for (const { id, action, fields } of changes)
     job.log(
       `${id}: ${action === 'delete' ? 'is gone' : `differs in ${fields.map((field) => field.path).join(', ')}`}`,
@@ -30,7 +30,7 @@ export const drift: Tool = async (job) => {
     )
   const resources = changes.map(({ id }) => id).slice(0, MAX_NAMED)
   const status = changes.length === 0 ? 'in_sync' : 'drifted'
-  const found = { status, at: new Date().toISOString(), changes: resource_drift.length, resources, digest }
+  const found = { status, at: new Date().toISOString(), changes: drifted.length, resources, digest }
   return {
     status: 'succeeded',
     outputs: {

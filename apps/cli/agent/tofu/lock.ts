@@ -1,6 +1,7 @@
 import { isObject } from '../../../shared/data/pointer.ts'
 import { pictureOf } from '../tools/picture.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool } from '../tools/types.ts'
+import { planIn } from './changes.ts'
 import { type Module, openModule } from './module.ts'
 
 /** The lock and its holder, as far as the backend reports them. */
@@ -41,7 +42,7 @@ const lockOf = async ({ tofu }: Module, mask: Job['mask']): Promise<Lock | undef
 export const lock: Tool = async (job) => {
   const module = await openModule(job)
   const { out } = await module.tofu(['version', '-json'], { quiet: true })
-  const { terraform_version } = JSON.parse(out) as { terraform_version?: string }
+  const { terraform_version } = planIn(out)
   const preview = {
     ...{ format: 'signalbox/preview@1', binding: 'checked', tool: String(terraform_version) },
     ...{ source_digest: module.source_digest, ...drawn(await lockOf(module, job.mask), job.mask), drift: 0 },

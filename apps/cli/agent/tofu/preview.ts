@@ -4,7 +4,7 @@ import { isObject } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { keepSealed } from '../tools/seal.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
-import { changesOf } from './changes.ts'
+import { changesOf, planIn } from './changes.ts'
 import { baseOf, openModule } from './module.ts'
 
 /** The largest artifact, with room for the seal. */
@@ -29,11 +29,11 @@ export const preview: Tool = async (job) => {
   const saved = await readPlain(path, MAX_PLAN)
   if (!Buffer.isBuffer(saved)) return failed('tool_failed', `The saved plan is no file of at most ${MAX_PLAN} bytes.`)
   const plan = await keepSealed(job, 'plan', 'saved_plan', saved)
-  const told = JSON.parse(shown.out) as Parameters<typeof changesOf>[0] & { terraform_version?: string }
+  const told = planIn(shown.out)
   const changes = changesOf(told, job.mask)
   const made: SavedPlan = {
     ...{ format: 'signalbox/preview@1', binding: 'exact', tool: String(told.terraform_version), base },
-    ...{ source_digest: module.source_digest, plan, ...changes },
+    ...{ source_digest: module.source_digest, plan, ...changes, no_change: changes.no_change && code === 0 },
   }
   return { status: 'succeeded', outputs: { preview: made } }
 }

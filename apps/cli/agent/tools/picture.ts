@@ -45,7 +45,7 @@ const picture = (all: PreviewChange[]): PreviewChange[] => {
     })
 }
 
-const ORDER = ['delete', 'replace', 'update', 'create', 'read', 'forget']
+const ORDER = ['delete', 'replace', 'forget', 'update', 'create', 'import', 'move', 'read']
 const byWeight = (a: PreviewChange, b: PreviewChange) =>
   ORDER.indexOf(a.action) - ORDER.indexOf(b.action) || (a.id < b.id ? -1 : 1)
 

@@ -28,6 +28,8 @@ export type Job = {
   stored: () => Promise<void>
   keep: (about: { name: string; kind: string; media_type: string }, bytes: Buffer) => Promise<{ sha256: string }>
   fetch: (sha256: string) => Promise<Buffer>
+  /** Milliseconds until the end of the work's time. */
+  left_ms: () => number
 }
 export type Tool = (job: Job) => Promise<Verdict>
 
@@ -68,6 +70,8 @@ type Run = {
   memory_mib?: number | undefined
   uid?: number | undefined
 }
+/** The time of the work may be extended, but not this limit of a running program. */
+const DAY_S = 86_400
 const BIG = { file_blocks: 8_388_608, open_files: 4096 }
 
 /**
@@ -78,16 +82,17 @@ export const runTool = (
   job: Job,
   { grace_s, ask = 'SIGINT', env = {}, log = job.log, timeout_s, uid, ...run }: Run,
 ) => {
-  const left_ms = Math.max(Date.parse(job.work.deadline_at) - Date.now(), 0)
+  const left_ms = Math.max(job.left_ms(), 0)
   // The grace period and the final report must fit into the work's time.
   const grace_ms = Math.min(grace_s * 1000, left_ms / 4)
-  const timeout_ms = Math.min(left_ms - grace_ms - Math.min(2000, left_ms / 10), (timeout_s ?? Infinity) * 1000)
+  const spare_ms = grace_ms + Math.min(2000, left_ms / 10)
+  const end = Date.now() + (timeout_s ?? Infinity) * 1000
   const as = uid ?? job.file.uid
   return runProcess({
     ...{ path: run.path, args: run.args, cwd: run.cwd, stdin: run.stdin ?? '', env: { ...job.env, ...env } },
-    timeout_ms,
+    left_ms: () => Math.min(job.left_ms() - spare_ms, end - Date.now()),
     mark: basename(job.folder),
-    limits: { cpu_s: Math.ceil(left_ms / 1000), memory_mib: run.memory_mib, ...BIG },
+    limits: { cpu_s: DAY_S, memory_mib: run.memory_mib, ...BIG },
     ask: { signal: ask, grace_ms },
     ...(run.max_line !== undefined && { max_line: run.max_line }),
     ...(as && { uid: as, gid: as }),

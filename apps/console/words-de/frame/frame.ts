@@ -177,7 +177,14 @@ export const frame: typeof en.frame = {
     now: 'jetzt',
     zone: { utc: 'UTC', local: 'Ortszeit' },
   },
-  change: { ...CHANGED, no_change: 'unverändert' },
+  change: {
+    ...CHANGED,
+    no_change: 'unverändert',
+    forget: 'nicht mehr verwaltet',
+    import: 'importiert',
+    move: 'verschoben',
+    read: 'gelesen',
+  },
   change_counts: (counts: { create?: number; update?: number; replace?: number; delete?: number }) =>
     (['create', 'update', 'replace', 'delete'] as const)
       .flatMap((kind) => (counts[kind] ? `${counts[kind]} ${CHANGED[kind]}` : []))

@@ -176,7 +176,14 @@ export const frame = {
     now: 'now',
     zone: { utc: 'UTC', local: 'local' },
   },
-  change: { ...CHANGED, no_change: 'unchanged' } as Record<string, string>,
+  change: {
+    ...CHANGED,
+    no_change: 'unchanged',
+    forget: 'no longer managed',
+    import: 'imported',
+    move: 'moved',
+    read: 'read',
+  } as Record<string, string>,
   change_counts: (counts: { create?: number; update?: number; replace?: number; delete?: number }) =>
     (['create', 'update', 'replace', 'delete'] as const)
       .flatMap((kind) => (counts[kind] ? `${counts[kind]} ${CHANGED[kind]}` : []))

@@ -79,6 +79,9 @@ export const ExecutionReply = Type.Object({
   node_state: text('running'),
   cancel_requested: Type.Boolean({ description: 'Stop, and report failed with class cancelled, or the real outcome.' }),
   next_before: NullableText,
+  left_s: Type.Optional(
+    Type.Integer({ description: 'Seconds until deadline_at now: it may be extended, and clocks may differ.' }),
+  ),
 })
 export type ExecutionReply = Static<typeof ExecutionReply>
 
