@@ -35,6 +35,8 @@ export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Co
     return {
       payload: {},
       events: [said(command, command_id, 'operation.pausing', `${command.actor.name} paused the operation`)],
+      // The engine may not have reported yet that an earlier pause is over.
+      ...(running.length > 0 && { set: { engine_status: 'running' } }),
       effect: { running, not_started },
     }
   })
