@@ -33,6 +33,8 @@ export type NodeFacts = {
   attempt: number
   /** An attempt of this generation has begun. */
   begun: boolean
+  /** Pending, but it waits for no other node. */
+  free: boolean
   skippable: boolean
   has_compensation: boolean
   /** An external agent has the work and has missed a heartbeat. */
