@@ -208,6 +208,24 @@ describe('commands to Temporal', () => {
     await elsewhere.close()
   })
 
+  it('gives a start-class command that the engine refuses to the sweeper, which undoes it', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start')
+    await pool.query(
+      `update operations.operation_commands set payload = payload || jsonb_build_object('pad', repeat('x', 2500000)) where operation_id = $1`,
+      [operation_id],
+    )
+    const sender = senderOf(engine)
+    await sender.turn()
+    await sender.drain()
+    await sender.turn()
+    const { rows } = await pool.query(
+      'select status, attempts, not_after < clock_timestamp() as overdue from operations.operation_commands where operation_id = $1',
+      [operation_id],
+    )
+    expect(rows).toEqual([{ status: 'pending', attempts: 0, overdue: true }])
+  })
+
   it('takes no operation for lost that its worker has seen in another namespace', async () => {
     const sender = senderOf(engine)
     const findings = async (namespace: string) => {

@@ -181,6 +181,12 @@ const settle = async (
       return
     case 'invalid':
       log.error({ command_id, operation_id, error: sent.error }, 'the engine refuses this command')
+      // Its decision is in the rows, and only the sweeper undoes it.
+      await pool.query(
+        `update operations.operation_commands set status = 'pending', attempts = 0, last_error = $2, not_after = clock_timestamp()
+         where command_id = $1 and status = 'sending' and class = 'start'`,
+        [command_id, sent.error],
+      )
       await pool.query(
         `update operations.operation_commands set status = 'refused', last_error = $2, outcome_at = clock_timestamp(),
            outcome = jsonb_build_object('category', 'internal_error', 'code', 'unexpected', 'detail', 'The workflow engine refused this command.')
