@@ -49,6 +49,8 @@ export type GateFacts = {
   round: number
   digest: string
   consumed: boolean
+  /** Its time has passed and silence rejects, although it is not marked as expired yet. */
+  overdue?: boolean
   policy: Pick<GatePolicy, 'quorum' | 'groups' | 'reject_rule' | 'comment_on_approve'>
   votes: readonly {
     user_id: string
