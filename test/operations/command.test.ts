@@ -178,20 +178,20 @@ describe('retry and interventions', () => {
   }
 
   it('resets pending nodes that the engine may have sent, or passed, ahead of their rows', async () => {
-    const after = (node_id: string, more: Record<string, unknown> = {}) => ({
+    const step = (node_id: string, more: Record<string, unknown> = {}) => ({
       executor: 'noop',
       with: {},
       ...more,
       node_id,
     })
     const nodes = [
-      after('a'),
-      after('b', { depends_on: ['a'] }),
-      after('later', { depends_on: ['b'] }),
-      after('all', { kind: 'barrier', depends_on: ['a'] }),
-      after('c', { depends_on: ['all'] }),
-      after('busy'),
-      after('d', { depends_on: ['a', 'busy'] }),
+      step('a'),
+      step('b', { depends_on: ['a'] }),
+      step('later', { depends_on: ['b'] }),
+      step('all', { kind: 'barrier', depends_on: ['a'] }),
+      step('c', { depends_on: ['all'] }),
+      step('busy'),
+      step('d', { depends_on: ['a', 'busy'] }),
     ]
     const { path, operation_id } = await running({ a: 'succeeded', busy: 'running' }, { nodes })
     const { body } = must(await p.as('olga').post(`${path}/nodes/a/retry`, { reason }), 202)

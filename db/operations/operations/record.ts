@@ -59,7 +59,7 @@ export const recordBatch = async (
   return result
 }
 
-/** A report that the operation is paused may be written after a resume; it then says nothing of a later pause. */
+/** A report of a pause may be written after the resume. It must not count for a later pause. */
 const withoutLatePause = async (tx: Tx, operation_id: string, report: Report): Promise<Report> => {
   if (report.engine_status !== 'paused') return report
   const { rows } = await tx.execute(sql`

@@ -192,7 +192,7 @@ export class World {
 
   record({ record_seq, changes, report }: RecordBatch): RecordResult {
     const result: RecordResult = { record_seq, gates: [], whens: {}, control: null }
-    // A late report says nothing of a later pause.
+    // A late report does not count for a later pause.
     const late = report.engine_status === 'paused' && this.openAttempts().length > 0
     this.status = late ? 'running' : report.engine_status
     this.blocked_on = report.blocked_on

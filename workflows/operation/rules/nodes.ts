@@ -27,13 +27,13 @@ export const resetCone = <N extends Pick<NodeFacts, 'node_id' | 'state' | 'free'
   )
 }
 
-/** How far a node is by its row; of a pending one, what the engine may make of it on its own. */
+/** How far a node is by its row; for a pending one, how the engine treats it. */
 export type Progress = 'open' | 'good' | 'bad' | 'task' | 'instant' | 'conditional'
 type Linked = Pick<NodeFacts, 'node_id' | 'depends_on'> & { progress: Progress }
 
 /**
- * Returns the pending nodes that wait for no other. The engine may have sent them, although their rows do not say so
- * yet, or may already be past those that it passes or skips by itself.
+ * Returns the pending nodes that wait for no other. The engine may have sent them before their rows say so. It may also
+ * be past those that it passes or skips by itself.
  */
 export const freeOf = (nodes: readonly Linked[]): Set<string> => {
   const having = (...wanted: Progress[]) => nodes.filter(({ progress }) => wanted.includes(progress))
