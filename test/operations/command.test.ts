@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
-import { gated, type Platform, type Reply, startPlatform } from './support/platform.ts'
+import { gated, must, type Platform, type Reply, startPlatform } from './support/platform.ts'
 
 let p: Platform
 beforeAll(async () => {
@@ -41,6 +41,15 @@ describe('pause, resume, cancel', () => {
     expect(await p.as('olga').post(`${path}/pause`, { reason })).toMatchObject(
       refusal('invalid_state_transition', 'already_paused', 409),
     )
+  })
+
+  it('is not paused while a node runs that began since an earlier pause', async () => {
+    const { path, operation_id } = await running({ before: 'running' })
+    await p.query(`update operations.operations set engine_status = 'paused' where operation_id = $1`, [operation_id])
+    expect(must(await p.as('olga').post(`${path}/pause`, { reason }), 200).body.status).toBe('pausing')
+    expect(
+      await p.as('olga').post(`${path}/interventions`, { type: 'release_leases', payload: {}, reason }),
+    ).toMatchObject(refusal('invalid_state_transition', 'intervention_not_applicable', 409))
   })
 
   it('resumes only paused operations', async () => {
@@ -167,6 +176,32 @@ describe('retry and interventions', () => {
     ],
     gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['b'] }],
   }
+
+  it('resets pending nodes that the engine may have sent, or passed, ahead of their rows', async () => {
+    const step = (node_id: string, more: Record<string, unknown> = {}) => ({
+      executor: 'noop',
+      with: {},
+      ...more,
+      node_id,
+    })
+    const nodes = [
+      step('a'),
+      step('b', { depends_on: ['a'] }),
+      step('later', { depends_on: ['b'] }),
+      step('all', { kind: 'barrier', depends_on: ['a'] }),
+      step('c', { depends_on: ['all'] }),
+      step('busy'),
+      step('d', { depends_on: ['a', 'busy'] }),
+    ]
+    const { path, operation_id } = await running({ a: 'succeeded', busy: 'running' }, { nodes })
+    const { body } = must(await p.as('olga').post(`${path}/nodes/a/retry`, { reason }), 202)
+    expect(body.reset_cone.sort()).toEqual(['a', 'all', 'b', 'c'])
+    const rows = await p.query(
+      'select node_id from operations.nodes where operation_id = $1 and generation = 2 order by node_id',
+      [operation_id],
+    )
+    expect(rows.map(({ node_id }) => node_id)).toEqual(['a', 'all', 'b', 'c'])
+  })
 
   it('resets exactly the cone that the dry run named, and rearms its gates', async () => {
     const { path, operation_id } = await running({ a: 'succeeded', b: 'failed', c: 'skipped', d: 'running' }, chain)

@@ -61,6 +61,22 @@ describe('a gate', () => {
     expect(evidence.records.at(-1).subject_digest).toBe(seen.reviewed_digest)
   })
 
+  it.each([
+    [undefined, 409, 'expired'],
+    ['hold', 200, undefined],
+  ])(
+    'takes no approval after its time, even if no worker is there to mark it (on_timeout: %s)',
+    async (on_timeout, status, code) => {
+      const { path, seen, operation_id } = await waitingGate({ ...(on_timeout && { on_timeout }) })
+      await p.query(
+        `update operations.gates set deadline_at = clock_timestamp() - interval '1 s' where operation_id = $1`,
+        [operation_id],
+      )
+      expect(await p.as('eva').post(`${path}/approve`, seen)).toMatchObject({ status, body: code ? { code } : {} })
+      if (code) must(await p.as('eva').post(`${path}/reject`, { round: 1, comment: 'no' }), 200)
+    },
+  )
+
   it('has one winner among 100 clients over two processes; the same key gets the same bytes', async () => {
     const { path, seen, operation_id } = await waitingGate()
     // No person both approves and rejects, because an approver could withdraw that way.

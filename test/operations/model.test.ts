@@ -101,6 +101,7 @@ type GateRow = {
   guards: string[]
   passed: boolean
   quorum: number
+  overdue: boolean
   voted: string[]
 }
 type PatchRow = {
@@ -150,6 +151,8 @@ class Run {
           from operations.nodes n where n.operation_id = $1) as nodes,
          (select coalesce(jsonb_agg(jsonb_build_object('gate_id', g.gate_id, 'status', g.status, 'round', g.round, 'used', g.consumed_at is not null, 'guards', g.guards,
             'passed', coalesce(g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest), false),
+            'overdue', coalesce(g.status = 'waiting' and g.deadline_at <= clock_timestamp() and (g.policy ->> 'on_timeout' = 'reject'
+              or (g.policy ->> 'on_timeout' = 'approve' and o.risk_level <> 'low')), false),
             'quorum', g.policy -> 'quorum', 'voted', (select coalesce(jsonb_agg(v.actor ->> 'name'), '[]') from operations.votes v
               where v.operation_id = $1 and v.gate_id = g.gate_id and v.round = g.round and v.decision = 'approve' and not v.voided)) order by g.gate_id), '[]')
           from operations.gates g where g.operation_id = $1) as gates,
@@ -306,7 +309,9 @@ class Run {
         const cone = coneOf(rows, node_id).filter(
           (other) => other.node_id === node_id || !['pending', 'removed'].includes(other.state),
         )
-        expect([...body.reset_cone].sort()).toEqual(cone.map((other) => other.node_id).sort())
+        const pending = rows.nodes.filter((other) => other.state === 'pending').map((other) => other.node_id)
+        const begun = body.reset_cone.filter((id: string) => id === node_id || !pending.includes(id))
+        expect(begun.sort()).toEqual(cone.map((other) => other.node_id).sort())
         for (const other of now.nodes) {
           const reset = cone.find((one) => one.node_id === other.node_id)
           if (reset) expect([other.state, other.generation]).toEqual(['pending', reset.generation + 1])
@@ -330,7 +335,8 @@ class Run {
       const listed = GATE[action]?.[state] ?? ''
       // An approver may withdraw; others find the gate decided.
       const answer = listed === 'if' ? (voted.includes(who) ? 'ok' : 'already_decided') : listed
-      return answer === 'ok' && !isOpen(columnOf(rows)) ? 'cancelled' : answer
+      if (answer === 'ok' && !isOpen(columnOf(rows))) return 'cancelled'
+      return answer === 'ok' && action !== 'reject' && gate.overdue ? 'expired' : answer
     }
     const now = ({ gates }: Rows) => gates.find((other) => other.gate_id === gate_id)
     const votes = new Set([...voted, who])

@@ -167,6 +167,28 @@ describe('a patch beside a gate', () => {
   })
 })
 
+describe('a patch that acts on a further target of the operation', () => {
+  const leasesOf = async (operation_id: string) =>
+    (
+      await p.query('select resource_id, mode from operations.leases where operation_id = $1 order by 1', [
+        operation_id,
+      ])
+    ).map((row) => Object.values(row).join(' '))
+
+  it('takes its lease, unless another operation holds it', async () => {
+    const [own, next] = [host(), host()]
+    const targets = [own, next].map((resource_id) => ({ resource_id }))
+    const { path, operation_id } = await started({ nodes: [call('a', own)] }, { targets })
+    expect(await leasesOf(operation_id)).toEqual(['eu1 shared', `${own} exclusive`])
+    const further = await propose(path, [add(call('n', next))])
+    const other = await started({ nodes: [call('x', next)] })
+    expect(problem(await approve(path, further, 'ivo'))).toBe('409 plan_locked/resource_lease_held')
+    must(await p.as('olga').post(`${other.path}/cancel`, { reason }), 200, 202)
+    must(await approve(path, further, 'ivo'), 202)
+    expect(await leasesOf(operation_id)).toEqual(['eu1 shared', `${own} exclusive`, `${next} exclusive`])
+  })
+})
+
 describe('a patch that raises the risk', () => {
   const plain = (labels: Record<string, string> = {}, constraints: Record<string, unknown> = {}) =>
     started({ nodes: [look('a'), look('b', { depends_on: ['a'] })] }, { labels, constraints })

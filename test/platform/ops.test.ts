@@ -51,6 +51,29 @@ afterAll(async () => {
 const regions = async (): Promise<{ resource_id: string; name: string }[]> =>
   (await admin.query('select resource_id, name from operations.catalog_resources order by 1')).rows
 describe('npm run ops', () => {
+  it('reconcile lists operations that the engine does not have, but none that run in another namespace', async () => {
+    const id = '01900000-0000-7000-8000-000000000001'
+    await admin.query(
+      `insert into operations.operations (operation_id, intent_id, plan_id, title, kind, requester, requester_id, starter_id, risk_level,
+         labels, plan_hash, constraints, max_parallel, pins, evidence_hash, engine_ref)
+       values ($1, $1, $1, 'a lost one', 'graph', '{}', 'u', 'u', 'low', '{}', '', '{}', 1, '{}', '', '{"namespace":"elsewhere"}')`,
+      [id],
+    )
+    await admin.query('insert into operations.operation_control (operation_id) values ($1)', [id])
+    await admin.query(
+      `insert into operations.operation_commands (command_id, operation_id, seq, kind, class, payload, actor, status)
+       values ($1, $1, 1, 'start', 'start', '{}', '{}', 'applied')`,
+      [id],
+    )
+    const apart = await ops('reconcile', '--apply')
+    expect(apart).toMatchObject({ code: 1, text: expect.stringContaining('run in the namespace "elsewhere"') })
+    await admin.query(`update operations.operations set engine_ref = null where operation_id = $1`, [id])
+    const lost = await ops('reconcile')
+    expect(lost).toMatchObject({ code: 3, text: expect.stringMatching(/a lost one +queued +gone/) })
+    for (const table of ['operations', 'operation_control', 'operation_commands'])
+      await admin.query(`delete from operations.${table} where operation_id = $1`, [id])
+  })
+
   it('prints its usage, with exit code 2', async () => {
     for (const args of [[], ['dance'], ['rebuild', '--now']]) {
       const { code, text } = await ops(...args)

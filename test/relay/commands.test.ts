@@ -4,7 +4,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createOutcomes } from '../../apps/operations/command/outcomes.ts'
-import { createCommandSender } from '../../apps/relay/commands/send.ts'
+import { createCommandSender, reconcile } from '../../apps/relay/commands/send.ts'
 import { createEngine, type Engine } from '../../apps/relay/commands/temporal.ts'
 import type { RelayConfig } from '../../apps/relay/config.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
@@ -206,6 +206,49 @@ describe('commands to Temporal', () => {
     expect(await statuses(operation_id)).toEqual(['sending'])
     await expect(elsewhere.describe(operation_id)).rejects.toThrow(/mistyped/)
     await elsewhere.close()
+  })
+
+  it('gives a start-class command that the engine refuses to the sweeper, which undoes it', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start')
+    await pool.query(
+      `update operations.operation_commands set payload = payload || jsonb_build_object('pad', repeat('x', 2500000)) where operation_id = $1`,
+      [operation_id],
+    )
+    const sender = senderOf(engine)
+    await sender.turn()
+    await sender.drain()
+    await sender.turn()
+    const { rows } = await pool.query(
+      'select status, attempts, not_after < clock_timestamp() as overdue from operations.operation_commands where operation_id = $1',
+      [operation_id],
+    )
+    expect(rows).toEqual([{ status: 'pending', attempts: 0, overdue: true }])
+  })
+
+  it('takes no operation for lost that its worker has seen in another namespace', async () => {
+    const sender = senderOf(engine)
+    const findings = async (namespace: string) => {
+      const operation_id = randomUUID()
+      const started = await add(operation_id, 1, 'start')
+      await pool.query(`update operations.operation_commands set status = 'applied' where command_id = $1`, [started])
+      await pool.query(
+        `insert into operations.operations (operation_id, intent_id, plan_id, title, kind, requester, requester_id, starter_id, risk_level,
+           labels, plan_hash, constraints, max_parallel, pins, evidence_hash, engine_ref, updated_at)
+         values ($1, $1, $1, 'a test', 'graph', '{}', 'u', 'u', 'low', '{}', '', '{}', 1, '{}', '', $2, now() - interval '1 hour')`,
+        [operation_id, { namespace, workflow_id: operation_id, run_id: '' }],
+      )
+      await pool.query('insert into operations.operation_control (operation_id) values ($1)', [operation_id])
+      await reconcile(pool, engine)
+      await add(operation_id, 2, 'pause')
+      await sender.turn()
+      await sender.drain()
+      expect(await statuses(operation_id)).toEqual(['applied', 'sending'])
+      const own = 'select found from operations.engine_findings where operation_id = $1'
+      return (await pool.query(own, [operation_id])).rows.map(({ found }) => found)
+    }
+    expect(await findings('elsewhere')).toEqual([])
+    expect(await findings('default')).toEqual(['gone', 'gone'])
   })
 
   it('leaves a start that was never sent to the sweeper once its deadline has passed', async () => {

@@ -1,8 +1,10 @@
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
 import { grantLeases } from '../../db/operations/leases/rows.ts'
+import { recordChanges } from '../../db/operations/operations/record.ts'
 import { brokenLink } from '../../db/operations/tables/evidence.ts'
 import { gates, nodes, operation_control } from '../../db/operations/tables/index.ts'
 import { until } from '../support/until.ts'
@@ -627,6 +629,46 @@ describe('control', () => {
     expect(await engine.ends(operation_id)).toMatchObject({ status: 'cancelled' })
     expect(await engine.read.states(operation_id)).toEqual({ slow: 'succeeded', b: 'cancelled' })
     expect(target.calls).toEqual([])
+  })
+
+  it('a report of an earlier pause that is written late does not pause an operation with an attempt in flight', async () => {
+    target.answer('/slow', () => ({ status: 200, hang: true }))
+    const operation_id = await engine.start({ nodes: [call('slow')] })
+    await stateIs(operation_id, 'slow', 'running')
+    await engine.control(operation_id, { control: 'pause' })
+    const report = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0, blocked_on: [] }
+    await recordChanges(
+      engine.db,
+      operation_id,
+      { record_seq: 1000, changes: [], report: { ...report, engine_status: 'paused' } },
+      { namespace: 'default', workflow_id: operation_id, run_id: '' },
+    )
+    expect((await engine.read.operation(operation_id)).status).toBe('pausing')
+    await engine.client.workflow.getHandle(operation_id).terminate()
+  })
+
+  it('ends although the command that its end waited for was never sent and is withdrawn', async () => {
+    const operation_id = await engine.start({ nodes: [node('first', { with: { delay_ms: 1000 } })] })
+    await stateIs(operation_id, 'first', 'running')
+    const more = { type: 'set_limits', node_id: null, payload: { max_parallel: 2 } } as const
+    const { command_id } = await engine.command(operation_id, 'intervene', more, undefined, { send: false })
+    const handle = engine.client.workflow.getHandle(operation_id)
+    await until(async () => {
+      const { events } = await handle.fetchHistory()
+      const asked = events?.find(
+        (e) => e.activityTaskScheduledEventAttributes?.activityType?.name === 'close_operation',
+      )
+      const answers = events?.map((e) => String(e.activityTaskCompletedEventAttributes?.scheduledEventId)) ?? []
+      return asked !== undefined && answers.includes(String(asked.eventId))
+    })
+    await engine.pool.query(
+      `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where command_id = $1`,
+      [command_id],
+    )
+    await sweep(engine.db)
+    expect((await engine.read.command(command_id)).status).toBe('withdrawn')
+    await engine.sendPending(operation_id)
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'succeeded' })
   })
 
   it('a forced cancel tells attempts to stop and closes them', async () => {

@@ -169,6 +169,28 @@ it('does not end a pause of its own by a resume that was given before it', () =>
   expect(course.controls()).toEqual(['run', 'run'])
 })
 
+it('asks the condition of a node again once a node before it is retried: an answer about its earlier end does not count', () => {
+  for (const again of [false, true]) {
+    const course = new Course([first, { deps: [0], when: true }])
+    const { world, state } = course
+    const [begun] = course.begin()
+    if (!begun) throw new Error('no node has begun')
+    course.end(begun, 'succeeded')
+    const answer = course.commit()
+    world.generations[0] = 2
+    world.send('retry_node', { node_id: 'n0', scope: 'node', generations: { n0: 2 }, gates: {} })
+    course.deliver()
+    const [anew] = course.begin()
+    if (!anew) throw new Error('the node has not begun again')
+    if (again) course.end(anew, 'succeeded')
+    course.take(answer)
+    expect([state.nodes[1]?.state, named(course.begin())]).toEqual(['pending', []])
+    if (!again) course.end(anew, 'succeeded')
+    course.records()
+    expect(named(course.begin())).toEqual(['n1'])
+  }
+})
+
 it('makes its pause after the one of a person who was faster, unless the failure is dealt with', () => {
   for (const dealtWith of [false, true]) {
     const course = new Course([first, {}], { pause_on_failure: true })

@@ -7,7 +7,7 @@ import {
   type OnFailure,
   TARGET_DRIFTED,
 } from '../../apps/shared/contracts/operations/graph.ts'
-import { coneOf, refuseIntervention } from '../../workflows/operation/rules/nodes.ts'
+import { coneOf, refuseIntervention, resetCone } from '../../workflows/operation/rules/nodes.ts'
 import type { AttemptResult, Effect, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
 import {
   brokenInvariant,
@@ -156,6 +156,12 @@ class Run {
   /** Tasks that count against the budget, and whether they exceed it with no pause since. */
   spent = 0
   overspent = false
+  /** A node was retried without those after it. */
+  alone = false
+  /** The generation in which a retry began a node anew. */
+  reset = new Map<number, number>()
+  /** Nodes that a person retried. */
+  roots = new Set<number>()
 
   constructor(spec: GraphSpec, dice: Dice, rolls: boolean) {
     this.world = new World([pageOf(spec)])
@@ -322,14 +328,17 @@ class Run {
   /** At the moment an effect begins: dependencies satisfy the join, and nothing forbids it. */
   checkBegin(i: number, role: 'run' | 'undo', slice: number) {
     if (slice > 0) return
-    const good = (dep: number) => this.state.nodes[dep]?.settled === 1
+    const good = (dep: number) => {
+      const node = this.state.nodes[dep]
+      return node?.settled === 1 && node.generation >= (this.reset.get(dep) ?? 1)
+    }
     // By the current rows, whichever graph the reducer knows.
     const row = this.world.nodes()[i]
     const deps = row?.[3] ?? []
     expect(row?.[5]).toBeUndefined()
     expect(this.world.patch?.touched ?? []).not.toContain(i)
-    // A retry of scope "node" leaves dependents alone, so they may begin while it runs again.
-    const untouched = [i, ...deps].every((n) => this.world.generations[n] === 1)
+    // A retry of scope "node" leaves dependents alone, so they may begin while it runs again; a person's own begins anyway.
+    const untouched = [i, ...deps].every((n) => this.world.generations[n] === 1 || (!this.alone && !this.roots.has(n)))
     if (role === 'run' && this.state.graph.profiles[i]?.join === 'all' && untouched) expect(deps.every(good)).toBe(true)
     if (role === 'undo' && !this.world.asked_undo.has(i))
       for (const later of this.cone(i))
@@ -449,13 +458,16 @@ class Run {
     const i = this.dice(world.nodes().length)
     const scope = this.dice(2) === 0 ? 'node' : 'downstream'
     if (!['failed', 'outcome_unknown', 'succeeded', 'skipped'].includes(world.states[i] ?? '')) return
-    const cone = scope === 'node' ? [i] : this.cone(i)
-    if (world.openAttempts().some((a) => cone.includes(a.node))) return
-    const reset = cone.filter((n) => n === i || world.states[n] !== 'pending')
+    const cone = resetCone(world.facts().nodes, world.id(i), scope)
+    const reset = cone.map(({ node_id }) => Number(node_id.slice(1)))
+    if (world.openAttempts().some((a) => reset.includes(a.node))) return
+    if (scope === 'node') this.alone = true
+    this.roots.add(i)
     const generations: Record<string, number> = {}
     for (const n of reset) {
       world.generations[n] = (world.generations[n] ?? 0) + 1
       generations[world.id(n)] = world.generations[n] ?? 0
+      this.reset.set(n, world.generations[n] ?? 0)
     }
     const gates: CommandBodies['retry_node']['gates'] = {}
     for (const [g, gate] of world.gates.entries()) {

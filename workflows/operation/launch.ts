@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether commands, answers and undos count in the order of the rows. Such operations have all older changes. */
-export const keepsOrder = (): boolean => patched('keep-order')
+/** Whether a condition is asked anew once a node before it runs again. Such operations have all older changes. */
+export const asksAnew = (): boolean => patched('ask-anew')
+
+/** Whether commands, answers and undos count in the order of the rows. */
+export const keepsOrder = (): boolean => asksAnew() || patched('keep-order')
 
 /** Whether gates are looked at whenever a node comes back to them. */
 export const looksAgain = (): boolean => keepsOrder() || patched('look-again')

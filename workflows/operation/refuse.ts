@@ -110,7 +110,7 @@ const onNode = (
 
 const nodeFacts = (s: State, i: number): NodeFacts => {
   const { kind, skippable = true, undo } = item(s.graph.profiles, i)
-  const { state, generation, attempt, tries } = item(s.nodes, i)
+  const { state, generation, attempt, tries, open } = item(s.nodes, i)
   return {
     node_id: item(s.graph.ids, i),
     kind,
@@ -118,6 +118,7 @@ const nodeFacts = (s: State, i: number): NodeFacts => {
     generation,
     attempt,
     begun: tries > 0,
+    free: state === 'pending' && open === 0,
     skippable,
     has_compensation: undo,
     depends_on: item(s.graph.deps, i).map((dep) => item(s.graph.ids, dep)),

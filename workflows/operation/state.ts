@@ -110,7 +110,8 @@ const recorded = (s: State, result: RecordResult, at: number) => {
   leasesRecorded(s, result)
   if (result.control) swapped(s, result.control.swapped, result.control.seq, at)
   for (const gate of result.gates) gateRecorded(s, gate, at)
-  for (const [id, verdict] of Object.entries(result.whens)) whenKnown(s, id, verdict, at)
+  const anew = s.trusts_answers ? [] : s.changes.flatMap((change) => (change.t === 'when' ? [change.id] : []))
+  for (const [id, verdict] of Object.entries(result.whens)) if (!anew.includes(id)) whenKnown(s, id, verdict, at)
 }
 
 /** The condition of a node is true, false, or could not be evaluated (the message says why). */

@@ -11,6 +11,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import {
+  asksAnew,
   closesWithRecord,
   createLauncher,
   keepsOrder,
@@ -92,6 +93,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     state = orTell(() =>
       carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
     )
+    state.trusts_answers = !asksAnew()
     state.out_of_order = !keepsOrder()
     state.gates_once = !looksAgain()
     state.starts_early = !undoesFirst()

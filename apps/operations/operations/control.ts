@@ -9,7 +9,6 @@ import { listReleased, setLeaseState, takeLeases } from '../../../db/operations/
 import { countForStop, listCompensations, listStartable } from '../../../db/operations/nodes/rows.ts'
 import { supersede } from '../../../db/operations/operations/undo.ts'
 import { closePatches } from '../../../db/operations/patches/rows.ts'
-import { getPlan } from '../../../db/operations/plans/rows.ts'
 import { operation_control } from '../../../db/operations/tables/index.ts'
 import { refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
 import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
@@ -35,6 +34,8 @@ export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Co
     return {
       payload: {},
       events: [said(command, command_id, 'operation.pausing', `${command.actor.name} paused the operation`)],
+      // The engine may not have reported yet that an earlier pause is over.
+      ...(running.length > 0 && { set: { engine_status: 'running' } }),
       effect: { running, not_started },
     }
   })
@@ -112,11 +113,10 @@ export const refuseDrifted = async (
 }
 
 /** Takes leases again that were given back during the pause, all or none. */
-const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subject): Promise<void> => {
+const retakeLeases = async (tx: Tx, { operation_id, lease_state }: Subject): Promise<void> => {
   // Leases released by a gate are taken again when it lets something start.
   if (lease_state !== 'given_back') return
-  const plan = await getPlan(tx, plan_id)
-  const wanted = await listReleased(tx, operation_id, plan?.document.leases ?? [])
+  const wanted = await listReleased(tx, operation_id)
   const blockers = await takeLeases(tx, operation_id, wanted, { queue: false })
   if (blockers.length > 0) throw leaseHeld(blockers)
   await setLeaseState(tx, operation_id, 'held')

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listTargets } from '../../../db/operations/leases/drift.ts'
+import { takeMoreLeases } from '../../../db/operations/leases/rows.ts'
 import { writeRevision } from '../../../db/operations/patches/apply.ts'
 import { closePatch } from '../../../db/operations/patches/close.ts'
 import {
@@ -24,6 +25,8 @@ import { runCommand } from '../command/run.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
 import type { CommandDeps, PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { refuseDrifted } from '../operations/control.ts'
+import { leaseHeld } from '../operations/leases.ts'
+import { wholeOf } from '../planner/leases.ts'
 import {
   lookAhead,
   notApplicable,
@@ -172,6 +175,8 @@ const apply = async (
     decided_by: command.actor,
     decided_at: sql`clock_timestamp()` as never,
   })
+  const blockers = await takeMoreLeases(tx, subject, leasesFor(outlook))
+  if (blockers.length > 0) throw leaseHeld(blockers)
   // Its new steps begin on the current targets: they were reviewed and approved that way.
   await refuseDrifted(deps, tx, subject, [...outlook.patched.touched, ...outlook.patched.added])
   const overtaken = await overtake(deps, tx, subject, plan_revision)
@@ -202,6 +207,13 @@ const apply = async (
     undo,
     effect: { patch_id, status: 'approved', plan_revision, rearmed_gates: Object.keys(gates) },
   }
+}
+
+/** Returns the leases of the targets that the new or changed nodes act on. */
+const leasesFor = ({ patched: { nodes, touched, added }, targets }: Outlook) => {
+  const concerned = new Set([...touched, ...added])
+  const aims = new Set(nodes.flatMap(({ node_id, target_id }) => (concerned.has(node_id) ? [target_id] : [])))
+  return wholeOf(targets.filter(({ resource_id }) => aims.has(resource_id)))
 }
 
 /** Ends other open patches, which were based on the old graph; proposes their changes on the new graph if sound. */

@@ -1,7 +1,7 @@
 import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { byText } from '../graph/graph.ts'
-import type { Lane, PlannerInput } from '../graph/types.ts'
+import type { Lane, PlannerInput, Target } from '../graph/types.ts'
 
 type Leases = PlanDocument['leases']
 
@@ -10,17 +10,30 @@ type Leases = PlanDocument['leases']
  * the whole and one of a part therefore exclude each other (operations.md 3.5).
  */
 export const leasesOf = ({ targets, intent }: PlannerInput, lanes: Lane[], nodes: PlanNode[]): Leases => {
-  const wanted = new Map<string, Leases[number]['mode']>()
-  const take = (resource_id: string, mode: Leases[number]['mode']) => {
-    if (wanted.get(resource_id) !== 'exclusive') wanted.set(resource_id, mode)
-  }
   const touched = new Set(nodes.flatMap((node) => (node.target_id === undefined ? [] : [node.target_id])))
   const ruleOf = new Map(
     lanes.flatMap((lane) => lane.targets.map((target) => [target.resource_id, lane.procedure.lease])),
   )
+  return leasesBy(
+    targets,
+    ({ resource_id }) =>
+      ruleOf.get(resource_id) ?? (intent.kind === 'graph' && touched.has(resource_id) ? WHOLE : undefined),
+  )
+}
+
+/** Returns the leases for nodes of a graph on these targets. */
+export const wholeOf = (targets: readonly Target[]): Leases => leasesBy(targets, () => WHOLE)
+
+const leasesBy = (
+  targets: readonly Target[],
+  ruleOf: (target: Target) => Lane['procedure']['lease'] | undefined,
+): Leases => {
+  const wanted = new Map<string, Leases[number]['mode']>()
+  const take = (resource_id: string, mode: Leases[number]['mode']) => {
+    if (wanted.get(resource_id) !== 'exclusive') wanted.set(resource_id, mode)
+  }
   for (const target of targets) {
-    const rule =
-      ruleOf.get(target.resource_id) ?? (intent.kind === 'graph' && touched.has(target.resource_id) ? WHOLE : undefined)
+    const rule = ruleOf(target)
     if (!rule) continue
     take(target.resource_id, rule.mode)
     if (rule.ancestors === 'shared') for (const id of target.ancestors) take(id, 'shared')

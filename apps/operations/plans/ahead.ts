@@ -26,7 +26,7 @@ import type { PlanningDeps } from '../deps.ts'
 import { byText, drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
 import { specDigest } from '../graph/hashes.ts'
 import { gateSubject } from '../graph/subject.ts'
-import type { PlannedIntent } from '../graph/types.ts'
+import type { PlannedIntent, Target } from '../graph/types.ts'
 import { refuseCeiling } from '../planner/bind.ts'
 import { diffGraph, resultHash } from '../planner/patch.diff.ts'
 import type { Running } from '../planner/patch.edit.ts'
@@ -44,6 +44,7 @@ const DEFAULT_ESTIMATE_S = 10
 export type Outlook = {
   rows: RunningRows
   running: Running
+  targets: Target[]
   patched: Patched
   result_hash: string
   diff_graph: Record<string, unknown>
@@ -93,6 +94,7 @@ export const lookAhead = async (
   return {
     rows,
     running,
+    targets,
     patched,
     gates,
     rearmed,

@@ -71,7 +71,7 @@ const lossOfDelegator = (
 }
 
 export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
-  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest'),
+  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest', 'overdue'),
   consumed: gate.consumed_at !== null,
   policy: gate.policy,
   votes: gate.votes.filter(({ round }) => round === gate.round).map(voteFacts),

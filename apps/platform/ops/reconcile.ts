@@ -51,6 +51,13 @@ export const reconcile = async (apply: boolean): Promise<number> => {
 }
 
 const compare = async (db: Db, engine: Engine, inspection: Inspection) => {
+  const { rows: elsewhere } = await db.execute<{ namespace: string }>(sql`
+    select engine_ref ->> 'namespace' as namespace from operations.operations
+    where ended_at is null and engine_ref ->> 'namespace' <> ${engine.namespace} limit 1`)
+  if (elsewhere[0])
+    throw new OpsError(
+      `Operations of this database run in the namespace "${elsewhere[0].namespace}"; the relay is set to "${engine.namespace}".`,
+    )
   // Reads the engine first, so anything that begins meanwhile already has its row.
   const running = await inspection.listRunning()
   const open = await openOperations(db)

@@ -80,7 +80,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     observe(row.kind, sent.kind)
     away = sent.kind === 'again'
     if (sent.kind === 'sent') notify({ command_id: row.command_id, kind: row.kind })
-    await settle(pool, row, sent, log)
+    await settle(pool, row, sent, engine, log)
   }
 
   return {
@@ -152,7 +152,16 @@ const inputOf = (row: CommandRow, message: CommandMessage, config: RelayConfig):
   }
 }
 
-const settle = async (pool: pg.Pool, row: CommandRow, sent: Sent, log: Logger): Promise<void> => {
+/** Its worker has recorded another namespace for it: the relay asks at the wrong place, so it is not lost. */
+const ELSEWHERE = `o.engine_ref ->> 'namespace' <> `
+
+const settle = async (
+  pool: pg.Pool,
+  row: CommandRow,
+  sent: Sent,
+  { namespace }: Pick<Engine, 'namespace'>,
+  log: Logger,
+): Promise<void> => {
   const { command_id, operation_id } = row
   switch (sent.kind) {
     case 'sent':
@@ -162,15 +171,22 @@ const settle = async (pool: pg.Pool, row: CommandRow, sent: Sent, log: Logger): 
       )
       return
     case 'gone':
-      log.error({ command_id, operation_id }, 'the engine does not know this operation')
+      log.error({ command_id, operation_id, namespace }, 'the engine does not know this operation')
       await pool.query(
-        `with finding as (insert into operations.engine_findings (operation_id, found) values ($2, 'gone'))
+        `with finding as (insert into operations.engine_findings (operation_id, found)
+           select $2, 'gone' where not exists (select from operations.operations o where o.operation_id = $2 and ${ELSEWHERE} $3))
          update operations.operation_commands set last_error = 'the engine does not know this operation', next_try_at = clock_timestamp() + interval '30 s' where command_id = $1`,
-        [command_id, operation_id],
+        [command_id, operation_id, namespace],
       )
       return
     case 'invalid':
       log.error({ command_id, operation_id, error: sent.error }, 'the engine refuses this command')
+      // Its decision is in the rows, and only the sweeper undoes it.
+      await pool.query(
+        `update operations.operation_commands set status = 'pending', attempts = 0, last_error = $2, not_after = clock_timestamp()
+         where command_id = $1 and status = 'sending' and class = 'start'`,
+        [command_id, sent.error],
+      )
       await pool.query(
         `update operations.operation_commands set status = 'refused', last_error = $2, outcome_at = clock_timestamp(),
            outcome = jsonb_build_object('category', 'internal_error', 'code', 'unexpected', 'detail', 'The workflow engine refused this command.')
@@ -195,10 +211,11 @@ const settle = async (pool: pg.Pool, row: CommandRow, sent: Sent, log: Logger): 
 export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> => {
   const { rows } = await pool.query<{ operation_id: string }>(
     `select o.operation_id from operations.operations o join operations.operation_control c using (operation_id)
-     where not c.ended and o.updated_at < clock_timestamp() - interval '60 s'
+     where not c.ended and not coalesce(${ELSEWHERE} $1, false) and o.updated_at < clock_timestamp() - interval '60 s'
        and exists (select 1 from operations.operation_commands k where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
        and not exists (select 1 from operations.engine_findings f where f.operation_id = o.operation_id and f.at > clock_timestamp() - interval '10 min')
      order by o.updated_at limit 100`,
+    [engine.namespace],
   )
   for (const { operation_id } of rows) {
     const found = await engine.describe(operation_id)

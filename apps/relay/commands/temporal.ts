@@ -56,6 +56,8 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
   }
 
   return {
+    namespace,
+
     /** Starts the workflow of an operation; an existing one counts as success (operations.md 1.3). */
     start: (input: OperationInput): Promise<Sent> =>
       attempt(async () => {

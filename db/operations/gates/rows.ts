@@ -46,6 +46,9 @@ const gateColumns = {
   decided_command_id: gates.decided_command_id,
   changes: sql<GateSubject['changes']>`coalesce(${gates.subject} -> 'changes', '[]'::jsonb)`,
   votes: VOTES,
+  /** The engine marks it as expired once it can. */
+  overdue: sql<boolean>`coalesce(${gates.deadline_at} <= clock_timestamp() and case ${gates.policy} ->> 'on_timeout'
+    when 'hold' then false when 'approve' then ${operations.risk_level} <> 'low' else true end, false)`,
   /** For a gate of kind intervention: who requested it. */
   author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
   author_behind: sql<string[]>`coalesce(${gates.subject} #> '{intervention,author,behind}', '[]')`,

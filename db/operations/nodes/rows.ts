@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { coneOf } from '../../../workflows/operation/rules/nodes.ts'
+import { coneOf, freeOf, type Progress } from '../../../workflows/operation/rules/nodes.ts'
 import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { iso, operation_node_run_summary as run, textArray } from '../expressions.ts'
 import { gates, node_attempts, nodes, operation_artifact_index } from '../tables/index.ts'
@@ -121,12 +121,17 @@ export const getArtifact = (db: Queryable, operation_id: string, artifact_id: st
  */
 export const listCone = async (tx: Queryable, operation_id: string, node_id: string) => {
   const [links] = await tx
-    .select({ all: sql<[string, string[]][]>`coalesce(json_agg(json_build_array(node_id, depends_on)), '[]')` })
+    .select({
+      all: sql<
+        [string, string[], Progress][]
+      >`coalesce(json_agg(json_build_array(node_id, depends_on, ${PROGRESS}) order by ordinal), '[]')`,
+    })
     .from(nodes)
     .where(equals(nodes, { operation_id, removed: false }))
-  const all = links?.all.map(([node_id, depends_on]) => ({ node_id, depends_on })) ?? []
+  const all = links?.all.map(([node_id, depends_on, progress]) => ({ node_id, depends_on, progress })) ?? []
   const cone = coneOf(all, node_id).map((node) => node.node_id)
-  return tx
+  const free = freeOf(all)
+  const rows = await tx
     .select({
       ...pick(nodes, 'node_id', 'name', 'kind'),
       state: sql<NodeState>`${nodes.state}`,
@@ -144,7 +149,15 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
     .from(nodes)
     .where(and(equals(nodes, { operation_id, removed: false }), sql`${nodes.node_id} in ${textArray(cone)}`))
     .orderBy(asc(nodes.ordinal))
+  return rows.map((row) => ({ ...row, free: free.has(row.node_id) }))
 }
+
+const PROGRESS = sql.raw(`case
+  when state = 'pending' then case when spec ->> 'when' is not null then 'conditional' when kind = 'task' then 'task' else 'instant' end
+  when state = 'succeeded' then 'good'
+  when state in ('skipped', 'compensating', 'compensated', 'compensation_failed') then 'bad'
+  when state = 'failed' and exception is not null then 'bad'
+  else 'open' end`)
 
 /** Rows before a command changes them, for its undo. */
 export const readUndo = (tx: Tx, operation_id: string, node_ids: string[]) =>

@@ -47,15 +47,24 @@ export const recordBatch = async (
   const result: RecordResult = { record_seq: batch.record_seq, gates: [], whens: {}, control: null }
   const { commands, facts, set } = await apply(tx, operation_id, batch, result)
   const ended = result.withdrawn === true
-  const report = ended ? {} : reportColumns(operation_id, batch.report, row)
-  const status = ended ? [] : await statusEvents(tx, operation_id, batch.report, row.engine_status)
+  const said = await withoutLatePause(tx, operation_id, batch.report)
+  const report = ended ? {} : reportColumns(operation_id, said, row)
+  const status = ended ? [] : await statusEvents(tx, operation_id, said, row.engine_status)
   // An operation runs before its nodes do, and is blocked or paused after they have come to rest.
-  const begins = batch.report.engine_status === 'running'
+  const begins = said.engine_status === 'running'
   await stateFacts(tx, operation_id, {
     events: begins ? [...commands, ...status, ...facts] : [...commands, ...facts, ...status],
     set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
   })
   return result
+}
+
+/** A report of a pause may be written after the resume. It must not count for a later pause. */
+const withoutLatePause = async (tx: Tx, operation_id: string, report: Report): Promise<Report> => {
+  if (report.engine_status !== 'paused') return report
+  const { rows } = await tx.execute(sql`
+    select from operations.node_attempts where operation_id = ${operation_id} and phase in ('dispatched', 'running') limit 1`)
+  return rows.length > 0 ? { ...report, engine_status: 'running' } : report
 }
 
 /**

@@ -47,8 +47,12 @@ export const undoCommand = async (
 /** The effect of a cancel on commands that were never sent. */
 export const supersede = (tx: Tx, command: Undoable, actor: Actor) => undoCommand(tx, command, 'superseded', actor)
 
-/** The sweeper's handling of commands that were not sent in time. */
-export const withdraw = (tx: Tx, command: Undoable) => undoCommand(tx, command, 'withdrawn')
+/** The sweeper's handling of commands that were not sent in time. The engine, which may wait for its number, gets a later one. */
+export const withdraw = async (tx: Tx, command: Undoable): Promise<TimelineEvent[]> => {
+  const events = await undoCommand(tx, command, 'withdrawn')
+  if (command.kind !== 'start') await tellEngine(tx, command.operation_id, 'place_free', { node_ids: [] })
+  return events
+}
 
 const REASONS: Record<UndoneAs, string> = {
   withdrawn: 'It could not be sent within its time.',

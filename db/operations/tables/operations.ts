@@ -25,6 +25,8 @@ export const operation_control = t('operation_control', {
   lease_epoch: integer('lease_epoch').notNull().default(0),
   /** Whether it holds the leases it needs; anything but `held` refuses claims (leases.ts). */
   lease_state: text('lease_state').$type<LeaseState>().notNull().default('held'),
+  /** The leases that patches need beyond those of the plan. */
+  more_leases: json<{ resource_id: string; mode: 'exclusive' | 'shared' }[]>('more_leases').notNull().default([]),
   /** Windows and freezes that bind its nodes; null: none. The claim reads it. */
   calendar: jsonb('calendar').$type<OperationCalendar>(),
 })

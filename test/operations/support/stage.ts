@@ -114,6 +114,7 @@ export class Stage {
     const { activities, pool } = theatre.worker
     this.activities = { ...createBookkeeping(activities), ...createExecution(activities) }
     const engine: Engine = {
+      namespace: 'default',
       start: async (input) => {
         this.started = input
         return { kind: 'sent' }

@@ -6,6 +6,7 @@ import type {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { CommandBodies, CommandKind, CommandMessage } from '../../../workflows/operation/messages.ts'
 import { type NodeFacts, type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
+import { freeOf, type Progress } from '../../../workflows/operation/rules/nodes.ts'
 import type {
   AttemptResult,
   Effect,
@@ -128,8 +129,13 @@ export class World {
       if (effect.type === 'wake_at') this.wake = effect.at
       else if (effect.type === 'run') this.tasks.push({ kind: 'run', effect, claimed: false })
       else if (effect.type === 'apply_catalog') this.tasks.push({ kind: 'catalog', effect })
-      else if (effect.type === 'record') this.tasks.push({ kind: 'record', batch: effect.batch })
-      else if (effect.type === 'load_graph') this.tasks.push({ kind: 'load' })
+      else if (effect.type === 'record') {
+        // A paused report may predate an undo that a person requested since, but must never coincide with a run attempt.
+        const working = this.openAttempts().some(({ role }) => role === 'run')
+        if (effect.batch.report.engine_status === 'paused' && working)
+          this.problems.push('reported paused with an attempt in flight')
+        this.tasks.push({ kind: 'record', batch: effect.batch })
+      } else if (effect.type === 'load_graph') this.tasks.push({ kind: 'load' })
       else if (effect.type === 'close') this.tasks.push({ kind: 'close', effect })
     }
   }
@@ -177,13 +183,18 @@ export class World {
   result({ node, role, attempt }: RunEffect, result: AttemptResult): AttemptResult {
     const mine = this.attempts.find((a) => a.node === node && a.role === role && a.attempt === attempt)
     if (!mine?.open) return { status: 'dropped' }
-    if (result.status !== 'pending') mine.open = false
+    if (result.status === 'pending') return result
+    mine.open = false
+    // A success is in its row before the engine knows of it.
+    if (role === 'run' && result.status === 'succeeded' && !this.profile(node).catalog) this.states[node] = 'succeeded'
     return result
   }
 
   record({ record_seq, changes, report }: RecordBatch): RecordResult {
     const result: RecordResult = { record_seq, gates: [], whens: {}, control: null }
-    this.status = report.engine_status
+    // A late report does not count for a later pause.
+    const late = report.engine_status === 'paused' && this.openAttempts().length > 0
+    this.status = late ? 'running' : report.engine_status
     this.blocked_on = report.blocked_on
     for (const change of changes) {
       if (change.t === 'node') {
@@ -212,10 +223,6 @@ export class World {
       else if (change.t === 'gate_open' || change.t === 'gate_expire' || change.t === 'gate_escalate')
         this.moveGate(change, result)
     }
-    // A paused report may predate an undo that a person requested since, but must never coincide with a run attempt.
-    const working = this.openAttempts().some(({ role }) => role === 'run')
-    if (this.status === 'paused' && working && this.control === 'pause')
-      this.problems.push('reported paused with an attempt in flight')
     return result
   }
 
@@ -281,6 +288,20 @@ export class World {
   facts() {
     const open = (n: number) => this.attempts.some((a) => a.node === n && a.open)
     const runs = (n: number) => this.attempts.filter((a) => a.node === n && a.role === 'run')
+    const progress = (n: number): Progress => {
+      const [state, { kind, when }] = [this.states[n] ?? 'pending', this.profile(n)]
+      if (open(n)) return 'open'
+      if (state === 'pending') return when ? 'conditional' : kind === 'task' ? 'task' : 'instant'
+      if (state === 'succeeded' || state === 'removed') return 'good'
+      return ['skipped', 'failed', 'compensated'].includes(state) ? 'bad' : 'open'
+    }
+    const free = freeOf(
+      this.nodes().map(([node_id, , , deps], n) => ({
+        node_id,
+        progress: progress(n),
+        depends_on: deps.map((dep) => this.id(dep)),
+      })),
+    )
     const nodes = this.nodes().map(
       ([node_id, , , deps], n): NodeFacts => ({
         node_id,
@@ -289,6 +310,7 @@ export class World {
         generation: this.generations[n] ?? 1,
         attempt: runs(n).length,
         begun: runs(n).some(({ generation }) => generation === this.generations[n]),
+        free: free.has(node_id),
         skippable: true,
         has_compensation: this.profile(n).undo,
         depends_on: deps.map((dep) => this.id(dep)),

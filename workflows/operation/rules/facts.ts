@@ -33,6 +33,8 @@ export type NodeFacts = {
   attempt: number
   /** An attempt of this generation has begun. */
   begun: boolean
+  /** Pending, but it waits for no other node. */
+  free: boolean
   skippable: boolean
   has_compensation: boolean
   /** An external agent has the work and has missed a heartbeat. */
@@ -47,6 +49,8 @@ export type GateFacts = {
   round: number
   digest: string
   consumed: boolean
+  /** Its time has passed and silence rejects, although it is not marked as expired yet. */
+  overdue?: boolean
   policy: Pick<GatePolicy, 'quorum' | 'groups' | 'reject_rule' | 'comment_on_approve'>
   votes: readonly {
     user_id: string

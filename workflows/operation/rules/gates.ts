@@ -5,6 +5,8 @@ import { type GateFacts, hasEnded, type OperationFacts, refusal } from './facts.
 const notWaiting = (code: CodeOf<'gate_not_waiting'>, detail: string, extra?: Record<string, unknown>) =>
   refusal('gate_not_waiting', code, detail, extra ? { extra } : {})
 
+const expired = () => notWaiting('expired', 'The time to decide has passed.')
+
 /** Returns why the gate takes no decision in this round; `undefined` while it is waiting. */
 const refuseRound = (gate: GateFacts, round: number): RefusalCode | undefined => {
   if (gate.status === 'armed') return notWaiting('not_reached', 'The operation has not reached this gate yet.')
@@ -13,7 +15,7 @@ const refuseRound = (gate: GateFacts, round: number): RefusalCode | undefined =>
     return notWaiting('round_superseded', `You decided on round ${round}; the gate is in round ${gate.round}.`, {
       round: gate.round,
     })
-  if (gate.status === 'expired') return notWaiting('expired', 'The time to decide has passed.')
+  if (gate.status === 'expired') return expired()
   if (gate.consumed) return notWaiting('already_consumed', 'The gate is decided and its nodes have started.')
   if (gate.status !== 'waiting') return notWaiting('already_decided', `The gate is already ${gate.status}.`)
   return undefined
@@ -29,7 +31,7 @@ const refuseDeciding = ({ status, cancel_mode }: OperationFacts) => {
 export type GateDecision = { round: number; user_id: string }
 
 export const refuseGateApprove = (facts: OperationFacts, gate: GateFacts, { round }: GateDecision) =>
-  refuseRound(gate, round) ?? refuseDeciding(facts)
+  refuseRound(gate, round) ?? refuseDeciding(facts) ?? (gate.overdue ? expired() : undefined)
 
 /** Someone who approved may also reject, until a node behind the gate has started. */
 export const refuseGateReject = (facts: OperationFacts, gate: GateFacts, { round, user_id }: GateDecision) =>

@@ -13,18 +13,46 @@ export const isInFlight = (state: NodeState): boolean =>
 const RETRYABLE: ReadonlySet<NodeState> = new Set(['failed', 'outcome_unknown', 'succeeded', 'skipped'])
 
 /**
- * Returns the nodes that a retry resets: the node alone, or with every descendant that is not pending (and was not
- * removed). In the order given.
+ * Returns the nodes that a retry resets: the node alone, or with every descendant that is not pending, or is free to
+ * start (and was not removed). In the order given.
  */
-export const resetCone = <N extends Pick<NodeFacts, 'node_id' | 'state' | 'depends_on'>>(
+export const resetCone = <N extends Pick<NodeFacts, 'node_id' | 'state' | 'free' | 'depends_on'>>(
   nodes: readonly N[],
   node_id: string,
   scope: 'downstream' | 'node',
 ): N[] => {
   if (scope === 'node') return nodes.filter((node) => node.node_id === node_id)
   return coneOf(nodes, node_id).filter(
-    (node) => node.node_id === node_id || (node.state !== 'pending' && node.state !== 'removed'),
+    ({ node_id: id, state, free }) => id === node_id || free || (state !== 'pending' && state !== 'removed'),
   )
+}
+
+/** How far a node is by its row; for a pending one, how the engine treats it. */
+export type Progress = 'open' | 'good' | 'bad' | 'task' | 'instant' | 'conditional'
+type Linked = Pick<NodeFacts, 'node_id' | 'depends_on'> & { progress: Progress }
+
+/**
+ * Returns the pending nodes that wait for no other. The engine may have sent them before their rows say so. It may also
+ * be past those that it passes or skips by itself.
+ */
+export const freeOf = (nodes: readonly Linked[]): Set<string> => {
+  const having = (...wanted: Progress[]) => nodes.filter(({ progress }) => wanted.includes(progress))
+  const idsOf = (found: Linked[]) => new Set(found.map(({ node_id }) => node_id))
+  const pending = having('task', 'instant', 'conditional')
+  const open = idsOf([...having('open'), ...pending])
+  const bad = idsOf(having('bad'))
+  const free = new Set<string>()
+  for (let known = -1; known < free.size; ) {
+    known = free.size
+    for (const { node_id, progress, depends_on } of pending) {
+      if (free.has(node_id) || depends_on.some((id) => open.has(id))) continue
+      free.add(node_id)
+      const mayBeSkipped = progress === 'conditional' || depends_on.some((id) => bad.has(id))
+      if (mayBeSkipped) bad.add(node_id)
+      if (mayBeSkipped || progress === 'instant') open.delete(node_id)
+    }
+  }
+  return free
 }
 
 /** Returns a node and all nodes after it, in the order given. */

@@ -94,6 +94,8 @@ export const settle = (s: State, i: number, value: Settled) => {
     dependent.good += Number(value === GOOD) - Number(was === GOOD)
     dependent.bad += Number(value === BAD) - Number(was === BAD)
     if (value !== OPEN) s.touched.push(d)
+    // The answer on its way is about the earlier end of this node.
+    else if (dependent.doing === 'when' && !s.trusts_answers) dependent.doing = 'idle'
   }
 }
 
