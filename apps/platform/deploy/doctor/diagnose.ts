@@ -7,6 +7,7 @@ import { loadLinks, temporalAuthorities } from '../../../shared/links.ts'
 import { loadMtls } from '../../../shared/process/mtls.ts'
 import { type RegistryEntry, readKeyFile } from '../../../shared/service/keys.ts'
 import { paint } from '../../base/screen.ts'
+import { issuerOf } from '../certificates.ts'
 import { PRODUCTION_APPS, SERVERS } from '../production.ts'
 import { productionEnv, SCHEMAS } from '../reference.ts'
 import { certificateOf } from './peer.ts'
@@ -122,9 +123,7 @@ const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
   if (!mtls) return []
   const renew = 'Remove it and set up again'
   const cert = new X509Certificate(mtls.cert)
-  const issuer = (mtls.ca.match(/-----BEGIN[\s\S]+?-----END CERTIFICATE-----/g) ?? [])
-    .map((pem) => new X509Certificate(pem))
-    .find((ca) => cert.checkIssued(ca) && cert.verify(ca.publicKey))
+  const issuer = issuerOf(cert, mtls.ca)
   const is_own = cert.checkPrivateKey(createPrivateKey(mtls.key))
   return [
     ...soon(cert.validTo, renew),
