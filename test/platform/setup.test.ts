@@ -39,6 +39,16 @@ describe('the set-up of production', () => {
     expect(next.split('apps/<app>/main.ts')[1]).not.toMatch(/\.ts\b/)
   })
 
+  it('gives a server with an IPv6 address a certificate for it', async () => {
+    const dir = join(home, 'six')
+    const [listen, hosts] = ['::', '127.0.0.1']
+    const args = ['production', '--out', dir, '--origin', ORIGIN, '--listen', listen, '--hosts', hosts]
+    const { status, text } = await verb('deploy/setup', ...args, '--nats', 'tls://[2001:db8::1]:4222')
+    expect([text, status]).toEqual([expect.any(String), 0])
+    const cert = new X509Certificate(readFileSync(join(dir, 'tls/nats.pem')))
+    expect(cert.checkIP('2001:db8::1')).toBeDefined()
+  })
+
   it('writes once: a second run changes no byte, whatever was edited by hand', async () => {
     edit('env/gateway.env', (text) => text.replace(/PORT=\d+/, 'PORT=1'))
     const before = digests()
@@ -54,7 +64,10 @@ describe('the set-up of production', () => {
     [['production', '--origin', ORIGIN], '--out is missing'],
     [['production', '--out', home, '--origin', 'http://x'], '--origin must be an https origin'],
     [['production', '--out', home, '--origin', 'https://X.example:443'], 'an https origin, such as https://x.example.'],
-    [['production', '--out', home, '--origin', 'https://me:pw@x.example'], 'an https origin, such as https://x.example.'],
+    [
+      ['production', '--out', home, '--origin', 'https://me:pw@x.example'],
+      'an https origin, such as https://x.example.',
+    ],
     [['production', '--out', home, '--origin', ORIGIN, '--temporal', 'a:b:c'], '--temporal is not a URL'],
     [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format must be files or kubernetes'],
     [['production', '--out', home, '--origin', ORIGIN, '--ca', 'none.pem,none.key'], '--ca names two files'],
