@@ -17,7 +17,9 @@ export const drains = (cluster: Cluster): Fault[] => [
   {
     name: 'drain a build of the worker',
     act: async () => {
-      await withBuilds(cluster, (builds) => until(() => builds.runs('a'), { ...PATIENT, what: 'operations on build a' }))
+      await withBuilds(cluster, (builds) =>
+        until(() => builds.runs('a'), { ...PATIENT, what: 'operations on build a' }),
+      )
       await replaceBy(cluster, 'b', 'a')
     },
   },
@@ -60,9 +62,10 @@ const buildsOf = ({ workflowService }: Connection, namespace: string, deployment
   },
   /** False until its workers have polled. */
   makeCurrent: (buildId: string): Promise<boolean> =>
-    workflowService
-      .setWorkerDeploymentCurrentVersion({ namespace, deploymentName, buildId, identity: 'test' })
-      .then(() => true, () => false),
+    workflowService.setWorkerDeploymentCurrentVersion({ namespace, deploymentName, buildId, identity: 'test' }).then(
+      () => true,
+      () => false,
+    ),
   isDrained: async (buildId: string): Promise<boolean> => {
     const deploymentVersion = { deploymentName, buildId }
     const told = await workflowService.describeWorkerDeploymentVersion({ namespace, deploymentVersion })

@@ -70,7 +70,9 @@ try {
         ...drains(cluster),
       ]
     : values.only
-      ? [...deaths(cluster), ...troubles(cluster), ...drains(cluster)].filter(({ name }) => new RegExp(values.only ?? '').test(name))
+      ? [...deaths(cluster), ...troubles(cluster), ...drains(cluster)].filter(({ name }) =>
+          new RegExp(values.only ?? '').test(name),
+        )
       : deaths(cluster, ['operations', 'relay'])
   const outcome = await wreak(cluster.site, {
     seed: Number(values.seed),
