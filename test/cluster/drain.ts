@@ -8,9 +8,8 @@ const WAIT_MS = 180_000
 const DRAINED = 2
 
 /**
- * Workers without a version give way to those of build `a`, and these to those of build `b`, as the guide "Upgrade" does
- * it: the new ones start beside the old ones, become current, and the old ones stop once the engine says that no
- * operation is left on them.
+ * Workers without a version give way to those of build `a`, and these to those of build `b`, as in the guide "Upgrade".
+ * The new ones start beside the old ones and become current. The old ones stop once the engine calls their build drained.
  */
 export const drains = (cluster: Cluster): Fault[] => [
   { name: 'the workers get builds', act: () => replaceBy(cluster, 'a') },
