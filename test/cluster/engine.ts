@@ -37,6 +37,11 @@ export const findEngine = async () => {
 }
 type Programs = NonNullable<Awaited<ReturnType<typeof findEngine>>>
 
+/** The engine looks after minutes whether a build is drained, which would be half of the whole test. */
+const DRAINED_SOON = ['RefreshInterval', 'VisibilityGracePeriod']
+  .map((name) => `matching.wv.VersionDrainageStatus${name}:\n  - value: 5s\n`)
+  .join('')
+
 /** Where each role will listen. The frontends have one address, at which a balancer listens from now on. */
 export const placeEngine = async (ports: Ports) => {
   const seats: { name: string; role: string; rpc: { grpcPort: number; membershipPort: number; bindOnIP: string } }[] =
@@ -68,7 +73,7 @@ export const startEngine = async ({ seats, port }: Place, { programs, dir, url, 
   await ensureCertificates(join(home, 'tls'), names, undefined)
   const files = serverFiles(home)
   const dynamic = join(home, 'dynamic.yaml')
-  writeWhole(dynamic, files['temporal/dynamic.yaml'] ?? '')
+  writeWhole(dynamic, `${files['temporal/dynamic.yaml']}${DRAINED_SOON}`)
   await makeTables(programs.tool, url)
   const common = {
     ...settingsOf(url, `localhost:${port}`),

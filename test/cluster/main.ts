@@ -6,6 +6,7 @@ import { table } from '../../apps/shared/data/print.ts'
 import { type Outcome, wreak } from '../chaos/run.ts'
 import { scratchFolder } from '../support/servers.ts'
 import { earlierBuild } from './builds.ts'
+import { drains } from './drain.ts'
 import { ENGINE, findEngine } from './engine.ts'
 import { type Counts, createCounts, deaths, inTurn, roll, troubles } from './faults.ts'
 import { followGuide } from './guide.ts'
@@ -16,10 +17,10 @@ import { startSite } from './site.ts'
  * synchronous standby, three NATS, Redis with two replicas and Sentinels. If Go is on PATH, Temporal's server is built
  * once, and each of its roles is a process on that Postgres; without Go, its development server runs. It begins with an
  * earlier build (the one before the newest migration). Operations run and people sign in throughout. All apps roll to
- * this build, back, and here again. Then one of each app and each server is killed, and the network and the relays fail
- * for a while. Prints what was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated.
+ * this build, back, and here again. Then one of each app and each server is killed, the network and the relays fail
+ * for a while, and a build of the worker is drained. Prints what was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated.
  * `--quick` stays with this build and the development server, and kills five. `--only` stays with this build and does
- * the faults of that name, such as "kill temporal|postgres". `--guide` carries out the guide "On one machine" instead.
+ * the faults of that name, such as "kill temporal|postgres" or "build". `--guide` carries out the guide "On one machine" instead.
  */
 const { values } = parseArgs({
   options: {
@@ -66,9 +67,12 @@ try {
         roll(cluster, { ...here, name: 'this build again' }),
         ...deaths(cluster),
         ...troubles(cluster),
+        ...drains(cluster),
       ]
     : values.only
-      ? [...deaths(cluster), ...troubles(cluster)].filter(({ name }) => new RegExp(values.only ?? '').test(name))
+      ? [...deaths(cluster), ...troubles(cluster), ...drains(cluster)].filter(({ name }) =>
+          new RegExp(values.only ?? '').test(name),
+        )
       : deaths(cluster, ['operations', 'relay'])
   const outcome = await wreak(cluster.site, {
     seed: Number(values.seed),

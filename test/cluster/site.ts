@@ -139,6 +139,14 @@ export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnT
       ...{ context, dir, gateway_url, people, database_url: through(servers.postgres.url(undefined, DATABASE)) },
       url: (name) => `http://127.0.0.1:${front[name]?.http ?? front[name]?.internal}`,
     }
+    /** Another process of an app without a listener of its own, such as the worker, with settings of its own. */
+    const beside = async (name: string, more: Record<string, string>): Promise<Managed> => {
+      const app = APPS.find((one) => name.startsWith(one.name)) as App
+      const seat = (await takePorts([app], ports, true))[app.name] as Seat
+      const one = replica({ app, context, build, more }, name, seat)
+      running.push(one)
+      return one
+    }
     const own = (server: string) => servers.managed.find(({ name }) => name === server) as Managed
     return {
       ...{
@@ -151,6 +159,8 @@ export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnT
         link,
         build,
         migrate,
+        beside,
+        context,
         nats_url: servers.nats.url(),
       },
       primary: own('postgres'),
@@ -164,11 +174,11 @@ export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnT
 export type Cluster = Awaited<ReturnType<typeof startSite>>
 
 /** `build` may change: processes that start after that belong to the new one. */
-type Running = { app: App; context: AppContext; build: { root: string } }
+type Running = { app: App; context: AppContext; build: { root: string }; more?: Record<string, string> }
 type Seat = { http: number | undefined; internal: number }
 
 /** One of the processes of an app: it calls others at their common addresses, and listens at its own. */
-const replica = ({ app, context, build }: Running, name: string, { http, internal }: Seat): Managed =>
+const replica = ({ app, context, build, more }: Running, name: string, { http, internal }: Seat): Managed =>
   createProcess(
     {
       name,
@@ -180,6 +190,7 @@ const replica = ({ app, context, build }: Running, name: string, { http, interna
           ...envFor(app, context),
           [app.internal[0]]: String(internal),
           ...(app.http && { [app.http[0]]: String(http) }),
+          ...more,
         },
       }),
       probe: (pid) => healthy(`http://127.0.0.1:${internal}/health/ready`, pid),

@@ -208,6 +208,16 @@ describe('a value', () => {
     objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name).spec.template.spec
       .containers[0]
 
+  it('places every pod, that of the migration too', () => {
+    const pods = {
+      ...{ nodeSelector: { pool: 'apps' }, priorityClassName: 'important' },
+      tolerations: [{ key: 'pool', operator: 'Exists' }],
+    }
+    const specs = render({ pods }).filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
+    expect(specs).toHaveLength(NAMES.length + 1)
+    for (const { spec } of specs) expect(spec.template.spec).toMatchObject(pods)
+  })
+
   it('sends the spans of every app to the collector, and lets them go there', () => {
     const to = [{ namespaceSelector: { matchLabels: { name: 'observe' } } }]
     const objects = render({ telemetry: { url: 'http://collector:4319', port: 4319, to } })

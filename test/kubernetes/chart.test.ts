@@ -63,6 +63,11 @@ it.each([
     'scaledobject.keda.sh/signalbox-worker',
     'minReplicaCount',
   ],
+  [
+    'pods.nodeSelector.pool=apps,pods.priorityClassName=important,pods.tolerations[0].operator=Exists',
+    'deployment.apps/signalbox-worker',
+    'priorityClassName',
+  ],
   ['metrics.monitor=true', 'servicemonitor.monitoring.coreos.com/signalbox-relay', 'keySecret'],
   ['metrics.rules=true', 'prometheusrule.monitoring.coreos.com/signalbox-rules', 'expr'],
   [

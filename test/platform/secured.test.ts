@@ -44,7 +44,7 @@ const envOf = (app: string) =>
 const typed = async (block: string, more: NodeJS.ProcessEnv = {}, account?: Account) => {
   const env = {
     PATH: `${dirname(process.execPath)}:${up.postgres_tools}:${process.env.PATH}`,
-    ...{ HOME: home, CONFIG: out, OWNER_URL: up.servers.postgres.admin_url, SIGNALBOX_DIR: join(home, 'ops') },
+    ...{ HOME: home, CONFIG: out, ...up.owner, SIGNALBOX_DIR: join(home, 'ops') },
   }
   const text = await typeBlock(block, { ...env, ...more }, account)
   up.hand()
@@ -107,6 +107,17 @@ describe('a production installation by TLS', () => {
     expect((await statusAs('gateway', url))[1]).not.toBe('certificate_required')
     expect(await statusAs('catalog', `https://127.0.0.1:${up.portOf('token', 'http')}/jwks`)).toEqual([200, undefined])
     await expect(request(url.replace('https', 'http'))).rejects.toThrow()
+  })
+
+  it('leaves no password in the log of Postgres, whatever statements it logs', async () => {
+    await asOwner("alter system set log_statement = 'ddl'")
+    await asOwner('select pg_reload_conf()')
+    await typed('npm run migrate -- --config "$CONFIG"')
+    const log = readFileSync(join(home, 'logs/postgres.log'), 'utf8')
+    expect(log).toContain('alter role "signalbox_catalog" login password')
+    const { servers } = JSON.parse(readFileSync(join(out, 'keys/secrets.json'), 'utf8'))
+    expect(Object.values<string>(servers.users).filter((one) => log.includes(one))).toEqual([])
+    expect((await doctor()).text).not.toContain('password')
   })
 
   it('has Redis serve no unencrypted byte', async () => {

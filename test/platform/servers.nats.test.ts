@@ -1,9 +1,20 @@
-import { statfsSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type JetStreamManager, StorageType } from 'nats'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createPorts } from '../../apps/platform/base/ports.ts'
+import { silentScreen } from '../../apps/platform/base/screen.ts'
+import { ensureCertificates } from '../../apps/platform/deploy/certificates.ts'
+import { weakNats } from '../../apps/platform/deploy/doctor/weaknesses.ts'
+import { locateNats } from '../../apps/platform/servers/nats.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
+import { loadLinks } from '../../apps/shared/links.ts'
+import { startNatsCluster } from '../cluster/servers.ts'
 import { serverUrl } from '../support/database.ts'
+import { scratchFolder } from '../support/servers.ts'
+import { until } from '../support/until.ts'
 
 const NAME = `beyond_the_disk_${process.pid}`
 let nc: Awaited<ReturnType<typeof connectNats>>
@@ -27,3 +38,49 @@ it('reserves more for its streams than the disk has free, so that the platform s
   })
   expect(config.name).toBe(NAME)
 })
+
+it('the doctor names streams that a cluster keeps on one server', async () => {
+  const dir = scratchFolder()
+  const { nodes, ports } = await startNatsCluster(await locateNats(silentScreen), dir, createPorts())
+  try {
+    const url = `nats://127.0.0.1:${ports[0]}`
+    const subject = { app: 'worker', links: loadLinks({}), prefix: '', namespace: '' }
+    const told = async () => (await weakNats(subject, url)).filter(([what]) => what.includes('one lost server'))
+    const own = await connectNats(url, 'test')
+    const streams = await until(() => own.jetstreamManager(), { timeout_ms: 30_000, what: 'the cluster' })
+    await until(() => streams.streams.add({ name: 'ONE', subjects: ['one'] }), { timeout_ms: 30_000, what: 'a leader' })
+    expect(await told()).toEqual([[expect.stringContaining('these streams: ONE'), expect.stringContaining('to 3')]])
+    const { config } = await streams.streams.info('ONE')
+    await streams.streams.update('ONE', { ...config, num_replicas: 3 })
+    expect(await told()).toEqual([])
+    await own.close()
+  } finally {
+    await Promise.all(nodes.map((node) => node.stop()))
+    rmSync(dir, { recursive: true, force: true })
+  }
+}, 120_000)
+
+it('is reached by TLS at an IPv6 address', async () => {
+  const dir = scratchFolder()
+  const port = await createPorts().take('nats', 0)
+  const { cert_file, key_file, ca_file } = await certificatesOf(dir)
+  const config = join(dir, 'nats.conf')
+  writeFileSync(config, `host: "::1"\nport: ${port}\ntls { cert_file: "${cert_file}", key_file: "${key_file}" }\n`)
+  const server = spawn(await locateNats(silentScreen), ['-c', config], { stdio: 'ignore' })
+  const links = { ...loadLinks({}), tls: { ca: readFileSync(ca_file, 'utf8') } }
+  try {
+    const reached = () => connectNats(`tls://[::1]:${port}`, 'test', links)
+    const own = await until(reached, { timeout_ms: 15_000, what: 'the server' })
+    await own.flush()
+    await own.close()
+  } finally {
+    server.kill('SIGKILL')
+    rmSync(dir, { recursive: true, force: true })
+  }
+}, 60_000)
+
+const certificatesOf = async (dir: string) => {
+  await ensureCertificates(dir, new Map([['nats', '::1']]), undefined)
+  const [cert_file, key_file, ca_file] = ['nats.pem', 'nats.key', 'ca.pem'].map((name) => join(dir, name))
+  return { cert_file, key_file, ca_file: ca_file ?? '' }
+}

@@ -1,10 +1,10 @@
-import { createHash, KeyObject, webcrypto, X509Certificate } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createHash, createPrivateKey, KeyObject, webcrypto, X509Certificate } from 'node:crypto'
+import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import 'reflect-metadata' // needed by tsyringe, below x509
 import * as x509 from '@peculiar/x509'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { ensureCertificates } from '../../apps/platform/deploy/certificates.ts'
+import { type AuthorityFiles, ensureCertificates, issuerOf } from '../../apps/platform/deploy/certificates.ts'
 import { createInstallation, filesBelow, ORIGIN } from './support/installation.ts'
 
 /** Real processes, on a machine that may be busy. */
@@ -39,6 +39,16 @@ describe('the set-up of production', () => {
     expect(next.split('apps/<app>/main.ts')[1]).not.toMatch(/\.ts\b/)
   })
 
+  it('gives a server with an IPv6 address a certificate for it', async () => {
+    const dir = join(home, 'six')
+    const [listen, hosts] = ['::', '127.0.0.1']
+    const args = ['production', '--out', dir, '--origin', ORIGIN, '--listen', listen, '--hosts', hosts]
+    const { status, text } = await verb('deploy/setup', ...args, '--nats', 'tls://[2001:db8::1]:4222')
+    expect([text, status]).toEqual([expect.any(String), 0])
+    const cert = new X509Certificate(readFileSync(join(dir, 'tls/nats.pem')))
+    expect(cert.checkIP('2001:db8::1')).toBeDefined()
+  })
+
   it('writes once: a second run changes no byte, whatever was edited by hand', async () => {
     edit('env/gateway.env', (text) => text.replace(/PORT=\d+/, 'PORT=1'))
     const before = digests()
@@ -53,6 +63,12 @@ describe('the set-up of production', () => {
     [['--out', home], 'The target of the set-up is missing'],
     [['production', '--origin', ORIGIN], '--out is missing'],
     [['production', '--out', home, '--origin', 'http://x'], '--origin must be an https origin'],
+    [['production', '--out', home, '--origin', 'https://X.example:443'], 'an https origin, such as https://x.example.'],
+    [
+      ['production', '--out', home, '--origin', 'https://me:pw@x.example'],
+      'an https origin, such as https://x.example.',
+    ],
+    [['production', '--out', home, '--origin', ORIGIN, '--temporal', 'a:b:c'], '--temporal is not a URL'],
     [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format must be files or kubernetes'],
     [['production', '--out', home, '--origin', ORIGIN, '--ca', 'none.pem,none.key'], '--ca names two files'],
   ])('refuses %j', async (args, why) => {
@@ -68,14 +84,25 @@ describe('an authority', () => {
     return dir
   }
   /** A person's own, with a key in the form that its tools wrote. */
-  const given = async (dir: string, algorithm: object, form: 'pkcs1' | 'sec1' | 'pkcs8') => {
+  const given = async (
+    dir: string,
+    algorithm: object,
+    form: 'pkcs1' | 'sec1' | 'pkcs8',
+    { is_ca = true, signer, ...more }: { is_ca?: boolean; notAfter?: Date; signer?: AuthorityFiles } = {},
+  ) => {
     const keys = (await webcrypto.subtle.generateKey(algorithm as webcrypto.EcKeyGenParams, true, [
       'sign',
       'verify',
     ])) as webcrypto.CryptoKeyPair
-    const cert = await x509.X509CertificateGenerator.createSelfSigned({
-      ...{ name: 'CN=Ours', keys, signingAlgorithm: algorithm },
-      extensions: [new x509.BasicConstraintsExtension(true, 0, true)],
+    const above = signer && new x509.X509Certificate(readFileSync(signer.cert_file, 'utf8'))
+    const cert = await x509.X509CertificateGenerator.create({
+      ...{ subject: `CN=Ours ${dir}`, issuer: above?.subject ?? `CN=Ours ${dir}`, signingAlgorithm: algorithm },
+      publicKey: keys.publicKey,
+      signingKey: signer
+        ? createPrivateKey(readFileSync(signer.key_file)).toCryptoKey(algorithm as never, false, ['sign'])
+        : keys.privateKey,
+      ...more,
+      extensions: [new x509.BasicConstraintsExtension(is_ca, undefined, true)],
     })
     const [cert_file, key_file] = [join(dir, 'ours.pem'), join(dir, 'ours.key')]
     writeFileSync(cert_file, cert.toString('pem'))
@@ -124,5 +151,41 @@ describe('an authority', () => {
       'is not the key of',
     )
     expect(readFileSync(join(dir, 'ca.pem'), 'utf8')).toBe(ca)
+  })
+
+  it('of yours takes the place of another: its certificates replace those of the other', async () => {
+    const dir = folder('changed')
+    await ensureCertificates(join(dir, 'tls'), hosts, undefined)
+    const files = await given(dir, P384, 'pkcs8')
+    await ensureCertificates(join(dir, 'tls'), hosts, files)
+    const [cert, ca, trusted] = ['tls/catalog.pem', 'ours.pem', 'tls/ca.pem'].map((name) =>
+      readFileSync(join(dir, name), 'utf8'),
+    )
+    expect(trusted).toBe(ca)
+    expect(issuerOf(new X509Certificate(cert ?? ''), ca ?? '')).toBeDefined()
+    // The files may be away until a certificate is due.
+    renameSync(files.key_file, join(dir, 'away'))
+    renameSync(files.cert_file, join(dir, 'away.pem'))
+    await ensureCertificates(join(dir, 'tls'), hosts, files)
+    expect(readFileSync(join(dir, 'tls/catalog.pem'), 'utf8')).toBe(cert)
+  })
+
+  it.each([
+    ['that is not one', { is_ca: false }, 'may not issue certificates'],
+    ['that has expired', { notAfter: new Date(Date.now() - 1000) }, 'expired on'],
+  ])('%s is refused', async (name, more, why) => {
+    const dir = folder(name)
+    const files = await given(dir, P384, 'pkcs8', { ...more })
+    await expect(ensureCertificates(join(dir, 'tls'), hosts, files)).rejects.toThrow(why)
+  })
+
+  it('below another needs its chain up to the root: TLS ends there', async () => {
+    const [dir, above] = [folder('below'), folder('above')]
+    const root = await given(above, P384, 'pkcs8')
+    const files = await given(dir, P384, 'pkcs8', { signer: root })
+    await expect(ensureCertificates(join(dir, 'tls'), hosts, files)).rejects.toThrow('append the chain')
+    appendFileSync(files.cert_file, `\n${readFileSync(root.cert_file, 'utf8')}`)
+    await ensureCertificates(join(dir, 'tls'), hosts, files)
+    expect(readFileSync(join(dir, 'tls/ca.pem'), 'utf8')).toBe(readFileSync(files.cert_file, 'utf8'))
   })
 })

@@ -1,3 +1,4 @@
+import { createHmac, hash, pbkdf2Sync, randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { withConnection } from '../../../db/connection.ts'
 import { lockStatement, sessionLock } from '../../../db/locks.ts'
@@ -82,10 +83,22 @@ const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Pr
 
 const quote = pg.escapeIdentifier
 
+const ROUNDS = 4096
+/** The verifier of a password (RFC 5803): Postgres writes statements that fail, and perhaps all of these, into its log. */
+const verifierOf = (password: string): string => {
+  const salt = randomBytes(16)
+  const salted = pbkdf2Sync(password, salt, ROUNDS, 32, 'sha256')
+  const keyed = (text: string) => createHmac('sha256', salted).update(text).digest()
+  const stored = hash('sha256', keyed('Client Key'), 'base64')
+  return `SCRAM-SHA-256$${ROUNDS}:${salt.toString('base64')}$${stored}:${keyed('Server Key').toString('base64')}`
+}
+
 const createRole = async (admin: pg.Client, app: string, password: string): Promise<void> => {
   const role = quote(roleOf(app))
   const { rowCount } = await admin.query('select 1 from pg_roles where rolname = $1', [roleOf(app)])
-  await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} login password ${pg.escapeLiteral(password)}`)
+  await admin.query(
+    `${rowCount ? 'alter' : 'create'} role ${role} login password ${pg.escapeLiteral(verifierOf(password))}`,
+  )
   const settings = {
     statement_timeout: app === 'catalog' ? '5s' : '2s',
     lock_timeout: '2s',

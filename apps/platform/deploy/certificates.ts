@@ -26,23 +26,38 @@ export const ensureCertificates = async (
   given: AuthorityFiles | undefined,
 ): Promise<void> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const files = given ?? { cert_file: join(dir, 'ca.pem'), key_file: join(dir, 'ca.key') }
+  const trusted_file = join(dir, 'ca.pem')
+  const files = given ?? { cert_file: trusted_file, key_file: join(dir, 'ca.key') }
   // Without its key, which may be kept elsewhere, the authority is still the one that all trust.
-  if (!existsSync(files.cert_file)) writePair(files, await makeAuthority())
-  if (given) writeWhole(join(dir, 'ca.pem'), readFileSync(given.cert_file, 'utf8'), 0o644)
+  if (!given && !existsSync(files.cert_file)) writePair(files, await makeAuthority())
+  const before = existsSync(trusted_file) ? readFileSync(trusted_file, 'utf8') : ''
+  const trusted = given && existsSync(given.cert_file) ? readFileSync(given.cert_file, 'utf8') : before
   let authority: Pair | undefined
   for (const [name, host] of hosts) {
     const own = { cert_file: join(dir, `${name}.pem`), key_file: join(dir, `${name}.key`) }
     const names = [...new Set([name, ...(host ? [host] : [])])]
-    if (isFresh(own.cert_file, names)) continue
+    if (isFresh(own.cert_file, names, { before, trusted })) continue
     authority ??= await readPair(files)
     writePair(own, await issue(authority, names))
   }
+  // Last, so that an interrupted change of the authority is repeated.
+  if (trusted !== before) writeWhole(trusted_file, trusted, 0o644)
 }
 
-const isFresh = (file: string, names: readonly string[]): boolean => {
+/** The certificate, of those in a PEM file, that issued this one. */
+export const issuerOf = (cert: X509Certificate, authorities: string): X509Certificate | undefined =>
+  (authorities.match(/-----BEGIN[\s\S]+?-----END CERTIFICATE-----/g) ?? [])
+    .map((pem) => new X509Certificate(pem))
+    .find((ca) => cert.checkIssued(ca) && cert.verify(ca.publicKey))
+
+type Authorities = { before: string; trusted: string }
+const isFresh = (file: string, names: readonly string[], { before, trusted }: Authorities): boolean => {
   if (!existsSync(file)) return false
-  const cert = new x509.X509Certificate(readFileSync(file, 'utf8'))
+  const pem = readFileSync(file, 'utf8')
+  const own = new X509Certificate(pem)
+  // An authority that gives way takes its certificates along; a person's own certificate of a server stays.
+  if (issuerOf(own, before) && !issuerOf(own, trusted)) return false
+  const cert = new x509.X509Certificate(pem)
   const held = cert.getExtension(x509.SubjectAlternativeNameExtension)?.names.items.map(({ value }) => value) ?? []
   if (!names.every((name) => held.includes(name))) return false
   return cert.notAfter.getTime() - Date.now() > (APP_DAYS * DAY_MS) / 3
@@ -99,7 +114,17 @@ const readPair = async ({ cert_file, key_file }: AuthorityFiles): Promise<Pair> 
     throw new Error(`${key_file} is missing, and a certificate is due: bring it back, or name your authority by --ca.`)
   const key = createPrivateKey(readFileSync(key_file))
   const pem = readFileSync(cert_file, 'utf8')
-  if (!new X509Certificate(pem).checkPrivateKey(key)) throw new Error(`${key_file} is not the key of ${cert_file}.`)
+  const authority = new X509Certificate(pem)
+  if (!authority.checkPrivateKey(key)) throw new Error(`${key_file} is not the key of ${cert_file}.`)
+  if (!authority.ca) throw new Error(`${cert_file} may not issue certificates: it is not of an authority.`)
+  if (Date.parse(authority.validTo) < Date.now()) throw new Error(`${cert_file} expired on ${authority.validTo}.`)
+  // TLS accepts a chain only up to a root.
+  let top: X509Certificate = authority
+  while (!top.checkIssued(top)) {
+    const next = issuerOf(top, pem)
+    if (!next) throw new Error(`${cert_file} lacks the certificate of ${top.issuer}: append the chain up to the root.`)
+    top = next
+  }
   const algorithm =
     key.asymmetricKeyType === 'rsa'
       ? { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }

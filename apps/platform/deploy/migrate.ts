@@ -5,21 +5,18 @@ import { prepareDatabase } from '../base/database.ts'
 import { passwordsIn } from './production.ts'
 
 /**
- * `npm run migrate -- --config DIR [--owner-url URL]`: creates the database of a production installation, brings its tables
- * up to date, and gives each app's role the rights on its own schema. May run again at any time. The environment may have
- * the URL instead, as OWNER_URL: a list of processes does not show its password there.
+ * `OWNER_URL=URL npm run migrate -- --config DIR`: creates the database of a production installation, brings its tables up
+ * to date, and gives each app's role the rights on its own schema. May run again at any time. The password of the owner is
+ * in the URL or in PGPASSWORD, never an argument: every account of the host can list those.
  */
 const { values } = parseArgs({
-  options: {
-    config: { type: 'string' },
-    'owner-url': { type: 'string', default: process.env.OWNER_URL ?? '' },
-    database: { type: 'string', default: 'signalbox' },
-  },
+  options: { config: { type: 'string' }, database: { type: 'string', default: 'signalbox' } },
 })
-const { config = '', 'owner-url': admin_url, database } = values
+const { config = '', database } = values
+const admin_url = process.env.OWNER_URL ?? ''
 if (!existsSync(join(config, 'keys/secrets.json')) || !URL.canParse(admin_url)) {
-  console.error('usage: npm run migrate -- --config DIR --owner-url postgres://OWNER:PASSWORD@HOST:5432/postgres')
-  console.error('The URL may be in the environment instead, as OWNER_URL.')
+  console.error('usage: OWNER_URL=postgres://OWNER@HOST:5432/postgres npm run migrate -- --config DIR')
+  console.error('PGPASSWORD has the password of the owner.')
   console.error('DIR is the folder that "npm run setup -- production" wrote.')
   process.exit(2)
 }

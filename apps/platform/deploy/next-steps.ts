@@ -86,8 +86,9 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    temporal operator namespace create --namespace ${namespace} --retention 30d
    ${attributes.map((one) => `temporal operator search-attribute create --namespace ${namespace} ${one}`).join('\n   ')}
    \`\`\`
-5. Postgres: \`npm run migrate -- --config ${at} --owner-url ${withAccount(postgres, 'OWNER', 'PASSWORD')}\` makes the database
-   "${DATABASE}", its tables, and a role with rights on its own schema for each app. Repeat it before each new version.
+5. Postgres: with the password of the account OWNER in PGPASSWORD, \`OWNER_URL=${withAccount(postgres, 'OWNER', '')} npm run
+   migrate -- --config ${at}\` makes the database "${DATABASE}", its tables, and a role with rights on its own schema for each
+   app. Repeat it before each new version.
 6. With Node 24 first in the path, as by \`export PATH=${dirname(process.execPath)}:$PATH\` on this machine, start each of
    ${apps.join(', ')}: \`node --env-file=${at}/env/<app>.env --env-file=${at}/env/<app>.secret.env apps/<app>/main.ts\`.
    A start names every setting that is missing or wrong.

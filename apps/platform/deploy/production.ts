@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { nkeys } from 'nats'
 import { allowed, type Setting, type SettingOptions } from '../../shared/config.ts'
+import { bareHost } from '../../shared/links.ts'
 import { DATABASE_ROLES, databaseUrl, roleOf } from '../base/database.ts'
 import { APPS, type App, type AppContext, settingsFor, tablePorts } from '../run/apps.ts'
 import { ensureKeys, type Keys, writeWhole } from '../run/keys.ts'
@@ -44,7 +45,7 @@ export const SERVERS = ['postgres', 'redis', 'nats', 'temporal'] as const
 /** The host of a server; `undefined` if only a person knows it. */
 const hostOf = (address: string): string | undefined => {
   const { hostname } = new URL(address)
-  return hostname === TO_FILL ? undefined : hostname
+  return hostname === TO_FILL ? undefined : bareHost(hostname)
 }
 /** A value that only a person knows. */
 export const TO_FILL = 'TO_FILL'

@@ -85,15 +85,18 @@ const options: typeof given = {
 }
 const { origin = '', ca, at, format, hosts, ...rest } = { ...DEFAULTS, ...options }
 const kubernetes = format === 'kubernetes'
-if (!/^https:\/\/[^/]+$/.test(origin))
-  refuse('--origin must be an https origin, such as https://signalbox.example.com.')
+// Browsers name an origin in exactly this form.
+const exact = origin.startsWith('https:') ? URL.parse(origin)?.origin : undefined
+if (origin !== exact) refuse(`--origin must be an https origin, such as ${exact ?? 'https://signalbox.example.com'}.`)
 if (!kubernetes && format !== 'files') refuse(`--format must be files or kubernetes, not ${format}.`)
 if (kubernetes && at !== undefined && at !== MOUNTED) refuse(`--at must be ${MOUNTED} with --format kubernetes.`)
-for (const name of ['postgres', 'redis', 'nats'] as const)
-  if (!URL.canParse(rest[name])) refuse(`--${name} is not a URL: ${rest[name]}`)
 if (!rest.temporal.includes('://')) rest.temporal = `tls://${rest.temporal}`
-const [cert_file = '', key_file = ''] = ca?.split(',') ?? []
-if (ca !== undefined && ![cert_file, key_file].every((file) => existsSync(file)))
+for (const name of ['postgres', 'redis', 'nats', 'temporal'] as const)
+  if (!URL.canParse(rest[name])) refuse(`--${name} is not a URL: ${rest[name]}`)
+const [cert_file = '', key_file = ''] = ca?.split(',').map((file) => resolve(file)) ?? []
+if (ca !== undefined) options.ca = `${cert_file},${key_file}`
+// A later run needs the files only if a certificate is due.
+if (given.ca !== undefined && ![cert_file, key_file].every((file) => existsSync(file)))
   refuse('--ca names two files, CERT,KEY: one is missing.')
 if (api_key_file !== undefined && !existsSync(api_key_file))
   refuse(`--temporal-api-key names a file that does not exist: ${api_key_file}`)

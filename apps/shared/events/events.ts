@@ -14,7 +14,7 @@ import {
   RetentionPolicy,
   StorageType,
 } from 'nats'
-import { type Links, linksOfProcess } from '../links.ts'
+import { bareHost, type Links, linksOfProcess } from '../links.ts'
 import { isOutage } from '../process/outage.ts'
 import { repeatUntilDone } from '../process/repeat.ts'
 
@@ -47,7 +47,7 @@ const DAY = 24 * 60 * MINUTE
 export const connectNats = (url: string, name: string, links: Links = linksOfProcess()): Promise<NatsConnection> => {
   const { protocol, host, hostname, username, password } = new URL(url)
   // Includes the host: otherwise the client would compare the certificate of an IP address with "localhost".
-  const tls = { ...links.tls, host: hostname }
+  const tls = { ...links.tls, host: bareHost(hostname) }
   return connect({
     servers: host,
     ...(username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),

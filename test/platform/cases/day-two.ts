@@ -117,7 +117,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
       // Another account cannot enter the folder of the configuration.
       copyFileSync(join(out, 'tls/ca.pem'), join(backup, 'ca.pem'))
       if (account) for (const file of ['', 'wal', 'ca.pem']) chownSync(join(backup, file), account.uid, account.gid)
-      const url = up().servers.postgres.admin_url.replace(join(out, 'tls/ca.pem'), join(backup, 'ca.pem'))
+      const url = up().owner.OWNER_URL.replace(join(out, 'tls/ca.pem'), join(backup, 'ca.pem'))
       const env = { BACKUP: backup, PGDATA: dataFolder(home), OWNER_URL: url, HOME: backup }
       const [archive = '', keep = ''] = blocksOf('backup.md', 'servers')
       const [base = ''] = blocksOf('backup.md', 'postgres')

@@ -221,13 +221,21 @@ export const startInstallation = async (
     const here = text.replace('/signalbox/console', join(root, 'console'))
     writeFileSync(file, here.replace(/(?<=PORT=|https:\/\/127\.0\.0\.1:)\d+/g, at))
   }
-  const migrated = await node(
-    join(root, 'apps/platform/deploy/migrate.ts'),
-    '--config',
-    out,
-    '--owner-url',
-    servers.postgres.admin_url,
+  const { password } = new URL(servers.postgres.admin_url)
+  const owner = {
+    OWNER_URL: servers.postgres.admin_url.replace(`:${password}@`, '@'),
+    PGPASSWORD: decodeURIComponent(password),
+  }
+  const owner_file = join(home, 'owner.env')
+  writeFileSync(
+    owner_file,
+    Object.entries(owner)
+      .map((pair) => pair.join('='))
+      .join('\n'),
+    { mode: 0o600 },
   )
+  const migrate_file = join(root, 'apps/platform/deploy/migrate.ts')
+  const migrated = await node(`--env-file=${owner_file}`, migrate_file, '--config', out)
   if (migrated.status !== 0) throw new Error(migrated.text)
   /** Gives what a command has written to the user of the image. */
   const hand = (): void => {
@@ -270,5 +278,5 @@ export const startInstallation = async (
     await stop()
     throw error
   }
-  return { servers, frontend, api_key, portOf, stop, apps, hand, postgres_tools: join(postgres_folder, 'bin') }
+  return { servers, frontend, api_key, portOf, stop, apps, hand, owner, postgres_tools: join(postgres_folder, 'bin') }
 }

@@ -3,10 +3,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TObject } from 'typebox'
 import { faultsOf, loadConfig } from '../../../shared/config.ts'
-import { loadLinks, temporalAuthorities } from '../../../shared/links.ts'
+import { bareHost, loadLinks, temporalAuthorities } from '../../../shared/links.ts'
 import { loadMtls } from '../../../shared/process/mtls.ts'
 import { type RegistryEntry, readKeyFile } from '../../../shared/service/keys.ts'
 import { paint } from '../../base/screen.ts'
+import { issuerOf } from '../certificates.ts'
 import { PRODUCTION_APPS, SERVERS } from '../production.ts'
 import { productionEnv, SCHEMAS } from '../reference.ts'
 import { certificateOf } from './peer.ts'
@@ -122,9 +123,7 @@ const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
   if (!mtls) return []
   const renew = 'Remove it and set up again'
   const cert = new X509Certificate(mtls.cert)
-  const issuer = (mtls.ca.match(/-----BEGIN[\s\S]+?-----END CERTIFICATE-----/g) ?? [])
-    .map((pem) => new X509Certificate(pem))
-    .find((ca) => cert.checkIssued(ca) && cert.verify(ca.publicKey))
+  const issuer = issuerOf(cert, mtls.ca)
   const is_own = cert.checkPrivateKey(createPrivateKey(mtls.key))
   return [
     ...soon(cert.validTo, renew),
@@ -175,7 +174,7 @@ const weakLink = async (subject: Subject, server: keyof typeof LINKS, env: NodeJ
   const { hostname, port: own_port, searchParams } = new URL(url)
   // If Sentinels name the primary, its configured address may be meaningless.
   const [sentinel] = (server === 'redis' && links.sentinels?.servers) || []
-  const { host, port } = sentinel ?? { host: hostname, port: Number(own_port || default_port) }
+  const { host, port } = sentinel ?? { host: bareHost(hostname), port: Number(own_port || default_port) }
   const name = (server === 'temporal' && links.server_name) || host
   const ca_file = searchParams.get('sslrootcert')
   try {

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { Redis } from 'ioredis'
-import type { NatsConnection } from 'nats'
+import type { NatsConnection, StreamConfig } from 'nats'
 import type pg from 'pg'
 import { withConnection } from '../../../../db/connection.ts'
 import { AREAS } from '../../../../db/migrate.ts'
 import { SEARCH_ATTRIBUTES } from '../../../../workflows/operation/messages.ts'
 import { connectNats } from '../../../shared/events/events.ts'
-import { type Links, redisLink, temporalAuthorities, temporalOptions } from '../../../shared/links.ts'
+import { bareHost, type Links, redisLink, temporalAuthorities, temporalOptions } from '../../../shared/links.ts'
 import { DATABASE_ROLES } from '../../base/database.ts'
 import { ROOT } from '../../base/paths.ts'
 
@@ -117,7 +117,7 @@ export const weakRedis = async ({ app, links, prefix }: Subject, url: string): P
   const options = { ...redisLink(url, links), ...once, lazyConnect: true }
   const redis = new Redis(url, options)
   const { hostname, port } = new URL(url)
-  const stranger = new Redis({ ...options, host: hostname, port: Number(port || 6379) })
+  const stranger = new Redis({ ...options, host: bareHost(hostname), port: Number(port || 6379) })
   for (const one of [redis, stranger]) one.on('error', () => {})
   try {
     await redis.connect()
@@ -150,14 +150,22 @@ export const weakNats = async ({ app, links }: Subject, url: string): Promise<We
   const nc = await connectNats(url, 'doctor', links)
   try {
     const { version = '0', auth_required = false } = nc.info ?? {}
-    const lossy: string[] = []
+    const streams: StreamConfig[] = []
     const jsm = await nc.jetstreamManager()
-    for await (const { config } of jsm.streams.list()) if (config.storage !== 'file') lossy.push(config.name)
+    for await (const { config } of jsm.streams.list()) streams.push(config)
+    const named = (found: StreamConfig[]) => found.map(({ name }) => name).join(', ')
+    const lossy = streams.filter(({ storage }) => storage !== 'file')
+    const single = streams.filter(({ num_replicas }) => nc.info?.cluster && num_replicas < 3)
     const hears = app !== 'worker' && (await hearsAgents(nc))
     return [
       ...weak(isOlder(version, AT_LEAST.nats), `its version is ${version}`, 'Use NATS 2.12 or newer'),
       ...weak(!auth_required, 'it accepts everyone', 'Include nats/accounts.conf in its configuration'),
-      ...weak(lossy.length > 0, `streams are in memory: ${lossy.join(', ')}`, 'Recreate them on disk'),
+      ...weak(lossy.length > 0, `streams are in memory: ${named(lossy)}`, 'Recreate them on disk'),
+      ...weak(
+        single.length > 0,
+        `one lost server of the cluster stops these streams: ${named(single)}`,
+        'Set SIGNALBOX__NATS__REPLICAS to 3, and restart the apps',
+      ),
       ...weak(hears, 'it receives the work of agents', 'Give the user the permissions of nats/accounts.conf'),
     ]
   } finally {

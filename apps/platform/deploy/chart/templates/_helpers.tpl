@@ -30,6 +30,9 @@ securityContext:
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets: {{ toJson . }}
 {{- end }}
+{{- with .Values.pods }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 {{- define "confined" -}}
 securityContext:
