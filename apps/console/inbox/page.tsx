@@ -16,8 +16,8 @@ import { type Selection, SelectionBar, useSelection } from './selection.tsx'
 import { lineKey, linesOf, type Seen, useHeld, useSteady } from './steady.ts'
 import { WaitingRows } from './waiting.tsx'
 
-/** Saved views load after the rows, because they are not urgent. */
-const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
+/** Loads after the rows, because it is not urgent. */
+const Later = lazyPart(() => import('./later.tsx').then((part) => ({ default: part.Later })))
 
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */
@@ -73,7 +73,7 @@ export const InboxPage = () => {
       <div className="flex min-h-8 flex-wrap items-center gap-x-6 gap-y-2">
         {usePainted(!inbox.isPending) ? (
           <Suspense fallback={null}>
-            <ViewsRow list="inbox" />
+            <Later />
           </Suspense>
         ) : null}
         <SelectionBar selection={selection} />
