@@ -2,20 +2,11 @@ import { Suspense, useEffect, useState } from 'react'
 import { createPortal } from 'react-dom'
 import { display } from '../kit/prefs.ts'
 import { lazyPart } from '../ui/lazy.ts'
-import { ViewsRow } from '../views/row.tsx'
 
-const GateBrief = lazyPart(() => import('./brief.tsx').then((part) => ({ default: part.GateBrief })))
-
-/** Parts of the inbox that come after its rows: saved views, and the brief of a gate. */
-export const Later = () => (
-  <>
-    <ViewsRow list="inbox" />
-    <BriefBySpace />
-  </>
-)
+const UnreadBrief = lazyPart(() => import('./gate-brief.tsx').then((part) => ({ default: part.UnreadBrief })))
 
 /** Space on the link of a gate opens its brief at the end of its card, and closes it again. One is open at a time. */
-const BriefBySpace = () => {
+export const BriefBySpace = () => {
   const [link, setLink] = useState<HTMLAnchorElement>()
   useEffect(() => {
     const hear = (event: KeyboardEvent) => {
@@ -39,7 +30,7 @@ const BriefBySpace = () => {
     // Above the link that covers the card.
     <div className="relative z-1">
       <Suspense fallback={null}>
-        <GateBrief key={link.pathname} operation_id={operation_id} gate_id={gate_id} />
+        <UnreadBrief key={link.pathname} operation_id={operation_id} gate_id={gate_id} />
       </Suspense>
     </div>,
     card,
