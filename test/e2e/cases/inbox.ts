@@ -94,7 +94,7 @@ describe('the open inbox', () => {
       })
       const inCard = card.locator(brief)
       await inCard.getByText('Risk').waitFor()
-      expect(await page.evaluate(() => window.scrollY)).toBe(0)
+      expect(await page.evaluate('scrollY')).toBe(0)
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'inbox-brief')
       const lines = (await inCard.locator('dt').allTextContents()).join()
