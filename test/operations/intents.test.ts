@@ -12,6 +12,7 @@ beforeAll(async () => {
   catalog.put('us1', { type_key: 'topology.region' })
   for (const id of ['eu1-web-01', 'eu1-web-02', 'eu1-web-03']) catalog.put(id, { parent_id: 'eu1' })
   catalog.put('us1-web-01', { parent_id: 'us1' })
+  for (let n = 0; n < 201; n += 1) catalog.put(`big-${n}`, { parent_id: 'eu1' })
   p = await startPlatform({ relay: false, catalog: createCatalogClient(catalog.url, () => 'token') })
 })
 afterAll(async () => {
@@ -121,6 +122,22 @@ describe('an intent', () => {
     expect(effect.plan.conflicts).toEqual([])
     const rival = { kind: 'plan', id: plan.plan_id }
     expect((await ahead({})).body.effect.plan.conflicts).toMatchObject([rival])
+  })
+
+  it('of more than 200 targets is not previewed while typed, and says how many it has', async () => {
+    const ahead = async (limit: number) => {
+      const selector = { type_key: 'fleet.host', when: "target.name.startsWith('big-')", limit }
+      const body = change([], { targets: [{ selector }], dry_run: true, preview: true })
+      return must(await p.as('olga').post('/v1/intents', body), 200).body.effect
+    }
+    const large = await ahead(201)
+    expect(large.targets_resolved).toHaveLength(201)
+    expect(large.plan.refused).toEqual({
+      code: 'too_many_targets',
+      detail: '201 targets: at most 200 are previewed without a plan. Create the intent and its plan.',
+      violations: [],
+    })
+    expect((await ahead(200)).plan.refused?.code).not.toBe('too_many_targets')
   })
 
   it('is answered once per key: the same bytes again, and no second intent', async () => {

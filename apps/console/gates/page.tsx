@@ -2,9 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
-import type { Gate, GateSubject } from '../api/types.ts'
-import { clockTime } from '../kit/format.ts'
-import { useDisplay } from '../kit/prefs.ts'
+import type { Gate } from '../api/types.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
 import { UnreadPage } from '../ui/failure.tsx'
@@ -12,9 +10,8 @@ import { Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { isMe, nameOf } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
-import { useNow, useTimeWords } from '../values/time.tsx'
-import { Asked, BriefCard, ChangeLine } from '../votes/brief.tsx'
-import { contextLines } from '../votes/context.ts'
+import { useTimeWords } from '../values/time.tsx'
+import { Brief } from '../votes/gate-brief.tsx'
 import { AfterDecision, DecidePanel, type Verdict } from '../votes/panel.tsx'
 import { ruleWords, Votes } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -83,28 +80,6 @@ export const GatePage = () => {
 }
 
 const CONTEXT_AGES_MS = 30_000
-
-const Brief = ({ gate, subject }: { gate: Gate; subject: GateSubject }) => {
-  const now = useNow()
-  const at = useTimeWords()
-  const { zone } = useDisplay()
-  const plan_id = gate.brief?.asked.plan_id
-  return (
-    <BriefCard
-      bound={gate.status === 'waiting' ? tDecide.gate.brief.bound : tDecide.gate.brief.was_bound}
-      context={tDecide.gate.brief.context(clockTime(Date.parse(gate.context.as_of), zone, true))}
-      asks={gate.brief && !subject.asked ? <Asked asked={gate.brief.asked} plan_id={plan_id} /> : null}
-      lines={gate.brief ? contextLines(gate, now, at) : []}
-    >
-      {subject.asked ? (
-        <p>
-          <Asked asked={subject.asked} plan_id={plan_id} />
-        </p>
-      ) : null}
-      <ChangeLine subject={subject} order={gate.brief?.order} />
-    </BriefCard>
-  )
-}
 
 /** The decision; tells a person whose dialog was still open that someone else decided first. */
 const Outcome = ({ gate, deciding, ref }: OutcomeProps) => (

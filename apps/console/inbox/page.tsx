@@ -16,8 +16,9 @@ import { type Selection, SelectionBar, useSelection } from './selection.tsx'
 import { lineKey, linesOf, type Seen, useHeld, useSteady } from './steady.ts'
 import { WaitingRows } from './waiting.tsx'
 
-/** Saved views load after the rows, because they are not urgent. */
+/** These load after the rows, because they are not urgent. */
 const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
+const BriefBySpace = lazyPart(() => import('../votes/peek.tsx').then((part) => ({ default: part.BriefBySpace })))
 
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */
@@ -74,6 +75,7 @@ export const InboxPage = () => {
         {usePainted(!inbox.isPending) ? (
           <Suspense fallback={null}>
             <ViewsRow list="inbox" />
+            <BriefBySpace />
           </Suspense>
         ) : null}
         <SelectionBar selection={selection} />

@@ -1,4 +1,5 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { ProblemError, problemOf } from '../api/client.ts'
 import { dryRun } from '../api/commands.ts'
 import type { Plan } from '../api/types.ts'
@@ -6,13 +7,13 @@ import { duration } from '../kit/format.ts'
 import { useRested } from '../kit/rested.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
-import { Failure, Violations } from '../ui/failure.tsx'
+import { Failure, ProblemText } from '../ui/failure.tsx'
 import { ChangeList } from '../values/diff.tsx'
 import { ruleWords } from '../votes/votes.tsx'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
 
-type Refused = { refused: { detail: string; violations: { pointer: string; message: string }[] } }
+type Refused = { refused: Pick<Problem, 'detail' | 'code' | 'violations'> }
 type Planned = Pick<Plan, 'counts' | 'risk' | 'estimates' | 'diff' | 'gates' | 'conflicts'>
 type Effect = { targets_resolved: { resource_id: string; name: string }[]; plan: Refused | Planned }
 
@@ -57,7 +58,7 @@ export const Ahead = ({ ahead, unready, type, picked, before }: AheadProps) => (
         <>
           <Targets targets={ahead.data.targets_resolved} type={picked ? '' : type} />
           {before ? <Compared targets={ahead.data.targets_resolved} before={before} /> : null}
-          {'refused' in ahead.data.plan ? <Refusal {...ahead.data.plan} /> : <Planned plan={ahead.data.plan} />}
+          {'refused' in ahead.data.plan ? <NoPlan {...ahead.data.plan} /> : <Planned plan={ahead.data.plan} />}
         </>
       )}
     </div>
@@ -66,14 +67,21 @@ export const Ahead = ({ ahead, unready, type, picked, before }: AheadProps) => (
 
 /** A refusal of the intent is about the form; any other fault is about the request. */
 const Fault = ({ error }: { error: unknown }) => {
-  const { status, detail, violations = [] } = problemOf(error)
-  return [400, 409, 422].includes(status) ? <Refusal refused={{ detail, violations }} /> : <Failure error={error} />
+  const problem = problemOf(error)
+  return [400, 409, 422].includes(problem.status) ? <Refusal refused={problem} /> : <Failure error={error} />
 }
+
+/** An intent with too many targets is refused earlier, so here only the preview is too large. */
+const NoPlan = ({ refused }: Refused) =>
+  refused.code === 'too_many_targets' ? (
+    <p className="text-muted">{tPlan.intent.ahead.too_large}</p>
+  ) : (
+    <Refusal refused={refused} />
+  )
 
 const Refusal = ({ refused }: Refused) => (
   <div className="text-bad">
-    <p>{refused.detail}</p>
-    <Violations {...refused} />
+    <ProblemText problem={refused} />
   </div>
 )
 

@@ -8,9 +8,10 @@ import { CopyButton } from './copy.tsx'
 import { Heading, Loading, Page } from './page.tsx'
 
 type Violation = { pointer: string; message: string }
+type Told = Pick<Problem, 'detail' | 'code' | 'violations'> & Partial<Problem>
 
 /** The text of a refusal: the page's translation if it has one, the server's text below, and the request id. */
-export const ProblemText = ({ problem, detail }: { problem: Problem; detail?: string | undefined }) => {
+export const ProblemText = ({ problem, detail }: { problem: Told; detail?: string | undefined }) => {
   const said = useRefusal(problem.code)
   return (
     <div className="flex flex-col gap-1">

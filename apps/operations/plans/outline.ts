@@ -38,7 +38,13 @@ const outlinePlan = async (
 ) => {
   if (isRefusal(affected)) return affected
   if (targets.length > MOST_TARGETS)
-    return { refused: { detail: 'Too large to preview while typing.', code: 'too_many_targets', violations: [] } }
+    return {
+      refused: {
+        detail: `${targets.length} targets: at most ${MOST_TARGETS} are previewed without a plan. Create the intent and its plan.`,
+        code: 'too_many_targets',
+        violations: [],
+      },
+    }
   const intent = {
     ...pick(body, 'kind'),
     intent_id: uuidv7(),

@@ -77,6 +77,43 @@ describe('the open inbox', () => {
   )
 
   it(
+    'opens the brief of a gate in its card by Space, as the page of the gate shows it, and closes it again',
+    async () => {
+      const { operation_id } = await start('briefed', { deadline_s: 400 })
+      await gated(operation_id)
+      const { context, page } = await sitDown('eva')
+      await page.goto(`${stack.gateway_url}/inbox`)
+      const card = page.getByRole('article').filter({ hasText: 'briefed' })
+      const link = card.getByRole('link').first()
+      const brief = page.getByRole('region', { name: 'Decision brief' })
+      await link.focus()
+      // The keys load after the rows.
+      await until(async () => {
+        await page.keyboard.press('Space')
+        return (await link.getAttribute('aria-expanded')) === 'true'
+      })
+      const inCard = card.locator(brief)
+      await inCard.getByText('Risk').waitFor()
+      expect(await page.evaluate('scrollY')).toBe(0)
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'inbox-brief')
+      const lines = (await inCard.locator('dt').allTextContents()).join()
+      const plan = await inCard.getByRole('link').last().getAttribute('href')
+
+      await page.keyboard.press('Space')
+      await inCard.waitFor({ state: 'detached' })
+      expect(await link.getAttribute('aria-expanded')).toBeNull()
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await brief.getByText('Risk').waitFor()
+      expect((await brief.locator('dt').allTextContents()).join()).toBe(lines)
+      expect(await brief.getByRole('link').last().getAttribute('href')).toBe(plan)
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'lists what is about to expire: the nearest deadline above all, each with its effect and, later, its outcome',
     async () => {
       const node = (node_id: string) => ({ node_id, executor: 'noop', with: {}, idempotent: true })

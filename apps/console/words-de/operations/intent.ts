@@ -116,6 +116,7 @@ export const intent: typeof en.intent = {
     asking: 'Wird geprüft …',
     targets: (n: number) => count(n, '{n} Ressource', '{n} Ressourcen'),
     left_out: (n: number, more: boolean) => `${number(n)}${more ? '+' : ''} ausgelassen: Bedingungen nicht erfüllt`,
+    too_large: 'Zu viele Ressourcen für diese Vorschau. „Plan erstellen“ zeigt den ganzen Plan.',
     risk: 'Risiko',
   },
   now: (value: string) => `jetzt ${value}`,

@@ -119,6 +119,7 @@ export const intent = {
     asking: 'Checking …',
     targets: (n: number) => count(n, '{n} resource', '{n} resources'),
     left_out: (n: number, more: boolean) => `${number(n)}${more ? '+' : ''} left out: the conditions do not match`,
+    too_large: 'Too many resources to preview here. “Create plan” shows the whole plan.',
     risk: 'Risk',
   },
   now: (value: string) => `now ${value}`,
