@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -305,6 +305,17 @@ describe('contexts', () => {
     expect(urlOf({ url: undefined, context: undefined }, env)).toBe('http://env')
     expect(urlOf({ url: undefined, context: undefined }, { ...env, SIGNALBOX_URL: '' })).toBe('http://127.0.0.1:1')
   })
+
+  it.each(['{', 'null', '[]', '{}', '{"current":"a","contexts":{"a":{}}}'])(
+    'in a damaged file (%s) are refused',
+    (text) => {
+      const damaged = mkdtempSync(join(home, 'damaged-'))
+      mkdirSync(join(damaged, 'signalbox'))
+      writeFileSync(join(damaged, 'signalbox/contexts.json'), text, { mode: 0o600 })
+      const read = () => urlOf({ url: undefined, context: undefined }, { XDG_CONFIG_HOME: damaged })
+      expect(read).toThrow(/contexts\.json is damaged\. Remove it, then run: signalbox context set/)
+    },
+  )
 })
 
 describe('--select', () => {
