@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parseLine } from '../../apps/cli/program.ts'
 import { COMMANDS as COMMAND_LIST } from '../../apps/cli/run.ts'
@@ -316,6 +317,23 @@ describe('contexts', () => {
       expect(read).toThrow(/contexts\.json is damaged\. Remove it, then run: signalbox context set/)
     },
   )
+})
+
+describe('a question', () => {
+  it.each(['\u0003', '\u0004'])('that the person ends (%j) exits 130, without a stack', async (key) => {
+    const words = [...CLI, 'login', 'eva', '--url', 'http://127.0.0.1:1']
+    const env = { PATH: process.env.PATH ?? '', XDG_CONFIG_HOME: home }
+    const terminal = spawnTerminal(process.execPath, words, { cwd: home, env })
+    let screen = ''
+    terminal.onData((text) => {
+      screen += text
+    })
+    const code = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)))
+    await until(() => screen.includes('password:'), { timeout_ms: 60_000, what: 'the prompt' })
+    terminal.write(key)
+    expect({ code: await code, screen }).toEqual({ code: 130, screen: expect.stringMatching(/Canceled\.\s*$/) })
+    expect(screen).not.toContain('    at ')
+  })
 })
 
 describe('--select', () => {
