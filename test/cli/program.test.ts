@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parseLine } from '../../apps/cli/program.ts'
 import { COMMANDS as COMMAND_LIST } from '../../apps/cli/run.ts'
@@ -304,6 +305,34 @@ describe('contexts', () => {
     expect(urlOf({ url: undefined, context: 'test' }, env)).toBe('http://127.0.0.1:1')
     expect(urlOf({ url: undefined, context: undefined }, env)).toBe('http://env')
     expect(urlOf({ url: undefined, context: undefined }, { ...env, SIGNALBOX_URL: '' })).toBe('http://127.0.0.1:1')
+  })
+
+  it.each(['{', 'null', '[]', '{}', '{"current":"a","contexts":{"a":{}}}'])(
+    'in a damaged file (%s) are refused',
+    (text) => {
+      const damaged = mkdtempSync(join(home, 'damaged-'))
+      mkdirSync(join(damaged, 'signalbox'))
+      writeFileSync(join(damaged, 'signalbox/contexts.json'), text, { mode: 0o600 })
+      const read = () => urlOf({ url: undefined, context: undefined }, { XDG_CONFIG_HOME: damaged })
+      expect(read).toThrow(/contexts\.json is damaged\. Remove it, then run: signalbox context set/)
+    },
+  )
+})
+
+describe('a question', () => {
+  it.each(['\u0003', '\u0004'])('that the person ends (%j) exits 130, without a stack', async (key) => {
+    const words = [...CLI, 'login', 'eva', '--url', 'http://127.0.0.1:1']
+    const env = { PATH: process.env.PATH ?? '', XDG_CONFIG_HOME: home }
+    const terminal = spawnTerminal(process.execPath, words, { cwd: home, env })
+    let screen = ''
+    terminal.onData((text) => {
+      screen += text
+    })
+    const code = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)))
+    await until(() => screen.includes('password:'), { timeout_ms: 60_000, what: 'the prompt' })
+    terminal.write(key)
+    expect({ code: await code, screen }).toEqual({ code: 130, screen: expect.stringMatching(/Canceled\.\s*$/) })
+    expect(screen).not.toContain('    at ')
   })
 })
 

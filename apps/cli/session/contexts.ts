@@ -1,6 +1,6 @@
 import { type Command, text } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { readPrivate, settingsFile, writePrivate } from './private-file.ts'
+import { isRecord, readPrivate, settingsFile, writePrivate } from './private-file.ts'
 
 /** Platforms by name instead of address. The credentials file keeps sign-ins by address. */
 export type Contexts = { current: string | null; contexts: Record<string, { url: string }> }
@@ -10,9 +10,14 @@ const DEFAULT_URL = 'http://localhost:8080'
 
 const fileOf = (env: NodeJS.ProcessEnv): string => settingsFile(env, 'contexts.json')
 
-/** The contexts of this person. Throws a CliError if the file is broken. */
+const fits = ({ contexts, current }: Contexts): boolean =>
+  (current === null || typeof current === 'string') &&
+  isRecord(contexts) &&
+  Object.values(contexts).every((context) => isRecord(context) && typeof context.url === 'string')
+
+/** The contexts of this person. Throws a CliError if the file is damaged. */
 export const readContexts = (env: NodeJS.ProcessEnv): Contexts =>
-  readPrivate<Contexts>(fileOf(env), 'signalbox context set NAME --url URL') ?? { current: null, contexts: {} }
+  readPrivate<Contexts>(fileOf(env), 'signalbox context set NAME --url URL', fits) ?? { current: null, contexts: {} }
 
 const save = (env: NodeJS.ProcessEnv, contexts: Contexts): void => writePrivate(fileOf(env), contexts)
 

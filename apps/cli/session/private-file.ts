@@ -9,9 +9,13 @@ export const settingsFile = (env: NodeJS.ProcessEnv, name: string): string =>
 
 /**
  * Reads the JSON of a file that only its owner may read; `undefined` if there is none. Throws a CliError if others may
- * read it, or if it is not JSON; `remedy` says what to do after removing it.
+ * read it, or if its content is damaged; `remedy` says what to do after removing it.
  */
-export const readPrivate = <T extends object>(file: string, remedy: string): T | undefined => {
+export const readPrivate = <T extends object>(
+  file: string,
+  remedy: string,
+  fits: (value: T) => boolean = isRecord,
+): T | undefined => {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
@@ -22,11 +26,14 @@ export const readPrivate = <T extends object>(file: string, remedy: string): T |
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
     throw failure(EXIT.sign_in, `Other users can read ${file}.`, `Run: chmod 600 ${file}`)
   try {
-    return JSON.parse(text) as T
-  } catch {
-    throw failure(EXIT.sign_in, `${file} is not JSON.`, `Remove it, then run: ${remedy}`)
-  }
+    const value = JSON.parse(text)
+    if (isRecord(value) && fits(value as T)) return value as T
+  } catch {}
+  throw failure(EXIT.sign_in, `${file} is damaged.`, `Remove it, then run: ${remedy}`)
 }
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Replaces the file by rename, so that a reader sees either the old or the new one. */
 export const writePrivate = (file: string, value: object): void => {

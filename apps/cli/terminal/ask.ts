@@ -1,15 +1,25 @@
-import { createInterface } from 'node:readline/promises'
+import { once } from 'node:events'
+import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { CliError, EXIT, usageError } from '../errors.ts'
 
 const asking = () => process.stdin.isTTY === true && process.stderr.isTTY === true
+
+/** The typed answer. Throws with the exit code of Ctrl-C if the person ends the input instead (Ctrl-C, Ctrl-D). */
+const answerTo = async (lines: Interface, question: string): Promise<string> => {
+  // Older versions of Node leave the question pending when the input ends; newer ones reject it.
+  const ended = once(lines, 'close').then(() => undefined)
+  const answer = await Promise.race([lines.question(question).catch(() => undefined), ended])
+  if (answer !== undefined) return answer
+  throw new CliError(EXIT.interrupted, 'Canceled.')
+}
 
 /** Asks a person. Throws without a terminal; `instead` names the option to pass. */
 export const ask = async (question: string, instead: string): Promise<string> => {
   if (!asking()) throw usageError(`${question} A terminal is needed to answer.`, instead)
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    return (await lines.question(`${question} `)).trim()
+    return (await answerTo(lines, `${question} `)).trim()
   } finally {
     lines.close()
   }
@@ -44,7 +54,7 @@ export const readPassword = async (from_stdin: boolean): Promise<string> => {
   // Only now: before createInterface, the terminal itself echoes the input.
   process.stderr.write('password: ')
   try {
-    return await lines.question('')
+    return await answerTo(lines, '')
   } finally {
     lines.close()
     process.stderr.write('\n')
