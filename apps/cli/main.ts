@@ -8,6 +8,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.stderr.write(`The output cannot be written: ${error.message}\n`)
   process.exit(EXIT.error)
 })
+// Words that nobody reads change no exit code.
+process.stderr.on('error', () => {})
 // No top-level await: the packaged client is one CommonJS file (apps/platform/package.ts).
 void run(process.argv.slice(2)).then((code) => {
   process.exitCode = code

@@ -353,3 +353,16 @@ describe('--select', () => {
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('--select failed') })
   })
 })
+
+describe('beside other programs', () => {
+  it('keeps its exit code if nobody reads its words', async () => {
+    const child = spawn(process.execPath, [...CLI, 'oplist'], { cwd: home, env: { PATH: process.env.PATH } })
+    child.stderr.destroy()
+    expect(await new Promise((resolve) => child.on('exit', resolve))).toBe(2)
+  })
+
+  it('says that a proxy is set but not used', async () => {
+    const ran = await spawned(['doctor', '--url', 'http://127.0.0.1:1'], { HTTPS_PROXY: 'http://127.0.0.1:1' })
+    expect(ran.out + ran.err).toContain('NODE_USE_ENV_PROXY=1')
+  })
+})

@@ -14,7 +14,7 @@ const MAX_SKEW_MS = 5000
 /** Checks for obstacles between this client and its server, in the order in which a person would notice them. */
 export const examine = async (context: Context): Promise<Finding[]> => {
   const { api, env } = context
-  const address = await reachable(api.url)
+  const address = await reachable(api.url, env)
   if (address.date === undefined) return [address.finding]
   const findings = [address.finding, clock(address.date, address.took_ms)]
   if (env.SIGNALBOX_TOKEN) findings.push(good('credentials', 'from SIGNALBOX_TOKEN, which is never refreshed'))
@@ -43,7 +43,7 @@ const refusal = (check: string, error: unknown): Finding => {
 }
 
 type Reached = { finding: Finding; date?: string; took_ms: number }
-const reachable = async (url: string): Promise<Reached> => {
+const reachable = async (url: string, env: NodeJS.ProcessEnv): Promise<Reached> => {
   const began = performance.now()
   try {
     const reply = await fetch(`${url}/health/ready`, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) })
@@ -57,7 +57,11 @@ const reachable = async (url: string): Promise<Reached> => {
   } catch (error) {
     const why = whyOf(error)
     const said = `${url} did not answer: ${why}`
-    return { finding: bad('server', said, 'Is it running? --url or SIGNALBOX_URL name another address'), took_ms: 0 }
+    const ignored = (env.HTTPS_PROXY ?? env.https_proxy) && env.NODE_USE_ENV_PROXY !== '1'
+    const remedy = ignored
+      ? 'HTTPS_PROXY counts only if NODE_USE_ENV_PROXY=1 is set too (Node 24)'
+      : 'Is it running? --url or SIGNALBOX_URL name another address'
+    return { finding: bad('server', said, remedy), took_ms: 0 }
   }
 }
 
