@@ -49,7 +49,7 @@ export default defineConfig({
       ...(which('go') ? [] : ['test/operations/packs.registry.test.ts']),
     ],
     pool: 'forks',
-    maxWorkers: 5,
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,

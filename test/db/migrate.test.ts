@@ -157,7 +157,7 @@ it.each(['for the first time', 'after a build that was cut off'])(
   async (when) => {
     await migrate(database.url)
     const index = 'operations.inbox_received_at_index'
-    await withoutIndexes('operations', index, 7)
+    await withoutIndexes('operations', index, 8)
     const write = (of: pg.Client) =>
       of.query(`insert into operations.inbox (consumer, event_id, received_at) values ('a', gen_random_uuid(), now())`)
     const other = new pg.Client({ connectionString: database.url, statement_timeout: 2000 })

@@ -16,9 +16,7 @@ import { type Selection, SelectionBar, useSelection } from './selection.tsx'
 import { lineKey, linesOf, type Seen, useHeld, useSteady } from './steady.ts'
 import { WaitingRows } from './waiting.tsx'
 
-/** These load after the rows, because they are not urgent. */
-const ViewsRow = lazyPart(() => import('../views/row.tsx').then((part) => ({ default: part.ViewsRow })))
-const BriefBySpace = lazyPart(() => import('../votes/peek.tsx').then((part) => ({ default: part.BriefBySpace })))
+const AfterRows = lazyPart(() => import('../votes/peek.tsx').then((part) => ({ default: part.AfterRows })))
 
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */
@@ -74,8 +72,7 @@ export const InboxPage = () => {
       <div className="flex min-h-8 flex-wrap items-center gap-x-6 gap-y-2">
         {usePainted(!inbox.isPending) ? (
           <Suspense fallback={null}>
-            <ViewsRow list="inbox" />
-            <BriefBySpace />
+            <AfterRows />
           </Suspense>
         ) : null}
         <SelectionBar selection={selection} />

@@ -2,11 +2,20 @@ import { Suspense, useEffect, useState } from 'react'
 import { createPortal } from 'react-dom'
 import { display } from '../kit/prefs.ts'
 import { lazyPart } from '../ui/lazy.ts'
+import { ViewsRow } from '../views/row.tsx'
 
 const UnreadBrief = lazyPart(() => import('./gate-brief.tsx').then((part) => ({ default: part.UnreadBrief })))
 
+/** These load after the rows of the inbox, because they are not urgent. */
+export const AfterRows = () => (
+  <>
+    <ViewsRow list="inbox" />
+    <BriefBySpace />
+  </>
+)
+
 /** Space on the link of a gate opens its brief at the end of its card, and closes it again. One is open at a time. */
-export const BriefBySpace = () => {
+const BriefBySpace = () => {
   const [link, setLink] = useState<HTMLAnchorElement>()
   useEffect(() => {
     const hear = (event: KeyboardEvent) => {

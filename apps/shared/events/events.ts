@@ -44,7 +44,12 @@ const DAY = 24 * 60 * MINUTE
  * Connects with endless reconnects; while NATS is away, calls fail fast instead of queueing. The client does not read
  * credentials from a URL, so they are passed separately.
  */
-export const connectNats = (url: string, name: string, links: Links = linksOfProcess()): Promise<NatsConnection> => {
+export const connectNats = (
+  url: string,
+  name: string,
+  links: Links = linksOfProcess(),
+  timeout = 2_000,
+): Promise<NatsConnection> => {
   const { protocol, host, hostname, username, password } = new URL(url)
   // Includes the host: otherwise the client would compare the certificate of an IP address with "localhost".
   const tls = { ...links.tls, host: bareHost(hostname) }
@@ -58,7 +63,7 @@ export const connectNats = (url: string, name: string, links: Links = linksOfPro
     reconnectTimeWait: 500,
     reconnectJitter: 500,
     waitOnFirstConnect: false,
-    timeout: 2_000,
+    timeout,
     // A frozen server closes no connection, so after this many unanswered pings it counts as gone.
     pingInterval: PING_MS,
     maxPingOut: 2,

@@ -1,1 +1,1 @@
-ALTER TABLE "operations"."operation_control" ADD COLUMN "more_leases" jsonb DEFAULT '[]'::jsonb NOT NULL;
+ALTER TABLE "operations"."operation_control" ADD COLUMN IF NOT EXISTS "more_leases" jsonb DEFAULT '[]'::jsonb NOT NULL;

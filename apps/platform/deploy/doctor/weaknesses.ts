@@ -18,7 +18,8 @@ export type Weakness = readonly [what: string, remedy: string]
 export const weak = (is_weak: boolean, what: string, remedy: string): Weakness[] => (is_weak ? [[what, remedy]] : [])
 export type Subject = { app: string; links: Links; prefix: string; namespace: string }
 
-const TRY_MS = 5000
+/** A busy server answers late; one that is not there refuses at once. */
+const TRY_MS = 15_000
 const MAX_SKEW_MS = 2000
 const AT_LEAST = { postgres: 150_000, redis: '7.0.0', nats: '2.12.0', temporal: '1.29.1' }
 
@@ -147,11 +148,11 @@ export const weakRedis = async ({ app, links, prefix }: Subject, url: string): P
 }
 
 export const weakNats = async ({ app, links }: Subject, url: string): Promise<Weakness[]> => {
-  const nc = await connectNats(url, 'doctor', links)
+  const nc = await connectNats(url, 'doctor', links, TRY_MS)
   try {
     const { version = '0', auth_required = false } = nc.info ?? {}
     const streams: StreamConfig[] = []
-    const jsm = await nc.jetstreamManager()
+    const jsm = await nc.jetstreamManager({ timeout: TRY_MS })
     for await (const { config } of jsm.streams.list()) streams.push(config)
     const named = (found: StreamConfig[]) => found.map(({ name }) => name).join(', ')
     const lossy = streams.filter(({ storage }) => storage !== 'file')
