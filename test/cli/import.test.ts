@@ -422,6 +422,14 @@ describe('files that nobody here wrote', () => {
     expect(performance.now() - started).toBeLessThan(20_000)
   })
 
+  it('an integer that a number cannot hold keeps its digits, in JSON and in YAML', () => {
+    const document = { long: '12345678901234567890', short: 7, many: [1e15] }
+    expect(parseSource('{"long": 12345678901234567890, "short": 7, "many": [1000000000000000]}').documents).toEqual([
+      document,
+    ])
+    expect(parseSource('long: 12345678901234567890\nshort: 7\nmany: [1000000000000000]').documents).toEqual([document])
+  })
+
   it('items that all name one another keep a bounded number of edges', () => {
     const needs = Array.from({ length: 200 }, (_, i) => `null_resource.r${i}`)
     const all = Array.from({ length: 1000 }, (_, i) => instance('null_resource', `r${i}`, { needs }))

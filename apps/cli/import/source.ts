@@ -57,6 +57,9 @@ export const parseSource = (text: string): Source => {
 const exact = (_: string, value: unknown, { source }: { source?: string } = {}): unknown =>
   Number.isInteger(value) && !Number.isSafeInteger(value) ? source : value
 
+const fromBig = (_: unknown, value: unknown): unknown =>
+  typeof value === 'bigint' ? (Number.isSafeInteger(Number(value)) ? Number(value) : String(value)) : value
+
 type Parsed = { ok: true; value: unknown } | { ok: false; error: SourceError }
 const parseJson = (text: string): Parsed => {
   try {
@@ -74,13 +77,14 @@ const parseJson = (text: string): Parsed => {
 const parseYaml = (text: string): unknown[] => {
   if (Buffer.byteLength(text) > BOUNDS.yaml_bytes)
     throw new SourceError(`as YAML ${tooLarge(BOUNDS.yaml_bytes)}, or as JSON`)
-  const documents = read(() => parseAllDocuments(text, { uniqueKeys: true, logLevel: 'silent' }))
+  const long = /\d{16}/.test(text)
+  const documents = read(() => parseAllDocuments(text, { uniqueKeys: true, logLevel: 'silent', intAsBigInt: long }))
   if (documents.length > BOUNDS.documents) throw new SourceError(`it holds more than ${BOUNDS.documents} documents`)
   return [...documents].flatMap((document, index) => {
     const [error] = document.errors
     if (error) throw new SourceError(`document ${index + 1} is not valid YAML: ${error.message.split('\n')[0]}`)
     refuseDepth(document.contents, index)
-    const value = read(() => document.toJS({ maxAliasCount: BOUNDS.aliases }))
+    const value = read(() => document.toJS({ maxAliasCount: BOUNDS.aliases, ...(long && { reviver: fromBig }) }))
     return value === null || value === undefined ? [] : [value]
   })
 }
