@@ -87,14 +87,19 @@ describe('the open inbox', () => {
       const link = card.getByRole('link').first()
       const brief = page.getByRole('region', { name: 'Decision brief' })
       await link.focus()
-      // The keys load after the rows.
+      // The keys load after the rows; until then Space scrolls the page.
       await until(async () => {
         await page.keyboard.press('Space')
         return (await link.getAttribute('aria-expanded')) === 'true'
       })
       const inCard = card.locator(brief)
       await inCard.getByText('Risk').waitFor()
-      expect(await page.evaluate('scrollY')).toBe(0)
+      await page.keyboard.press('Space')
+      await inCard.waitFor({ state: 'detached' })
+      const place = await page.evaluate('scrollY')
+      await page.keyboard.press('Space')
+      await inCard.getByText('Risk').waitFor()
+      expect(await page.evaluate('scrollY')).toBe(place)
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'inbox-brief')
       const lines = (await inCard.locator('dt').allTextContents()).join()
