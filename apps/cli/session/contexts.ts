@@ -1,6 +1,7 @@
+import { isObject } from '../../shared/data/pointer.ts'
 import { type Command, text } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { isRecord, readPrivate, settingsFile, writePrivate } from './private-file.ts'
+import { readPrivate, settingsFile, writePrivate } from './private-file.ts'
 
 /** Platforms by name instead of address. The credentials file keeps sign-ins by address. */
 export type Contexts = { current: string | null; contexts: Record<string, { url: string }> }
@@ -12,8 +13,8 @@ const fileOf = (env: NodeJS.ProcessEnv): string => settingsFile(env, 'contexts.j
 
 const fits = ({ contexts, current }: Contexts): boolean =>
   (current === null || typeof current === 'string') &&
-  isRecord(contexts) &&
-  Object.values(contexts).every((context) => isRecord(context) && typeof context.url === 'string')
+  isObject(contexts) &&
+  Object.values(contexts).every((context) => isObject(context) && typeof context.url === 'string')
 
 /** The contexts of this person. Throws a CliError if the file is damaged. */
 export const readContexts = (env: NodeJS.ProcessEnv): Contexts =>

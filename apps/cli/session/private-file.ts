@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { objectIn } from '../../shared/data/pointer.ts'
 import { EXIT, failure } from '../errors.ts'
 
 /** The path of a settings file of this person: `$XDG_CONFIG_HOME/signalbox/NAME`. */
@@ -14,7 +15,7 @@ export const settingsFile = (env: NodeJS.ProcessEnv, name: string): string =>
 export const readPrivate = <T extends object>(
   file: string,
   remedy: string,
-  fits: (value: T) => boolean = isRecord,
+  fits: (value: T) => boolean = () => true,
 ): T | undefined => {
   let text: string
   try {
@@ -25,15 +26,10 @@ export const readPrivate = <T extends object>(
   }
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
     throw failure(EXIT.sign_in, `Other users can read ${file}.`, `Run: chmod 600 ${file}`)
-  try {
-    const value = JSON.parse(text)
-    if (isRecord(value) && fits(value as T)) return value as T
-  } catch {}
+  const value = objectIn(text) as T | undefined
+  if (value && fits(value)) return value
   throw failure(EXIT.sign_in, `${file} is damaged.`, `Remove it, then run: ${remedy}`)
 }
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Replaces the file by rename, so that a reader sees either the old or the new one. */
 export const writePrivate = (file: string, value: object): void => {
