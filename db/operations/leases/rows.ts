@@ -106,15 +106,21 @@ export const releaseLeases = async (tx: Tx, operation_id: string): Promise<strin
   return released.map(({ resource_id }) => resource_id).sort()
 }
 
-const needed = async (tx: Tx, operation_id: string): Promise<Lease[]> => {
-  const [row] = await tx
-    .select({ all: sql<Lease[]>`coalesce(${plans.document} -> 'leases', '[]') || ${operation_control.more_leases}` })
+/** What an operation may do now, the state of its leases, and all that it needs. */
+const readControl = (tx: Tx, operation_id: string) =>
+  tx
+    .select({
+      control: operation_control.control,
+      state: operation_control.lease_state,
+      needed: sql<Lease[]>`coalesce(${plans.document} -> 'leases', '[]') || ${operation_control.more_leases}`,
+    })
     .from(operation_control)
     .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
     .innerJoin(plans, eq(plans.plan_id, operations.plan_id))
     .where(eq(operation_control.operation_id, operation_id))
-  return row?.all ?? []
-}
+    .then(first)
+
+const readNeeded = async (tx: Tx, operation_id: string) => (await readControl(tx, operation_id))?.needed ?? []
 
 /** Takes the leases that a patch needs in addition, now or together with the others. Returns the blockers. */
 export const takeMoreLeases = async (
@@ -122,7 +128,7 @@ export const takeMoreLeases = async (
   { operation_id, lease_state }: { operation_id: string; lease_state: LeaseState },
   wanted: readonly Lease[],
 ): Promise<Blocker[]> => {
-  const known = new Set((await needed(tx, operation_id)).map(({ resource_id }) => resource_id))
+  const known = new Set((await readNeeded(tx, operation_id)).map(({ resource_id }) => resource_id))
   const more = wanted.filter(({ resource_id }) => !known.has(resource_id))
   if (more.length === 0) return []
   const added = JSON.stringify(more)
@@ -137,8 +143,8 @@ export const takeMoreLeases = async (
 }
 
 /** The leases that an operation needs and has released. */
-export const listReleased = async (tx: Tx, operation_id: string): Promise<Lease[]> => {
-  const wanted = await needed(tx, operation_id)
+export const listReleased = async (tx: Tx, operation_id: string, needed?: readonly Lease[]): Promise<Lease[]> => {
+  const wanted = needed ?? (await readNeeded(tx, operation_id))
   const held = await tx
     .select({ resource_id: leases.resource_id })
     .from(leases)
@@ -187,12 +193,9 @@ export const moveLeases = async (
   operation_id: string,
   to: 'release' | 'take',
 ): Promise<{ state: 'held' | 'released' | 'waiting' | 'none'; blocked_on: BlockedOn[]; events: TimelineEvent[] }> => {
-  const [row] = await tx
-    .select({ control: operation_control.control, state: operation_control.lease_state })
-    .from(operation_control)
-    .where(eq(operation_control.operation_id, operation_id))
+  const row = await readControl(tx, operation_id)
   const none = { state: 'none' as const, blocked_on: [], events: [] }
-  if (!row || (await needed(tx, operation_id)).length === 0) return none
+  if (!row || row.needed.length === 0) return none
   if (to === 'release') {
     if (row.control === 'cancel') return none
     const resources = row.state === 'held' ? await releaseLeases(tx, operation_id) : []
@@ -201,7 +204,7 @@ export const moveLeases = async (
     return { state: 'released', blocked_on: [], events }
   }
   if (row.state === 'held') return { state: 'held', blocked_on: [], events: [] }
-  const wanted = await listReleased(tx, operation_id)
+  const wanted = await listReleased(tx, operation_id, row.needed)
   const queued = row.state === 'waiting'
   const blockers = queued ? await listBlockers(tx, wanted) : await takeLeases(tx, operation_id, wanted, { queue: true })
   if (queued || blockers.length > 0) {
