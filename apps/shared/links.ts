@@ -80,9 +80,6 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
   }
 }
 
-/** A URL has brackets around an IPv6 address; sockets and certificates have none. */
-export const bareHost = (hostname: string): string => hostname.replace(/^\[(.+)\]$/, '$1')
-
 let of_process: Links | undefined
 /** The links of this process, read once. */
 export const linksOfProcess = (): Links => {

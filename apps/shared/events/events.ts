@@ -14,9 +14,10 @@ import {
   RetentionPolicy,
   StorageType,
 } from 'nats'
-import { bareHost, type Links, linksOfProcess } from '../links.ts'
+import { type Links, linksOfProcess } from '../links.ts'
 import { isOutage } from '../process/outage.ts'
 import { repeatUntilDone } from '../process/repeat.ts'
+import { bareHost } from '../web/addresses.ts'
 
 /** The streams, their subjects and retention (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
 export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>', AUDIT: 'audit.>' } as const

@@ -1,5 +1,8 @@
 import { isIPv4 } from 'node:net'
 
+/** A URL has brackets around an IPv6 address; sockets and certificates have none. */
+export const bareHost = (hostname: string): string => hostname.replace(/^\[(.+)\]$/, '$1')
+
 /** Returns the eight groups of an IPv6 address, without leading zeros. */
 export const groupsOf = (address: string): string[] => {
   const [head = '', tail] = address.toLowerCase().split('::')

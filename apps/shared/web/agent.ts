@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns'
 import { isIP } from 'node:net'
 import { Agent, buildConnector } from 'undici'
+import { bareHost } from './addresses.ts'
 import { isAllowed, type Rule } from './egress.ts'
 
 const CONNECT_MS = 5000
@@ -20,7 +21,7 @@ export const createAgent = (caller: string, rulesFor: (url: URL) => readonly Rul
   const connect = buildConnector({ timeout: CONNECT_MS, autoSelectFamily: false })
   return new Agent({
     connect: (options, callback) => {
-      const host = options.hostname.replace(/^\[|\]$/g, '')
+      const host = bareHost(options.hostname)
       const port = options.port ? `:${options.port}` : ''
       const authority = `${isIP(host) === 6 ? `[${host}]` : host}${port}`
       const rules = rulesFor(new URL(`${options.protocol}//${authority}/`))

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { ConfigError } from '../config.ts'
 import { Closed } from '../contracts/shapes.ts'
 import { matcherOf } from '../data/pattern.ts'
+import { bareHost } from './addresses.ts'
 import { listOf, unmapped } from './networks.ts'
 
 /** Addresses that may be called: by name, by the networks that the name resolves to, and by port. */
@@ -59,13 +60,13 @@ export const ruleOf = (source: string, { scheme, host, networks, ports }: Destin
 
 export const fits = (rule: Rule, url: URL): boolean => {
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
-  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  const host = bareHost(url.hostname).toLowerCase()
   return rule.scheme === url.protocol && rule.host(host) && rule.ports.some(([from, to]) => port >= from && port <= to)
 }
 
 /** Whether the rules may allow a call to this URL. A name is judged when it is called, an address already here. */
 export const mayReach = (rules: readonly Rule[], { hostname }: URL): boolean => {
-  const host = hostname.replace(/^\[|\]$/g, '')
+  const host = bareHost(hostname)
   return rules.length > 0 && (isIP(host) === 0 || isAllowed(rules, host))
 }
 
