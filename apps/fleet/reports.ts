@@ -29,8 +29,8 @@ export const startReports = ({ store, catalog_url, token, every_s, log }: Report
     const bearer = await token()
     for (const host of due) {
       if (!host.resource_id || stopped) continue
-      await post({ catalog_url, bearer, every_s }, host, host.resource_id)
-      told.set(host.hostname, healthOf(host).reason)
+      const { reason } = healthOf(host)
+      if (await post({ catalog_url, bearer, every_s }, host, host.resource_id)) told.set(host.hostname, reason)
     }
     if (all) told_all = begun
   }
@@ -57,12 +57,12 @@ export const startReports = ({ store, catalog_url, token, every_s, log }: Report
   }
 }
 
-/** Sends one observation; skips a host that the catalog no longer knows. */
+/** Sends one observation; false if the catalog does not know the host, which may be about to be registered. */
 const post = async (
   { catalog_url, bearer, every_s }: { catalog_url: string; bearer: string; every_s: number },
   host: Host,
   resource_id: string,
-): Promise<void> => {
+): Promise<boolean> => {
   const { healthy, reason } = healthOf(host)
   const id = uuidv7()
   const body = {
@@ -83,4 +83,5 @@ const post = async (
   const reply = await fetch(url, init)
   await reply.body?.cancel()
   if (!reply.ok && reply.status !== 404) throw new Error(`the catalog answered ${reply.status}`)
+  return reply.ok
 }

@@ -1,5 +1,5 @@
 import { hostNames, seedCatalog } from './catalog.ts'
-import { type Account, accountOf, ENDLESS, type Person, signIn } from './client.ts'
+import { type Account, accountOf, ENDLESS, type Person, signIn, waitUntil } from './client.ts'
 import { createFleetClient } from './fleet.ts'
 import {
   approveGate,
@@ -40,6 +40,14 @@ export const passGate = async (approver: Person, operation_id: string, comment: 
   if (gate) await approveGate(approver, operation_id, gate, comment)
 }
 
+/** Waits until the catalog has a report of the host's health. */
+const reported = (person: Person, resource_id: string) =>
+  waitUntil(
+    `a report of ${resource_id}`,
+    () => person.get<{ health_status: string }>(`/v1/resources/${resource_id}`),
+    ({ health_status }) => health_status !== 'unknown',
+  )
+
 /**
  * The demo of console.md 13: a catalog of hosts that really listen, and three operations. One waits at a gate after its
  * canary, one has finished with evidence, and one runs until a host fails its health check. A patch would fix that
@@ -61,6 +69,9 @@ export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, pro
   const us1 = hostNames('us1', hosts)
   const release = (region: string, names: string[]) =>
     releaseIntent(`web ${NEW_RELEASE} on ${region}`, names, NEW_RELEASE)
+  at('the first reports')
+  // The brief at the gate compares the canary with its own numbers before the change.
+  await reported(ada, eu1[0] as string).catch(() => progress(`${eu1[0]} has not reported its health yet`))
   at('the first operations')
   const [waiting, rotating] = await Promise.all([
     ensureOperation(olga, 'release eu1', release('eu1', eu1)),

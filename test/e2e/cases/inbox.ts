@@ -82,16 +82,15 @@ describe('the open inbox', () => {
       const { operation_id } = await start('briefed', { deadline_s: 400 })
       await gated(operation_id)
       const { context, page } = await sitDown('eva')
-      await page.goto(`${stack.gateway_url}/inbox`)
+      await page.goto(`${stack.gateway_url}/inbox?for=all`)
       const card = page.getByRole('article').filter({ hasText: 'briefed' })
       const link = card.getByRole('link').first()
       const brief = page.getByRole('region', { name: 'Decision brief' })
+      // The keys load after the rows, together with the possible actions on views; until then Space scrolls the page.
+      await page.getByRole('button', { name: 'Save view' }).waitFor()
       await link.focus()
-      // The keys load after the rows; until then Space scrolls the page.
-      await until(async () => {
-        await page.keyboard.press('Space')
-        return (await link.getAttribute('aria-expanded')) === 'true'
-      })
+      await page.keyboard.press('Space')
+      expect(await link.getAttribute('aria-expanded')).toBe('true')
       const inCard = card.locator(brief)
       await inCard.getByText('Risk').waitFor()
       await page.keyboard.press('Space')
