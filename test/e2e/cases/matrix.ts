@@ -64,7 +64,8 @@ describe('the graph of many hosts', () => {
       await page.getByRole('button', { name: 'Matrix', exact: true }).click()
       const grid = page.getByRole('grid', { name: 'Hosts by steps' })
       await grid.getByRole('gridcell', { name: 'drain rack-1, Succeeded' }).waitFor()
-      expect(await grid.getByRole('gridcell').count()).toBe(18)
+      // The rows after the first are drawn once the height of the window is known.
+      await expect.poll(() => grid.getByRole('gridcell').count()).toBe(18)
       expect((await grid.getByRole('columnheader').allInnerTexts()).map((text) => text.split('\n')[0])).toEqual([
         ...['Target', 'drain', 'move', 'verify'],
       ])
