@@ -3,7 +3,12 @@ import semver from 'semver'
 import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers.ts'
 import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
 import { getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
-import { PROVIDER_STATUSES, type Provider, type ProvidersQuery } from '../../shared/contracts/catalog/capabilities.ts'
+import {
+  PROVIDER_STATUSES,
+  type Provider,
+  type ProvidersQuery,
+  type Requirement,
+} from '../../shared/contracts/catalog/capabilities.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
@@ -25,7 +30,7 @@ import {
   type Wanted,
 } from '../rules/matching.ts'
 import { isBinding, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
-import { FIT, FIT_DEGRADED, type Filled, requirementsOf, wishOf } from './requirements.ts'
+import { FIT, FIT_DEGRADED, requirementsOf, wishOf } from './requirements.ts'
 
 const OPEN: readonly ProviderStatus[] = ['available', 'degraded', 'stale']
 
@@ -111,7 +116,7 @@ export const visiblePeers = async (
 
 const match = async (
   deps: CatalogDeps,
-  requirement: Filled,
+  requirement: Requirement,
   asker: Asker,
   reader: Reader,
   allow_degraded = false,

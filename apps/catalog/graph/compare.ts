@@ -1,15 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import type { Proof } from '../../shared/contracts/catalog/projections.ts'
 import type { Store } from './store.ts'
 
 /** How a read model differs from the truth: the first ids and each side's digest; equal content gives equal digests. */
-export type Compared = {
-  compared: number
-  differ: number
-  /** Rows that cannot be compared. */
-  skipped: number
-  different: string[]
-  digests: { live: string; truth: string }
-}
+export type Compared = Pick<Proof, 'compared' | 'differ' | 'skipped' | 'different' | 'digests'>
 
 const SHOWN = 20
 /** Nodes between two yields to the event loop, so that requests are still answered. */
