@@ -11,7 +11,7 @@ import { accessSql, visibleRids } from '../../../db/catalog/resources/lists.ts'
 import { type Queryable, SNAPSHOT } from '../../../db/client.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { Difference, DifferenceItem, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
-import { pluck } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
@@ -95,12 +95,9 @@ const itemsOf = async (
       .sort(byTime)
       .at(-1)
     return {
-      resource_id: row.resource_id,
+      ...pick(row, 'resource_id', 'name', 'version_from', 'version_to'),
       type_key: types.keyOf(row.type_id),
-      name: row.name,
       kind: kindOf(types, row, before, after),
-      version_from: row.version_from,
-      version_to: row.version_to,
       ...changesOf(before, after),
       relationships: own.slice(0, MAX_CHANGES).map((edge) => relationshipOf(types, edge, seen)),
       actors: known([...actors, ...pluck(own, 'actor')]),

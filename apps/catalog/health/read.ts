@@ -3,6 +3,7 @@ import { lifecycleAt } from '../../../db/catalog/resources/history.ts'
 import type { ObservationRow, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { HealthQuery } from '../../shared/contracts/catalog/health.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -61,13 +62,10 @@ const viewOf = (own: ReturnType<typeof healthNow>, since: string, checks: readon
     expires_at: timeOrNull(own.expires_at?.toISOString() ?? null),
   },
   checks: checks.map((check) => ({
-    source: check.source,
-    check_key: check.check_key,
-    status: check.status,
+    ...pick(check, 'source', 'check_key', 'status', 'summary'),
     observed_at: timeText(check.observed_at),
     expires_at: timeText(check.expires_at),
     expired: new Date(check.expires_at) <= now,
-    summary: check.summary,
   })),
 })
 

@@ -3,6 +3,7 @@ import { accessSql } from '../../../db/catalog/resources/lists.ts'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { RelationshipList, RelationshipQuery } from '../../shared/contracts/catalog/relationships.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -50,11 +51,9 @@ export const relationshipsRoutes = routes<CatalogDeps, { side: Side }>('catalog'
         items: shown.map((edge) => ({
           relationship: {
             relationship_id: relationshipId(edge.rel_no),
-            rev: edge.rev,
-            type_key: edge.type_key,
+            ...pick(edge, 'rev', 'type_key', 'properties'),
             from_id: edge.out ? row.resource_id : edge.peer_id,
             to_id: edge.out ? edge.peer_id : row.resource_id,
-            properties: edge.properties,
             valid_from: timeText(edge.valid_from),
           },
           direction: edge.out ? ('out' as const) : ('in' as const),

@@ -71,9 +71,8 @@ const lossOfDelegator = (
 }
 
 export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
-  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest', 'overdue'),
+  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest', 'overdue', 'policy'),
   consumed: gate.consumed_at !== null,
-  policy: gate.policy,
   votes: gate.votes.filter(({ round }) => round === gate.round).map(voteFacts),
 })
 
