@@ -11,12 +11,12 @@ import {
 } from '../../shared/contracts/catalog/capabilities.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
-import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
+import { rowsFrom } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { visibleOf } from '../read/access.ts'
 import { relationshipId } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
-import { asOf, invalid, LEVEL_PARAMETERS, type Reader, valuesOf } from '../read/lists.ts'
+import { asOf, invalid, LEVEL_PARAMETERS, openPage, type Reader, valuesOf } from '../read/lists.ts'
 import { pastTime, readAt } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
 import {
@@ -140,7 +140,7 @@ export const listProviders = async (deps: CatalogDeps, query: ProvidersQuery, re
   const attributes = attributeTests(query)
   const near = query.near === undefined ? asker?.scope : (await findVisible(deps, query.near, reader)).scope
   const order = parseOrder(query.sort, near !== undefined)
-  const place = deps.pages.place(page_token, { route: 'providers', ...filters }, reader.name)
+  const { place, size, turn } = openPage(deps, query, { route: 'providers', ...filters }, reader)
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
 
   const versions = capability_key === undefined ? undefined : types.capabilityVersions(capability_key)
@@ -154,11 +154,9 @@ export const listProviders = async (deps: CatalogDeps, query: ProvidersQuery, re
   const found = matched.providers
     .map((view) => (near ? { ...view, distance: distanceOf(near, view.scope) } : view))
     .sort((a, b) => compareTo(order, a, keyOf(order, b)))
-  const size = pageSizeOf(page_size, deps.config)
   const rows = rowsFrom(found, place, size, (view, key) => compareTo(order, view, key))
-  const list = { route: 'providers', ...filters }
   return {
-    ...deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf: (view) => keyOf(order, view) }),
+    ...turn(rows, (view) => keyOf(order, view)),
     ...(explain && { rejected: matched.rejected, rejected_count: matched.rejected_count }),
     as_of: await asOf(deps.db, deps),
   }
