@@ -109,10 +109,7 @@ export const offers = {
   ids: (provider_ids: readonly string[]) => sql`v.provider_id = any(${array(provider_ids, 'text')})`,
 }
 
-/**
- * Providers with all columns that matching needs, at most `limit`, by id; `at`: as they were then. `uses_id`: the
- * relationship type of claims.
- */
+/** Providers with all that matching needs, at most `limit`, by id; `at`: as then. `uses_id`: the type of claims. */
 export const listOffers = async (
   db: Queryable,
   uses_id: number,

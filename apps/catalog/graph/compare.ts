@@ -25,10 +25,7 @@ const createDigest = () => {
   return { add, addText, words: (): [number, number] => [a >>> 0, b >>> 0] }
 }
 
-/**
- * Digests everything a graph holds about one node, in any order: its facts, its relationships and the counts below it.
- * Zero if there is no such node.
- */
+/** Digests all that a graph holds about a node, in any order: facts, edges, counts below it. Zero: no such node. */
 const digestOf = (store: Store, rid: number): [number, number] => {
   if (!store.knows(rid)) return [0, 0]
   const node = createDigest()

@@ -56,10 +56,7 @@ type Planning = {
   affected?: Affected | null
 }
 
-/**
- * Plans an intent on the current projection of the catalog; with `assumed` it also returns its rehearsal's input.
- * Throws the refusal as an AppError.
- */
+/** Plans an intent on the current projection; `assumed` adds its rehearsal's input. Throws refusals as AppErrors. */
 export const planIntent = async (
   db: Queryable,
   deps: PlanningDeps,

@@ -89,10 +89,7 @@ export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => (
   unknown_nodes: 0,
 })
 
-/**
- * Returns whom four eyes excludes: the requester and starter of the operation; for an intervention only its author. The
- * people behind a machine are included.
- */
+/** Whom four eyes excludes, with people behind machines: requester and starter; for an intervention only its author. */
 export const involvedIn = ({ gate, operation }: GateRow): readonly string[] =>
   gate.author_id === null ? operation.involved : [gate.author_id, ...gate.author_behind]
 

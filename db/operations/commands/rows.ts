@@ -115,10 +115,7 @@ export const appendCommand = async (
   return made?.seq ?? 0
 }
 
-/**
- * Informs the engine of a decision that no person's command made: a message in the order of the operation's commands.
- * The caller holds the control row.
- */
+/** Tells the engine a decision that no command made, in the order of commands. The caller holds the control row. */
 export const tellEngine = (
   tx: Tx,
   operation_id: string,

@@ -60,10 +60,7 @@ export const waitingSecurity = async (db: Queryable): Promise<{ any: boolean; ad
   return rows[0] ?? { any: false, administrators: false }
 }
 
-/**
- * Takes these facts, the oldest first, those for the administrators only if asked; they are deleted when the caller's
- * transaction commits.
- */
+/** Takes the oldest facts, those for the administrators only if asked; the caller's commit deletes them. */
 export const takeSecurity = (tx: Tx, limit: number, { administrators }: { administrators: boolean }) =>
   tx
     .delete(notify_security)
@@ -276,10 +273,7 @@ export const listDeliveries = (db: Queryable, { where, after, limit }: Newest) =
     .orderBy(desc(notify_deliveries.created_at), desc(notify_deliveries.delivery_id))
     .limit(limit)
 
-/**
- * Deletes messages that ended long ago, with their notices unless the gate still waits, and account facts that no
- * notifier has taken.
- */
+/** Deletes messages that ended long ago, notices unless their gate waits, and account facts that were never taken. */
 export const pruneDeliveries = async (db: Db): Promise<void> => {
   await db.delete(notify_security).where(sql`${notify_security.added_at} < now() - make_interval(days => ${KEPT_DAYS})`)
   await db.execute(sql`with gone as (delete from ${notify_deliveries} where ${notify_deliveries.state} <> 'queued'

@@ -140,10 +140,7 @@ const addNodes = (
     from jsonb_to_recordset(${rowsOf(specs, guarding)}::jsonb)
       as r(place int, node_id text, spec jsonb, spec_digest text, depends_on text[], gate_ids text[])`)
 
-/**
- * Gates under the new graph. A gate that was asked or decided but not used asks again if its subject moved; used.ts
- * handles used gates.
- */
+/** Gates under the new graph: one asked or decided, but not used (used.ts), asks again if its subject moved. */
 const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>, ordinal: number) => {
   const { operation_id, patch_id, running, removed_gates } = revision
   const now = guardedBy(revision.gates, used)

@@ -115,10 +115,7 @@ export const isRunWaiting = async (tx: Tx, schedule_id: string): Promise<boolean
       .limit(1)
   ).length > 0
 
-/**
- * Records a delivery and its outcome. `is_new` is false for a repeat; `lately` counts the schedule's deliveries within
- * the last minute.
- */
+/** Records a delivery. `is_new` is false for a repeat; `lately` counts the schedule's deliveries of the last minute. */
 export const saveDelivery = async (tx: Tx, delivery: typeof schedule_deliveries.$inferInsert) => {
   const { schedule_id } = delivery
   const saved = await tx
