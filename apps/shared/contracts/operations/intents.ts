@@ -158,7 +158,9 @@ export const policyMembers = {
 }
 export const GraphGate = Closed({
   gate_id: GateId,
-  policy: Type.Union([Key, Closed(policyMembers)], { description: 'The key of a gate policy, or a policy of its own.' }),
+  policy: Type.Union([Key, Closed(policyMembers)], {
+    description: 'The key of a gate policy, or a policy of its own.',
+  }),
   question: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })),
   guards: Type.Array(NodeId, { minItems: 1, maxItems: 2000, uniqueItems: true }),
 })
