@@ -107,14 +107,7 @@ const runningOf = (rows: RunningRows, { max_parallel, risk_level }: Subject): Ru
   nodes: rows.nodes.filter(({ removed }) => !removed).map(({ spec }) => spec),
   gates: rows.gates
     .filter(({ status, kind }) => status !== 'cancelled' && kind !== 'intervention')
-    .map(({ gate_id, kind, question, policy, guards, status }) => ({
-      gate_id,
-      kind,
-      question,
-      policy,
-      guards,
-      status,
-    })),
+    .map((gate) => pick(gate, 'gate_id', 'kind', 'question', 'policy', 'guards', 'status')),
   max_parallel,
   risk_level: risk_level as RiskLevel,
   begun: new Set(rows.nodes.filter((row) => !isUntouched(row)).map(({ node_id }) => node_id)),
