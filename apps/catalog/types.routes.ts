@@ -3,11 +3,11 @@ import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts
 import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
 import { text } from '../shared/contracts/shapes.ts'
 import { notFound } from '../shared/errors.ts'
-import { pageSizeOf, rowsFrom } from '../shared/http/pages.ts'
+import { rowsFrom } from '../shared/http/pages.ts'
 import { isKnown, ReadHeaders, routes, sendUnchanged } from '../shared/http/routes.ts'
 import type { CatalogDeps } from './deps.ts'
 import type { StoredType } from './packs/registry.ts'
-import { asOf } from './read/lists.ts'
+import { asOf, openPage } from './read/lists.ts'
 import type { Side } from './read/sides.ts'
 
 const TypesQuery = Type.Object(
@@ -45,8 +45,7 @@ export const typesRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, 
       const reader = side.reader(req)
       const { page_size, page_token, ...list } = req.query
       const query = { route: 'types', ...list }
-      const place = deps.pages.place(page_token, query, reader.name)
-      const size = pageSizeOf(page_size, deps.config)
+      const { place, size, turn } = openPage(deps, req.query, query, reader)
       const found = types.all
         .map(documentOf)
         .filter((type) => list.status === undefined || type.status === list.status)
@@ -58,14 +57,10 @@ export const typesRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, 
         .filter(
           (type) => list.requires === undefined || type.requires.some((use) => use.capability_key === list.requires),
         )
-      const keyOf = ({ type_key }: ResourceType) => [type_key]
       const rows = rowsFrom(found, place, size, ({ type_key }, [key]) =>
         type_key < (key ?? '') ? -1 : type_key === key ? 0 : 1,
       )
-      return {
-        ...deps.pages.turn(rows, { size, place, list: query, caller: reader.name, keyOf }),
-        as_of: await asOf(deps.db, deps),
-      }
+      return { ...turn(rows, ({ type_key }) => [type_key]), as_of: await asOf(deps.db, deps) }
     },
   })
 

@@ -2,19 +2,12 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { array, resourceColumns, resourceTables, rowsOf } from './resources/rows.ts'
 import type { EdgeRow, ResourceRow } from './rows.ts'
+import type { outbox } from './tables.ts'
 
-export type OutboxRow = {
-  event_id: string
-  type: string
-  schema_version: number
-  occurred_at: string
-  pub_seq: string | null
-  agg_type: string
-  agg_id: string
-  agg_version: string
-  request_id: string | null
-  payload: Record<string, unknown>
-}
+export type OutboxRow = Pick<
+  typeof outbox.$inferSelect,
+  'event_id' | 'type' | 'schema_version' | 'occurred_at' | 'agg_type' | 'agg_id' | 'request_id' | 'payload'
+> & { pub_seq: string | null; agg_version: string }
 
 const columns = sql`event_id, type, schema_version, occurred_at, pub_seq, agg_type, agg_id, agg_version, request_id, payload`
 

@@ -1,9 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
 import { heldBy, heldOf } from './held/rows.ts'
 import { array, rowsOf } from './resources/rows.ts'
-import type { ObservationRow } from './rows.ts'
+import type { ObservationRow, ResourceRow } from './rows.ts'
 import { observation_history } from './tables.ts'
 
 /** The latest observation of each check of a resource. */
@@ -20,18 +19,10 @@ export const readChecksOf = async (db: Queryable, rids: readonly string[]): Prom
   )
 }
 
-export type Observed = {
-  rid: string
-  source: string
-  check_key: string
-  status: HealthStatus
-  observed_at: string
-  expires_at: string
-  summary: string | null
+export type Observed = Omit<ObservationRow, 'swept'> & {
   attributes: Record<string, unknown>
   metrics: Record<string, number> | null
   evidence_refs: readonly unknown[]
-  command_id: string
   operation_id: string | null
 }
 
@@ -119,14 +110,10 @@ export const listMedians = (db: Queryable, spans: readonly MetricSpan[]): Promis
 }
 
 /** The data that determine a resource's own current health. */
-export type HealthRow = {
-  rid: string
-  resource_id: string
-  lifecycle_status: string
-  health_status: HealthStatus
-  health_reason: string
-  health_expires_at: string | null
-}
+export type HealthRow = Pick<
+  ResourceRow,
+  'rid' | 'resource_id' | 'lifecycle_status' | 'health_status' | 'health_reason' | 'health_expires_at'
+>
 /** `dependent` takes health from `peer`. */
 export type FlowRow = { dependent: string; reltype_id: number; peer: string }
 /** Edge types along which health flows: from the targets of out-edges, and from the sources of in-edges. */

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
 import type { Claims, HeldOffer } from './held/offers.ts'
 import { accessSql, type RowAccess } from './resources/lists.ts'
 import { array, rowsOf } from './resources/rows.ts'
+import type { ResourceRow } from './rows.ts'
 import type { provider } from './tables.ts'
 
 export type ProviderRow = typeof provider.$inferSelect
@@ -60,20 +60,13 @@ export const countProviders = async (db: Queryable, rids: readonly string[]): Pr
 }
 
 /** A provider with its resource and its claims: open uses_capability edges that name it. */
-export type OfferRow = Omit<ProviderRow, 'capability_id'> & {
-  capability_key: string
-  capability_id: number
-  resource_id: string
-  type_id: number
-  path: string
-  is_open: boolean
-  lifecycle_status: string
-  health_status: HealthStatus
-  health_reason: string
-  health_expires_at: string | null
-  reserved: number
-  claims: number
-}
+export type OfferRow = ProviderRow &
+  Pick<ResourceRow, 'resource_id' | 'type_id' | 'path' | 'is_open' | 'lifecycle_status'> &
+  Pick<ResourceRow, 'health_status' | 'health_reason' | 'health_expires_at'> & {
+    capability_key: string
+    reserved: number
+    claims: number
+  }
 
 /** Claims open now or at a given time: the edges that satisfy the condition over the alias o. */
 const edgesOpen = (at: string | undefined, condition: SQL): SQL =>
@@ -116,10 +109,7 @@ export const offers = {
   ids: (provider_ids: readonly string[]) => sql`v.provider_id = any(${array(provider_ids, 'text')})`,
 }
 
-/**
- * Providers with all columns that matching needs, at most `limit`, by id; `at`: as they were then. `uses_id`: the
- * relationship type of claims.
- */
+/** Providers with all that matching needs, at most `limit`, by id; `at`: as then. `uses_id`: the type of claims. */
 export const listOffers = async (
   db: Queryable,
   uses_id: number,

@@ -1,5 +1,5 @@
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
-import type { resource, resource_state } from './tables.ts'
+import type { observation_latest, relationship, resource, resource_state } from './tables.ts'
 
 type Fixed_ = Omit<typeof resource.$inferSelect, 'rid' | 'identity_hash'>
 type State = Omit<typeof resource_state.$inferSelect, 'health_status' | 'drift_status'>
@@ -16,17 +16,12 @@ export type LockMode = 'key share' | 'no key update' | 'update'
 export type NewResource = Omit<typeof resource.$inferInsert, 'rid'> & { rid: string }
 
 /** An open edge. `rel_no` identifies it permanently. */
-export type EdgeRow = {
-  src: string
-  reltype_id: number
-  dst: string
-  rel_no: string
-  rev: number
-  properties: Record<string, unknown>
-  valid_from: string
-}
+export type EdgeRow = Pick<
+  typeof relationship.$inferSelect,
+  'src' | 'reltype_id' | 'dst' | 'rev' | 'properties' | 'valid_from'
+> & { rel_no: string }
 
-export type EdgeKey = { src: string; reltype_id: number; dst: string }
+export type EdgeKey = Pick<EdgeRow, 'src' | 'reltype_id' | 'dst'>
 
 export type EdgeCause = {
   at: string
@@ -39,14 +34,6 @@ export type EdgeCause = {
 /** A closed edge, with the ids of both ends. */
 export type ClosedEdge = EdgeRow & { from_id: string; to_id: string }
 
-export type ObservationRow = {
-  rid: string
-  source: string
-  check_key: string
+export type ObservationRow = Omit<typeof observation_latest.$inferSelect, 'status' | 'attributes' | 'evidence_refs'> & {
   status: HealthStatus
-  observed_at: string
-  expires_at: string
-  swept: boolean
-  summary: string | null
-  command_id: string
 }

@@ -87,6 +87,11 @@ export function iso(column: SQLWrapper): SQL {
   return sql`operations.iso(${column})`
 }
 
+/** A page of a list, newest first: what a row must meet, and the key (time, id) of the last row before the page. */
+export type Newest = { where: (SQL | undefined)[]; after: readonly (string | null)[] | undefined; limit: number }
+export const olderThan = (created_at: PgColumn, id: PgColumn, after: Newest['after']): SQL | undefined =>
+  after && sql`(${created_at}, ${id}) < (${after[0]}::timestamptz, ${after[1]}::uuid)`
+
 /** Any number of ids as one parameter. */
 export const textArray = (ids: readonly string[]): SQL =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`

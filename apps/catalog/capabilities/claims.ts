@@ -211,10 +211,7 @@ export const tellCapabilities = async (
 
 type Owner = { resource_id: string; type_key: string; version: number; generation: number; capability_revision: number }
 
-/**
- * The events of one change to a resource's offers or to the claims on them: one, or one per part. The last carries the
- * resource's current number.
- */
+/** The events of one change to offers or claims: one, or one per part, of which the last has the current number. */
 export const capabilityEventsOf = (
   cause: Cause,
   { capability_revision, ...owner }: Owner,

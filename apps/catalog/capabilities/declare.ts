@@ -4,6 +4,7 @@ import type { ProviderRow } from '../../../db/catalog/providers.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { CapabilityChange } from '../../shared/contracts/catalog/commands.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
@@ -112,13 +113,8 @@ type Told = Pick<ProviderRow, 'provider_id' | 'version' | 'attributes' | 'capaci
 
 /** A provider as it appears in events. */
 export const toldOf = (capability_key: string, row: Told): Record<string, unknown> => ({
-  provider_id: row.provider_id,
+  ...pick(row, 'provider_id', 'version', 'attributes', 'capacity', 'priority', 'expires_at'),
   capability_key,
-  version: row.version,
-  attributes: row.attributes,
-  capacity: row.capacity,
-  priority: row.priority,
-  expires_at: row.expires_at,
 })
 
 const valuesOf = (change: CapabilityChange, known?: ProviderRow) => ({

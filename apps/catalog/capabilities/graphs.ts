@@ -8,12 +8,11 @@ import type {
   NeedsGraph,
   NeedsGraphQuery,
 } from '../../shared/contracts/topology/capability-graphs.ts'
-import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { type Placed, scopesOf } from '../read/access.ts'
 import { tooExpensive } from '../read/expensive.ts'
 import { awaitChange } from '../read/freshness.ts'
-import { asOf, type Reader } from '../read/lists.ts'
+import { asOf, openPage, type Reader } from '../read/lists.ts'
 import { assessNeeds, listNeeding, type Need, needing } from './needs.ts'
 import { type Candidate, readOffers } from './offers.ts'
 
@@ -40,13 +39,11 @@ export const readNeedsGraph = async (
 ): Promise<NeedsGraph> => {
   const { page_size, page_token, min_change, max_lag_ms, format, ...filters } = query
   const list = { route: 'graphs/capabilities', ...filters }
-  const place = deps.pages.place(page_token, list, reader.name)
+  const { place, size, turn } = openPage(deps, query, list, reader)
   const where = needing(deps, query, reader)
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
-  const size = pageSizeOf(page_size, deps.config)
   const rows = await listNeeding(deps, where, size + 1, place.key as string[] | undefined, place.back)
-  const keyOf = ({ resource_id }: ResourceRow) => [resource_id]
-  const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  const { items, ...tokens } = turn(rows, ({ resource_id }) => [resource_id])
   const scopeOf = await scopesOf(deps.db, deps.registry.types, items)
   const { needs } = await assessNeeds(deps, items, scopeOf, query, reader)
   const shown = query.unsatisfied_only ? needs.filter(({ state }) => state === 'unsatisfied') : needs

@@ -3,6 +3,7 @@ import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers
 import { accessSql, conditions, listResources } from '../../../db/catalog/resources/lists.ts'
 import { array } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
+import type { Requirement } from '../../shared/contracts/catalog/capabilities.ts'
 import type { Scope } from '../../shared/contracts/catalog/resources.ts'
 import type { CapabilityGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { notFound } from '../../shared/errors.ts'
@@ -13,7 +14,7 @@ import { invalid, type Reader, valuesOf } from '../read/lists.ts'
 import { mismatchOf } from '../rules/matching.ts'
 import { type Candidate, isBinding, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
 import { visiblePeers } from './providers.ts'
-import { FIT, FIT_DEGRADED, type Filled, requirementsOf, wishOf } from './requirements.ts'
+import { FIT, FIT_DEGRADED, requirementsOf, wishOf } from './requirements.ts'
 
 const MAX_ROOTS = 20
 /** How many pairs of a requirement and a provider one answer may compare. */
@@ -22,7 +23,7 @@ const MAX_PAIRS = 2_000_000
 /** One requirement of one resource with its current state, and the reasons why other providers do not match. */
 export type Need = Matched & {
   row: ResourceRow
-  requirement: Filled
+  requirement: Requirement
   state: 'bound' | 'satisfiable' | 'unsatisfied'
   bound_to: ClaimRow[]
 }

@@ -3,15 +3,20 @@ import semver from 'semver'
 import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers.ts'
 import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
 import { getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
-import { PROVIDER_STATUSES, type Provider, type ProvidersQuery } from '../../shared/contracts/catalog/capabilities.ts'
+import {
+  PROVIDER_STATUSES,
+  type Provider,
+  type ProvidersQuery,
+  type Requirement,
+} from '../../shared/contracts/catalog/capabilities.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
-import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
+import { rowsFrom } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { visibleOf } from '../read/access.ts'
 import { relationshipId } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
-import { asOf, invalid, LEVEL_PARAMETERS, type Reader, valuesOf } from '../read/lists.ts'
+import { asOf, invalid, LEVEL_PARAMETERS, openPage, type Reader, valuesOf } from '../read/lists.ts'
 import { pastTime, readAt } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
 import {
@@ -25,7 +30,7 @@ import {
   type Wanted,
 } from '../rules/matching.ts'
 import { isBinding, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
-import { FIT, FIT_DEGRADED, type Filled, requirementsOf, wishOf } from './requirements.ts'
+import { FIT, FIT_DEGRADED, requirementsOf, wishOf } from './requirements.ts'
 
 const OPEN: readonly ProviderStatus[] = ['available', 'degraded', 'stale']
 
@@ -111,7 +116,7 @@ export const visiblePeers = async (
 
 const match = async (
   deps: CatalogDeps,
-  requirement: Filled,
+  requirement: Requirement,
   asker: Asker,
   reader: Reader,
   allow_degraded = false,
@@ -135,7 +140,7 @@ export const listProviders = async (deps: CatalogDeps, query: ProvidersQuery, re
   const attributes = attributeTests(query)
   const near = query.near === undefined ? asker?.scope : (await findVisible(deps, query.near, reader)).scope
   const order = parseOrder(query.sort, near !== undefined)
-  const place = deps.pages.place(page_token, { route: 'providers', ...filters }, reader.name)
+  const { place, size, turn } = openPage(deps, query, { route: 'providers', ...filters }, reader)
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
 
   const versions = capability_key === undefined ? undefined : types.capabilityVersions(capability_key)
@@ -149,11 +154,9 @@ export const listProviders = async (deps: CatalogDeps, query: ProvidersQuery, re
   const found = matched.providers
     .map((view) => (near ? { ...view, distance: distanceOf(near, view.scope) } : view))
     .sort((a, b) => compareTo(order, a, keyOf(order, b)))
-  const size = pageSizeOf(page_size, deps.config)
   const rows = rowsFrom(found, place, size, (view, key) => compareTo(order, view, key))
-  const list = { route: 'providers', ...filters }
   return {
-    ...deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf: (view) => keyOf(order, view) }),
+    ...turn(rows, (view) => keyOf(order, view)),
     ...(explain && { rejected: matched.rejected, rejected_count: matched.rejected_count }),
     as_of: await asOf(deps.db, deps),
   }

@@ -1,24 +1,16 @@
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
+import type { Requirement } from '../../shared/contracts/catalog/capabilities.ts'
 import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import type { Types } from '../packs/registry.ts'
 import { fillIn, fillOne, type ProviderStatus, type Wanted } from '../rules/matching.ts'
 
-type Requirement = ResourceType['requires'][number] & { where?: Record<string, unknown>; amount?: unknown }
-export type Filled = {
-  requirement_key: string
-  capability_key: string
-  version_range: string
-  where: Record<string, unknown>
-  amount: number | null
-  min: number
-  scope: Requirement['scope']
-}
+type Declared = ResourceType['requires'][number] & { where?: Record<string, unknown>; amount?: unknown }
 export const FIT: readonly ProviderStatus[] = ['available']
 export const FIT_DEGRADED: readonly ProviderStatus[] = ['available', 'degraded']
 /** What a resource requires, with the resource's values filled in. */
-export const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
+export const requirementsOf = (types: Types, row: ResourceRow): Requirement[] => {
   const type = types.version(row.type_id, row.type_version) ?? types.byId(row.type_id)
-  return ((type?.requires ?? []) as Requirement[]).map(({ where = {}, amount, ...rest }) => {
+  return ((type?.requires ?? []) as Declared[]).map(({ where = {}, amount, ...rest }) => {
     const wanted = fillOne(amount ?? null, row)
     const { requirement_key, capability_key, version_range, min, scope } = rest
     const filled = { where: fillIn(where, row), amount: typeof wanted === 'number' ? wanted : null }
@@ -27,7 +19,7 @@ export const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
 }
 
 /** A requirement without an amount needs room for one claim. */
-export const wishOf = (requirement: Filled, statuses: readonly ProviderStatus[]): Wanted => ({
+export const wishOf = (requirement: Requirement, statuses: readonly ProviderStatus[]): Wanted => ({
   ...requirement,
   amount: requirement.amount ?? 1,
   statuses,

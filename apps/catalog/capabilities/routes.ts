@@ -13,14 +13,14 @@ import {
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { CapabilityGraph, CapabilityGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
 import { notFound } from '../../shared/errors.ts'
-import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
+import { rowsFrom } from '../../shared/http/pages.ts'
 import { type Router, routes } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawingOfDefinitions, TEXT_TYPES } from '../drawing/formats.ts'
 import { sendDrawn } from '../drawing/send.ts'
 import type { StoredCapability } from '../packs/registry.ts'
 import { awaitChange } from '../read/freshness.ts'
-import { asOf, type Reader } from '../read/lists.ts'
+import { asOf, openPage, type Reader } from '../read/lists.ts'
 import type { Side } from '../read/sides.ts'
 import { readCapabilityGraph } from './graphs.ts'
 import { listProviders, readCapabilities } from './providers.ts'
@@ -81,18 +81,16 @@ const definitionRoutes = (app: Router, deps: CatalogDeps, side: Side): void => {
       const reader = side.reader(req)
       const { page_size, page_token, min_change, max_lag_ms, ...filters } = req.query
       const list = { route: 'definitions', ...filters }
-      const place = deps.pages.place(page_token, list, reader.name)
+      const { place, size, turn } = openPage(deps, req.query, list, reader)
       await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
       const { category, status } = filters
       const found = deps.registry.types.capabilities
         .filter((item) => category === undefined || item.category === category)
         .filter((item) => status === undefined || item.status === status)
-      const size = pageSizeOf(page_size, deps.config)
-      const keyOf = ({ capability_key }: { capability_key: string }) => [capability_key]
       const rows = rowsFrom(found, place, size, ({ capability_key: own }, [key = '']) =>
         own === key ? 0 : own < (key ?? '') ? -1 : 1,
       )
-      const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+      const { items, ...tokens } = turn(rows, ({ capability_key }) => [capability_key])
       return { items: await countedDefinitions(deps, items, reader), ...tokens, as_of: await asOf(deps.db, deps) }
     },
   })

@@ -11,15 +11,14 @@ import { accessSql, visibleRids } from '../../../db/catalog/resources/lists.ts'
 import { type Queryable, SNAPSHOT } from '../../../db/client.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { Difference, DifferenceItem, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
-import { pluck } from '../../shared/data/pick.ts'
-import { pageSizeOf } from '../../shared/http/pages.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import { valueAt } from '../document/pointers.ts'
 import type { Types } from '../packs/registry.ts'
 import { factsChanged, timeText } from '../read/documents.ts'
 import { tooExpensive } from '../read/expensive.ts'
-import { affordable, asOf, invalid, type Reader } from '../read/lists.ts'
+import { affordable, asOf, invalid, openPage, type Reader } from '../read/lists.ts'
 import { documentThen, pastTime } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
 
@@ -42,7 +41,7 @@ export const readDifference = async (
 ): Promise<Difference> => {
   const { types } = deps.registry
   const list = { route: 'difference', resource_id, from: query.from, to: query.to ?? null }
-  const place = deps.pages.place(query.page_token, list, reader.name)
+  const { place, size, turn } = openPage(deps, query, list, reader)
   const [after, held] = (place.key ?? []) as string[]
   const to = held ?? query.to ?? deps.clock.now().toISOString()
   if (new Date(query.from) >= new Date(to)) throw invalid('from', 'must be earlier than to')
@@ -54,7 +53,6 @@ export const readDifference = async (
     to: (await pastTime(deps, to)) as string,
     most: MAX_MEMBERS + 1,
   }
-  const size = pageSizeOf(query.page_size, deps.config)
   const { rows, items } = await affordable(
     deps.db.transaction(async (tx) => {
       if ((await countMembers(tx, between)) > MAX_MEMBERS)
@@ -64,8 +62,7 @@ export const readDifference = async (
       return { rows, items: await itemsOf(tx, deps, rows.slice(0, size), between, reader) }
     }, SNAPSHOT),
   )
-  const keyOf = ({ resource_id }: DifferingRow) => [resource_id, to]
-  const { items: _, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  const { items: _, ...tokens } = turn(rows, ({ resource_id }) => [resource_id, to])
   if (place.back) items.reverse()
   return { from: timeText(between.from), to: timeText(between.to), items, ...tokens, as_of: await asOf(deps.db, deps) }
 }
@@ -95,12 +92,9 @@ const itemsOf = async (
       .sort(byTime)
       .at(-1)
     return {
-      resource_id: row.resource_id,
+      ...pick(row, 'resource_id', 'name', 'version_from', 'version_to'),
       type_key: types.keyOf(row.type_id),
-      name: row.name,
       kind: kindOf(types, row, before, after),
-      version_from: row.version_from,
-      version_to: row.version_to,
       ...changesOf(before, after),
       relationships: own.slice(0, MAX_CHANGES).map((edge) => relationshipOf(types, edge, seen)),
       actors: known([...actors, ...pluck(own, 'actor')]),

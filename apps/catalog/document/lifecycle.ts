@@ -43,10 +43,7 @@ export const PRESETS: Record<'managed' | 'record', Lifecycle> = {
 
 export const isTerminal = (lifecycle: Lifecycle, state: string): boolean => lifecycle.terminal.includes(state)
 
-/**
- * The states to which this source may bring the resource now. An import reports where a resource is, and may not have
- * seen the states between.
- */
+/** The states to which this source may bring the resource now; an import may not have seen the states between. */
 const nextStates = (lifecycle: Lifecycle, from: string, by: ChangeSource): string[] => {
   const ways = lifecycle.transitions.filter((way) => way.by.includes(by))
   if (by === 'import') return reachedFrom(from, ways).filter((state) => state !== from)

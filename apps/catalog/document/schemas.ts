@@ -9,10 +9,7 @@ const ajv = createAjv({})
 const byObject = new WeakMap<object, ValidateFunction>()
 const byText = new Map<string, ValidateFunction>()
 
-/**
- * The validator of a pack's schema (JSON Schema 2020-12, strict), compiled once per text. Throws Ajv's message if the
- * schema is invalid.
- */
+/** The validator of a pack's schema (2020-12, strict), compiled once per text. Throws Ajv's message if invalid. */
 export const validatorOf = (schema: object): ValidateFunction => {
   const known = byObject.get(schema)
   if (known) return known

@@ -1,15 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import type { Proof } from '../../shared/contracts/catalog/projections.ts'
 import type { Store } from './store.ts'
 
 /** How a read model differs from the truth: the first ids and each side's digest; equal content gives equal digests. */
-export type Compared = {
-  compared: number
-  differ: number
-  /** Rows that cannot be compared. */
-  skipped: number
-  different: string[]
-  digests: { live: string; truth: string }
-}
+export type Compared = Pick<Proof, 'compared' | 'differ' | 'skipped' | 'different' | 'digests'>
 
 const SHOWN = 20
 /** Nodes between two yields to the event loop, so that requests are still answered. */
@@ -31,10 +25,7 @@ const createDigest = () => {
   return { add, addText, words: (): [number, number] => [a >>> 0, b >>> 0] }
 }
 
-/**
- * Digests everything a graph holds about one node, in any order: its facts, its relationships and the counts below it.
- * Zero if there is no such node.
- */
+/** Digests all that a graph holds about a node, in any order: facts, edges, counts below it. Zero: no such node. */
 const digestOf = (store: Store, rid: number): [number, number] => {
   if (!store.knows(rid)) return [0, 0]
   const node = createDigest()

@@ -31,10 +31,7 @@ const feed = async ({ db, registry, batch }: Source, store: Store, to?: string):
   return events.length === batch
 }
 
-/**
- * Reads the whole graph from the tables in a process of its own, whose memory goes back to the system: a load needs
- * several times as much as the graph.
- */
+/** Reads the whole graph in a process of its own: a load needs several times its memory, which is then free again. */
 export const loadArrays = (url: string, signal: AbortSignal): Promise<GraphArrays> =>
   new Promise((resolve, reject) => {
     const child = fork(new URL('./loader.process.ts', import.meta.url), { execArgv: [], serialization: 'advanced' })

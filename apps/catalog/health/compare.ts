@@ -6,10 +6,7 @@ import type { CatalogDeps } from '../deps.ts'
 /** The longest time that one median covers: 200 resources that report every 20 s have 36,000 observations in it. */
 const SPAN_MS = 3_600_000
 
-/**
- * Compares the metrics of some resources that were changed with the rest, and with themselves before. Unknown resources
- * do not count.
- */
+/** Compares the metrics of changed resources with the rest, and with their own before. Unknown ones do not count. */
 export const compareHealth = async (
   { db, clock, registry }: Pick<CatalogDeps, 'db' | 'clock' | 'registry'>,
   { resource_ids, rest_ids, started_at, ended_at }: HealthCompareQuery,

@@ -5,6 +5,7 @@ import type { Tx } from '../../../db/client.ts'
 import type { OutboxEvent } from '../../../db/outbox.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
 import type { HealthMetric } from '../../shared/contracts/catalog/types.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { type Cause, eventOf, tell } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { type OwnHealth, ownHealth } from '../rules/health.ts'
@@ -59,9 +60,7 @@ export const observe = async (
     summary: summary ?? null,
     attributes: attributes ?? {},
     metrics: numbersOf(attributes ?? {}, metrics),
-    evidence_refs: cause.evidence_refs,
-    command_id: cause.command_id,
-    operation_id: cause.operation_id,
+    ...pick(cause, 'evidence_refs', 'command_id', 'operation_id'),
   })
   if (!now) return undefined
   const changes: CheckChange[] =

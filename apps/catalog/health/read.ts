@@ -3,12 +3,12 @@ import { lifecycleAt } from '../../../db/catalog/resources/history.ts'
 import type { ObservationRow, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { HealthQuery } from '../../shared/contracts/catalog/health.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
-import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull, timeText } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
-import { asOf, type Reader } from '../read/lists.ts'
+import { asOf, openPage, type Reader } from '../read/lists.ts'
 import { pastTime, refuseBefore } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
 import { readRollUp } from './causes.ts'
@@ -61,24 +61,19 @@ const viewOf = (own: ReturnType<typeof healthNow>, since: string, checks: readon
     expires_at: timeOrNull(own.expires_at?.toISOString() ?? null),
   },
   checks: checks.map((check) => ({
-    source: check.source,
-    check_key: check.check_key,
-    status: check.status,
+    ...pick(check, 'source', 'check_key', 'status', 'summary'),
     observed_at: timeText(check.observed_at),
     expires_at: timeText(check.expires_at),
     expired: new Date(check.expires_at) <= now,
-    summary: check.summary,
   })),
 })
 
 const historyOf = async (deps: CatalogDeps, row: ResourceRow, query: HealthQuery, reader: Reader) => {
-  const { page_size, page_token, history_since = '' } = query
+  const { history_since = '' } = query
   const list = { route: 'health', resource_id: row.resource_id, history_since }
-  const place = deps.pages.place(page_token, list, reader.name)
-  const size = pageSizeOf(page_size, deps.config)
+  const { place, size, turn } = openPage(deps, query, list, reader)
   const rows = await listObservations(deps.db, row.rid, { since: history_since, ...place, limit: size + 1 })
-  const keyOf = ({ observed_at, id }: { observed_at: string; id: string }) => [observed_at, id]
-  const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  const { items, ...tokens } = turn(rows, ({ observed_at, id }) => [observed_at, id])
   return {
     items: items.map(({ id, ...item }) => ({
       ...item,

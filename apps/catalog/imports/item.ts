@@ -1,6 +1,6 @@
 import { statementsOf } from '../../../db/catalog/held/edges.ts'
 import { heldOf } from '../../../db/catalog/held/rows.ts'
-import { getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
+import { getResource } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
@@ -8,19 +8,16 @@ import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
-import { asObject, type Causing, readAccess, type Write } from '../command/request.ts'
-import { alreadyExists } from '../command/run.ts'
+import { asObject, type Causing, type Write } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { Types } from '../packs/registry.ts'
-import { visibleOf } from '../read/access.ts'
 import { documentOf } from '../read/documents.ts'
 import { statedBy } from '../relationships/edges.ts'
-import { insertNew } from '../resources/create.ts'
+import { insertNew, twinExists, twinOf } from '../resources/create.ts'
 import { lockResource, lockToWrite } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
-import { identityHash } from '../rules/change.ts'
 import { refuseOwned, unstated } from '../rules/field-owners.ts'
 import { checkNotes, type Notes } from '../rules/notes.ts'
 import { differences } from './results.ts'
@@ -62,7 +59,7 @@ const settleOpen = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Set
   const parent_id = parentOf(item, known)
   const { found: edges, missing } = edgesOf(item, known)
   const mine = known.get(item.external_id)
-  const resource_id = mine ?? (await twinOf(tx, taking, item, parent_id))
+  const resource_id = mine ?? (await adoptable(tx, taking, item, parent_id))
   if (resource_id === undefined) return { ...(await create(tx, taking, item, parent_id, edges)), missing }
   edges.unshift(...(await moved(tx, resource_id, parent_id)))
   edges.push(...superfluous(tx, deps.registry.types, resource_id, request, item, known))
@@ -105,21 +102,11 @@ export const edgesOf = ({ relationships = [] }: ImportItem, known: ReadonlyMap<s
 }
 
 /** The existing resource where the item belongs: adopted with `adopt`, else a conflict for a person to resolve. */
-const twinOf = async (tx: Tx, { deps, request, write }: Taking, item: ImportItem, parent_id: string | undefined) => {
-  const type = deps.registry.types.newest(item.type_key)
+const adoptable = async (tx: Tx, { deps, request, write }: Taking, item: ImportItem, parent_id: string | undefined) => {
   const parent = parent_id === undefined ? undefined : await getResource(tx, parent_id)
-  const twin = heldOf(tx).findTwin({
-    resource_id: '',
-    type_id: type?.id ?? null,
-    parent_rid: parent?.rid ?? null,
-    name: item.name,
-    identity_hash: type ? identityHash(type, asObject(item.desired_state)) : null,
-  })
-  if (!twin) return undefined
-  if (request.options?.adopt) return twin.resource_id
-  const rows = await getResourcesByRid(tx, [twin.rid])
-  const seen = await visibleOf(tx, deps.registry.types, readAccess(deps, write.caller), rows)
-  throw alreadyExists(twin.what, seen.has(twin.rid) ? twin.resource_id : undefined)
+  const twin = twinOf(tx, { ...item, resource_id: '' }, deps.registry.types.newest(item.type_key), parent)
+  if (!twin || request.options?.adopt) return twin?.resource_id
+  throw await twinExists(tx, deps, twin, write)
 }
 
 const create = async (

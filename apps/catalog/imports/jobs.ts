@@ -6,6 +6,7 @@ import {
   type ImportResult,
   OUTCOMES,
 } from '../../shared/contracts/imports/imports.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf, type Write } from '../command/request.ts'
@@ -52,11 +53,8 @@ const jobOf = async ({ db }: Uses<'db'>, job_id: string, user_id: string): Promi
 }
 
 const viewOf = (job: JobRow): ImportJob => ({
-  job_id: job.job_id,
-  status: job.status,
+  ...pick(job, 'job_id', 'status', 'total', 'done'),
   source: job.source as ImportJob['source'],
-  total: job.total,
-  done: job.done,
   counts: Object.fromEntries(OUTCOMES.map((name) => [name, job.counts[name] ?? 0])) as ImportJob['counts'],
   ...(job.problem && { problem: job.problem as NonNullable<ImportJob['problem']> }),
   created_at: timeText(job.created_at),

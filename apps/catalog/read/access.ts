@@ -46,10 +46,7 @@ const idsOfScope = (types: Types, type_key: string): number[] =>
 /** A resource with the row numbers from the root to it. */
 export type Placed = Fixed & { path: string }
 
-/**
- * The topology levels above each of these resources. Each ancestor is read once per process: the id and type of a row
- * number never change.
- */
+/** The topology levels above these resources. Ancestors are read once per process: a row's id and type never change. */
 export const scopesOf = async (
   db: Queryable,
   types: Types,

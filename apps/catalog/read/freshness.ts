@@ -68,10 +68,7 @@ export const awaitGraph = async (
   }
 }
 
-/**
- * The freshness that an answer from memory must have: 503 `projection_lag` if it is not reached in time. Answers from
- * truth are never stale.
- */
+/** The freshness that an answer from memory must reach in time, else 503 `projection_lag`. Truth is never stale. */
 export const requireFresh = async (
   deps: CatalogDeps,
   { min_change, max_lag_ms }: Freshness,

@@ -17,8 +17,7 @@ import type { Queryable } from '../../../db/client.ts'
 import { ResourceItem, type ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
 import { isTime } from '../../shared/data/formats.ts'
 import { wrongAt } from '../../shared/errors.ts'
-import { pageSizeOf } from '../../shared/http/pages.ts'
-import type { CatalogDeps } from '../deps.ts'
+import type { CatalogDeps, Uses } from '../deps.ts'
 import { type Fields, parseFields, pickFields } from '../document/fields.ts'
 import { filterInvalid, parseFilter } from '../document/filter.ts'
 import type { Types } from '../packs/registry.ts'
@@ -30,6 +29,16 @@ import { ownedWhere } from './owned.ts'
 
 /** The reader: rows are limited to the access, page tokens are bound to the name. */
 export type Reader = { name: string; access: Access }
+
+type Asked = { page_size?: number | undefined; page_token?: string | undefined }
+/** One page of a list: where it begins, its size, and `turn`, which makes it of the rows read from there. */
+export const openPage = (deps: Uses<'config' | 'pages'>, asked: Asked, list: object, { name: caller }: Reader) => {
+  const place = deps.pages.place(asked.page_token, list, caller)
+  const size = Math.min(asked.page_size || deps.config.page_default, deps.config.page_max)
+  const turn = <R>(rows: readonly R[], keyOf: (row: R) => (string | null)[], stopped?: string[]) =>
+    deps.pages.turn(rows, { size, place, list, caller, keyOf, ...(stopped && { stopped }) })
+  return { place, size, turn }
+}
 
 const COUNT_CAP = 10_000
 
@@ -96,15 +105,13 @@ export const listPage = async (
   const owned = await ownedWhere(deps, query.owned_by, reader.access)
   const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query), ...owned]
   const list = { route, ...filters }
-  const place = deps.pages.place(page_token, list, reader.name)
+  const { place, size, turn } = openPage(deps, query, list, reader)
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
-  const size = pageSizeOf(page_size, deps.config)
   const turned = place.back ? sort.map(({ key, descending }) => ({ key, descending: !descending })) : sort
   const after = place.key as string[] | undefined
   const lean = !showsState({ included, selected }) && !included.has('owners')
   const rows = await affordable(listResources(deps.db, { where, sort: turned, after, limit: size + 1, lean }))
-  const keyOf = (row: ListRow) => row.sort_keys
-  const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  const { items: shown, ...tokens } = turn(rows, (row) => row.sort_keys)
   return {
     rows: shown,
     items: await itemsOf(deps, shown, { included, selected }, reader),

@@ -1,14 +1,14 @@
-import { edgeConditions, listEdges, type PeerRow } from '../../../db/catalog/events.ts'
+import { edgeConditions, listEdges } from '../../../db/catalog/events.ts'
 import { accessSql } from '../../../db/catalog/resources/lists.ts'
 import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import { RelationshipList, RelationshipQuery } from '../../shared/contracts/catalog/relationships.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
-import { pageSizeOf } from '../../shared/http/pages.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { relationshipId, timeText } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
-import { asOf, valuesOf } from '../read/lists.ts'
+import { asOf, openPage, valuesOf } from '../read/lists.ts'
 import { pastTime, refuseBefore } from '../read/past.ts'
 import type { Side } from '../read/sides.ts'
 import { findVisible } from '../read/visible.ts'
@@ -40,21 +40,17 @@ export const relationshipsRoutes = routes<CatalogDeps, { side: Side }>('catalog'
         ...(relationship_types ? [edgeConditions.types(relationship_types)] : []),
         ...(peer_types ? [edgeConditions.peers(types.idsOf(peer_types))] : []),
       ]
-      const size = pageSizeOf(page_size, deps.config)
-      const place = deps.pages.place(page_token, list, reader.name)
+      const { place, size, turn } = openPage(deps, req.query, list, reader)
       await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
       const rows = await listEdges(deps.db, row.rid, { where, place, limit: size + 1, at })
-      const keyOf = (edge: PeerRow) => edge.sort_keys
-      const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+      const { items: shown, ...tokens } = turn(rows, (edge) => edge.sort_keys)
       return {
         items: shown.map((edge) => ({
           relationship: {
             relationship_id: relationshipId(edge.rel_no),
-            rev: edge.rev,
-            type_key: edge.type_key,
+            ...pick(edge, 'rev', 'type_key', 'properties'),
             from_id: edge.out ? row.resource_id : edge.peer_id,
             to_id: edge.out ? edge.peer_id : row.resource_id,
-            properties: edge.properties,
             valid_from: timeText(edge.valid_from),
           },
           direction: edge.out ? ('out' as const) : ('in' as const),

@@ -10,7 +10,8 @@ import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { type Answer, answerOf, type Given } from '../../../db/command/run.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
-import type { ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
+import type { OperationRef, ResourceCreate, ResourceView } from '../../shared/contracts/catalog/resources.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
@@ -19,6 +20,7 @@ import { createWish } from '../changes/hold.ts'
 import { runChange } from '../changes/run.ts'
 import { type Cause, managerOf } from '../command/outbox.ts'
 import {
+  asObject,
   type Causing,
   causing,
   commandOf,
@@ -69,15 +71,18 @@ const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<
   const command = commandOf(deps, write)
   const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
     const { row, intent, resource } = await create(tx, command.command_id, stamp)
-    return {
-      status: intent ? 202 : 201,
-      headers: headersOf(row, intent?.href),
-      body: intent ? { resource, operation_ref: intent } : resource,
-      about: body.resource_id,
-    }
+    return written(201, row, resource, intent)
   }
   return runChange(deps, { command, wish, work }).catch((error) => explainTwin(deps, body, write, error))
 }
+
+/** The answer to a write: the resource, or 202 with the intent that the write became. */
+export const written = (status: number, row: ResourceRow, resource: ResourceView, intent?: OperationRef): Given => ({
+  status: intent ? 202 : status,
+  headers: headersOf(row, intent?.href),
+  body: intent ? { resource, operation_ref: intent } : resource,
+  about: row.resource_id,
+})
 
 type Rehearsed = { resource: object; changed_paths: string[]; intent: unknown }
 /** The effect of a write, from a transaction that is rolled back. */
@@ -159,17 +164,26 @@ const refuseTwin = async (
   parent: ResourceRow | undefined,
   write: Write,
 ): Promise<void> => {
-  const twin = heldOf(tx).findTwin({
-    resource_id: body.resource_id,
+  const twin = twinOf(tx, body, type, parent)
+  if (twin) throw await twinExists(tx, deps, twin, write)
+}
+
+type Named = Pick<Wanted, 'resource_id' | 'name' | 'desired_state'>
+/** The resource that stands where a new one would: by its id, its name in the parent, or its natural identity. */
+export const twinOf = (tx: Tx, wanted: Named, type: StoredType | undefined, parent: ResourceRow | undefined) =>
+  heldOf(tx).findTwin({
+    ...pick(wanted, 'resource_id', 'name'),
     type_id: type?.id ?? null,
     parent_rid: parent?.rid ?? null,
-    name: body.name,
-    identity_hash: type ? identityHash(type, (body.desired_state ?? {}) as JsonObject) : null,
+    identity_hash: type ? identityHash(type, asObject(wanted.desired_state)) : null,
   })
-  if (!twin) return
-  const rows = await getResourcesByRid(tx, [twin.rid])
-  const seen = await visibleOf(tx, deps.registry.types, readAccess(deps, write.caller), rows)
-  throw alreadyExists(twin.what, seen.has(twin.rid) ? twin.resource_id : undefined)
+type Twin = NonNullable<ReturnType<typeof twinOf>>
+
+/** The refusal of a twin, which is named only to callers who may see it. */
+export const twinExists = async (tx: Tx, deps: CatalogDeps, { rid, what, resource_id }: Twin, { caller }: Write) => {
+  const rows = await getResourcesByRid(tx, [rid])
+  const seen = await visibleOf(tx, deps.registry.types, readAccess(deps, caller), rows)
+  return alreadyExists(what, seen.has(rid) ? resource_id : undefined)
 }
 
 /** Two concurrent creations: an index let one through; the other learns which one it collided with. */

@@ -4,7 +4,6 @@ import { meeting, revisionsAt } from '../../../db/catalog/resources/history.ts'
 import { accessSql, conditions, type ListRow, listResources } from '../../../db/catalog/resources/lists.ts'
 import type { ResourceListQuery, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import { pluck } from '../../shared/data/pick.ts'
-import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { pickFields } from '../document/fields.ts'
 import { filterInvalid, parseFilter } from '../document/filter.ts'
@@ -17,6 +16,7 @@ import {
   includedOf,
   invalid,
   LEVEL_PARAMETERS,
+  openPage,
   parseSort,
   type Reader,
   valuesOf,
@@ -48,7 +48,7 @@ export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { a
   const selected = fieldsOf(fields)
   const with_state = includedOf(include).has('state') || selected !== undefined
   const list = { route: 'resources', at, ...filters }
-  const place = deps.pages.place(page_token, list, reader.name)
+  const { place, size, turn } = openPage(deps, query, list, reader)
   const sort = parseSort(query.sort).map(({ key, descending }) => ({ key, descending: descending !== place.back }))
   const [ids, type_keys] = [valuesOf(query.ids), valuesOf(query.type_key)]
   const where = [
@@ -57,7 +57,6 @@ export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { a
     ...(ids ? [conditions.ids(ids)] : []),
     ...(type_keys ? [conditions.types(types.idsOf(type_keys))] : []),
   ]
-  const size = pageSizeOf(page_size, deps.config)
   const found: Found[] = []
   let after = place.key as string[] | undefined
   let more = true
@@ -67,9 +66,7 @@ export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { a
     after = candidates.at(-1)?.sort_keys ?? after
     found.push(...(await thoseThen(deps, candidates, query)))
   }
-  const keyOf = ({ row }: Found) => row.sort_keys
-  const stopped = more && after !== undefined ? { stopped: after } : {}
-  const { items, ...tokens } = deps.pages.turn(found, { size, place, list, caller: reader.name, keyOf, ...stopped })
+  const { items, ...tokens } = turn(found, ({ row }) => row.sort_keys, more ? after : undefined)
   return {
     items: items.map(({ view }) => (selected ? (pickFields(view, selected) as ResourceView) : shown(view, with_state))),
     selected,

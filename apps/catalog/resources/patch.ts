@@ -4,7 +4,7 @@ import type { Tx } from '../../../db/client.ts'
 import type { Answer, Given } from '../../../db/command/run.ts'
 import type { OperationRef, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import { mergeDiff, mergePatch } from '../../shared/data/merge-patch.ts'
-import { pluck } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { runChange } from '../changes/run.ts'
@@ -14,7 +14,6 @@ import {
   type Causing,
   causing,
   commandOf,
-  headersOf,
   NO_COMMAND,
   preconditionOf,
   splitPatch,
@@ -28,7 +27,7 @@ import { documentOf, viewOf } from '../read/documents.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { refuseOwned } from '../rules/field-owners.ts'
 import { checkNotes, composed, NOTES, type Notes } from '../rules/notes.ts'
-import { tried } from './create.ts'
+import { tried, written } from './create.ts'
 import { requestIntent } from './intents.ts'
 import { lockToWrite, refuseVersion } from './lock.ts'
 import type { Change } from './versions.ts'
@@ -67,13 +66,7 @@ export const patchResource = async (
   const command = commandOf(deps, write)
   const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
     const { row, scope, intent } = await change(tx, command.command_id, stamp)
-    const view = viewOf(row, scope, deps.registry.types)
-    return {
-      status: intent ? 202 : 200,
-      headers: headersOf(row, intent?.href),
-      body: intent ? { resource: view, operation_ref: intent } : view,
-      about: resource_id,
-    }
+    return written(200, row, viewOf(row, scope, deps.registry.types), intent)
   }
   return runChange(deps, { command, wish, work })
 }
@@ -168,19 +161,11 @@ export const changeResource = async (
     delete next.desired_state
   }
   const together = pluck(await getResources(tx, write.together ?? []), 'rid')
-  const written = await applyChange(tx, deps, { ...locked, together }, next, cause)
-  const intent = asked && (await askForIntent(tx, deps, written.row, asked, write, cause))
-  return {
-    row: written.row,
-    applied: written.applied,
-    scope,
-    intent,
-    asked,
-    changed_paths: [
-      ...written.changed_paths,
-      ...(asked ? changedPaths(row.desired_state, asked, '/desired_state') : []),
-    ],
-  }
+  const changed = await applyChange(tx, deps, { ...locked, together }, next, cause)
+  const intent = asked && (await askForIntent(tx, deps, changed.row, asked, write, cause))
+  const asked_paths = asked ? changedPaths(row.desired_state, asked, '/desired_state') : []
+  const changed_paths = [...changed.changed_paths, ...asked_paths]
+  return { ...pick(changed, 'row', 'applied'), scope, intent, asked, changed_paths }
 }
 
 /** The lifecycle state that a patch may set, for the locks; the actual result is checked afterwards. */

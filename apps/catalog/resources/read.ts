@@ -5,11 +5,10 @@ import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
-import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { healthNow } from '../health/observe.ts'
 import { etagOf, timeText, viewOf } from '../read/documents.ts'
-import { asOf, includedOf, partsOf, type Reader } from '../read/lists.ts'
+import { asOf, includedOf, openPage, partsOf, type Reader } from '../read/lists.ts'
 import { readAt, readVersion } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
 import { managedFields, namesOf } from './managers.ts'
@@ -71,12 +70,10 @@ export const readVersions = async (
 ) => {
   const { row } = await findVisible(deps, resource_id, reader)
   const list = { route: 'versions', resource_id }
-  const place = deps.pages.place(query.page_token, list, reader.name)
-  const size = pageSizeOf(query.page_size, deps.config)
+  const { place, size, turn } = openPage(deps, query, list, reader)
   const from = place.key && Number(place.key[0])
   const rows = await listVersions(deps.db, row.rid, { from, back: place.back, limit: size + 1 })
-  const keyOf = ({ version }: { version: number }) => [String(version)]
-  const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  const { items, ...tokens } = turn(rows, ({ version }) => [String(version)])
   const names = await namesOf(deps.trust, pluck(items, 'actor'))
   return {
     items: items.map(({ evidence_refs, ...revision }) => ({

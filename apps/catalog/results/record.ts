@@ -8,6 +8,7 @@ import type {
   ResourceUpdateCommand,
 } from '../../shared/contracts/catalog/commands.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import type { ServiceCaller } from '../../shared/service/tokens.ts'
 import type { Asked } from '../changes/run.ts'
@@ -62,10 +63,8 @@ const causeOf = (body: Internal, sender: Sender, at: string): Cause => ({
 
 const resultOf = (row: ResourceRow, previous_version: number, applied: boolean, ignored: Ignored[], code?: string) => {
   const body: CommandResult = {
-    resource_id: row.resource_id,
-    version: row.version,
+    ...pick(row, 'resource_id', 'version', 'health_revision'),
     previous_version,
-    health_revision: row.health_revision,
     applied,
     ...(code !== undefined && { code }),
     change_token: changeToken(row.resource_id, row.version),

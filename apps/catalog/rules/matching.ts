@@ -1,4 +1,5 @@
 import semver from 'semver'
+import type { Provider, Rejection } from '../../shared/contracts/catalog/capabilities.ts'
 import type { Scope } from '../../shared/contracts/catalog/resources.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { isObject, valueAt } from '../document/pointers.ts'
@@ -6,14 +7,7 @@ import { isObject, valueAt } from '../document/pointers.ts'
 export type ProviderStatus = 'available' | 'degraded' | 'stale' | 'withdrawn'
 
 /** What one provider can offer now, as far as matching needs it (catalog.md 5). */
-export type Offer = {
-  resource_id: string
-  version: string
-  attributes: Record<string, unknown>
-  status: ProviderStatus
-  scope: Scope
-  /** `null`: unlimited. */
-  free: number | null
+export type Offer = Pick<Provider, 'resource_id' | 'version' | 'attributes' | 'status' | 'scope' | 'free'> & {
   match_rules: Record<string, string>
 }
 
@@ -29,13 +23,7 @@ export type Wanted = {
 /** The requesting resource, if any. A provider may have to be near it, and is never the resource itself. */
 export type Asker = { resource_id: string; scope: Scope }
 
-export type Mismatch = {
-  rule: 'status' | 'version' | 'scope' | 'attribute' | 'capacity' | 'self'
-  attribute?: string
-  match_rule?: string
-  wanted: unknown
-  offered: unknown
-}
+export type Mismatch = Omit<Rejection, 'provider_id' | 'resource_id'>
 
 /**
  * The first rule by which an offer fails a request, or `undefined` if it matches. Order: status, version, scope, each

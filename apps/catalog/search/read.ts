@@ -3,6 +3,7 @@ import { accessSql } from '../../../db/catalog/resources/lists.ts'
 import { type Searched, type SearchRow, searchResources, setSpelling } from '../../../db/catalog/search/find.ts'
 import { readSearchPosition } from '../../../db/catalog/search/fold.ts'
 import type { SearchItem, SearchQuery, SearchResult } from '../../shared/contracts/topology/search.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
 import { scopesOf } from '../read/access.ts'
@@ -39,14 +40,10 @@ export const readSearch = async (
     items: rows
       .slice(0, limit)
       .map((row) => ({
-        resource_id: row.resource_id,
+        ...pick(row, 'resource_id', 'name', 'display_name', 'owner', 'lifecycle_status'),
         type_key: types.keyOf(row.type_id),
-        name: row.name,
-        display_name: row.display_name,
-        owner: row.owner,
         scope: scopeOf(row),
-        lifecycle_status: row.lifecycle_status,
-        health_status: row.health_status as SearchItem['health_status'],
+        health_status: row.health_status,
         matched: spelled ? ['spelling'] : matchedOf(row),
         score: Math.round(row.score * 1000) / 1000,
       })),

@@ -1,3 +1,5 @@
+import type { Static } from 'typebox'
+import type { AuditView } from '../../shared/contracts/audit.ts'
 import { type Command, type Context, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
@@ -10,15 +12,7 @@ const SOURCES: Record<string, string> = {
   users: '/api/v1/admin/user-events',
   'sign-ins': '/api/v1/admin/auth-events',
 }
-type Row = {
-  at: string
-  actor: string
-  action: string
-  object: string
-  outcome: string
-  reason: string | null
-  request_id: string | null
-}
+type Row = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome' | 'reason' | 'request_id'>
 
 const FILTERS = {
   source: { type: 'string', choices: Object.keys(SOURCES), about: 'the log to read' },

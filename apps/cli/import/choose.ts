@@ -6,10 +6,7 @@ import { SourceError } from './source.ts'
 /** Names of types or of the source's kinds: the only ones to take, if given, and those to leave out. */
 export type Choice = { only: readonly string[]; leave_out: readonly string[] }
 
-/**
- * The requested part of a file, with the containers of its items. Edges to other items are left out. A
- * name that no item in the file has is a mistake.
- */
+/** The requested part of a file with its containers, without edges to the rest. An unknown name is a mistake. */
 export const choose = (found: Found, { only, leave_out }: Choice): Found => {
   const { items, origins } = found
   const ledger = createLedger({ fields: found.ledger.fields(), left_out: found.ledger.leftOut() })

@@ -53,10 +53,7 @@ export const collect = () => {
 }
 export type Collected = ReturnType<typeof collect>
 
-/**
- * Names are unique within a container and type. A later item of the same name gets its id appended and keeps its name
- * as the display name.
- */
+/** Names are unique in a container and type: a later namesake gets its id appended and keeps its name for display. */
 const unique = (items: ImportItem[]): ImportItem[] => {
   const taken = new Set<string>()
   return items.map((item) => {

@@ -231,10 +231,7 @@ const sender =
     return fetch(request, { redirect: 'error', signal: AbortSignal.any([request.signal, ...limits]) })
   }
 
-/**
- * Returns the result of `act`. Turns a refusal or an outage (status 0) into readable lines, with a remedy that this
- * client knows or a general one.
- */
+/** The result of `act`. A refusal or outage (status 0) becomes readable lines, with a known or a general remedy. */
 const told = async <T>(
   url: string,
   act: () => Promise<T>,

@@ -9,10 +9,7 @@ const AWAY_MS = 10_000
 /** Commands that `--watch` repeats: they read and print many items. */
 export const isList = ({ name }: Command): boolean => /(^| )(list|inbox|nodes|graph|history|relations)$/.test(name)
 
-/**
- * Reprints a list whenever it changes: in place on a terminal, only the new lines with `--jsonl`. Retries an
- * unreachable server. Ends on Ctrl-C.
- */
+/** Reprints a list whenever it changes, with `--jsonl` new lines only. Retries an absent server. Ends on Ctrl-C. */
 export const repeatList = async (print: () => Promise<ExitCode>, out: Output): Promise<never> => {
   let shown: string | undefined
   let away = false

@@ -18,10 +18,7 @@ export const createArtifactStore = (dir: string) => {
       () => false,
     )
 
-  /**
-   * Stores the bytes only if digest and size match the given ones; they are on disk when this returns. Returns false if
-   * they do not match.
-   */
+  /** Stores the bytes, on disk when this returns, if digest and size match the given ones; returns false otherwise. */
   const put = async (sha256: string, size: number, bytes: Readable): Promise<boolean> => {
     const path = pathOf(sha256)
     await mkdir(dirname(path), { recursive: true })

@@ -64,10 +64,7 @@ const applyKnown = async (deps: ApplyDeps, event: CatalogEvent): Promise<Applied
   return applied
 }
 
-/**
- * Applies plain events in one transaction. Returns false if that fails for any reason; then each must be applied
- * separately, which finds the bad one.
- */
+/** Applies plain events in one transaction. Returns false if it fails: applied one by one, they show the bad one. */
 export const applyTogether = async (
   { db, log }: Pick<ApplyDeps, 'db' | 'log'>,
   events: readonly CatalogEvent[],

@@ -10,10 +10,7 @@ import { isOutage } from '../../shared/process/outage.ts'
 import { type ApplyDeps, apply, applyTogether, bring, tryToApply } from './apply.ts'
 import { fillAll, refill } from './fill.ts'
 
-/**
- * The projection of the catalog in this app: one handler for NATS and HTTP. The same events give the same rows in any
- * order and with any number of repeats.
- */
+/** The catalog's projection here, by NATS and HTTP alike: equal events give equal rows in any order and repetition. */
 export const createCatalogProjection = (deps: ApplyDeps) => {
   let running: Promise<void> | undefined
   let followed = 0n

@@ -160,20 +160,17 @@ const keep = async (
     ? stateFacts(tx, command.operation_id, {
         events: decision.events,
         set: decision.set ?? {},
-        request_id: command.request_id,
-        trace: command.trace,
+        ...pick(command, 'request_id', 'trace'),
       })
     : Promise.resolve()
   const audited = appendAudit(tx, deps.keys.audit, {
     actor: actorText(command.actor),
     roles: command.actor.roles ?? [],
     action: command.kind,
-    object: decision.object,
+    ...pick(decision, 'object', 'before'),
     outcome: 'done',
-    reason: command.reason,
-    before: decision.before,
+    ...pick(command, 'reason', 'request_id'),
     after: decision.payload ?? decision.effect,
-    request_id: command.request_id,
     command_id,
   })
   const queued = appendCommand(tx, {

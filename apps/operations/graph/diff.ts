@@ -8,10 +8,7 @@ import type { PlannedIntent, ResourceType, Target, TargetDiff } from './types.ts
 
 export type TargetChange = { diff: TargetDiff; after: Record<string, unknown> }
 
-/**
- * Returns an intent's changes to a target: leaf by leaf, compared by the schema of its type. The changes of actions
- * cannot be known in advance.
- */
+/** An intent's changes to a target, leaf by leaf, by the schema of its type. Those of an action are not known ahead. */
 export const diffTarget = (target: Target, type: ResourceType | undefined, intent: PlannedIntent): TargetChange => {
   const { desired_state } = target
   const about = { ...pick(target, 'resource_id', 'name', 'type_key'), region_id: target.scope.region_id }

@@ -1,11 +1,9 @@
+import type { catalog_resources } from '../../../db/operations/tables/index.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type {
-  CatalogWrite,
   Compensation,
   FieldChange,
   GatePolicy,
-  Join,
-  OnFailure,
   PlanNode,
   Retry,
   TargetRead,
@@ -18,20 +16,7 @@ import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import type { ProgramRules } from './executors.ts'
 
 /** The planner's input and output. Everything is plain data, so that a plan can be rebuilt anywhere. */
-export type Resource = {
-  resource_id: string
-  type_key: string
-  type_version: number
-  name: string
-  parent_id: string | null
-  version: number
-  lifecycle_status: string
-  health_status: string
-  labels: Record<string, string>
-  annotations: Record<string, string>
-  desired_state: Record<string, unknown>
-  observed_state: Record<string, unknown>
-}
+export type Resource = Omit<typeof catalog_resources.$inferSelect, 'change_seq' | 'updated_at'>
 export type Scope = Record<'region_id' | 'datacenter_id' | 'layer_id' | 'segment_id', string | null>
 
 /** A resource as expressions and references see it: with the places that contain it. */
@@ -47,30 +32,11 @@ export type ResourceType = {
   field_classes: { immutable: string[]; read_only: string[]; sensitive: string[] }
 }
 
-export type Step = {
-  id: string
-  name: string
-  needs: string[]
-  include_if?: string
-  executor: string
-  pool?: string
-  with: Record<string, unknown>
-  when?: string
-  idempotent: boolean
-  timeouts: Timeouts
-  retry: Retry
-  on_failure: OnFailure
-  join: Join
-  skippable: boolean
-  tags?: string[]
-  estimate_s?: number
-  risk?: number
-  outputs?: Record<string, string>
-  outputs_schema?: Record<string, unknown>
-  compensate?: Compensation
-  catalog?: CatalogWrite
-  secrets?: Record<string, unknown>
-}
+/** A step of a procedure: a node before it has a target and its place in a graph. */
+export type Step = Omit<
+  PlanNode,
+  'node_id' | 'kind' | 'target_id' | 'depends_on' | 'read' | 'group' | 'step' | 'max_failures' | 'with'
+> & { id: string; needs: string[]; include_if?: string; with: Record<string, unknown> }
 export type Place = 'entry' | 'after_canary' | 'between_batches' | 'before_step'
 export type BatchRule = { by?: string; canary: number; size: number | string; max_failures: number }
 

@@ -46,9 +46,9 @@ const getTimelineRoute = (app: Router, deps: Uses<'db'>) =>
     preHandler: read,
     handler: async (req) => {
       const { operation_id } = req.params
-      const { after_seq = 0, limit = 200, wait_ms = 0, types, actor, node_id } = req.query
+      const { after_seq = 0, limit = 200, wait_ms = 0, ...filter } = req.query
       await requireVisible(deps, req.caller, operation_id)
-      const look = () => listTimeline(deps.db, operation_id, { after_seq, limit, types, actor, node_id })
+      const look = () => listTimeline(deps.db, operation_id, { after_seq, limit, ...filter })
       const events = await lookUntil(look, (found) => found.length > 0, wait_ms)
       const heads = await getHeads(deps.db, operation_id)
       return { events, last_seq: heads?.timeline_seq ?? 0 }
@@ -112,11 +112,11 @@ const listArtifactsRoute = (app: Router, deps: Uses<'db' | 'pages'>) =>
     preHandler: read,
     handler: async (req) => {
       const { operation_id } = req.params
-      const { page_size = 50, page_token, node_id, kind } = req.query
+      const { page_size = 50, page_token, ...filter } = req.query
       await requireVisible(deps, req.caller, operation_id)
-      const list = { route: 'artifacts', operation_id, node_id, kind }
+      const list = { route: 'artifacts', operation_id, ...filter }
       const after = deps.pages.after(page_token, list)
-      const rows = await listArtifacts(deps.db, operation_id, { node_id, kind, after, limit: page_size + 1 })
+      const rows = await listArtifacts(deps.db, operation_id, { ...filter, after, limit: page_size + 1 })
       const as_of = await readAsOf(deps.db)
       return { ...deps.pages.cut(rows, page_size, list, ({ artifact_id }) => [artifact_id]), as_of }
     },

@@ -34,10 +34,7 @@ export const requireScopeOver = async (
   })
 }
 
-/**
- * Shows the plan of an intent that is only tried. It queries other apps before the transaction; `undefined` if no
- * preview is wanted.
- */
+/** The plan of an intent that is only tried; asks other apps before the transaction. `undefined` if none is wanted. */
 export type Outline = (
   mutation: Mutation,
   body: IntentBody,

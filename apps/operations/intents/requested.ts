@@ -18,17 +18,14 @@ export const createRequestedIntent = async (
   await saveIntent(
     tx,
     {
-      intent_id: asked.intent_id,
-      kind: asked.kind,
+      ...pick(asked, 'intent_id', 'kind', 'reason', 'requester'),
       title: asked.title.slice(0, 200),
-      reason: asked.reason,
       request: {
         ...pick(asked, 'kind', 'title', 'reason'),
         targets: [{ resource_id: asked.resource_id }],
         change: { op: asked.op, ...(asked.op === 'update' && { desired_state_patch: asked.desired_state_patch }) },
       },
       targets_resolved: [{ ...pick(resource, 'resource_id', 'type_key', 'name', 'version') }],
-      requester: asked.requester,
       labels: environment === undefined ? {} : { environment },
       constraints: {},
       ticket: null,

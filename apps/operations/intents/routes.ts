@@ -49,7 +49,6 @@ export const intentsRoutes = routes<
     handler: async (req) => {
       const { status, requester, kind, page_size = 50, page_token } = req.query
       const list = { route: 'intents', status, requester, kind, user: req.caller.user_id }
-      const [created_at, intent_id] = deps.pages.after(page_token, list) ?? []
       const rows = await listIntents(deps.db, {
         where: [
           visibleSql(req.caller, intents),
@@ -57,7 +56,7 @@ export const intentsRoutes = routes<
           kind && eq(intents.kind, kind),
           requester && eq(intents.requester_id, requester === 'me' ? req.caller.user_id : requester),
         ].map((condition) => condition || undefined),
-        after: created_at && intent_id ? { created_at, intent_id } : undefined,
+        after: deps.pages.after(page_token, list),
         limit: page_size + 1,
       })
       const page = deps.pages.cut(rows, page_size, list, (row) => [row.created_at, row.intent_id])

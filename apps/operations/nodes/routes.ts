@@ -45,15 +45,7 @@ export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nod
       await requireVisible(deps, req.caller, operation_id)
       const list = { route: 'nodes', operation_id, failed_first, ...filter }
       const after = deps.pages.after(page_token, list)
-      const { state, group, target_id } = filter
-      const rows = await listNodes(deps.db, operation_id, {
-        state,
-        group,
-        target_id,
-        failed_first,
-        after,
-        limit: page_size + 1,
-      })
+      const rows = await listNodes(deps.db, operation_id, { ...filter, failed_first, after, limit: page_size + 1 })
       const page = deps.pages.cut(rows, page_size, list, ({ key }) => key)
       return { ...page, items: page.items.map(({ node }) => node), as_of: await readAsOf(deps.db) }
     },

@@ -1,4 +1,4 @@
-import { inArray } from 'drizzle-orm'
+import { eq, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { listDeliveries } from '../../../db/operations/notifications/deliveries.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
@@ -33,13 +33,9 @@ export const deliveriesRoutes = routes<Deps>('notifications', (app, { deps }) =>
       const { state, page_size = 50, page_token } = query
       const owner = ownerOf(caller, query.group)
       const list = { route: 'notifications', state, owner }
-      const [created_at, id] = deps.pages.after(page_token, list) ?? []
-      const rows = await listDeliveries(deps.db, {
-        owner,
-        where: state && inArray(notify_deliveries.state, state),
-        after: created_at && id ? [created_at, id] : undefined,
-        limit: page_size + 1,
-      })
+      const where = [eq(notify_deliveries.owner, owner), state && inArray(notify_deliveries.state, state)]
+      const after = deps.pages.after(page_token, list)
+      const rows = await listDeliveries(deps.db, { where, after, limit: page_size + 1 })
       const page = deps.pages.cut(rows, page_size, list, (row) => [row.created_at, row.delivery_id])
       return { ...page, items: await deliveryViews(deps.db, page.items), as_of: await readAsOf(deps.db) }
     },

@@ -12,10 +12,7 @@ type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'fence' | 'nats' | 'no
 /** A slower receiver holds up no message to others. */
 const PATIENCE_MS = 1000
 
-/**
- * Tells people about decisions that wait for them and changes to their accounts, until stopped; only if
- * NOTIFY__ENABLED.
- */
+/** Tells people about decisions that wait and changes to their accounts, until stopped; only if NOTIFY__ENABLED. */
 export const startNotifier = (deps: Deps): Loop => {
   const { channels } = deps
   for (const result of ['sent', 'again', 'dead'] as const) countMessages(deps.telemetry).inc({ result }, 0)

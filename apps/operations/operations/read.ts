@@ -16,10 +16,7 @@ import { operationInterventions } from './allowed.ts'
 
 type OperationDeps = PolicyDeps & Uses<'config' | 'db'>
 
-/**
- * Returns one operation as this caller sees it; a control plane sees no actions. Throws not_found. Like a node, it is
- * read over one connection.
- */
+/** One operation as this caller sees it (a control plane: no actions), read over one connection. Throws not_found. */
 export const readOperation = (
   deps: OperationDeps,
   caller: Caller | undefined,

@@ -56,11 +56,9 @@ export const writeOperation = async (
   if (!locked) throw new AppError('plan_locked', 'already_started', 'This plan has already started.')
   return {
     payload: {
-      title: intent.title,
-      plan_id: plan.plan_id,
-      plan_hash: plan.plan_hash,
+      ...pick(intent, 'title', 'kind'),
+      ...pick(plan, 'plan_id', 'plan_hash'),
       requester: intent.requester.name,
-      kind: intent.kind,
     },
     object: `operation:${operation_id}`,
     before: { plan_status: 'ready' },
@@ -85,10 +83,8 @@ const rowsOf = (
   const report = plan.report as unknown as PlanReport
   return {
     operation_id,
-    intent_id: intent.intent_id,
-    plan_id: plan.plan_id,
-    plan_hash: plan.plan_hash,
-    ...pick(intent, 'title', 'kind', 'requester'),
+    ...pick(plan, 'plan_id', 'plan_hash'),
+    ...pick(intent, 'title', 'kind', 'requester', 'intent_id'),
     starter_id: actor.id,
     involved: partiesOf(intent.requester, actor),
     risk_level,
@@ -125,12 +121,10 @@ const eventsOf = (
       actor,
       reason: body.comment ?? intent.reason,
       data: {
-        kind: intent.kind,
-        title: intent.title,
+        ...pick(intent, 'kind', 'title'),
         status: 'queued',
         resources: pins.map(({ resource_id }) => resource_id),
-        plan_id: plan.plan_id,
-        plan_hash: plan.plan_hash,
+        ...pick(plan, 'plan_id', 'plan_hash'),
       },
       evidence: {
         kind: 'plan',

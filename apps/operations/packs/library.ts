@@ -134,8 +134,7 @@ const packIn = (source: Source<PackFile>, policies: ReadonlyMap<string, unknown>
     return procedureIn(source, at, procedure, policies)
   })
   return {
-    pack: given.pack,
-    version: given.version,
+    ...pick(given, 'pack', 'version'),
     digest: digest(given),
     document: given as unknown as Record<string, unknown>,
     procedures,

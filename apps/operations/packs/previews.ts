@@ -47,10 +47,7 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
 
 const MOST_WATCHES = 20
 
-/**
- * A gate behind watches binds their findings, nearest first, so that the person who decides sees the numbers
- * (operations.md 7.2).
- */
+/** A gate behind watches binds their findings, nearest first, for the person who decides (operations.md 7.2). */
 export const bindWatches = (gates: PlanGate[], nodes: readonly PlanNode[]): PlanGate[] => {
   if (!nodes.some(({ executor }) => executor === 'watch')) return gates
   const byId = new Map(nodes.map((node) => [node.node_id, node]))

@@ -1,48 +1,24 @@
 import Type, { type Static } from 'typebox'
-import { CatalogWrite, GraphNode } from '../../shared/contracts/operations/intents.ts'
+import { GraphNode, policyMembers } from '../../shared/contracts/operations/intents.ts'
 import { Closed, OptionalClosed } from '../../shared/contracts/shapes.ts'
+import { pick } from '../../shared/data/pick.ts'
 
 /** The shape of a procedure pack (operations.md 4.1) and of the other files of this app's policy folder (4.2, 3.5). */
 const Any = Type.Unknown()
 const JsonObject = Type.Record(Type.String(), Any)
-const Name = (pattern: string, description?: string) => Type.String({ pattern, ...(description && { description }) })
+const Name = (pattern: string) => Type.String({ pattern })
 const Cel = Type.String({ minLength: 1, maxLength: 2048 })
 const Key = Name('^[a-z][a-z0-9_-]{0,62}$')
 const Group = Name('^[a-z][a-z0-9-]{1,62}$')
 const Pointer = Name('^(/([^~/]|~[01])*)+$')
 const Words = <T extends string>(...words: T[]) => Type.Unsafe<T>(Type.Enum(words))
 
-const { timeouts, retry } = GraphNode.properties
-const Join = Words('all', 'any', 'settled')
-const OnFailure = Words('hold', 'tolerate', 'skip_dependents', 'fail', 'compensate')
-const Compensate = Closed({
-  executor: Type.Optional(Key),
-  with: Type.Optional(JsonObject),
-  when: Type.Optional(Cel),
-  idempotent: Type.Optional(Type.Boolean()),
-  catalog: Type.Optional(CatalogWrite),
-})
-
 /** The properties that steps, defaults of steps, and nodes of graph intents share. */
 export const stepProperties = {
-  executor: Type.Optional(Key),
-  pool: Type.Optional(Key),
-  with: Type.Optional(JsonObject),
-  when: Type.Optional(Cel),
-  idempotent: Type.Optional(Type.Boolean()),
-  timeouts,
-  retry,
-  on_failure: Type.Optional(OnFailure),
-  join: Type.Optional(Join),
-  skippable: Type.Optional(Type.Boolean()),
-  tags: Type.Optional(Type.Array(Name('^[a-z0-9][a-z0-9._-]{0,62}$'), { maxItems: 20 })),
-  estimate_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
-  risk: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  ...pick(GraphNode.properties, 'executor', 'pool', 'with', 'when', 'idempotent', 'timeouts', 'retry', 'on_failure'),
+  ...pick(GraphNode.properties, 'join', 'skippable', 'tags', 'estimate_s', 'risk', 'outputs_schema', 'compensate'),
+  ...pick(GraphNode.properties, 'catalog', 'secrets'),
   outputs: Type.Optional(Type.Record(Name('^[a-z][a-z0-9_]{0,62}$'), Type.Union([Pointer, Type.Literal('')]))),
-  outputs_schema: Type.Optional(JsonObject),
-  compensate: Type.Optional(Compensate),
-  catalog: Type.Optional(CatalogWrite),
-  secrets: Type.Optional(Type.Record(Name('^[a-z][a-z0-9_]{0,62}$'), Any)),
 }
 
 /** A look at the real target before its first effect; `expect` names places of the raw result and their planned values. */
@@ -117,17 +93,7 @@ export type StepFile = Static<typeof Step>
 
 const seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
 export const policyProperties = {
-  approvals: OptionalClosed({
-    quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
-    groups: Type.Optional(
-      Type.Array(Closed({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }), { maxItems: 20 }),
-    ),
-    four_eyes: Type.Optional(Type.Boolean()),
-    reject_rule: Type.Optional(Words('any', 'majority')),
-    comment_on_approve: Type.Optional(Type.Boolean()),
-    signature: Type.Optional(Type.Literal('required')),
-  }),
-  deadline_s: Type.Optional(seconds(1, 2_592_000)),
+  ...policyMembers,
   escalation: Type.Optional(
     Type.Array(
       Closed({ after_s: seconds(1, 2_592_000), add_groups: Type.Array(Group, { minItems: 1, maxItems: 20 }) }),
@@ -135,13 +101,7 @@ export const policyProperties = {
     ),
   ),
   on_timeout: Type.Optional(Words('reject', 'hold', 'approve')),
-  on_reject: Type.Optional(Words('fail_nodes', 'hold', 'cancel_operation')),
-  lease_policy: Type.Optional(Words('hold', 'release')),
-  bulk: Type.Optional(Type.Literal(false)),
-  on_voter_loss: Type.Optional(Words('reask', 'keep_after_start')),
   binds: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 50 })),
-  /** A service answers instead of people (operations.md 4.2). */
-  check: OptionalClosed({ service: Name('^(machine:)?[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) }),
 }
 
 export const GatePolicyFile = Closed({

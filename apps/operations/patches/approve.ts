@@ -44,9 +44,8 @@ import {
   onPatch,
   type PatchCommand,
   refuseBase,
-  refuseSecretsOf,
-  refuseUnsound,
   said,
+  soundOutlook,
   voteEvent,
 } from './decide.ts'
 import { lostPatchVotes, patchFooting, voidedPatchVotes } from './voters.ts'
@@ -92,11 +91,7 @@ const approveSteps = (
       })
     throwIfRefused(refuseBase(patch.base_revision, subject.plan_revision))
     heads.require()
-    const outlook = await lookAhead(deps, tx, subject, patch.changes as PatchChange[])
-    throwIfRefused(refuseTouched(outlook, patch.patch_id))
-    refuseUnsound(outlook)
-    throwIfRefused(refuseBound(subject, outlook))
-    refuseSecretsOf(deps, outlook)
+    const outlook = await soundOutlook(deps, tx, subject, patch.changes as PatchChange[], patch.patch_id)
     if (outlook.result_hash !== patch.result_hash)
       throw refused(notApplicable('unsound', 'The effect of the patch has changed since your review.'))
     const { user_id, groups } = command.caller

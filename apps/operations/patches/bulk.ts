@@ -8,10 +8,7 @@ export type Verdict = 'approve' | 'reject'
 /** Risk levels up to which approvals may be given together. */
 const RISKS: Record<Most, readonly string[]> = { off: [], low: ['low'], medium: ['low', 'medium'] }
 
-/**
- * Returns why a gate or patch under these policies must be decided alone; null if it may be decided together with
- * others (console.md 5.2).
- */
+/** Why a gate or patch under these policies must be decided alone; null: it may be decided in bulk (console.md 5.2). */
 export const aloneBy = (
   policies: readonly GatePolicy[],
   risk_level: string,

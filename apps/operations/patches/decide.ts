@@ -9,16 +9,16 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import type { Batch } from '../../shared/contracts/operations/common.ts'
 import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import type { RejectPatchBody } from '../../shared/contracts/operations/patches.ts'
+import type { PatchChange, RejectPatchBody } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Command, checkIfMatch, type Decision, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
-import type { CommandDeps, PolicyDeps, Uses } from '../deps.ts'
+import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { refuseOn } from '../operations/control.ts'
 import { secretViolations } from '../planner/plan.ts'
-import { notApplicable, type Outlook, requirePatch } from '../plans/ahead.ts'
+import { lookAhead, notApplicable, type Outlook, refuseBound, refuseTouched, requirePatch } from '../plans/ahead.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { aloneBy, refuseTogether, type Verdict } from './bulk.ts'
 import { patchObject, readPatch, rejectAction } from './view.ts'
@@ -35,7 +35,23 @@ export const refuseBase = (base_revision: number, plan_revision: number): Refusa
         { plan_revision },
       )
 
-export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
+/** Returns what the changes would lead to now. Throws the first reason why they cannot; `own` may hold the nodes. */
+export const soundOutlook = async (
+  deps: ReplanDeps,
+  tx: Tx,
+  subject: Subject,
+  changes: readonly PatchChange[],
+  own?: string,
+): Promise<Outlook> => {
+  const outlook = await lookAhead(deps, tx, subject, changes)
+  throwIfRefused(refuseTouched(outlook, own))
+  refuseUnsound(outlook)
+  throwIfRefused(refuseBound(subject, outlook))
+  refuseSecretsOf(deps, outlook)
+  return outlook
+}
+
+const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
   const [first] = violations
   if (!first) return
   throw new AppError(
@@ -47,7 +63,7 @@ export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
 }
 
 /** A pool may resolve only secrets that the plan could have named: the preview's rule, applied to the new steps. */
-export const refuseSecretsOf = ({ mayResolve }: Uses<'mayResolve'>, { patched }: Outlook): void => {
+const refuseSecretsOf = ({ mayResolve }: Uses<'mayResolve'>, { patched }: Outlook): void => {
   const brought = new Set([...patched.touched, ...patched.added])
   const violations = secretViolations(
     patched.nodes.filter(({ node_id }) => brought.has(node_id)),

@@ -7,9 +7,9 @@ import { askHeads } from '../catalog/heads.ts'
 import { checkIfMatch, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import type { ReplanDeps } from '../deps.ts'
 import { refuseOn } from '../operations/control.ts'
-import { boundPatch, lookAhead, notApplicable, refuseBound, refuseTouched } from '../plans/ahead.ts'
+import { boundPatch, notApplicable } from '../plans/ahead.ts'
 import { operationObject, refuseByPolicy, refused, throwIfRefused } from '../policies/authority.ts'
-import { answered, evidenceOf, type PatchCommand, refuseBase, refuseSecretsOf, refuseUnsound, said } from './decide.ts'
+import { answered, evidenceOf, type PatchCommand, refuseBase, said, soundOutlook } from './decide.ts'
 
 const EXPIRES_S = 86_400
 
@@ -30,13 +30,10 @@ export const proposeSteps = (deps: ReplanDeps, command: PatchCommand, body: Prop
       checkIfMatch(command.if_match, subject.revision)
       throwIfRefused(refuseBase(base_revision, plan_revision))
       heads.require()
-      const outlook = await lookAhead(deps, tx, subject, changes)
-      throwIfRefused(refuseTouched(outlook))
-      refuseUnsound(outlook)
-      throwIfRefused(refuseBound(subject, outlook))
-      refuseSecretsOf(deps, outlook)
+      const outlook = await soundOutlook(deps, tx, subject, changes)
       const { patched, diff_graph, result_hash, rearmed } = outlook
       const { touched } = patched
+      const shown = { diff_graph, held_nodes: touched, rearmed_gates: rearmed, required: patched.required }
       const patch = {
         patch_id,
         base_revision,
@@ -52,22 +49,12 @@ export const proposeSteps = (deps: ReplanDeps, command: PatchCommand, body: Prop
         operation_id,
         proposer_id: caller.user_id,
         digest: patch_digest,
-        diff_graph,
-        held_nodes: touched,
-        rearmed_gates: rearmed,
-        required: patched.required,
+        ...shown,
         expires_at: sql`clock_timestamp() + make_interval(secs => ${body.expires_in_s ?? EXPIRES_S})` as never,
       })
       if (touched.length > 0 && (await holdNodes(tx, operation_id, touched, patch_id)) !== touched.length)
         throw refused(notApplicable('patch_overlap', 'Another patch took one of these nodes a moment ago.'))
-      const effect = {
-        patch_id,
-        diff_graph,
-        held_nodes: touched,
-        rearmed_gates: rearmed,
-        required: patched.required,
-        result_hash,
-      }
+      const effect = { patch_id, ...shown, result_hash }
       return {
         payload: touched.length > 0 ? { patch_id, node_ids: touched } : null,
         events: [

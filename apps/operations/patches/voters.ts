@@ -9,10 +9,7 @@ import { patchGroups } from '../plans/ahead.ts'
 import { loadPlaces } from '../policies/authority.ts'
 import { type Footing, type LostVote, lossOf, type People, requireAsked, wordsOf } from '../policies/footing.ts'
 
-/**
- * Returns the basis of a vote for a patch. Rights that its proposer granted do not count, nor with four eyes those of
- * any participant.
- */
+/** The basis of a vote for a patch: rights from its proposer do not count, nor with four eyes those of participants. */
 export const patchFooting = (subject: Subject, { required, proposer }: PatchRow, lookback_s: number): Footing => {
   const groups = patchGroups(required)
   const involved = required.some(({ four_eyes }) => four_eyes) ? subject.involved : []

@@ -219,10 +219,7 @@ const barrierOf = (lane: Lane, { group_id, name }: Batch, depends_on: string[], 
 
 const stepFinder = (all: Expanded[]) => (step: string) => all.flatMap((one) => one.by_step.get(step) ?? [])
 
-/**
- * The first steps of a target wait for the last steps of the targets before it. Inside a lane with batches the barriers
- * already ensure this.
- */
+/** The first steps of a target wait for the last of the targets before it; inside a batched lane, barriers do this. */
 const linkOrder = (order: Order, laneOf: Map<string, Lane>, expanded: Map<string, Expanded>, draft: Draft): void => {
   const byId = new Map(draft.nodes.map((node) => [node.node_id, node]))
   for (const [id, others] of order.before) {

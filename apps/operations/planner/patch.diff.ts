@@ -1,18 +1,11 @@
+import type { Patch } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
 import type { Running } from './patch.edit.ts'
 import type { Patched } from './patch.ts'
-import type { RiskLevel } from './risk.ts'
 
-export type DiffGraph = {
-  added: string[]
-  removed: string[]
-  changed: { node_id: string; fields: { path: string; before: unknown; after: unknown }[] }[]
-  added_gates: string[]
-  removed_gates: string[]
-  max_parallel: { before: number; after: number } | null
-  risk: { before: RiskLevel; after: RiskLevel } | null
-}
+export type DiffGraph = Required<Patch['diff_graph']>
 
 /** Returns what a reader compares: nodes by id, members of changed ones by path. */
 export const diffGraph = (running: Running, patched: Patched): DiffGraph => {
@@ -23,11 +16,8 @@ export const diffGraph = (running: Running, patched: Patched): DiffGraph => {
     return fields.length > 0 ? [{ node_id: node.node_id, fields }] : []
   })
   return {
-    added: patched.added,
-    removed: patched.removed,
+    ...pick(patched, 'added', 'removed', 'added_gates', 'removed_gates'),
     changed,
-    added_gates: patched.added_gates,
-    removed_gates: patched.removed_gates,
     max_parallel:
       patched.max_parallel === running.max_parallel
         ? null

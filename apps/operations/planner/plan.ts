@@ -33,10 +33,7 @@ export type Made = {
 
 const SHOWN_DEPENDENTS = 50
 
-/**
- * Makes the plan of an intent. Pure and synchronous: the same input gives the same bytes (operations.md 3.2). Throws a
- * PlanRefusal if there is no node to run.
- */
+/** Makes a plan. Pure: equal input gives equal bytes (operations.md 3.2). Throws a PlanRefusal if no node would run. */
 export const makePlan = (input: PlannerInput): Made => {
   const { intent, limits } = input
   const violations: Violation[] = []

@@ -107,14 +107,7 @@ const runningOf = (rows: RunningRows, { max_parallel, risk_level }: Subject): Ru
   nodes: rows.nodes.filter(({ removed }) => !removed).map(({ spec }) => spec),
   gates: rows.gates
     .filter(({ status, kind }) => status !== 'cancelled' && kind !== 'intervention')
-    .map(({ gate_id, kind, question, policy, guards, status }) => ({
-      gate_id,
-      kind,
-      question,
-      policy,
-      guards,
-      status,
-    })),
+    .map((gate) => pick(gate, 'gate_id', 'kind', 'question', 'policy', 'guards', 'status')),
   max_parallel,
   risk_level: risk_level as RiskLevel,
   begun: new Set(rows.nodes.filter((row) => !isUntouched(row)).map(({ node_id }) => node_id)),
@@ -237,10 +230,9 @@ export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outl
     nodes: patched.nodes
       .filter(({ node_id }) => concerned.has(node_id))
       .map((node) => ({ ...node, spec_digest: specDigest(node) })),
-    removed: patched.removed,
+    ...pick(patched, 'removed', 'removed_gates'),
     gates,
     opened: own.map(({ gate_id }) => gate_id),
-    removed_gates: patched.removed_gates,
     max_parallel: { before: max_parallel, after: patched.max_parallel },
     risk_level: { before: subject.risk_level, after: patched.weight?.risk.level ?? subject.risk_level },
     graph: drawAgain({ ...patched, gates: [...patched.gates, ...own] }, drawn?.drawing.graph),

@@ -3,7 +3,7 @@ import { loadDurations, loadRelationships, loadTypes } from '../../../db/operati
 import type { Intent, Plan } from '../../../db/operations/plans/rows.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
-import { pluck } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { unanswered } from '../catalog/heads.ts'
@@ -56,10 +56,7 @@ type Planning = {
   affected?: Affected | null
 }
 
-/**
- * Plans an intent on the current projection of the catalog; with `assumed` it also returns its rehearsal's input.
- * Throws the refusal as an AppError.
- */
+/** Plans an intent on the current projection; `assumed` adds its rehearsal's input. Throws refusals as AppErrors. */
 export const planIntent = async (
   db: Queryable,
   deps: PlanningDeps,
@@ -142,11 +139,8 @@ export const loadWorld = async (
 
 const requestOf = (intent: Plannable, { change, action, runbook, graph }: IntentBody): PlannedIntent =>
   ({
-    intent_id: intent.intent_id,
-    requester_id: intent.requester_id,
+    ...pick(intent, 'intent_id', 'requester_id', 'labels', 'constraints'),
     kind: intent.kind as PlannedIntent['kind'],
-    labels: intent.labels,
-    constraints: intent.constraints,
     ...(change && { change }),
     ...(action && { action }),
     ...(runbook && { runbook }),

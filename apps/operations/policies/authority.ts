@@ -17,7 +17,7 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { AllowedAction, GatePolicy, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
-import { pluck } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError, refusal } from '../../shared/errors.ts'
 import { PERMISSION_OF, type Policies, type PolicyAction, type PolicyObject } from './cedar.ts'
 
@@ -39,14 +39,12 @@ export const operationObject = (operation: Governed): PolicyObject => ({
   id: operation.operation_id,
   requester: operation.requester_id,
   behind: [],
-  involved: operation.involved,
+  ...pick(operation, 'involved', 'environment', 'labels'),
   four_eyes: false,
   groups: [],
   risk: operation.risk_level,
-  environment: operation.environment,
   types: distinct(operation.places.map(({ type_key }) => type_key)),
   regions: distinct(operation.places.map(({ region_id }) => region_id)),
-  labels: operation.labels,
 })
 
 const distinct = (values: readonly (string | null | undefined)[]): string[] => [
@@ -67,9 +65,7 @@ export const refuseByPolicy = (
     return refusal('policy_denied', 'permission_missing', missingWords([permission]), { extra: { permission } })
   return policies.refuse({
     action,
-    user_id: caller.user_id,
-    kind: caller.kind,
-    groups: caller.groups,
+    ...pick(caller, 'user_id', 'kind', 'groups'),
     object,
     granted: isInScope(caller, permission, places),
     both: isInScope(caller, 'operation:control', places) && isInScope(caller, 'gate:decide', places),

@@ -17,7 +17,7 @@ import type { Permission } from '../../shared/auth/permissions.ts'
 import { ConfigError } from '../../shared/config.ts'
 import { CODES, type CodeOf } from '../../shared/contracts/codes.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import { pluck } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { refusal } from '../../shared/errors.ts'
 
 /** The permission that each act needs over every target (auth.md 9). */
@@ -160,12 +160,10 @@ const contextOf = ({ granted, both, as_groups, auth_age_s, user_id }: Omit<Polic
 const entitiesOf = ({ user_id, kind, groups, object }: Omit<PolicyRequest, 'action'>): EntityJson[] => {
   const { type, id, labels, environment, ...rest } = object
   const attrs: Record<string, CedarValueJson> = {
-    requester: rest.requester,
+    ...pick(rest, 'requester', 'four_eyes', 'risk'),
     behind: [...rest.behind],
     involved: [...rest.involved],
-    four_eyes: rest.four_eyes,
     groups: [...rest.groups],
-    risk: rest.risk,
     environment: environment ?? '',
     types: [...rest.types],
     regions: [...rest.regions],

@@ -71,9 +71,8 @@ const lossOfDelegator = (
 }
 
 export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
-  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest', 'overdue'),
+  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest', 'overdue', 'policy'),
   consumed: gate.consumed_at !== null,
-  policy: gate.policy,
   votes: gate.votes.filter(({ round }) => round === gate.round).map(voteFacts),
 })
 
@@ -90,10 +89,7 @@ export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => (
   unknown_nodes: 0,
 })
 
-/**
- * Returns whom four eyes excludes: the requester and starter of the operation; for an intervention only its author. The
- * people behind a machine are included.
- */
+/** Whom four eyes excludes, with people behind machines: requester and starter; for an intervention only its author. */
 export const involvedIn = ({ gate, operation }: GateRow): readonly string[] =>
   gate.author_id === null ? operation.involved : [gate.author_id, ...gate.author_behind]
 

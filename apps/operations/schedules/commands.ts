@@ -50,8 +50,7 @@ export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: 
       const schedule_id = await insertSchedule(tx, {
         owner: mutation.actor,
         requester_id: mutation.caller.user_id,
-        when: body.when,
-        intent: body.intent,
+        ...pick(body, 'when', 'intent'),
         proceed: body.proceed ?? 'plan',
         resource_ids: targets.map(({ resource_id }) => resource_id),
         next_at: timeOf(next_at),

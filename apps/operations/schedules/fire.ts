@@ -33,10 +33,7 @@ const GIVE_UP_MS = 15 * 60_000
 
 type Run = { schedule_id: string; due_at: string; targets: string[] | null }
 
-/**
- * Begins the run of each due schedule, once across all processes, then works on the open runs. Missed times become one
- * run. Returns how many runs it ended.
- */
+/** Begins due runs, once across processes, and works on open ones. Missed times are one run. Returns the runs ended. */
 export const fireDue = async (deps: OperationsDeps): Promise<number> => {
   const now = deps.clock.now()
   await deps.db.transaction(async (tx) => {

@@ -63,12 +63,9 @@ const readRoutes = (app: Router, deps: Deps) => {
     handler: async (req) => {
       const { status, page_size = 50, page_token } = req.query
       const list = { route: 'schedules', status, user: req.caller.user_id }
-      const [created_at, schedule_id] = deps.pages.after(page_token, list) ?? []
-      const rows = await listSchedules(deps.db, {
-        where: [visibleSql(req.caller, schedules), status && inArray(schedules.status, status)],
-        after: created_at && schedule_id ? { created_at, schedule_id } : undefined,
-        limit: page_size + 1,
-      })
+      const where = [visibleSql(req.caller, schedules), status && inArray(schedules.status, status)]
+      const after = deps.pages.after(page_token, list)
+      const rows = await listSchedules(deps.db, { where, after, limit: page_size + 1 })
       const page = deps.pages.cut(rows, page_size, list, (row) => [row.created_at, row.schedule_id])
       const ids = page.items.map(({ schedule_id }) => schedule_id)
       const last = new Map((await listRuns(deps.db, ids, 1)).map((run) => [run.schedule_id, runOf(run)]))

@@ -8,10 +8,7 @@ import { resolveTargets } from '../targets/resolve.ts'
 /** The most resources that may meet one condition. */
 const MOST = 1000
 
-/**
- * Begins a run for the resources that have begun to meet a schedule's condition since the last look. A resource that
- * stops and begins again counts again.
- */
+/** Begins a run for resources that newly meet a schedule's condition; one that stops and begins again counts again. */
 export const watchConditions = (deps: Uses<'clock' | 'db'>): Promise<void> =>
   deps.db.transaction(async (tx) => {
     const { last } = await listChangedSince(tx, 0)

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { Closed, text } from './shapes.ts'
 
 /** Lists of audit rows, the same in every app. */
-const nullable = (schema: Type.TSchema) => Type.Union([schema, Type.Null()])
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const Words = (description: string) => Type.Optional(Type.String({ maxLength: 512, description }))
 
 export const AuditQuery = Closed({

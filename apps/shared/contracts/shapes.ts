@@ -1,9 +1,6 @@
 import Type, { type TNumberOptions, type TObjectOptions, type TProperties, type TStringOptions } from 'typebox'
 
-/**
- * Returns an object schema with these properties and no others, so that a misspelled name is refused instead of
- * silently defaulting.
- */
+/** An object schema with only these properties: a misspelled name is refused instead of silently defaulting. */
 export const Closed = <Properties extends TProperties>(properties: Properties, options: TObjectOptions = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
 

@@ -95,7 +95,3 @@ export const rowsFrom = <R>(
     .filter((row) => key === undefined || (back ? compare(row, key) < 0 : compare(row, key) > 0))
     .slice(0, size + 1)
 }
-
-/** Returns the size of a page: the requested one, within the deployment's bounds. */
-export const pageSizeOf = (asked: number | undefined, config: { page_default: number; page_max: number }): number =>
-  !asked ? config.page_default : Math.min(asked, config.page_max)

@@ -1,13 +1,9 @@
 import type { ResourceRow } from '../rows.ts'
 import { type Journal, Unheld } from './journal.ts'
+import type { NewName } from './missing.ts'
 
 export type Twin = { rid: string; what: 'resource_id' | 'name' | 'identity' }
-export type WantedName = {
-  type_id: number | null
-  parent_rid: string | null
-  name: string
-  identity_hash: Buffer | null
-}
+export type WantedName = Omit<NewName, 'type_id'> & { type_id: number | null }
 
 export const nameKey = (type_id: number, parent_rid: string | null, name: string) => `${type_id} ${parent_rid} ${name}`
 export const identityKey = (type_id: number, hash: Buffer) => `${type_id} ${hash.toString('hex')}`

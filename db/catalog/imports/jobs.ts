@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../../client.ts'
+import type { Queryable, Tx } from '../../client.ts'
 import { insertMany, recordset } from '../resources/batch.ts'
-import { rowsOf } from '../resources/rows.ts'
+import { rowOf, rowsOf } from '../resources/rows.ts'
 import { import_job, import_job_item } from '../tables.ts'
 
 export type JobRow = typeof import_job.$inferSelect
@@ -16,18 +16,14 @@ export const insertJob = async (
   await insertMany(tx, import_job_item, rows)
 }
 
-export const getJob = async (db: Queryable, job_id: string, user_id: string): Promise<JobRow | undefined> =>
-  first(
-    await rowsOf<JobRow>(db, sql`select * from catalog.import_job where job_id = ${job_id} and user_id = ${user_id}`),
-  )
+export const getJob = (db: Queryable, job_id: string, user_id: string): Promise<JobRow | undefined> =>
+  rowOf(db, sql`select * from catalog.import_job where job_id = ${job_id} and user_id = ${user_id}`)
 
 /** The next open job, locked; another process works on the locked ones. */
-export const takeJob = async (tx: Tx): Promise<JobRow | undefined> =>
-  first(
-    await rowsOf<JobRow>(
-      tx,
-      sql`select * from catalog.import_job where ended_at is null order by updated_at limit 1 for update skip locked`,
-    ),
+export const takeJob = (tx: Tx): Promise<JobRow | undefined> =>
+  rowOf(
+    tx,
+    sql`select * from catalog.import_job where ended_at is null order by updated_at limit 1 for update skip locked`,
   )
 
 export type JobItem = { seq: number; item: Record<string, unknown>; result: Record<string, unknown> | null }

@@ -20,10 +20,7 @@ import {
 } from '../resources/rows.ts'
 import type { EdgeKey, Fixed, ResourceRow } from '../rows.ts'
 
-/**
- * Reads the data that many changes will need, one statement per kind of query. Rows already held stay, because changes
- * may have altered them.
- */
+/** Reads the data of many changes, one statement per kind. Rows already held stay: changes may have altered them. */
 
 /** Reads the data that a change found missing. Rows that had to be locked first are read again. */
 export const loadMissing = async (tx: Tx, held: Held, missing: Missing): Promise<void> => {

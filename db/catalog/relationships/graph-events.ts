@@ -20,10 +20,7 @@ export type GraphEventRow = {
   changes: { op: string; relationship_id: string; type_key: string; from_id: string; to_id: string }[] | null
 }
 
-/**
- * Numbered events after a position in the log, up to another position if given. A row number never changes, so reading
- * it from the table is safe.
- */
+/** Numbered events after a position, up to another if given. Row numbers never change, so they come from the table. */
 export const graphEventsAfter = (
   db: Queryable,
   pub_seq: string,

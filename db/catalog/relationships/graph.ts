@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { HealthStatus } from '../../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable } from '../../client.ts'
 import { accessSql, type RowAccess } from '../resources/lists.ts'
 import { array, rowsOf } from '../resources/rows.ts'
+import type { ResourceRow } from '../rows.ts'
 
 /** What a traversal may show and pass through. */
 export type Reach = {
@@ -15,14 +15,10 @@ export type Reach = {
   past?: { at: string; ended: readonly string[] } | undefined
 }
 
-export type NodeRow = {
-  rid: string
-  resource_id: string
-  type_id: number
-  name: string
-  lifecycle_status: string
-  health_status: HealthStatus
-}
+export type NodeRow = Pick<
+  ResourceRow,
+  'rid' | 'resource_id' | 'type_id' | 'name' | 'lifecycle_status' | 'health_status'
+>
 export type NeighbourRow = NodeRow & { from_rid: string; reltype_id: number; out: boolean }
 
 /** Open edges, now or at that time, under the alias e. */

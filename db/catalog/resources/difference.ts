@@ -68,10 +68,7 @@ const turned = (
       and (e.valid_from <= ${from}::timestamptz and e.valid_to > ${from}::timestamptz)
         <> (e.valid_from <= ${to}::timestamptz and e.valid_to > ${to}::timestamptz))`
 
-/**
- * Members of a subtree at either time that were added, removed, have another version or other edges, by id. `where` is
- * over r.
- */
+/** Members of a subtree that differ between the times (presence, version, edges), by id. `where` is over r. */
 export const listDiffering = (
   db: Queryable,
   { rid, containment_id, from, to, most, where, after, back, limit }: DifferenceOf,

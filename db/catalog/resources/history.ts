@@ -1,18 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
+import type { ResourceRow } from '../rows.ts'
+import type { revision } from '../tables.ts'
 import { array, rowsOf } from './rows.ts'
 
-export type RevisionRow = {
-  version: number
-  at: string
-  kind: 'snapshot' | 'delta'
-  doc: Record<string, unknown>
-  changed_paths: string[]
-  lifecycle_status: string
-  actor: string
-  command_id: string | null
-  operation_id: string | null
-}
+export type RevisionRow = Omit<typeof revision.$inferSelect, 'rid'>
 
 /** The revisions from the nearest snapshot up to a version, oldest first; together they yield its document. */
 export const revisionsUpTo = (db: Queryable, rid: string, version: number): Promise<RevisionRow[]> =>
@@ -100,13 +92,7 @@ export const pathsAt = async (
 }
 
 /** A past resource, in the columns that filters and list conditions read. */
-export type PastRow = {
-  rid: string
-  path: string
-  is_open: boolean
-  type_id: number
-  document: Record<string, unknown>
-}
+export type PastRow = Pick<ResourceRow, 'rid' | 'path' | 'is_open' | 'type_id'> & { document: Record<string, unknown> }
 
 /** Which of these past resources satisfy the conditions over r (resource), s (resource_state) and p (parent). */
 export const meeting = async (db: Queryable, rows: readonly PastRow[], where: readonly SQL[]): Promise<Set<string>> => {

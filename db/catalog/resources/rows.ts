@@ -26,6 +26,8 @@ export const resourceTables = sql`catalog.resource r join catalog.resource_state
   left join catalog.resource p on p.rid = r.parent_rid`
 
 export const rowsOf = async <T>(db: Queryable, query: SQL): Promise<T[]> => (await db.execute(query)).rows as T[]
+/** The first row; `undefined` if there is none. */
+export const rowOf = async <T>(db: Queryable, query: SQL): Promise<T | undefined> => first(await rowsOf<T>(db, query))
 
 const ARRAYS = { text: sql`text[]`, bigint: sql`bigint[]`, smallint: sql`smallint[]` }
 
@@ -36,12 +38,7 @@ export const array = (values: readonly (string | number)[], type: keyof typeof A
 export const getResource = async (db: Queryable, resource_id: string): Promise<ResourceRow | undefined> => {
   const held = heldBy(db)
   if (held) return held.resourceOf(resource_id)
-  return first(
-    await rowsOf<ResourceRow>(
-      db,
-      sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = ${resource_id}`,
-    ),
-  )
+  return rowOf(db, sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = ${resource_id}`)
 }
 
 /** Nonexistent ids are missing from the result. */

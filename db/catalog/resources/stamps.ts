@@ -3,10 +3,7 @@ import { first, type Queryable } from '../../client.ts'
 import { earliestTime, timeLock } from '../../locks.ts'
 import { rowsOf } from './rows.ts'
 
-/**
- * Declares that a row's transaction stamps no time before its `created_at`: an expression for the statement that
- * follows the row.
- */
+/** Declares that the transaction stamps no time before the row's `created_at`; for the statement after the row. */
 export const OPEN_STAMP = timeLock('stamp', 'floor(extract(epoch from created_at) * 1000)')
 
 /** The earliest time that an open command may still stamp, in milliseconds; `undefined` if none is open. */

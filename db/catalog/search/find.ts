@@ -2,24 +2,14 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { anyCase } from '../../columns.ts'
 import { rowsOf } from '../resources/rows.ts'
+import type { ResourceRow } from '../rows.ts'
 import { peersOf, wordsOf } from './fold.ts'
 
-export type SearchRow = {
-  rid: string
-  resource_id: string
-  type_id: number
-  path: string
-  name: string
-  display_name: string
-  owner: string | null
-  lifecycle_status: string
-  health_status: string
-  in_name: boolean
-  in_label: boolean
-  in_relation: boolean
-  in_attribute: boolean
-  score: number
-}
+export type SearchRow = Pick<
+  ResourceRow,
+  'rid' | 'resource_id' | 'type_id' | 'path' | 'name' | 'display_name' | 'owner' | 'lifecycle_status' | 'health_status'
+> &
+  Record<'in_name' | 'in_label' | 'in_relation' | 'in_attribute', boolean> & { score: number }
 
 /** The tables for conditions; Postgres drops those that no condition uses. */
 const searchable = sql`catalog.resource r left join catalog.resource_state s on s.rid = r.rid

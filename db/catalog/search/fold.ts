@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../../client.ts'
-import { array, rowsOf } from '../resources/rows.ts'
+import type { Queryable, Tx } from '../../client.ts'
+import { array, rowOf, rowsOf } from '../resources/rows.ts'
 
 /** How far search has followed the log, and the last row of its initial load so far (null: complete). */
 export type SearchPosition = { pub_seq: string; filling_after: string | null }
@@ -59,12 +59,10 @@ export const foldSearch = async (tx: Tx, rids: readonly string[]): Promise<void>
 const FORMAT = 'search-3'
 
 export const readSearchPosition = async (db: Queryable): Promise<SearchPosition | undefined> =>
-  first(
-    await rowsOf<SearchPosition>(
-      db,
-      sql`select pub_seq::text as pub_seq, filling_after::text as filling_after from catalog.search_position
-          where name = ${FORMAT}`,
-    ),
+  rowOf(
+    db,
+    sql`select pub_seq::text as pub_seq, filling_after::text as filling_after from catalog.search_position
+        where name = ${FORMAT}`,
   )
 
 export const writeSearchPosition = async (tx: Tx, { pub_seq, filling_after }: SearchPosition): Promise<void> => {

@@ -115,10 +115,7 @@ export const appendCommand = async (
   return made?.seq ?? 0
 }
 
-/**
- * Informs the engine of a decision that no person's command made: a message in the order of the operation's commands.
- * The caller holds the control row.
- */
+/** Tells the engine a decision that no command made, in the order of commands. The caller holds the control row. */
 export const tellEngine = (
   tx: Tx,
   operation_id: string,
@@ -148,11 +145,10 @@ const WIRE_STATUS: SQL<CommandView['status']> = sql`case ${operation_commands.st
   when 'expired' then 'withdrawn' when 'superseded' then 'withdrawn' when 'withdrawn' then 'withdrawn' else 'accepted' end`
 
 const commandColumns = {
-  ...pick(operation_commands, 'command_id', 'kind'),
+  ...pick(operation_commands, 'command_id', 'kind', 'seq'),
   status: WIRE_STATUS,
   code: sql<string | null>`coalesce(${operation_commands.outcome} ->> 'code',
     case when ${operation_commands.status} in ('expired', 'superseded', 'withdrawn') then ${operation_commands.status} end)`,
-  seq: operation_commands.seq,
   accepted_at: iso(operation_commands.created_at),
   not_after: iso(operation_commands.not_after),
 }
@@ -161,10 +157,9 @@ const commandColumns = {
 export const getCommand = (db: Queryable, command_id: string) =>
   db
     .select({
-      operation_id: operation_commands.operation_id,
       command: commandColumns,
       awaits: sql<boolean>`${operation_commands.status} = 'awaiting'`,
-      ...pick(operation_commands, 'outcome', 'payload'),
+      ...pick(operation_commands, 'outcome', 'payload', 'operation_id'),
     })
     .from(operation_commands)
     .where(eq(operation_commands.command_id, command_id))
@@ -206,15 +201,10 @@ export const listPendingCommands = (db: Queryable, operation_id: string): Promis
     )
     .orderBy(asc(operation_commands.seq))
 
-export type CommandState = {
-  command_id: string
-  kind: string
-  status: string
-  outcome: { category?: string; code?: string; detail?: string } | null
-}
+export type CommandState = Awaited<ReturnType<typeof listCommandStates>>[number]
 
 /** The states of these commands: one query for all pending ones. */
-export const listCommandStates = (db: Queryable, command_ids: string[]): Promise<CommandState[]> =>
+export const listCommandStates = (db: Queryable, command_ids: string[]) =>
   db
     .select({ ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome') })
     .from(operation_commands)

@@ -1,5 +1,6 @@
 import { and, asc, desc, type SQL, sql } from 'drizzle-orm'
 import type { LogLineView } from '../../../apps/shared/contracts/operations/nodes.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable } from '../../client.ts'
 import { anyCase } from '../../columns.ts'
 import { log_chunks, node_attempts, operation_job_log_index } from '../tables/index.ts'
@@ -35,14 +36,7 @@ export const getLogHead = (db: Queryable, ref: LogRef) =>
       storage: sql<Storage>`coalesce((select max(${i.storage}) filter (where ${i.storage} <> 'hot') from ${i} where ${ofLog(ref)}), 'hot')`,
     })
     .from(node_attempts)
-    .where(
-      equals(node_attempts, {
-        operation_id: ref.operation_id,
-        node_id: ref.node_id,
-        role: ref.role,
-        attempt: ref.attempt,
-      }),
-    )
+    .where(equals(node_attempts, { ...pick(ref, 'operation_id', 'node_id', 'role', 'attempt') }))
     .then(first)
 
 export type LogRange = {

@@ -86,14 +86,13 @@ export const listLiveGates = async (db: Queryable, keys: Keyed[]) => {
   if (keys.length === 0) return []
   return db
     .select({
-      ...pick(gates, 'operation_id', 'gate_id'),
+      ...pick(gates, 'operation_id', 'gate_id', 'decided_by'),
       status: sql<GateStatus>`${gates.status}`,
       ...pick(gates, 'round', 'digest'),
       waiting_since: iso(gates.waiting_since),
       deadline_at: iso(gates.deadline_at),
       consumed_at: iso(gates.consumed_at),
       decided_at: iso(gates.decided_at),
-      decided_by: gates.decided_by,
     })
     .from(gates)
     .where(among(gates.operation_id, gates.gate_id, keys))

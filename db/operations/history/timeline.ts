@@ -1,5 +1,7 @@
 import { and, asc, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
+import type { Static } from 'typebox'
 import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { TimelineQuery } from '../../../apps/shared/contracts/operations/operations.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -34,11 +36,9 @@ export const getGraph = async (db: Queryable, operation_id: string, revision: nu
   if (!drawing) return undefined
   const states = await db
     .select({
-      node_id: nodes.node_id,
       state: sql<NodeState>`${nodes.state}`,
-      ...pick(nodes, 'attempt', 'generation'),
+      ...pick(nodes, 'attempt', 'generation', 'node_id', 'exception'),
       held: sql<boolean>`${nodes.hold_patch_id} is not null`,
-      exception: nodes.exception,
       ran_ms: RAN_MS,
     })
     .from(nodes)
@@ -55,12 +55,9 @@ export const getGraph = async (db: Queryable, operation_id: string, revision: nu
 }
 
 const t = operation_timeline_view
-export type TimelineFilter = {
+export type TimelineFilter = Pick<Static<typeof TimelineQuery>, 'types' | 'actor' | 'node_id'> & {
   after_seq: number
   limit: number
-  types?: string[] | undefined
-  actor?: string | undefined
-  node_id?: string | undefined
 }
 export const listTimeline = (db: Queryable, operation_id: string, filter: TimelineFilter) =>
   db

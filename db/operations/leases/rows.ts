@@ -94,10 +94,7 @@ const insertLeases = (tx: Tx, operation_id: string, wanted: readonly Lease[]) =>
     select resource_id, ${operation_id}::uuid, mode
     from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)`)
 
-/**
- * Releases the leases that an operation holds or waits for, and returns those that it held. The sweeper's next turn
- * serves the waiters.
- */
+/** Releases an operation's leases and waits; returns the leases it held. The sweeper's next turn serves waiters. */
 export const releaseLeases = async (tx: Tx, operation_id: string): Promise<string[]> => {
   const [released] = await together(
     tx.delete(leases).where(eq(leases.operation_id, operation_id)).returning({ resource_id: leases.resource_id }),

@@ -1,9 +1,11 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { Static } from 'typebox'
 import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { ArtifactQuery, NodeListQuery } from '../../../apps/shared/contracts/operations/nodes.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { coneOf, freeOf, type Progress } from '../../../workflows/operation/rules/nodes.ts'
 import { equals, first, type Queryable, type Tx } from '../../client.ts'
-import { iso, operation_node_run_summary as run, textArray } from '../expressions.ts'
+import { iso, type Newest, operation_node_run_summary as run, textArray } from '../expressions.ts'
 import { gates, node_attempts, nodes, operation_artifact_index } from '../tables/index.ts'
 
 const columns = {
@@ -15,14 +17,8 @@ const columns = {
 /** Rank of a row if failures come first: those that need a person precede everything else. */
 const FAILURE_RANK = sql<number>`case ${run.state} when 'failed' then 0 when 'outcome_unknown' then 0 when 'compensation_failed' then 0 else 1 end`
 
-export type NodeFilter = {
-  state?: NodeState[] | undefined
-  group?: string | undefined
-  target_id?: string | undefined
-  failed_first: boolean
-  after: (string | null)[] | undefined
-  limit: number
-}
+export type NodeFilter = Pick<Static<typeof NodeListQuery>, 'state' | 'group' | 'target_id'> &
+  Pick<Newest, 'after' | 'limit'> & { failed_first: boolean }
 
 /** Nodes in rank order, or failures first; the key of a row is [rank, ordinal]. */
 export const listNodes = (db: Queryable, operation_id: string, filter: NodeFilter) => {
@@ -59,10 +55,9 @@ const a = node_attempts
 export const listAttempts = (db: Queryable, operation_id: string, node_id: string, attempt: number | undefined) =>
   db
     .select({
-      ...pick(a, 'attempt', 'role', 'generation', 'fences', 'executor', 'pool', 'phase'),
+      ...pick(a, 'attempt', 'role', 'generation', 'fences', 'executor', 'pool', 'phase', 'error'),
       started_at: iso(a.started_at),
       ended_at: iso(a.ended_at),
-      error: a.error,
       heartbeat_at: iso(a.heartbeat_at),
       ...pick(a, 'progress', 'inputs'),
       log: { lines: a.log_lines, bytes: a.log_bytes, complete: a.log_complete },
@@ -81,17 +76,11 @@ export const listGatesOfNode = (db: Queryable, operation_id: string, gate_ids: s
         .orderBy(gates.gate_id)
 
 const f = operation_artifact_index
-export type ArtifactFilter = {
-  node_id?: string | undefined
-  kind?: string | undefined
-  after: (string | null)[] | undefined
-  limit: number
-}
+type ArtifactFilter = Pick<Static<typeof ArtifactQuery>, 'node_id' | 'kind'> & Pick<Newest, 'after' | 'limit'>
 export const listArtifacts = (db: Queryable, operation_id: string, { node_id, kind, after, limit }: ArtifactFilter) =>
   db
     .select({
-      ...pick(f, 'artifact_id', 'node_id', 'attempt', 'name', 'kind', 'media_type', 'size', 'sha256', 'status'),
-      uri: f.uri,
+      ...pick(f, 'artifact_id', 'node_id', 'attempt', 'name', 'kind', 'media_type', 'size', 'sha256', 'status', 'uri'),
       created_at: iso(f.created_at),
       expires_at: iso(f.expires_at),
     })
@@ -133,7 +122,7 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
   const free = freeOf(all)
   const rows = await tx
     .select({
-      ...pick(nodes, 'node_id', 'name', 'kind'),
+      ...pick(nodes, 'node_id', 'name', 'kind', 'depends_on'),
       state: sql<NodeState>`${nodes.state}`,
       ...pick(nodes, 'generation', 'attempt'),
       // Qualified by hand: a query over one table writes its columns without the table name.
@@ -142,7 +131,6 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
       silent: sql<boolean>`exists (select from operations.executions e where e.operation_id = operations.nodes.operation_id
         and e.node_id = operations.nodes.node_id and e.attempt = operations.nodes.attempt and e.closed_at is null
         and coalesce(e.heartbeat_at, e.created_at) + make_interval(secs => e.heartbeat_s) < clock_timestamp())`,
-      depends_on: nodes.depends_on,
       skippable: sql<boolean>`coalesce((${nodes.spec} ->> 'skippable')::boolean, true)`,
       has_compensation: sql<boolean>`${nodes.spec} -> 'compensate' is not null`,
     })

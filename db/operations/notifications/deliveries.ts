@@ -1,9 +1,9 @@
-import { and, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
-import { iso } from '../expressions.ts'
+import { iso, type Newest, olderThan } from '../expressions.ts'
 import {
   ADMINISTRATORS,
   type DecisionKey,
@@ -60,10 +60,7 @@ export const waitingSecurity = async (db: Queryable): Promise<{ any: boolean; ad
   return rows[0] ?? { any: false, administrators: false }
 }
 
-/**
- * Takes these facts, the oldest first, those for the administrators only if asked; they are deleted when the caller's
- * transaction commits.
- */
+/** Takes the oldest facts, those for the administrators only if asked; the caller's commit deletes them. */
 export const takeSecurity = (tx: Tx, limit: number, { administrators }: { administrators: boolean }) =>
   tx
     .delete(notify_security)
@@ -74,23 +71,13 @@ export const takeSecurity = (tx: Tx, limit: number, { administrators }: { admini
     .returning(pick(notify_security, 'user_id', 'fact'))
 
 /** How many messages about this kind of event one destination received within the last day. */
-export const countSecurity = async (
-  db: Queryable,
-  destination_id: string,
-  event: SecurityFact['event'],
-): Promise<number> => {
-  const [row] = await db
-    .select({ n: sql<number>`count(*)::int` })
-    .from(notify_deliveries)
-    .where(
-      and(
-        eq(notify_deliveries.destination_id, destination_id),
-        sql`${notify_deliveries.purpose} = 'security' and ${notify_deliveries.fact} ->> 'event' = ${event}
-          and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
-      ),
-    )
-  return row?.n ?? 0
-}
+export const countSecurity = (db: Queryable, destination_id: string, event: SecurityFact['event']): Promise<number> =>
+  db.$count(
+    notify_deliveries,
+    sql`${notify_deliveries.destination_id} = ${destination_id} and ${notify_deliveries.purpose} = 'security'
+      and ${notify_deliveries.fact} ->> 'event' = ${event}
+      and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
+  )
 
 /**
  * Queues these notices for a destination, each only once. They join or create an unsent message, due after `gather_s`
@@ -278,34 +265,15 @@ export const listNotices = (db: Queryable, delivery_ids: readonly string[]) =>
     .where(inArray(notify_notices.delivery_id, [...delivery_ids]))
     .orderBy(notify_notices.operation_id, notify_notices.object)
 
-/** Messages of one owner, newest first. */
-export const listDeliveries = (
-  db: Queryable,
-  {
-    owner,
-    where,
-    after,
-    limit,
-  }: { owner: string; where: SQL | undefined; after: [at: string, id: string] | undefined; limit: number },
-) =>
+export const listDeliveries = (db: Queryable, { where, after, limit }: Newest) =>
   db
     .select(columns)
     .from(notify_deliveries)
-    .where(
-      and(
-        eq(notify_deliveries.owner, owner),
-        where,
-        after &&
-          sql`(${notify_deliveries.created_at}, ${notify_deliveries.delivery_id}) < (${after[0]}::timestamptz, ${after[1]}::uuid)`,
-      ),
-    )
+    .where(and(...where, olderThan(notify_deliveries.created_at, notify_deliveries.delivery_id, after)))
     .orderBy(desc(notify_deliveries.created_at), desc(notify_deliveries.delivery_id))
     .limit(limit)
 
-/**
- * Deletes messages that ended long ago, with their notices unless the gate still waits, and account facts that no
- * notifier has taken.
- */
+/** Deletes messages that ended long ago, notices unless their gate waits, and account facts that were never taken. */
 export const pruneDeliveries = async (db: Db): Promise<void> => {
   await db.delete(notify_security).where(sql`${notify_security.added_at} < now() - make_interval(days => ${KEPT_DAYS})`)
   await db.execute(sql`with gone as (delete from ${notify_deliveries} where ${notify_deliveries.state} <> 'queued'

@@ -114,18 +114,12 @@ export const deleteDestination = (tx: Tx, destination_id: string) =>
   tx.delete(notify_destinations).where(eq(notify_destinations.destination_id, destination_id))
 
 /** How many codes and tests this owner requested within the last day. */
-export const countAsked = async (db: Queryable, owner: string): Promise<number> => {
-  const [row] = await db
-    .select({ n: sql<number>`count(*)::int` })
-    .from(notify_deliveries)
-    .where(
-      and(
-        eq(notify_deliveries.owner, owner),
-        sql`${notify_deliveries.purpose} in ('code', 'test') and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
-      ),
-    )
-  return row?.n ?? 0
-}
+export const countAsked = (db: Queryable, owner: string): Promise<number> =>
+  db.$count(
+    notify_deliveries,
+    sql`${notify_deliveries.owner} = ${owner} and ${notify_deliveries.purpose} in ('code', 'test')
+      and ${notify_deliveries.created_at} > clock_timestamp() - interval '1 day'`,
+  )
 
 export const getRules = async (db: Queryable, owner: string): Promise<NotifyRules> => {
   const [row] = await db.select(pick(notify_rules, 'rules')).from(notify_rules).where(eq(notify_rules.owner, owner))

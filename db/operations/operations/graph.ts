@@ -64,9 +64,8 @@ type Guarding = Pick<typeof gates.$inferSelect, 'gate_id' | 'status' | 'round' |
 const headOf = async (db: Queryable, operation_id: string, guarding: readonly Guarding[], limits: GraphLimits) => {
   const [row] = await db
     .select({
-      ...pick(operations, 'plan_revision', 'max_parallel'),
+      ...pick(operations, 'plan_revision', 'max_parallel', 'constraints'),
       deadline_at: iso(operations.deadline_at),
-      constraints: operations.constraints,
     })
     .from(operations)
     .where(eq(operations.operation_id, operation_id))

@@ -63,13 +63,11 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
     .insert(operations)
     .values({
       operation_id,
-      ...pick(operation, 'intent_id', 'plan_id', 'title', 'kind'),
+      ...pick(operation, 'intent_id', 'plan_id', 'title', 'kind', 'involved', 'risk_level'),
       total: operation.nodes.length,
       requester,
       requester_id: requester.id,
       starter_id,
-      involved: operation.involved,
-      risk_level: operation.risk_level,
       environment: operation.labels.environment ?? null,
       ...pick(operation, 'labels', 'ticket', 'retry_of'),
       resource_ids: pins.map(({ resource_id }) => resource_id),

@@ -129,13 +129,8 @@ const labelled = (label: string): SQL => {
 const like = (text: string): string => `%${text.replace(/[\\%_]/g, (char) => `\\${char}`)}%`
 
 /** How many open operations matching `where` have a failed node or an unknown outcome. */
-export const countFailedOpen = async (db: Queryable, where: SQL | undefined): Promise<number> => {
-  const [row] = await db
-    .select({ count: sql<number>`count(*)::int` })
-    .from(operations)
-    .where(and(isNull(operations.ended_at), gt(operations.failed, 0), where))
-  return row?.count ?? 0
-}
+export const countFailedOpen = (db: Queryable, where: SQL | undefined): Promise<number> =>
+  db.$count(operations, and(isNull(operations.ended_at), gt(operations.failed, 0), where))
 
 /** One operation with everything that its page and its `allowed_actions` need. */
 export const getOperation = (db: Queryable, operation_id: string) =>
@@ -152,10 +147,9 @@ export const getOperation = (db: Queryable, operation_id: string) =>
         unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
       },
       detail: {
-        ...pick(operations, 'plan_revision', 'plan_hash'),
+        ...pick(operations, 'plan_revision', 'plan_hash', 'constraints'),
         control: sql<Control>`${summary.control}`,
         ...pick(summary, 'cancel_mode', 'resource_ids'),
-        constraints: operations.constraints,
         deadline_at: iso(operations.deadline_at),
         ...pick(operations, 'max_parallel', 'exceptions', 'retry_of'),
       },
@@ -169,11 +163,7 @@ export const getOperation = (db: Queryable, operation_id: string) =>
 /** The columns that decide whether a person may see an operation. */
 export const getOwned = (db: Queryable, operation_id: string) =>
   db
-    .select({
-      ...pick(operations, 'requester_id', 'resource_ids'),
-      revision: operation_control.revision,
-      change_seq: operations.change_seq,
-    })
+    .select({ ...pick(operations, 'requester_id', 'resource_ids', 'change_seq'), revision: operation_control.revision })
     .from(operations)
     .innerJoin(operation_control, eq(operation_control.operation_id, operations.operation_id))
     .where(eq(operations.operation_id, operation_id))
@@ -192,9 +182,8 @@ export const listLeases = (db: Queryable, operation_id: string) =>
 export const listWaitingGates = (db: Queryable, operation_id: string) =>
   db
     .select({
-      ...pick(gates, 'gate_id', 'question'),
+      ...pick(gates, 'gate_id', 'question', 'round'),
       status: sql<'waiting'>`${gates.status}`,
-      round: gates.round,
       waiting_since: iso(gates.waiting_since),
       deadline_at: iso(gates.deadline_at),
     })

@@ -153,10 +153,7 @@ const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => 
 
 type ResumeUndo = { pause_reason?: string | null; lease_state?: LeaseState }
 
-/**
- * Whether a later command of this kind is in force, which has replaced the value of this one. If it is undone too, it
- * restores the value from before both.
- */
+/** Whether a later command of this kind replaced the value; undone too, it restores the value from before both. */
 const isReplaced = async (tx: Tx, { command_id }: Undoable, value: Record<string, unknown>): Promise<boolean> => {
   const { rowCount } = await tx.execute(sql`
     update ${operation_commands} set undo = undo || ${JSON.stringify(value)}::jsonb where command_id = (

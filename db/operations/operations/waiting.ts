@@ -1,5 +1,6 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Actor, GatePolicy, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { nodes, operations, patch_votes, patches } from '../tables/index.ts'
@@ -32,19 +33,15 @@ export const patchVotableBy = (user_id: string, groups: readonly string[]): SQL 
 export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: Scope) =>
   db
     .select({
-      operation_id: patches.operation_id,
+      ...pick(patches, 'operation_id', 'patch_id', 'reason', 'ticket', 'digest'),
       operation_title: operations.title,
       mine: sql<boolean>`(${mine})`,
-      patch_id: patches.patch_id,
-      reason: patches.reason,
-      ticket: patches.ticket,
       proposer: sql<Actor>`${patches.proposer}`,
       change_count: sql<number>`jsonb_array_length(${patches.changes})`,
       approvals: sql<number>`(select count(*)::int ${votesOf('approve')})`,
       required: sql<GatePolicy[]>`${patches.required}`,
       waiting_since: sql<string>`${iso(patches.created_at)}`,
       deadline_at: iso(patches.expires_at),
-      digest: patches.digest,
       environment: operations.environment,
       risk_level: operations.risk_level,
     })

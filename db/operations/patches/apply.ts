@@ -1,5 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { PlanGate, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
+import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION, involvedWith } from '../gates/ask.ts'
@@ -55,13 +56,7 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
     undo: {
       patch_id,
       base_revision,
-      nodes: before.map(({ node_id, spec, spec_digest, gate_ids, state }) => ({
-        node_id,
-        spec,
-        spec_digest,
-        gate_ids,
-        state,
-      })),
+      nodes: before.map((node) => pick(node, 'node_id', 'spec', 'spec_digest', 'gate_ids', 'state')),
       added: added.map(({ node_id }) => node_id),
       gates: moved.before,
       added_gates: moved.added,
@@ -140,10 +135,7 @@ const addNodes = (
     from jsonb_to_recordset(${rowsOf(specs, guarding)}::jsonb)
       as r(place int, node_id text, spec jsonb, spec_digest text, depends_on text[], gate_ids text[])`)
 
-/**
- * Gates under the new graph. A gate that was asked or decided but not used asks again if its subject moved; used.ts
- * handles used gates.
- */
+/** Gates under the new graph: one asked or decided, but not used (used.ts), asks again if its subject moved. */
 const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>, ordinal: number) => {
   const { operation_id, patch_id, running, removed_gates } = revision
   const now = guardedBy(revision.gates, used)

@@ -34,13 +34,11 @@ const VOTES = sql<
     and v.digest = operations.patches.digest), '[]'::jsonb)`
 
 const columns = {
-  ...pick(patches, 'patch_id', 'operation_id'),
+  ...pick(patches, 'patch_id', 'operation_id', 'rebase', 'decided_by'),
   status: sql<PatchStatus>`${patches.status}`,
   ...pick(patches, 'status_reason', 'base_revision', 'applied_revision', 'changes', 'reason', 'ticket', 'proposer'),
   ...pick(patches, 'proposer_id', 'digest', 'result_hash', 'diff_graph', 'held_nodes', 'rearmed_gates', 'required'),
-  rebase: patches.rebase,
   votes: VOTES,
-  decided_by: patches.decided_by,
   decided_at: iso(patches.decided_at),
   expires_at: iso(patches.expires_at),
   created_at: iso(patches.created_at),

@@ -14,9 +14,8 @@ export const lockCalendar = (tx: Tx, how: 'to read' | 'to write') =>
 export type PutFreeze = FreezeEntry & { freeze_id: string; put_by: string; updated_at: string; revision: number }
 
 const columns = {
-  ...pick(calendar_entries, 'freeze_id', 'entry', 'put_by'),
+  ...pick(calendar_entries, 'freeze_id', 'entry', 'put_by', 'revision'),
   updated_at: iso(calendar_entries.updated_at),
-  revision: calendar_entries.revision,
 }
 const flat = ({ entry, ...row }: { entry: FreezeEntry } & Omit<PutFreeze, keyof FreezeEntry>): PutFreeze => ({
   ...row,
@@ -92,19 +91,16 @@ export const listUntold = (db: Queryable, older_than_s: number) =>
     )
 
 /** How many of these operations work on any of these resources. */
-export const countOnResources = async (
+export const countOnResources = (
   db: Queryable,
   operation_ids: readonly string[],
   resource_ids: readonly string[],
-): Promise<number> => {
-  const [row] = await db
-    .select({ count: sql<number>`count(*)::int` })
-    .from(operations)
-    .where(
-      sql`${operations.operation_id} = any(${sql.param(operation_ids)}::uuid[]) and ${operations.resource_ids} && ${sql.param(resource_ids)}::text[]`,
-    )
-  return row?.count ?? 0
-}
+): Promise<number> =>
+  db.$count(
+    operations,
+    sql`${operations.operation_id} = any(${sql.param(operation_ids)}::uuid[])
+      and ${operations.resource_ids} && ${sql.param(resource_ids)}::text[]`,
+  )
 
 /** Records that every running operation has received this change. */
 export const markTold = (db: Queryable, freeze_id: string, revision: number) =>

@@ -4,7 +4,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { first, type Queryable, type Tx, together, updateRows } from '../../client.ts'
-import { iso } from '../expressions.ts'
+import { iso, type Newest, olderThan } from '../expressions.ts'
 import { NOW_TEXT, SYSTEM } from '../facts/state.ts'
 import { releaseLeases } from '../leases/rows.ts'
 import { intents, outbox, plans, resource_operation_index } from '../tables/index.ts'
@@ -56,25 +56,11 @@ export const saveIntent = async (tx: Tx, { expires_in_s, ...intent }: NewIntent,
   return true
 }
 
-export type IntentFilter = {
-  where: (SQL | undefined)[]
-  /** created_at and intent_id of the last row of the previous page. */
-  after: { created_at: string; intent_id: string } | undefined
-  limit: number
-}
-
-/** Newest first. */
-export const listIntents = (db: Queryable, { where, after, limit }: IntentFilter) =>
+export const listIntents = (db: Queryable, { where, after, limit }: Newest) =>
   db
     .select(intentColumns)
     .from(intents)
-    .where(
-      and(
-        ...where,
-        after &&
-          sql`(${intents.created_at}, ${intents.intent_id}) < (${after.created_at}::timestamptz, ${after.intent_id}::uuid)`,
-      ),
-    )
+    .where(and(...where, olderThan(intents.created_at, intents.intent_id, after)))
     .orderBy(desc(intents.created_at), desc(intents.intent_id))
     .limit(limit)
 

@@ -1,9 +1,9 @@
-import { and, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, ne, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { lockOwner } from '../../locks.ts'
-import { iso } from '../expressions.ts'
+import { iso, type Newest, olderThan } from '../expressions.ts'
 import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
 export type Schedule = NonNullable<Awaited<ReturnType<typeof getSchedule>>>
@@ -40,25 +40,11 @@ export const getSchedule = (db: Queryable, schedule_id: string) =>
 export const lockSchedule = (tx: Tx, schedule_id: string) =>
   tx.select(columns).from(schedules).where(eq(schedules.schedule_id, schedule_id)).for('update').then(first)
 
-export type ScheduleFilter = {
-  where: (SQL | undefined)[]
-  /** The last row of the previous page. */
-  after: { created_at: string; schedule_id: string } | undefined
-  limit: number
-}
-
-/** Newest first. */
-export const listSchedules = (db: Queryable, { where, after, limit }: ScheduleFilter) =>
+export const listSchedules = (db: Queryable, { where, after, limit }: Newest) =>
   db
     .select(columns)
     .from(schedules)
-    .where(
-      and(
-        ...where,
-        after &&
-          sql`(${schedules.created_at}, ${schedules.schedule_id}) < (${after.created_at}::timestamptz, ${after.schedule_id}::uuid)`,
-      ),
-    )
+    .where(and(...where, olderThan(schedules.created_at, schedules.schedule_id, after)))
     .orderBy(desc(schedules.created_at), desc(schedules.schedule_id))
     .limit(limit)
 
@@ -129,10 +115,7 @@ export const isRunWaiting = async (tx: Tx, schedule_id: string): Promise<boolean
       .limit(1)
   ).length > 0
 
-/**
- * Records a delivery and its outcome. `is_new` is false for a repeat; `lately` counts the schedule's deliveries within
- * the last minute.
- */
+/** Records a delivery. `is_new` is false for a repeat; `lately` counts the schedule's deliveries of the last minute. */
 export const saveDelivery = async (tx: Tx, delivery: typeof schedule_deliveries.$inferInsert) => {
   const { schedule_id } = delivery
   const saved = await tx
@@ -140,16 +123,9 @@ export const saveDelivery = async (tx: Tx, delivery: typeof schedule_deliveries.
     .values(delivery)
     .onConflictDoNothing()
     .returning(pick(schedule_deliveries, 'at'))
-  const [lately] = await tx
-    .select({ n: sql<number>`count(*)::int` })
-    .from(schedule_deliveries)
-    .where(
-      and(
-        eq(schedule_deliveries.schedule_id, schedule_id),
-        sql`${schedule_deliveries.at} > clock_timestamp() - interval '1 min'`,
-      ),
-    )
-  return { is_new: saved.length > 0, lately: lately?.n ?? 0 }
+  const recent = sql`${schedule_deliveries.at} > clock_timestamp() - interval '1 min'`
+  const lately = await tx.$count(schedule_deliveries, and(eq(schedule_deliveries.schedule_id, schedule_id), recent))
+  return { is_new: saved.length > 0, lately }
 }
 
 /** The last deliveries, newest first. */
@@ -236,9 +212,5 @@ export const lastEnd = (db: Queryable, schedule_id: string) =>
 /** How many of this person's schedules have not ended, until this transaction ends. */
 export const countOwned = async (tx: Tx, requester_id: string): Promise<number> => {
   await lockOwner(tx, `user:${requester_id}`)
-  const [row] = await tx
-    .select({ n: sql<number>`count(*)::int` })
-    .from(schedules)
-    .where(and(eq(schedules.requester_id, requester_id), ne(schedules.status, 'ended')))
-  return row?.n ?? 0
+  return tx.$count(schedules, and(eq(schedules.requester_id, requester_id), ne(schedules.status, 'ended')))
 }

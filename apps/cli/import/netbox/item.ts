@@ -175,16 +175,17 @@ export const inventory = ({ found, source, into }: Place): Pick<ImportItem, 'par
   }),
 })
 
-/** The item of a row by its model's entry in MODELS; a row without an entry is generic and keeps all its fields. */
-export const plain = (row: Row, place: Place, taken: readonly string[] = []): ImportItem => {
+/** The draft of a row by its model's entry in MODELS; a row without an entry is generic and keeps all its fields. */
+export const plain = (row: Row, place: Place, taken: readonly string[] = []): Draft => {
   const model = MODELS[row.model]
   const links = (place.links.get(idOf(row)) ?? []).map((id) => ({ type_key: 'connects_to', target_external_id: id }))
   if (model === undefined)
-    return finish(
-      row,
-      { ...place.found.generic('netbox', row.model), ...inventory(place), read: nameFields(row), relationships: links },
-      place,
-    )
+    return {
+      ...place.found.generic('netbox', row.model),
+      ...inventory(place),
+      read: textOf(row.fields.name) === undefined ? [] : ['name'],
+      relationships: links,
+    }
   const refs = { ...REFS, ...model.refs }
   const read = [...taken]
   const parent = (model.in ?? []).map((field) => [field, containerIn(row, field, refs, place)] as const)
@@ -201,22 +202,16 @@ export const plain = (row: Row, place: Place, taken: readonly string[] = []): Im
   const name = shown.length > 0 ? shown.join(' - ') : nameOf(row)
   const named = model.name === undefined || (model.name.length === 1 && name === row.fields[model.name[0] ?? ''])
   if (named) read.push(model.name?.[0] ?? 'name')
-  return finish(
-    row,
-    {
-      type_key: model.type,
-      name,
-      ...(model.type === 'topology.region' ? {} : parent_external_id ? { parent_external_id } : inventory(place)),
-      desired_state,
-      read,
-      refs: model.refs,
-      relationships: links,
-    },
-    place,
-  )
+  return {
+    type_key: model.type,
+    name,
+    ...(model.type === 'topology.region' ? {} : parent_external_id ? { parent_external_id } : inventory(place)),
+    desired_state,
+    read,
+    refs: model.refs,
+    relationships: links,
+  }
 }
-
-const nameFields = ({ fields }: Row): string[] => (textOf(fields.name) === undefined ? [] : ['name'])
 
 const containerIn = (row: Row, field: string, refs: Record<string, string>, place: Place): string | undefined => {
   const model = refs[field]

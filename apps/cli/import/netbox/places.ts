@@ -1,10 +1,9 @@
-import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import { positiveOf, some, textOf } from '../items.ts'
-import { finish, type Place, pairOf } from './item.ts'
+import { type Draft, type Place, pairOf } from './item.ts'
 import { idOf, nameOf, type Row, refTo } from './rows.ts'
 
 /** Sites, and the layers, racks and segments in them. */
-export const site = (row: Row, place: Place): ImportItem => {
+export const site = (row: Row, place: Place): Draft => {
   const region = refTo('dcim.region', row.fields.region, place.index)
   const { slug, physical_address, latitude, longitude } = row.fields
   const [lat, lon] = [latitude, longitude].map((value) =>
@@ -13,27 +12,23 @@ export const site = (row: Row, place: Place): ImportItem => {
   const geo = Number.isFinite(lat) && Number.isFinite(lon) ? { lat, lon } : undefined
   const code = textOf(slug) ?? nameOf(row)
   const address = textOf(physical_address)
-  return finish(
-    row,
-    {
-      type_key: 'topology.datacenter',
-      parent_external_id: region ? idOf(region) : noRegion(place),
-      desired_state: some({
-        code: code.slice(0, 63),
-        address: address !== undefined && address.length <= 1000 ? address : undefined,
-        geo,
-      }),
-      read: [
-        'name',
-        ...(region ? ['region'] : []),
-        ...(code.length <= 63 ? ['slug'] : []),
-        ...(address !== undefined && address.length <= 1000 ? ['physical_address'] : []),
-        ...(geo ? ['latitude', 'longitude'] : []),
-      ],
-      refs: { group: 'dcim.sitegroup' },
-    },
-    place,
-  )
+  return {
+    type_key: 'topology.datacenter',
+    parent_external_id: region ? idOf(region) : noRegion(place),
+    desired_state: some({
+      code: code.slice(0, 63),
+      address: address !== undefined && address.length <= 1000 ? address : undefined,
+      geo,
+    }),
+    read: [
+      'name',
+      ...(region ? ['region'] : []),
+      ...(code.length <= 63 ? ['slug'] : []),
+      ...(address !== undefined && address.length <= 1000 ? ['physical_address'] : []),
+      ...(geo ? ['latitude', 'longitude'] : []),
+    ],
+    refs: { group: 'dcim.sitegroup' },
+  }
 }
 
 const noRegion = ({ found }: Place): string =>
@@ -89,42 +84,34 @@ export const SITE_FIELDS = (row: Row, place: Place): string[] =>
       ? ['scope_type', 'scope_id']
       : []
 
-export const vlan = (row: Row, place: Place): ImportItem => {
+export const vlan = (row: Row, place: Place): Draft => {
   const group = refTo('ipam.vlangroup', row.fields.group, place.index)
   const at = siteOf(row, place) ?? (group && siteOf(group, place)) ?? noSite(place)
   const number = positiveOf(row.fields.vid)
   const cidrs = place.cidrs.get(row.pk) ?? []
-  return finish(
-    row,
-    {
-      type_key: 'topology.segment',
-      name: `${nameOf(row)} (${number ?? row.pk})`,
-      display_name: nameOf(row),
-      parent_external_id: layerIn('network', at, place),
-      desired_state: some({ vlan: number, cidrs: cidrs.length > 0 ? cidrs.slice(0, 256) : undefined }),
-      read: ['name', ...(number === undefined ? [] : ['vid']), ...SITE_FIELDS(row, place)],
-      refs: { group: 'ipam.vlangroup', role: 'ipam.role', qinq_svlan: 'ipam.vlan' },
-    },
-    place,
-  )
+  return {
+    type_key: 'topology.segment',
+    name: `${nameOf(row)} (${number ?? row.pk})`,
+    display_name: nameOf(row),
+    parent_external_id: layerIn('network', at, place),
+    desired_state: some({ vlan: number, cidrs: cidrs.length > 0 ? cidrs.slice(0, 256) : undefined }),
+    read: ['name', ...(number === undefined ? [] : ['vid']), ...SITE_FIELDS(row, place)],
+    refs: { group: 'ipam.vlangroup', role: 'ipam.role', qinq_svlan: 'ipam.vlan' },
+  }
 }
 
-export const rack = (row: Row, place: Place): ImportItem | undefined => {
+export const rack = (row: Row, place: Place): Draft | undefined => {
   const at = siteOf(row, place)
   if (at === undefined) return undefined
   const location = refTo('dcim.location', row.fields.location, place.index)
   const height_u = positiveOf(row.fields.u_height)
-  return finish(
-    row,
-    {
-      type_key: 'infra.rack',
-      name: location ? `${nameOf(location)}/${nameOf(row)}` : nameOf(row),
-      display_name: nameOf(row),
-      parent_external_id: at,
-      desired_state: some({ height_u }),
-      read: ['name', 'site', ...(height_u === undefined ? [] : ['u_height'])],
-      refs: { role: 'dcim.rackrole' },
-    },
-    place,
-  )
+  return {
+    type_key: 'infra.rack',
+    name: location ? `${nameOf(location)}/${nameOf(row)}` : nameOf(row),
+    display_name: nameOf(row),
+    parent_external_id: at,
+    desired_state: some({ height_u }),
+    read: ['name', 'site', ...(height_u === undefined ? [] : ['u_height'])],
+    refs: { role: 'dcim.rackrole' },
+  }
 }

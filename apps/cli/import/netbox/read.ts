@@ -3,12 +3,12 @@ import { collect } from '../collect.ts'
 import { type Reader, textOf } from '../items.ts'
 import { type Cables, cablesOf, isPanelPort } from './cables.ts'
 import { cluster, device, machine, networkPort } from './devices.ts'
-import { type Place, partOf, plain } from './item.ts'
+import { type Draft, finish, type Place, partOf, plain } from './item.ts'
 import { rack, site, vlan } from './places.ts'
 import { type Index, idOf, indexOf, isOwn, type Row, rowsOf } from './rows.ts'
 
-/** Makes the item of a row; `undefined` if its container is not in the file. */
-type Rule = (row: Row, place: Place) => ImportItem | undefined
+/** Drafts the item of a row; `undefined` if its container is not in the file. */
+type Rule = (row: Row, place: Place) => Draft | undefined
 
 /**
  * Reads a NetBox export (catalog.md 13): rows of `dumpdata`, or endpoints with rows of its API. Every row becomes an
@@ -41,12 +41,18 @@ export const readNetbox: Reader = (documents, { source, into }) => {
     if (part !== undefined) found.skip(row.model, part)
     else if (isOwn(row)) found.skip(row.model, 'accounts, settings and logs of NetBox itself; secrets are never read')
     else {
-      const item = (RULES[row.model] ?? plain)(row, place)
+      const item = itemOf(row, place)
       if (item) found.add(item)
       else found.lose(row.model, 'its container is not in the file')
     }
   }
   return found.done()
+}
+
+const itemOf = (row: Row, place: Place): ImportItem | undefined => {
+  if (row.model === 'dcim.cable') return cable(row, place)
+  const draft = (RULES[row.model] ?? plain)(row, place)
+  return draft && finish(row, draft, place)
 }
 
 /** The texts of a model's rows, grouped by owner. */
@@ -75,15 +81,12 @@ const linksOf = ({ rows }: Index, cables: Cables): Map<string, string[]> => {
   return links
 }
 
-const cable: Rule = (row, place) => {
+const cable = (row: Row, place: Place): ImportItem => {
   const { a, b } = place.cables.endIds(row.pk)
   const sides = new Map<string, string[]>()
-  for (const [side, ids] of [
-    ['a', a],
-    ['b', b],
-  ] as const)
+  for (const [side, ids] of Object.entries({ a, b }))
     for (const id of ids) sides.set(id, [...(sides.get(id) ?? []), side])
-  const item = plain(row, place, sides.size > 0 ? ['a_terminations', 'b_terminations'] : [])
+  const item = finish(row, plain(row, place, sides.size > 0 ? ['a_terminations', 'b_terminations'] : []), place)
   return {
     ...item,
     name: textOf(row.fields.label) === undefined ? `Cable ${row.pk}` : item.name,
@@ -98,18 +101,17 @@ const cable: Rule = (row, place) => {
   }
 }
 
+const vmPort: Rule = (row, place) => networkPort(row, 'virtualization.virtualmachine', 'virtual_machine', place)
+
 const RULES: Record<string, Rule> = {
   'dcim.site': site,
   'ipam.vlan': vlan,
   'dcim.rack': rack,
   'dcim.device': device,
-  'dcim.cable': cable,
   'virtualization.cluster': cluster,
   'virtualization.virtualmachine': machine,
   'dcim.interface': (row, place) => networkPort(row, 'dcim.device', 'device', place),
-  'virtualization.vminterface': (row, place) =>
-    networkPort(row, 'virtualization.virtualmachine', 'virtual_machine', place),
+  'virtualization.vminterface': vmPort,
   // The API's name for the model.
-  'virtualization.interface': (row, place) =>
-    networkPort(row, 'virtualization.virtualmachine', 'virtual_machine', place),
+  'virtualization.interface': vmPort,
 }

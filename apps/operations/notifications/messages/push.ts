@@ -1,9 +1,6 @@
 import type { Message } from './decisions.ts'
 
-/**
- * The notification on a device. It replaces an earlier one with the same tag; all rounds of a gate share a tag.
- * `silent`: it makes no sound.
- */
+/** A device's notification. It replaces one with its tag, which a gate's rounds share. `silent`: without a sound. */
 export type PushPayload = { tag: string; title: string; body: string; url: string; silent: boolean }
 
 const URGENT: ReadonlySet<string> = new Set(['high', 'critical'])

@@ -118,6 +118,7 @@ export const Requirement = Type.Object(
   },
   { description: 'As the type demands, with values of the resource filled in.' },
 )
+export type Requirement = Static<typeof Requirement>
 
 export const ResourceCapabilities = Type.Object({
   provided: Type.Array(Provider),

@@ -120,7 +120,8 @@ export const GraphNode = Closed({
   estimate_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
   group: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
 })
-const InlinePolicy = Closed({
+/** What a graph states about its own gate policy, and a policy file too. */
+export const policyMembers = {
   approvals: OptionalClosed({
     quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
     groups: Type.Optional(
@@ -154,10 +155,12 @@ const InlinePolicy = Closed({
       },
     ),
   ),
-})
+}
 export const GraphGate = Closed({
   gate_id: GateId,
-  policy: Type.Union([Key, InlinePolicy], { description: 'The key of a gate policy, or a policy of its own.' }),
+  policy: Type.Union([Key, Closed(policyMembers)], {
+    description: 'The key of a gate policy, or a policy of its own.',
+  }),
   question: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })),
   guards: Type.Array(NodeId, { minItems: 1, maxItems: 2000, uniqueItems: true }),
 })
