@@ -182,7 +182,8 @@ const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, clai
     })
     if (user.id !== user_id) throw another
     const session = { user_id, session_id }
-    if (!(await deps.store.touchAuthTime(session, nowOf(deps)))) throw refusedToken('sign_in_expired')
+    if (!(await deps.store.touchAuthTime(session, nowOf(deps), [], callback.client)))
+      throw refusedToken('sign_in_expired')
     await deps.store.endOlder({ ...session, before: flow.started_s })
   }
   await note(deps, callback, flow, 'done', undefined, user_id)
