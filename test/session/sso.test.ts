@@ -389,6 +389,12 @@ describe('a refused answer', () => {
     }
   })
 
+  it('is a new person without a name: the claim of the file is missing, not the account', async () => {
+    sso.configure({ username_claim: 'upn' })
+    expect(await refusal()).toEqual([403, 'username_missing'])
+    expect(await refusal('s-out')).toEqual([403, 'no_account'])
+  })
+
   it('is a new person without the claim that creates accounts', async () => {
     sso.configure({ jit: { enabled: true, require_claims: { hd: 'example.com', employed: 'yes' } } })
     expect(await refusal()).toEqual([403, 'no_account'])

@@ -119,6 +119,7 @@ const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
 const REFUSED: Record<string, string> = {
   no_account: 'You have no account here yet.',
   account_disabled: 'The account is disabled.',
+  username_missing: 'The provider gives no username for you.',
   username_invalid: 'No account here can have the name that the provider gives you.',
   username_taken: 'Your username is taken by another account here.',
   subject_changed: 'The provider names a different person than before.',
@@ -126,7 +127,7 @@ const REFUSED: Record<string, string> = {
 }
 
 /** The user in the response; throws its refusal. */
-const userOf = ({ user, refused: code }: ResolveExternalResponse): User => {
+const userOf = ({ user, refused: code }: Pick<ResolveExternalResponse, 'user' | 'refused'>): User => {
   if (user) return user
   const detail = REFUSED[code] ?? 'The sign-in is refused.'
   throw code === 'username_taken' || code === 'identity_linked'
@@ -148,22 +149,21 @@ const resolve = async (
   const username = claims[provider.username_claim]
   const required = Object.entries(provider.jit.require_claims ?? {})
   const creates = make && required.every(([name, value]) => claims[name] === value)
-  return userOf(
-    await deps.identity
-      .resolveExternal(
-        {
-          providerId: provider.id,
-          subject: claims.sub,
-          username: creates && typeof username === 'string' ? username : '',
-          groups: [named].flat().filter((name) => typeof name === 'string'),
-          // For a long list Entra sends a reference instead: that does not mean "no groups".
-          groupsKnown: elsewhere?.[claim] === undefined,
-          externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
-        },
-        withRequestId(request_id),
-      )
-      .catch(throwFromRpc('identity')),
-  )
+  const { user, refused } = await deps.identity
+    .resolveExternal(
+      {
+        providerId: provider.id,
+        subject: claims.sub,
+        username: creates && typeof username === 'string' ? username : '',
+        groups: [named].flat().filter((name) => typeof name === 'string'),
+        // For a long list Entra sends a reference instead: that does not mean "no groups".
+        groupsKnown: elsewhere?.[claim] === undefined,
+        externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
+      },
+      withRequestId(request_id),
+    )
+    .catch(throwFromRpc('identity'))
+  return userOf({ ...(user && { user }), refused: creates || refused !== 'username_missing' ? refused : 'no_account' })
 }
 
 /** Confirms or links in the session in which the flow began. */
