@@ -90,8 +90,7 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
     username: user.username,
     provider_id: provider.id,
     max_s: provider.session_max_s,
-    // A provider that omits the time proves no fresh sign-in.
-    auth_time: typeof claims.auth_time === 'number' ? Math.min(Math.floor(claims.auth_time), nowOf(deps)) : 0,
+    auth_time: provedAt(deps, claims),
     proved_at: Math.floor(claims.iat),
     indexes: [...sid, indexOf(provider.id, 'sub', claims.sub)],
   }
@@ -107,7 +106,9 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
   return { location: flow.return_to, pair }
 }
 
-const nowOf = ({ clock }: Uses<'clock'>) => Math.floor(clock.now().getTime() / 1000)
+/** When the person typed their credentials; a provider that omits the time proves no fresh sign-in. */
+const provedAt = ({ clock }: Uses<'clock'>, { auth_time }: Claims): number =>
+  typeof auth_time === 'number' ? Math.floor(Math.min(auth_time, clock.now().getTime() / 1000)) : 0
 
 const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
   const url = new URL(native?.redirect_uri ?? '')
@@ -182,7 +183,8 @@ const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, clai
     })
     if (user.id !== user_id) throw another
     const session = { user_id, session_id }
-    if (!(await deps.store.touchAuthTime(session, nowOf(deps), [], callback.client)))
+    const proved_at = Math.max(flow.started_s, provedAt(deps, claims))
+    if (!(await deps.store.touchAuthTime(session, proved_at, [], callback.client)))
       throw refusedToken('sign_in_expired')
     await deps.store.endOlder({ ...session, before: flow.started_s })
   }
