@@ -367,6 +367,20 @@ describe('a refused answer', () => {
     expect((await browser.go(back.href)).body.code).toBe('sign_in_cancelled')
   })
 
+  it('is a provider that is busy, or where the sign-in took too long: the person reads which, not of a fault', async () => {
+    for (const [error, error_description, code] of [
+      ['server_error', 'maintenance', 'provider_unavailable'],
+      ['temporarily_unavailable', 'maintenance', 'provider_unavailable'],
+      ['temporarily_unavailable', 'authentication_expired', 'sign_in_expired'],
+    ] as const) {
+      const browser = sso.browser()
+      const back = new URL(await browser.choose('s-mia'))
+      back.searchParams.delete('code')
+      for (const [name, value] of Object.entries({ error, error_description })) back.searchParams.set(name, value)
+      expect([error_description, (await browser.go(back.href)).body.code]).toEqual([error_description, code])
+    }
+  })
+
   it('is a person without the group that creates accounts', async () => {
     expect(await refusal('s-out')).toEqual([403, 'no_account'])
   })
