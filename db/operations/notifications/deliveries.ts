@@ -62,14 +62,14 @@ export const waitingSecurity = async (db: Queryable): Promise<{ any: boolean; ad
 
 /**
  * Takes these facts, the oldest first, those for the administrators only if asked; they are deleted when the caller's
- * transaction commits.
+ * transaction commits. Another taker waits for that, so that it counts the messages made of them against the limit.
  */
 export const takeSecurity = (tx: Tx, limit: number, { administrators }: { administrators: boolean }) =>
   tx
     .delete(notify_security)
     .where(
       sql`${notify_security.key} in (select key from operations.notify_security
-        where ${administrators} or user_id <> ${ADMINISTRATORS} order by added_at limit ${limit} for update skip locked)`,
+        where ${administrators} or user_id <> ${ADMINISTRATORS} order by added_at limit ${limit} for update)`,
     )
     .returning(pick(notify_security, 'user_id', 'fact'))
 
