@@ -72,6 +72,15 @@ describe('own sessions', () => {
     expect(JSON.stringify(body)).not.toContain('hash')
   })
 
+  it('are listed while they last: one whose provider allowed less than 30 days ends before its record does', async () => {
+    const { session_id, sub } = claims((await login('eva')).body.access_token)
+    const ids = async () =>
+      ((await call('GET', '/v1/sessions', me.access_token)).body.items as { id: string }[]).map(({ id }) => id)
+    expect(await ids()).toContain(session_id)
+    await auth.redis.hset(`${auth.prefix}sess:{${sub}}:${session_id}`, 'expires_at', (Date.now() - 1000) * 1000)
+    expect(await ids()).not.toContain(session_id)
+  })
+
   it('can be ended one by one; those of others are not found', async () => {
     const other = (await login('eva')).body
     const path = `/v1/sessions/${claims(other.access_token).session_id}`
