@@ -38,6 +38,7 @@ const refresh = (token: unknown) => send(`${auth.session.url}/auth/refresh`, { b
 const claims = (token: unknown) =>
   JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()) as {
     session_id: string
+    sub: string
     auth_time: number
     iat: number
   }

@@ -6,9 +6,8 @@ import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
-import { isOver } from '../token/refresh.ts'
 import { commandOf, runOnce } from './commands.ts'
-import { endOwnSession, endUserSessions, viewOf } from './end.ts'
+import { endOwnSession, endUserSessions, isOver, viewOf } from './end.ts'
 
 export const SessionParams = Type.Object({
   session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }),
