@@ -289,6 +289,11 @@ describe('ChangePassword', () => {
       ['password_changed', 2],
     ])
     expect(events[1]?.payload).toMatchObject({ user_id, keep_session_id: 'keep' })
+    // Another change under the same key is no repeat: it must not be reported as done.
+    const another = `${GOOD}-2`
+    expect(await change(user_id, 'wrong', another, change_id)).toMatchObject({ currentIsValid: false })
+    expect(await change(user_id, BETTER, another, change_id)).toMatchObject({ currentIsValid: true, violations: [] })
+    expect([await verify(user_id, BETTER), await verify(user_id, another)]).toEqual([false, true])
   })
   it('lets one of several at once win', async () => {
     const user_id = await newUser()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { and, eq, inArray, like } from 'drizzle-orm'
+import { and, eq, inArray, like, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SCIM_ROUTES } from '../../apps/gateway/routes/table.ts'
 import { buildApp } from '../../apps/identity/app.ts'
@@ -198,7 +198,7 @@ describe('the door', () => {
       expect(await scim('POST', '/Users', entraUser('x'), { 'content-type': type })).toMatchObject(failed(415))
     expect(await scim('POST', '/Users', '{"userName":')).toMatchObject(failed(400))
     expect(await scim('POST', '/Users', [])).toMatchObject(failed(400, 'invalidSyntax'))
-    expect((await scim('POST', '/Users', { ...entraUser('big'), title: 'x'.repeat(262_144) })).status).toBe(413)
+    expect((await scim('POST', '/Users', { ...entraUser('big'), title: 'x'.repeat(1_048_576) })).status).toBe(413)
     const elsewhere = await send(`${sso.gateway.url}/api/v1/admin/groups`, {
       body: { group_key: 'scim', name: 'x' },
       headers: { ...ada.headers, 'content-type': 'application/scim+json', 'idempotency-key': randomUUID() },
@@ -757,6 +757,29 @@ describe('a change', () => {
     expect(await patch(`/Groups/${id}`, ...each, ...each.slice(0, 1))).toMatchObject(failed(400, 'invalidSyntax'))
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
     expect(await inNetops()).toBe(before)
+  })
+
+  it('of more people than one statement of Postgres has parameters is still emptied', async () => {
+    const id = await team(`most-${nameless()}`)
+    for (let n = 0; n < 66_000; n += 6000)
+      await sso.identity_deps.db.execute(sql`
+        with made as (insert into ${users} (id, username, folded, link_shown, provider)
+          select gen_random_uuid(), ${id} || n, ${id} || n, false, 'corp' from generate_series(${n + 1}::int, ${n + 6000}::int) n
+          returning id, username),
+        kept as (insert into ${scim_resources} (id, name, folded, provider, type)
+          select id, username, username, 'corp', 'User' from made)
+        insert into ${scim_members} (group_id, user_id) select ${id}, id from made`)
+    expect((await patch(`/Groups/${id}`, { op: 'remove', path: 'members' })).status).toBe(200)
+    expect(await membersOf(id)).toEqual([])
+  })
+
+  it('of as many people as a directory sends at once is written by one request', async () => {
+    const people = await crowd(10_000)
+    const members = people.map(({ id: value, name: display }) => ({ value, display }))
+    const displayName = `wide-${nameless()}`
+    const made = await scim('POST', '/Groups', { schemas: [GROUP], displayName, members })
+    expect(made.status).toBe(201)
+    expect(await membersOf(made.body.id)).toHaveLength(10_000)
   })
 
   it('keeps the last administrator among many who leave', async () => {

@@ -5,7 +5,7 @@ import { securityMessage } from '../../apps/operations/notifications/messages/se
 import { bodyOf } from '../../apps/operations/notifications/messages/shapes.ts'
 import { queueSecurity } from '../../apps/operations/notifications/security.ts'
 import { SECURITY_EVENTS } from '../../apps/shared/contracts/notifications/notifications.ts'
-import { ADMINISTRATORS } from '../../db/operations/tables/index.ts'
+import { ADMINISTRATORS, type SecurityFact } from '../../db/operations/tables/index.ts'
 import { newcomer, send } from './support/notified.ts'
 import { must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
@@ -165,6 +165,11 @@ describe('an account event', () => {
       { event: 'device.new', n: 50 },
       { event: 'password.changed', n: 1 },
     ])
+    const last = await p.query<{ fact: SecurityFact }>(
+      `select fact from operations.notify_deliveries where fact ->> 'last' = 'true'`,
+    )
+    const texts = last.map(({ fact }) => securityMessage(fact, { console_url: CONSOLE, content: 'minimal' }).text)
+    expect(texts).toEqual([expect.stringContaining('last message of this kind')])
     expect(await p.query('select 1 from operations.notify_security')).toEqual([])
   })
 

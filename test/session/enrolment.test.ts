@@ -186,7 +186,7 @@ describe('ending one’s other sessions', () => {
     const { username, id } = await person(['viewer'])
     const [mine, lost, third] = [await signIn(username), await signIn(username), await signIn(username)]
     const { session_id } = claimsOf(mine.access_token)
-    await auth.session.deps.store.touchAuthTime({ user_id: id, session_id }, Math.floor(Date.now() / 1000) - 901)
+    await auth.redis.hset(`${auth.prefix}sess:{${id}}:${session_id}`, 'auth_time', Math.floor(Date.now() / 1000) - 901)
     const stale = (await renewed(mine.refresh_token)).access_token
     const end = (access: unknown, session: string) =>
       send(`${url}/api/v1/sessions/${session}`, { method: 'DELETE', headers: keyed(access) })
@@ -200,7 +200,7 @@ describe('ending one’s other sessions', () => {
     expect((await end(fresh, claimsOf(lost.access_token).session_id)).status).toBe(204)
     expect(await others(fresh)).toMatchObject({ status: 200, body: { revoked: 1 } })
     expect((await read(third.access_token)).status).toBe(401)
-    await auth.session.deps.store.touchAuthTime({ user_id: id, session_id }, 1)
+    await auth.redis.hset(`${auth.prefix}sess:{${id}}:${session_id}`, 'auth_time', 1)
     const old = await auth.session.deps.issuer.access(
       { user_id: id, session_id, username, mode: 'json', amr: ['pwd'], auth_time: claimsOf(fresh).auth_time },
       'test',

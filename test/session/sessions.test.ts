@@ -38,6 +38,7 @@ const refresh = (token: unknown) => send(`${auth.session.url}/auth/refresh`, { b
 const claims = (token: unknown) =>
   JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()) as {
     session_id: string
+    sub: string
     auth_time: number
     iat: number
   }
@@ -70,6 +71,18 @@ describe('own sessions', () => {
     expect(items[0]).toMatchObject({ mode: 'json', ip_address: null, metadata: null })
     expect(Date.parse(items[0]?.expires_at ?? '') - Date.parse(items[0]?.created_at ?? '')).toBe(2_592_000_000)
     expect(JSON.stringify(body)).not.toContain('hash')
+  })
+
+  it('are listed while they last: one whose provider allowed less than 30 days ends before its record does', async () => {
+    const { access_token } = (await login('eva')).body
+    const { session_id, sub } = claims(access_token)
+    const ids = async () =>
+      ((await call('GET', '/v1/sessions', me.access_token)).body.items as { id: string }[]).map(({ id }) => id)
+    expect(await ids()).toContain(session_id)
+    await auth.redis.hset(`${auth.prefix}sess:{${sub}}:${session_id}`, 'expires_at', (Date.now() - 1000) * 1000)
+    expect(await ids()).not.toContain(session_id)
+    // Its last access token is still valid, but a new proof brings no other one.
+    expect((await call('POST', '/v1/token/reauth', access_token, { password: PASSWORD })).status).toBe(401)
   })
 
   it('can be ended one by one; those of others are not found', async () => {

@@ -9,6 +9,7 @@ import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { describeClient } from '../../apps/session/browser/client.ts'
 import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
+import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { bearer, ORIGIN, PASSWORD, send } from './support/auth.ts'
@@ -366,6 +367,20 @@ describe('a refused answer', () => {
     expect((await browser.go(back.href)).body.code).toBe('sign_in_cancelled')
   })
 
+  it('is a provider that is busy, or where the sign-in took too long: the person reads which, not of a fault', async () => {
+    for (const [error, error_description, code] of [
+      ['server_error', 'maintenance', 'provider_unavailable'],
+      ['temporarily_unavailable', 'maintenance', 'provider_unavailable'],
+      ['temporarily_unavailable', 'authentication_expired', 'sign_in_expired'],
+    ] as const) {
+      const browser = sso.browser()
+      const back = new URL(await browser.choose('s-mia'))
+      back.searchParams.delete('code')
+      for (const [name, value] of Object.entries({ error, error_description })) back.searchParams.set(name, value)
+      expect([error_description, (await browser.go(back.href)).body.code]).toEqual([error_description, code])
+    }
+  })
+
   it('is a person without the group that creates accounts', async () => {
     expect(await refusal('s-out')).toEqual([403, 'no_account'])
   })
@@ -387,6 +402,12 @@ describe('a refused answer', () => {
       const me = await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })
       expect(me).toMatchObject({ status: 200, body: { username: name } })
     }
+  })
+
+  it('is a new person without a name: the claim of the file is missing, not the account', async () => {
+    sso.configure({ username_claim: 'upn' })
+    expect(await refusal()).toEqual([403, 'username_missing'])
+    expect(await refusal('s-out')).toEqual([403, 'no_account'])
   })
 
   it('is a new person without the claim that creates accounts', async () => {
@@ -637,6 +658,28 @@ describe('a confirmation through the provider', () => {
     const me = await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })
     return { done, auth_time: (me.body.session as { auth_time: number }).auth_time }
   }
+
+  it('counts from when the person typed, however late the browser returns', async () => {
+    sso.state.amend = (claims) => ({ ...claims, auth_time: 1 })
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    const headers = { ...(await bearerOf(browser)), 'content-type': 'application/json' }
+    const body = JSON.stringify({ purpose: 'reauth' })
+    const { body: started } = await browser.go('/v1/sso/corp/start', { method: 'POST', headers, body })
+    const state = new URL(String(started.location)).searchParams.get('state') ?? ''
+    const key = `${sso.prefix}oidc:${sha256Hex(state)}`
+    const began = Math.floor(Date.now() / 1000) - 500
+    await sso.redis.set(key, JSON.stringify({ ...JSON.parse((await sso.redis.get(key)) ?? ''), started_s: began }))
+    sso.state.amend = (claims) => ({ ...claims, auth_time: began + 10 })
+    expect((await browser.go((await browser.go(`${started.location}&person=s-mia`)).location)).status).toBe(303)
+    const me = await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })
+    expect((me.body.session as { auth_time: number }).auth_time).toBe(began + 10)
+    // A proof that arrives after a newer one leaves that in place.
+    const { id } = me.body as { id: string }
+    const { session_id = '' } = (await sso.session.deps.store.list(id))[0] ?? {}
+    await sso.session.deps.store.touchAuthTime({ user_id: id, session_id }, began)
+    expect((await sso.session.deps.store.get(id, session_id))?.auth_time).toBe(began + 10)
+  })
 
   it('makes the sign-in fresh only for the same person', async () => {
     const { done, auth_time } = await confirm('s-mia')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Auth, counted, PASSWORD, send, startAuth } from './support/auth.ts'
+import { until } from '../support/until.ts'
+import { type Auth, bearer, counted, PASSWORD, send, startAuth } from './support/auth.ts'
 
 let auth: Auth
 let user_id: string
@@ -59,6 +60,35 @@ describe('a session that moves', () => {
     const moved = await move('ua', 'step_up', { 'user-agent': CHROME })
     expect([moved.status, claims(moved.token).auth_time]).toEqual([200, 0])
     expect(await auth.redis.hget(`${auth.prefix}sess:{${user_id}}:${moved.session_id}`, 'auth_time')).toBe('0')
+  })
+
+  it('confirms once (step_up): its next tokens are accepted, and so is a second move', async () => {
+    const bound = await auth.addSession({ SESSION__BINDING__ACTION: 'step_up' })
+    const gateway = await auth.addGateway({ GATEWAY__UPSTREAM__SESSION_URL: bound.url })
+    const login = await send(`${bound.url}/auth/login`, {
+      body: { username: 'eva', password: PASSWORD },
+      headers: HOME,
+    })
+    let { refresh_token } = login.body
+    /** The time of the proof in new tokens from this browser, which are used at once. */
+    const from = async (agent: string) => {
+      const renewed = await send(`${bound.url}/auth/refresh`, {
+        body: { refresh_token },
+        headers: { 'user-agent': agent },
+      })
+      refresh_token = renewed.body.refresh_token
+      const token = String(renewed.body.access_token)
+      expect((await send(`${gateway.url}/api/v1/sessions`, { method: 'GET', headers: bearer(token) })).status).toBe(200)
+      return { token, auth_time: Number(claims(token).auth_time) }
+    }
+    const moved = await from(CHROME)
+    expect(moved.auth_time).toBe(0)
+    const headers = { ...bearer(moved.token), 'user-agent': CHROME }
+    const confirmed = await send(`${gateway.url}/v1/token/reauth`, { body: { password: PASSWORD }, headers })
+    expect((await from(CHROME)).auth_time).toBe(claims(confirmed.body.access_token).auth_time)
+    await until(() => Date.now() / 1000 > Number(claims(confirmed.body.access_token).auth_time) + 1)
+    expect((await from(FIREFOX)).auth_time).toBe(0)
+    expect((await send(`${gateway.url}/api/v1/sessions`, { method: 'GET', headers })).status).toBe(401)
   })
 
   it('ends (revoke), by browser or by network', async () => {

@@ -79,6 +79,14 @@ describe('login', () => {
       expect(mannWhitney(one, other)).toBeGreaterThan(0.0001)
   })
 
+  it('takes a name as long as a provider may give it: without the provider, the account may get a password', async () => {
+    const username = `${'n'.repeat(64)}@${'d'.repeat(40)}.test`
+    const { id } = await auth.addUser('long')
+    await auth.identity_deps.db.update(users).set({ username, folded: username }).where(eq(users.id, id))
+    const answer = await send(`${auth.session.url}/auth/login`, { body: { username, password: PASSWORD } })
+    expect(answer.status).toBe(200)
+  })
+
   it('refuses invalid requests before any lookup', async () => {
     const cases: [object | string, string][] = [
       [{ username: 'eva' }, 'schema_violation'],

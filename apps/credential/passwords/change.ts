@@ -138,7 +138,10 @@ const announce = (tx: Tx, type: string, user_id: string, version: number, { requ
 /** `password_version`: of the new password; 0 if unchanged. */
 export type ChangeOutcome = { current_is_valid: boolean; violations: PasswordViolation[]; password_version: number }
 
-/** Changes a password after verifying the current one. Repeating the last applied change succeeds again. */
+/**
+ * Changes a password after verifying the current one. Repeating the last applied change succeeds again, if its new
+ * password is the current one.
+ */
 export const changePassword = async (
   deps: CredentialDeps,
   request: ChangePasswordRequest,
@@ -148,15 +151,15 @@ export const changePassword = async (
   if (!isUuid(user_id) || change_id === '') throw refuse('user_id and change_id must be given')
   if (!isPasswordText(newPassword)) throw refuse('the new password is empty or too long')
   const row = await getCredential(deps.db, user_id)
-  if (row?.change_id === change_id) return { current_is_valid: true, violations: [], password_version: row.version }
-  const possible = isPasswordText(currentPassword)
   const asking = { key: queueKey, urgent: true, signal: context.signal }
-  const current_is_valid = await deps.hashing.verify(
-    loginOf(user_id, currentPassword),
-    possible ? row?.password_hash : undefined,
-    possible ? currentPassword : '',
-    asking,
-  )
+  const isTheirs = (password: string) => {
+    const possible = isPasswordText(password)
+    const stored = possible ? row?.password_hash : undefined
+    return deps.hashing.verify(loginOf(user_id, password), stored, possible ? password : '', asking)
+  }
+  if (row?.change_id === change_id && (await isTheirs(newPassword)))
+    return { current_is_valid: true, violations: [], password_version: row.version }
+  const current_is_valid = await isTheirs(currentPassword)
   if (!current_is_valid || !row) return { current_is_valid: false, violations: [], password_version: 0 }
 
   const violations = passwordViolations(

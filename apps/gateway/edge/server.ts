@@ -226,9 +226,6 @@ const MANY_ITEMS = /(^|&)page_size=(20[1-9]|2[1-9]\d|[3-9]\d\d|\d{4,})(&|$)/
 const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
   priority === 'read' && MANY_ITEMS.test(query) ? 'batch' : priority
 
-const SCIM_BODY = 262_144
-const bodyOfAuth = ({ path }: Route) => (path.startsWith('/scim/') ? SCIM_BODY : AUTH_BODY)
-
 /** The sender of a request, and its body if a check has read it. */
 type Sender = { client: ClientAddress; claims?: AccessClaims; body?: Buffer | undefined }
 
@@ -247,7 +244,8 @@ const serve = async (
     const { status, body: own } = await deps.own(route.path, claims)
     return answerJson(deps, exchange, status, own)
   }
-  const limit = upstream === 'catalog' || upstream === 'operations' ? API_BODY : bodyOfAuth(route)
+  const large = upstream === 'catalog' || upstream === 'operations' || route.path.startsWith('/scim/')
+  const limit = large ? API_BODY : AUTH_BODY
   refuseLongBody(req, limit)
   const endless = route.class === 'stream'
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined

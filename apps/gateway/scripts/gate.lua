@@ -7,7 +7,9 @@ if redis.call('EXISTS', KEYS[2]) == 1 or redis.call('GET', ARGV[5]) ~= ARGV[4] t
 local before = redis.call('GET', KEYS[3])
 if before and tonumber(ARGV[3]) < tonumber(before) then return { 'denied', 0 } end
 local old = redis.call('HMGET', ARGV[6], 'before', ARGV[8])
-if old[2] or (old[1] and tonumber(ARGV[7]) < tonumber(old[1])) then return { 'denied', 0 } end
+-- An auth_time of 0 may be newer: the session has moved since its proof (SESSION__BINDING__ACTION=step_up).
+local older = old[1] and tonumber(ARGV[7]) < tonumber(old[1]) and (ARGV[7] ~= '0' or tonumber(ARGV[3]) <= tonumber(old[1]))
+if old[2] or older then return { 'denied', 0 } end
 local now = now_us()
 local wait = gcra_wait(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), now)
 if wait > 0 then return { 'limited', wait } end

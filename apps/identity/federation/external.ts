@@ -79,7 +79,7 @@ const createUser = async (
   if (!jit.enabled || (required && !required.some((name) => external.groups.includes(name))))
     return { refused: 'no_account' }
   const username = external.username.normalize('NFKC')
-  if (username === '') return { refused: 'no_account' }
+  if (username === '') return { refused: 'username_missing' }
   if (refuseUsername(username, { provided: true }) ?? refuseMixedScripts(username))
     return { refused: 'username_invalid' }
   await lockControl(deps, tx)

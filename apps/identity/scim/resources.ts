@@ -1,6 +1,7 @@
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import {
+  isOneOf,
   type Known,
   mapColumn,
   type ScimType,
@@ -165,7 +166,7 @@ const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<s
   const joined = [...(wanted ?? [])].filter((one) => !before.has(one))
   const left = wanted ? members.filter((one) => !wanted.has(one)) : []
   const own = and(eq(scim_resources.provider, req.directory.id), eq(scim_resources.type, 'User'))
-  const kept = and(own, eq(scim_resources.removed, false), inArray(scim_resources.id, joined))
+  const kept = and(own, eq(scim_resources.removed, false), isOneOf(scim_resources.id, joined))
   if ((await tx.select({ id: scim_resources.id }).from(scim_resources).where(kept)).length < joined.length)
     throw scimError(400, 'invalidValue', 'A member is not a user of this directory.')
   return { members, joined, left, changed: joined.length + left.length > 0 }
@@ -177,7 +178,7 @@ const moveMembers = async (one: Sync, before: ScimRow, after: ScimRow, { members
   const { deps, tx, req } = one
   const rows = joined.map((user_id) => ({ group_id: before.id, user_id }))
   if (rows.length > 0) await tx.insert(scim_members).values(rows)
-  await tx.delete(scim_members).where(and(eq(scim_members.group_id, before.id), inArray(scim_members.user_id, left)))
+  await tx.delete(scim_members).where(and(eq(scim_members.group_id, before.id), isOneOf(scim_members.user_id, left)))
   const { groups, scim } = req.directory
   const column = mapColumn(scim)
   if (![before, after].some((row) => Object.hasOwn(groups?.map ?? {}, row[column] ?? ''))) return

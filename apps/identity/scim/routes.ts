@@ -13,9 +13,9 @@ import { admit, sync } from './source.ts'
 type Routes = FastifyPluginCallback<{ deps: IdentityDeps }>
 type Req = FastifyRequest<{ Params: { id: string }; Querystring: Record<string, unknown> }>
 
-const BODY = 262_144
+const BODY = 1_048_576
 /** A body is full of members of a group before it reaches these bounds. */
-const json_limits = { ...JSON_LIMITS, keys: 20_000, items: 20_000 }
+const json_limits = { ...JSON_LIMITS, keys: 50_000, items: 50_000 }
 /** SCIM describes itself, so the public API document omits it. */
 const options = (kind: 'R' | 'W' | 'S') => ({
   schema: { hide: true, consumes: [SCIM_JSON, 'application/json'] },
@@ -73,7 +73,8 @@ const resourceRoutes = (app: Parameters<Routes>[0], deps: IdentityDeps, type: Sc
           known.map(({ row }) => row.id),
         )
       : []
-    const membersOf = (id: string) => rows.flatMap(({ group_id, user_id }) => (group_id === id ? [user_id] : []))
+    const members = Map.groupBy(rows, ({ group_id }) => group_id)
+    const membersOf = (id: string) => (members.get(id) ?? []).map(({ user_id }) => user_id)
     return known.map((it) => {
       const view = viewOf(deps, it, with_members ? membersOf(it.row.id) : undefined)
       return Object.fromEntries(Object.entries(view).filter(([name]) => shown(name)))

@@ -16,10 +16,12 @@ const MOST_A_DAY = 50
 /** Queues a message about an account for whoever hears of it; returns how many were too many for a day. */
 export const queueFact = async (tx: Tx, user_id: string, fact: SecurityFact): Promise<number> => {
   let over = 0
-  for (const destination of await listHearing(tx, `user:${user_id}`))
-    if ((await countSecurity(tx, destination.destination_id, fact.event)) < MOST_A_DAY)
-      await queueDelivery(tx, destination, 'security', fact)
+  for (const destination of await listHearing(tx, `user:${user_id}`)) {
+    const told = await countSecurity(tx, destination.destination_id, fact.event)
+    const last = told === MOST_A_DAY - 1 && { last: true as const }
+    if (told < MOST_A_DAY) await queueDelivery(tx, destination, 'security', { ...fact, ...last })
     else over += 1
+  }
   return over
 }
 

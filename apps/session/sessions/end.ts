@@ -59,6 +59,13 @@ export const endOwnSession = async (
   if (!ended) throw notFound('session', session.session_id, 'not_found')
 }
 
+/** Whether a session has ended by time: expired, or idle for too long. */
+export const isOver = ({ clock, config }: SessionDeps, { expires_at, last_used_at }: SessionRecord): boolean => {
+  const now_us = clock.now().getTime() * 1000
+  const idle_us = config.SESSION__IDLE__LIMIT_S * 1_000_000
+  return expires_at <= now_us || (idle_us > 0 && now_us - last_used_at > idle_us)
+}
+
 /** A session as its owner and administrators see it. */
 export const viewOf = (record: SessionRecord, current?: string) => ({
   id: record.session_id,

@@ -7,7 +7,7 @@ import { text } from '../../shared/contracts/shapes.ts'
 import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from './commands.ts'
-import { endOwnSession, endUserSessions, viewOf } from './end.ts'
+import { endOwnSession, endUserSessions, isOver, viewOf } from './end.ts'
 
 export const SessionParams = Type.Object({
   session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }),
@@ -17,9 +17,9 @@ const Revoked = Type.Object({ revoked: Type.Integer() })
 export const byUser = (req: FastifyRequest) =>
   ({ actor_type: 'user', actor_id: req.caller.user_id, request_id: String(req.id) }) as const
 
-/** All sessions of a user fit on one page: there are at most SESSION__CAP__PER_USER. */
+/** All sessions of a user that last fit on one page: there are at most SESSION__CAP__PER_USER. */
 export const listOf = async (deps: SessionDeps, user_id: string, current?: string) => ({
-  items: (await deps.store.list(user_id)).map((record) => viewOf(record, current)),
+  items: (await deps.store.list(user_id)).flatMap((one) => (isOver(deps, one) ? [] : [viewOf(one, current)])),
   next_page_token: null,
   as_of: deps.clock.now().toISOString(),
 })

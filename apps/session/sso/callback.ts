@@ -90,8 +90,7 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
     username: user.username,
     provider_id: provider.id,
     max_s: provider.session_max_s,
-    // A provider that omits the time proves no fresh sign-in.
-    auth_time: typeof claims.auth_time === 'number' ? Math.min(Math.floor(claims.auth_time), nowOf(deps)) : 0,
+    auth_time: provedAt(deps, claims),
     proved_at: Math.floor(claims.iat),
     indexes: [...sid, indexOf(provider.id, 'sub', claims.sub)],
   }
@@ -107,7 +106,9 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
   return { location: flow.return_to, pair }
 }
 
-const nowOf = ({ clock }: Uses<'clock'>) => Math.floor(clock.now().getTime() / 1000)
+/** When the person typed their credentials; a provider that omits the time proves no fresh sign-in. */
+const provedAt = ({ clock }: Uses<'clock'>, { auth_time }: Claims): number =>
+  typeof auth_time === 'number' ? Math.floor(Math.min(auth_time, clock.now().getTime() / 1000)) : 0
 
 const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
   const url = new URL(native?.redirect_uri ?? '')
@@ -119,6 +120,7 @@ const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
 const REFUSED: Record<string, string> = {
   no_account: 'You have no account here yet.',
   account_disabled: 'The account is disabled.',
+  username_missing: 'The provider gives no username for you.',
   username_invalid: 'No account here can have the name that the provider gives you.',
   username_taken: 'Your username is taken by another account here.',
   subject_changed: 'The provider names a different person than before.',
@@ -126,7 +128,7 @@ const REFUSED: Record<string, string> = {
 }
 
 /** The user in the response; throws its refusal. */
-const userOf = ({ user, refused: code }: ResolveExternalResponse): User => {
+const userOf = ({ user, refused: code }: Pick<ResolveExternalResponse, 'user' | 'refused'>): User => {
   if (user) return user
   const detail = REFUSED[code] ?? 'The sign-in is refused.'
   throw code === 'username_taken' || code === 'identity_linked'
@@ -148,22 +150,21 @@ const resolve = async (
   const username = claims[provider.username_claim]
   const required = Object.entries(provider.jit.require_claims ?? {})
   const creates = make && required.every(([name, value]) => claims[name] === value)
-  return userOf(
-    await deps.identity
-      .resolveExternal(
-        {
-          providerId: provider.id,
-          subject: claims.sub,
-          username: creates && typeof username === 'string' ? username : '',
-          groups: [named].flat().filter((name) => typeof name === 'string'),
-          // For a long list Entra sends a reference instead: that does not mean "no groups".
-          groupsKnown: elsewhere?.[claim] === undefined,
-          externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
-        },
-        withRequestId(request_id),
-      )
-      .catch(throwFromRpc('identity')),
-  )
+  const { user, refused } = await deps.identity
+    .resolveExternal(
+      {
+        providerId: provider.id,
+        subject: claims.sub,
+        username: creates && typeof username === 'string' ? username : '',
+        groups: [named].flat().filter((name) => typeof name === 'string'),
+        // For a long list Entra sends a reference instead: that does not mean "no groups".
+        groupsKnown: elsewhere?.[claim] === undefined,
+        externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
+      },
+      withRequestId(request_id),
+    )
+    .catch(throwFromRpc('identity'))
+  return userOf({ ...(user && { user }), refused: creates || refused !== 'username_missing' ? refused : 'no_account' })
 }
 
 /** Confirms or links in the session in which the flow began. */
@@ -182,7 +183,9 @@ const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, clai
     })
     if (user.id !== user_id) throw another
     const session = { user_id, session_id }
-    if (!(await deps.store.touchAuthTime(session, nowOf(deps)))) throw refusedToken('sign_in_expired')
+    const proved_at = Math.max(flow.started_s, provedAt(deps, claims))
+    if (!(await deps.store.touchAuthTime(session, proved_at, [], callback.client)))
+      throw refusedToken('sign_in_expired')
     await deps.store.endOlder({ ...session, before: flow.started_s })
   }
   await note(deps, callback, flow, 'done', undefined, user_id)

@@ -101,16 +101,23 @@ const BY_CLAIM: Record<string, Refusal> = {
 /** Both libraries' errors as our codes. An outage is not a fault of the token. */
 const refusalOf = (provider: Provider, error: unknown): AppError => {
   if (error instanceof AppError) return error
-  if (error instanceof client.AuthorizationResponseError)
-    return error.error === 'access_denied'
-      ? new AppError('invalid_token', 'sign_in_cancelled', 'The sign-in was canceled at the provider.')
-      : refusedToken('id_token_invalid', error)
+  if (error instanceof client.AuthorizationResponseError) return refusalBy(provider, error)
   if (error instanceof client.ResponseBodyError)
     return error.error === 'invalid_grant' ? refusedToken('sign_in_expired', error) : providerAway(provider, error)
   const claim = claimOf(error)
   if (claim !== undefined) return refusedToken(BY_CLAIM[claim] ?? 'id_token_invalid', error)
   if (isOutage(error)) return providerAway(provider, error)
   return refusedToken('id_token_invalid', error)
+}
+
+/** The refusal that the provider states (RFC 6749 4.1.2.1); the description is Keycloak's, for a page left open too long. */
+const refusalBy = (provider: Provider, error: client.AuthorizationResponseError): AppError => {
+  if (error.error === 'access_denied')
+    return new AppError('invalid_token', 'sign_in_cancelled', 'The sign-in was canceled at the provider.')
+  if (error.error_description === 'authentication_expired') return refusedToken('sign_in_expired', error)
+  return /^(server_error|temporarily_unavailable)$/.test(error.error)
+    ? providerAway(provider, error)
+    : refusedToken('id_token_invalid', error)
 }
 
 /** The claim that either library rejected. */

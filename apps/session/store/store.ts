@@ -204,9 +204,17 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
   /** Ends all sessions of a user except the kept one and those that proved this password version or a newer one. */
   revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
     replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
-  /** Records when and how the person reauthenticated. Returns all the session's methods; `undefined` if it ended. */
-  touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number, amr: Method[] = []) => {
-    const methods = await run<string>('touch_auth_time', { ...key, auth_time, amr })
+  /**
+   * Records when, how and from which client the person reauthenticated. Returns all the session's methods; `undefined` if
+   * it ended.
+   */
+  touchAuthTime: async (
+    key: { user_id: string; session_id: string },
+    auth_time: number,
+    amr: Method[] = [],
+    { ua_family, ip_prefix }: Pick<NewSession, 'ua_family' | 'ip_prefix'> = {},
+  ) => {
+    const methods = await run<string>('touch_auth_time', { ...key, auth_time, amr, ua_family, ip_prefix })
     return methods === 'gone' ? undefined : methodsOf(methods)
   },
   /** Ends this access token, and all of the session whose authentication is older than this time (seconds). */

@@ -20,7 +20,7 @@ export const Password = Type.String({
   maxLength: 128,
   description: 'At most 128 characters and 512 bytes.',
 })
-const Username = Type.String({ minLength: 1, maxLength: 64 })
+const Username = Type.String({ minLength: 1, maxLength: 128 })
 const RefreshToken = Type.String({ minLength: 1, maxLength: 4096 })
 const Device = {
   device_token: Type.Optional(Type.String({ maxLength: 512 })),

@@ -139,7 +139,7 @@ export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, b
   const mode = modeOfPerson(caller)
   const auth_time = Math.floor(deps.clock.now().getTime() / 1000)
   const key = { user_id: caller.user_id, session_id: caller.session_id }
-  const amr = await deps.store.touchAuthTime(key, auth_time, by)
+  const amr = await deps.store.touchAuthTime(key, auth_time, by, request.client)
   if (!amr) throw sessionGone()
   await note(deps, request, 'reauth', 'done')
   const fresh = await deps.issuer.access({ ...key, username: caller.username, mode, auth_time, amr }, request_id)

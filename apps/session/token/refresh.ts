@@ -9,6 +9,7 @@ import { csrfFailed } from '../../shared/web/origins.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
+import { isOver } from '../sessions/end.ts'
 import type { RevokeReason, SessionRecord } from '../store/store.ts'
 import { hashOf, type TokenPair } from './issue.ts'
 
@@ -111,13 +112,6 @@ const ALIVE = new Set(['not_valid', 'not_repeatable'])
 const refuseGrant = (deps: SessionDeps, request: RefreshRequest, outcome: string): AppError => {
   const expire = request.mode === 'cookie' && !ALIVE.has(outcome)
   return new GrantRefused(outcome, expire ? deps.cookies.expired() : undefined)
-}
-
-/** Whether a session has ended by time: expired, or idle for too long. */
-export const isOver = ({ clock, config }: SessionDeps, { expires_at, last_used_at }: SessionRecord): boolean => {
-  const now_us = clock.now().getTime() * 1000
-  const idle_us = config.SESSION__IDLE__LIMIT_S * 1_000_000
-  return expires_at <= now_us || (idle_us > 0 && now_us - last_used_at > idle_us)
 }
 
 /** An ended session is deleted and refused as such in any mode; Redis' clock decides, so the script checks it. */

@@ -60,13 +60,16 @@ export const waitingSecurity = async (db: Queryable): Promise<{ any: boolean; ad
   return rows[0] ?? { any: false, administrators: false }
 }
 
-/** Takes the oldest facts, those for the administrators only if asked; the caller's commit deletes them. */
+/**
+ * Takes these facts, the oldest first, those for the administrators only if asked; they are deleted when the caller's
+ * transaction commits. Another taker waits for that, so that it counts the messages made of them against the limit.
+ */
 export const takeSecurity = (tx: Tx, limit: number, { administrators }: { administrators: boolean }) =>
   tx
     .delete(notify_security)
     .where(
       sql`${notify_security.key} in (select key from operations.notify_security
-        where ${administrators} or user_id <> ${ADMINISTRATORS} order by added_at limit ${limit} for update skip locked)`,
+        where ${administrators} or user_id <> ${ADMINISTRATORS} order by added_at limit ${limit} for update)`,
     )
     .returning(pick(notify_security, 'user_id', 'fact'))
 

@@ -58,6 +58,8 @@ export type SecurityFact = {
   user_agent?: string
   /** Of `key.ending`: which credential of which machine, and until when it works. The emergency account; the network. */
   about?: string
+  /** The day's limit is reached: further ones of this kind are only in the audit log. */
+  last?: true
 }
 
 /** In place of a user_id: every administrator. */

@@ -30,6 +30,7 @@ const STATE = 'Den Vorgang ansehen.'
 /** The German texts for refusals. */
 const CODES: Codes = {
   // Not allowed
+  username_missing: ['Der Anbieter gibt keinen Kontonamen für Sie an.', ADMIN],
   username_invalid: ['Kein Konto hier kann den Namen haben, den der Anbieter angibt.', ADMIN],
   no_account: ['Hier gibt es kein Konto für Sie, und dieser Anbieter legt keines an.', ADMIN],
   device_grant_off: [

@@ -40,6 +40,7 @@ export const tLogin: typeof en.tLogin = {
     sign_in_cancelled: 'Die Anmeldung wurde abgebrochen. Bitte neu beginnen.',
     no_account: 'Sie haben hier noch kein Konto. Bitte an die Administration wenden.',
     account_disabled: 'Ihr Konto ist deaktiviert. Bitte an die Administration wenden.',
+    username_missing: 'Ihr Anbieter gibt keinen Kontonamen für Sie an. Bitte an die Administration wenden.',
     username_invalid:
       'Kein Konto hier kann den Namen haben, den Ihr Anbieter angibt. Bitte an die Administration wenden.',
     username_taken: 'Ihr Name gehört hier zu einem anderen Konto. Bitte an die Administration wenden.',

@@ -38,6 +38,7 @@ export const tLogin = {
     sign_in_cancelled: 'The sign-in was canceled. Start again.',
     no_account: 'You have no account here yet. Ask an administrator.',
     account_disabled: 'Your account is disabled. Ask an administrator.',
+    username_missing: 'Your provider gives no username for you. Ask an administrator.',
     username_invalid: 'No account here can have the name that your provider gives you. Ask an administrator.',
     username_taken: 'Your name belongs to another account here. Ask an administrator.',
     email_unverified: 'The provider has not verified your e-mail address. Verify it there, then start again.',

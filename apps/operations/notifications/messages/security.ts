@@ -37,14 +37,15 @@ const OWN = [
 /** What happened, when and from where, and the way to act on it. It holds no token, and its link ends no session by itself. */
 export const securityMessage = (fact: SecurityFact, style: Style): Message => {
   const { console_url, content } = style
-  const { event, at, ip_address, user_agent, about } = fact
+  const { event, at, ip_address, user_agent, about, last } = fact
   const where = [ip_address && `Address: ${line(ip_address)}`, user_agent && `Client: ${line(user_agent)}`]
   const said = [`Time: ${at.slice(0, 16).replace('T', ' ')} UTC`, ...where.filter((one) => one)]
   const [remedy, path] = REMEDIES[event] ?? OWN
   const link = `${console_url}${path}`
   const shown = about === undefined ? said : [line(about), ...(event === 'key.ending' ? [] : said)]
   const details = content === 'titles' ? shown.join('\n') : undefined
-  const text = [SUBJECTS[event], ...(details ? [details] : []), `${remedy}\n${link}`].join('\n\n')
+  const more_today = last && 'This is the last message of this kind today; the audit log has all of them.'
+  const text = [SUBJECTS[event], details, more_today, `${remedy}\n${link}`].filter(Boolean).join('\n\n')
   const more = details && { details, ...(about !== undefined && { about: line(about) }) }
   return { ...plain(SUBJECTS[event], text, link, event), ...more }
 }

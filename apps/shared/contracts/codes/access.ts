@@ -20,6 +20,10 @@ export const ACCESS = {
   },
   policy_denied: {
     no_account: ['You have no account here, and this provider does not create one for you.', 'Ask an administrator.'],
+    username_missing: [
+      'The provider gives no username for you.',
+      'Ask an administrator to correct username_claim in the file of providers.',
+    ],
     username_invalid: [
       'No account here can have the name that the provider gives you.',
       'Ask an administrator to have it changed at the provider.',
