@@ -226,6 +226,29 @@ describe('commands to Temporal', () => {
     expect(rows).toEqual([{ status: 'pending', attempts: 0, overdue: true }])
   })
 
+  it('lets no number go missing when the engine refuses an edit, and delivers a stop without its text', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start')
+    const edit = await add(operation_id, 2, 'node_signal', { class: 'edit' })
+    const stop = await add(operation_id, 3, 'pause')
+    const long = `repeat('x', 2500000)`
+    await pool.query(
+      `update operations.operation_commands set payload = jsonb_build_object('name', ${long}) where command_id = $1`,
+      [edit],
+    )
+    await pool.query(`update operations.operation_commands set reason = ${long} where command_id = $1`, [stop])
+    const sender = senderOf(engine)
+    await until(async () => {
+      await sender.turn()
+      return (await statuses(operation_id)).join() === 'delivered,refused,delivered'
+    })
+    // The end of the operation may wait for the number of the refused one.
+    expect(await signalsOf(operation_id)).toMatchObject([
+      { seq: 2, kind: 'place_free', body: { node_ids: [] } },
+      { seq: 3, kind: 'pause', command_id: stop },
+    ])
+  })
+
   it('takes no operation for lost that its worker has seen in another namespace', async () => {
     const sender = senderOf(engine)
     const findings = async (namespace: string) => {

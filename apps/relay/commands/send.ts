@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { bookkeepingQueue, type CommandMessage, type OperationInput } from '../../../workflows/operation/messages.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
@@ -13,6 +14,7 @@ type CommandRow = {
   operation_id: string
   seq: string
   kind: CommandMessage['kind']
+  class: 'stop' | 'start' | 'edit'
   payload: Record<string, unknown>
   actor: Actor
   reason: string | null
@@ -42,7 +44,7 @@ const TAKE = `
     limit $2)
   update operations.operation_commands set status = 'sending', attempts = attempts + 1
   where command_id in (select command_id from due) and status in ('pending', 'sending')
-  returning command_id, operation_id, seq, kind, payload, actor, reason, request_id, trace, not_after, attempts - 1 as attempts, created_at`
+  returning command_id, operation_id, seq, kind, class, payload, actor, reason, request_id, trace, not_after, attempts - 1 as attempts, created_at`
 
 export type CommandsDeps = {
   pool: pg.Pool
@@ -72,9 +74,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     if (row.kind === 'start' && (await startIsTooLate(pool, engine, row))) return
     crashPoint('relay.before_send')
     const sent =
-      row.kind === 'start'
-        ? await engine.start(inputOf(row, message, config))
-        : await engine.signal(row.operation_id, message)
+      row.kind === 'start' ? await engine.start(inputOf(row, message, config)) : await signal(engine, row, message)
     crashPoint('relay.after_send')
     span?.end({ result: sent.kind }, sent.kind !== 'sent')
     observe(row.kind, sent.kind)
@@ -112,6 +112,22 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     },
     drain: () => Promise.all(busy.values()).then(() => undefined),
   }
+}
+
+/**
+ * Sends a signal. If the engine refuses its content, the number must arrive all the same, because the end of the
+ * operation may wait for it: the sweeper withdraws a start under a later number, a stop goes out without its texts, and
+ * an empty message takes the place of an edit. If even that is refused, the content is not at fault, and the command
+ * is tried again.
+ */
+const signal = async (engine: Engine, row: CommandRow, message: CommandMessage): Promise<Sent> => {
+  const sent = await engine.signal(row.operation_id, message)
+  if (sent.kind !== 'invalid' || row.class === 'start') return sent
+  const bare = { ...message, reason: null, request_id: null, trace: null }
+  const empty = { command_id: randomUUID(), kind: 'place_free' as const, body: { node_ids: [] as string[] } }
+  const arrived = await engine.signal(row.operation_id, row.class === 'stop' ? bare : { ...bare, ...empty })
+  if (arrived.kind === 'invalid') return { ...arrived, kind: 'again' }
+  return arrived.kind === 'sent' && row.class === 'edit' ? sent : arrived
 }
 
 /** Whether a start in doubt is overdue and unknown to the engine: it never happened, so the sweeper may withdraw it. */
