@@ -688,6 +688,16 @@ describe('control', () => {
     expect((await engine.read.gate(operation_id, 'go')).status).toBe('cancelled')
   })
 
+  it('a cancel by the engine takes back a command that its end waits for, and the operation still ends', async () => {
+    const operation_id = await engine.start({ nodes: [node('a', { with: { delay_ms: 1000 } })] })
+    const unsent = await engine.command(operation_id, 'node_signal', { name: 'x' }, async () => {}, { send: false })
+    await until(async () => (await engine.read.timeline(operation_id)).some(({ type }) => type === 'node.succeeded'))
+    await engine.client.workflow.getHandle(operation_id).cancel()
+    await until(async () => (await engine.read.command(unsent.command_id)).status === 'superseded')
+    await engine.sendPending(operation_id)
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'cancelled', end_reason: 'cancelled_in_engine' })
+  })
+
   it('the deadline of the operation cancels it', async () => {
     const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])], deadline_s: 2 })
     expect(await engine.ends(operation_id)).toMatchObject({ status: 'timed_out', end_reason: 'deadline' })

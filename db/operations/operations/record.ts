@@ -5,7 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
 import { type Db, type Tx, together, updateRows } from '../../client.ts'
 import { readFence } from '../../restore.ts'
-import { lockUnsentStarts, revisionNow } from '../commands/rows.ts'
+import { revisionNow } from '../commands/rows.ts'
 import { ENGINE, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import { moveGates } from '../gates/record.ts'
 import { cancelGates } from '../gates/rows.ts'
@@ -14,7 +14,7 @@ import { closeAttempts, evaluateWhens, nodeEvents, saveNodes } from '../nodes/re
 import { closePatches, patchApplied } from '../patches/rows.ts'
 import { planConfirmed } from '../plans/rows.ts'
 import { operation_commands, operation_control, operations, resource_operation_index } from '../tables/index.ts'
-import { supersede, undoCommand } from './undo.ts'
+import { passNumber, supersede, undoCommand } from './undo.ts'
 
 export type EngineRef = { namespace: string; workflow_id: string; run_id: string }
 
@@ -249,8 +249,8 @@ const swapControl = async (
   const actor: Actor = by === undefined ? ENGINE : { kind: 'engine', id: by, name: by }
   const data = { reason, ...(mode && { mode }) }
   if (to === 'pause') return [{ type: 'operation.pausing', actor, reason, data }]
-  const undone: TimelineEvent[] = []
-  for (const row of await lockUnsentStarts(tx, operation_id)) undone.push(...(await supersede(tx, row, actor)))
+  const { undone } = await supersede(tx, operation_id, actor)
+  if (undone.length > 0) await passNumber(tx, operation_id)
   const gates = await cancelGates(tx, operation_id)
   const patches = await closePatches(tx, operation_id, 'operation_cancelled')
   return [

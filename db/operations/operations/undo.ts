@@ -3,7 +3,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
-import { revisionNow, tellEngine } from '../commands/rows.ts'
+import { lockUnsentStarts, revisionNow, tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { askedService, cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
@@ -44,15 +44,23 @@ export const undoCommand = async (
   ]
 }
 
-/** The effect of a cancel on commands that were never sent. */
-export const supersede = (tx: Tx, command: Undoable, actor: Actor) => undoCommand(tx, command, 'superseded', actor)
+/** The effect of a cancel on start-class commands that were never sent; returns them with the facts. */
+export const supersede = async (tx: Tx, operation_id: string, actor: Actor) => {
+  const unsent = await lockUnsentStarts(tx, operation_id)
+  const undone: TimelineEvent[] = []
+  for (const row of unsent) undone.push(...(await undoCommand(tx, row, 'superseded', actor)))
+  return { unsent, undone }
+}
 
-/** The sweeper's handling of commands that were not sent in time. The engine, which may wait for its number, gets a later one. */
+/** The sweeper's handling of commands that were not sent in time. */
 export const withdraw = async (tx: Tx, command: Undoable): Promise<TimelineEvent[]> => {
   const events = await undoCommand(tx, command, 'withdrawn')
-  if (command.kind !== 'start') await tellEngine(tx, command.operation_id, 'place_free', { node_ids: [] })
+  if (command.kind !== 'start') await passNumber(tx, command.operation_id)
   return events
 }
+
+/** Sends the engine a later number than those of commands that it will never receive, for which its end may wait. */
+export const passNumber = (tx: Tx, operation_id: string) => tellEngine(tx, operation_id, 'place_free', { node_ids: [] })
 
 const REASONS: Record<UndoneAs, string> = {
   withdrawn: 'It could not be sent within its time.',
