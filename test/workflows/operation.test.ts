@@ -703,6 +703,23 @@ describe('control', () => {
     expect(await engine.ends(operation_id)).toMatchObject({ status: 'timed_out', end_reason: 'deadline' })
   })
 
+  it('the deadline does not cancel an operation that has more time by its rows, before or after the engine knows', async () => {
+    const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])], deadline_s: 2 })
+    await engine.statusIs(operation_id, 'blocked')
+    const body = { type: 'extend_deadline', node_id: null, payload: { add_s: 3600 } } as const
+    const more = await engine.command(operation_id, 'intervene', body, async () => {}, { send: false })
+    const asked = () =>
+      engine.pool.query(
+        `select from operations.operations where operation_id = $1 and record_result #>> '{control,seq}' = $2`,
+        [operation_id, String(more.seq)],
+      )
+    await until(async () => (await asked()).rowCount === 1, { what: 'the engine asks to cancel' })
+    await more.send()
+    await until(async () => (await engine.read.command(more.command_id)).status === 'applied')
+    await approve(operation_id, 'go')
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'succeeded' })
+  })
+
   it('a start after its deadline never happens', async () => {
     const input = await engine.prepare({ nodes: [call('a')] })
     input.start.not_after = new Date(Date.now() - 1000).toISOString()

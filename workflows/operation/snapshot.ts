@@ -185,7 +185,7 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     gates_once: false,
     starts_early: false,
     out_of_order: false,
-    trusts_answers: false,
+    ...{ trusts_answers: false, as_it_came: false },
     graph,
     nodes: graph.ids.map((_, i) => newNode(item(graph.deps, i).length, closed(i).length)),
     gates,

@@ -3,6 +3,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
+import { DEADLINE } from '../../../workflows/operation/state/nodes.ts'
 import { type Db, type Tx, together, updateRows } from '../../client.ts'
 import { readFence } from '../../restore.ts'
 import { revisionNow } from '../commands/rows.ts'
@@ -223,6 +224,12 @@ const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unk
   return rows
 }
 
+/** Whether more time for the operation is accepted, and on its way to the engine. */
+const EXTENDING = (
+  operation_id: string,
+) => sql`exists (select from ${operation_commands} k where k.operation_id = ${operation_id}
+  and k.kind = 'intervene' and k.payload ->> 'type' = 'extend_deadline' and k.payload ? 'payload' and k.status in ('pending', 'sending', 'delivered'))`
+
 type ControlChange = Extract<Change, { t: 'control' }>
 
 /** A pause or cancel by the engine: only from `run`, so that a person's earlier decision holds (operations.md 1.6). */
@@ -242,7 +249,13 @@ const swapControl = async (
         ? { pause_reason: reason }
         : { cancel_mode: mode ?? 'graceful', cancelled_at: sql`clock_timestamp()`, pause_reason: null }),
     } as never)
-    .where(and(eq(operation_control.operation_id, operation_id), inArray(operation_control.control, from as 'run'[])))
+    .where(
+      and(
+        eq(operation_control.operation_id, operation_id),
+        inArray(operation_control.control, from as 'run'[]),
+        ...(reason === DEADLINE ? [sql`not ${EXTENDING(operation_id)}`] : []),
+      ),
+    )
     .returning({ seq: operation_control.command_seq })
   result.control = { swapped: swapped ? to : (result.control?.swapped ?? null), seq: await lastSeq(tx, operation_id) }
   if (!swapped) return []

@@ -319,14 +319,17 @@ const ON_NODE: Record<Exclude<NodeIntervention, 'set_output'>, OnNode> = {
     guardBy(s, i, guarded_by, at)
     takeGates(s, gates, at)
   },
-  // Nodes that need an undone node can never start, so nodes that wait for it are checked again.
+  // Nodes that need an undone node can never start, so all after it that wait by their rows are checked again, even
+  // those that were passed since without a claim.
   trigger_compensation: (s, i, at, _body, others) => {
     item(s.nodes, i).exception = true
     queueUndo(s, i, at)
     if (s.control === 'cancel') return
     settle(s, i, BAD)
     for (const n of others) {
-      if (item(s.nodes, n).settled === OPEN) move(s, n, 'pending', 'idle')
+      const { settled, exception } = item(s.nodes, n)
+      if (settled === OPEN) move(s, n, 'pending', 'idle')
+      else if (!exception && !s.as_it_came) reset(s, n)
       s.touched.push(n)
     }
   },

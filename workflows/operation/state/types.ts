@@ -105,6 +105,8 @@ export type State = {
   gates_once: boolean
   /** Begun by code that started nodes before the rows of a refused command were put back. */
   starts_early: boolean
+  /** Begun by code that took an undo and a moved deadline as it found things, not as the rows had decided on them. */
+  as_it_came: boolean
   /** Begun by code that took the answer of a condition whatever had become of the nodes that it is about. */
   trusts_answers: boolean
   /** Begun by code that took a swap's answer, an undo and a failure during a pause without regard to their order. */
