@@ -4,12 +4,14 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createOutcomes } from '../../apps/operations/command/outcomes.ts'
+import { adoptEngine, createPlaceGuard, refuseOther } from '../../apps/relay/commands/place.ts'
 import { createCommandSender, reconcile } from '../../apps/relay/commands/send.ts'
 import { createEngine, type Engine } from '../../apps/relay/commands/temporal.ts'
 import type { RelayConfig } from '../../apps/relay/config.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
+import { startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
 
 const log = createTelemetry('test', { level: process.env.LOG ?? 'silent' }).log
@@ -42,8 +44,10 @@ afterAll(async () => {
   await database.drop()
 })
 
-const senderOf = (target: Engine, notify: Parameters<typeof createCommandSender>[0]['notify'] = () => {}) =>
-  createCommandSender({ pool, engine: target, config: config(''), log, notify, observe: () => {} })
+const senderOf = (target: Engine, notify: Parameters<typeof createCommandSender>[0]['notify'] = () => {}) => {
+  const refuse = createPlaceGuard(pool, target, log)
+  return createCommandSender({ pool, engine: target, config: config(''), log, notify, observe: () => {}, refuse })
+}
 
 const add = async (
   operation_id: string,
@@ -272,6 +276,39 @@ describe('commands to Temporal', () => {
     }
     expect(await findings('elsewhere')).toEqual([])
     expect(await findings('default')).toEqual(['gone', 'gone'])
+  })
+
+  it('sends nothing to another engine than the one of its operations, and takes none of them for lost', async () => {
+    const address = serverUrl('TEMPORAL_ADDRESS')
+    const place = `sb-${randomUUID().slice(0, 8)}`
+    await client.workflowService.registerNamespace({
+      namespace: place,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
+    })
+    const other = createEngine(config(address, place))
+    await until(async () => (await other.identity()) !== undefined)
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'pause')
+    const known = async () => (await pool.query(`select stream_created from operations.relay_state where name = 'engine'`)).rows
+    await adoptEngine(pool, engine)
+    const before = await known()
+    await expect(senderOf(other).turn()).rejects.toThrow(`${address}/default, where the operations run`)
+    expect(await statuses(operation_id)).toEqual(['pending'])
+    const findings = () => pool.query('select from operations.engine_findings where operation_id = $1', [operation_id])
+    expect((await findings()).rowCount).toBe(0)
+    expect(await known()).toEqual(before)
+    // The same engine under another name, and one that has lost its data at the known place, are known.
+    const link = await startLink(`http://${address}`)
+    const again = createEngine(config(new URL(link.url).host))
+    await refuseOther(pool, again)
+    await pool.query(`update operations.relay_state set stream_created = 'lost ' || split_part(stream_created, ' ', 2) where name = 'engine'`)
+    const sender = senderOf(again)
+    await sender.turn()
+    await sender.drain()
+    expect((await findings()).rowCount).toBe(1)
+    await Promise.all([other.close(), again.close()])
+    link.stop()
+    await adoptEngine(pool, engine)
   })
 
   it('leaves a start that was never sent to the sweeper once its deadline has passed', async () => {

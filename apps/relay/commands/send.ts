@@ -54,13 +54,15 @@ export type CommandsDeps = {
   /** The engine has been told of this command: callers that wait only for that may continue. */
   notify: (told: { command_id: string; kind: string }) => void
   observe: (kind: string, result: Sent['kind']) => void
+  /** Throws while nothing may be sent. */
+  refuse?: () => Promise<void>
 }
 
 /**
  * Carries accepted commands to Temporal (reliability.md 4.4). The doubt is recorded before it exists: `sending` is
  * committed before each send. Commands of different operations are sent in parallel, those of one strictly in order.
  */
-export const createCommandSender = ({ pool, engine, config, log, notify, observe }: CommandsDeps) => {
+export const createCommandSender = ({ pool, engine, config, log, notify, observe, refuse }: CommandsDeps) => {
   const busy = new Map<string, Promise<void>>()
   let woken: (() => void) | undefined
 
@@ -88,6 +90,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     turn: async (): Promise<boolean> => {
       const free = config.RELAY__COMMANDS__IN_FLIGHT - busy.size
       if (free <= 0) return false
+      await refuse?.()
       // While the engine is away no more commands are put in doubt, because an unsent one can still be withdrawn.
       if (away)
         await engine.health().then(() => {
