@@ -75,6 +75,16 @@ const add = async (
   )
   return command_id
 }
+/** An operation that the engine has not moved for an hour. */
+const insertOperation = async (operation_id: string, engine_ref: object) => {
+  await pool.query(
+    `insert into operations.operations (operation_id, intent_id, plan_id, title, kind, requester, requester_id, starter_id, risk_level,
+       labels, plan_hash, constraints, max_parallel, pins, evidence_hash, engine_ref, updated_at)
+     values ($1, $1, $1, 'a test', 'graph', '{}', 'u', 'u', 'low', '{}', '', '{}', 1, '{}', '', $2, now() - interval '1 hour')`,
+    [operation_id, engine_ref],
+  )
+  await pool.query('insert into operations.operation_control (operation_id) values ($1)', [operation_id])
+}
 const statuses = async (operation_id: string) =>
   (
     await pool.query<{ status: string }>(
@@ -259,13 +269,7 @@ describe('commands to Temporal', () => {
       const operation_id = randomUUID()
       const started = await add(operation_id, 1, 'start')
       await pool.query(`update operations.operation_commands set status = 'applied' where command_id = $1`, [started])
-      await pool.query(
-        `insert into operations.operations (operation_id, intent_id, plan_id, title, kind, requester, requester_id, starter_id, risk_level,
-           labels, plan_hash, constraints, max_parallel, pins, evidence_hash, engine_ref, updated_at)
-         values ($1, $1, $1, 'a test', 'graph', '{}', 'u', 'u', 'low', '{}', '', '{}', 1, '{}', '', $2, now() - interval '1 hour')`,
-        [operation_id, { namespace, workflow_id: operation_id, run_id: '' }],
-      )
-      await pool.query('insert into operations.operation_control (operation_id) values ($1)', [operation_id])
+      await insertOperation(operation_id, { namespace, workflow_id: operation_id, run_id: '' })
       await reconcile(pool, engine)
       await add(operation_id, 2, 'pause')
       await sender.turn()
@@ -276,6 +280,23 @@ describe('commands to Temporal', () => {
     }
     expect(await findings('elsewhere')).toEqual([])
     expect(await findings('default')).toEqual(['gone', 'gone'])
+  })
+
+  it('says so once the engine knows an operation again that it had lost', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start')
+    const sender = senderOf(engine)
+    await sender.turn()
+    await sender.drain()
+    await insertOperation(operation_id, { namespace: 'default', workflow_id: operation_id, run_id: '' })
+    await reconcile(pool, engine)
+    await pool.query(
+      `update operations.operation_control set control = 'pause', pause_reason = 'engine_lost' where operation_id = $1`,
+      [operation_id],
+    )
+    await reconcile(pool, engine)
+    const own = 'select found from operations.engine_findings where operation_id = $1'
+    expect((await pool.query(own, [operation_id])).rows).toEqual([{ found: 'running' }])
   })
 
   it('sends nothing to another engine than the one of its operations, and takes none of them for lost', async () => {
@@ -289,7 +310,8 @@ describe('commands to Temporal', () => {
     await until(async () => (await other.identity()) !== undefined)
     const operation_id = randomUUID()
     await add(operation_id, 1, 'pause')
-    const known = async () => (await pool.query(`select stream_created from operations.relay_state where name = 'engine'`)).rows
+    const known = async () =>
+      (await pool.query(`select stream_created from operations.relay_state where name = 'engine'`)).rows
     await adoptEngine(pool, engine)
     const before = await known()
     await expect(senderOf(other).turn()).rejects.toThrow(`${address}/default, where the operations run`)
@@ -301,7 +323,9 @@ describe('commands to Temporal', () => {
     const link = await startLink(`http://${address}`)
     const again = createEngine(config(new URL(link.url).host))
     await refuseOther(pool, again)
-    await pool.query(`update operations.relay_state set stream_created = 'lost ' || split_part(stream_created, ' ', 2) where name = 'engine'`)
+    await pool.query(
+      `update operations.relay_state set stream_created = 'lost ' || split_part(stream_created, ' ', 2) where name = 'engine'`,
+    )
     const sender = senderOf(again)
     await sender.turn()
     await sender.drain()

@@ -225,20 +225,20 @@ const settle = async (
 
 /**
  * Checks operations that the engine has not moved for a minute: one that is gone or closed there is added to
- * engine_findings, on which the sweeper of operations acts.
+ * engine_findings, on which the sweeper of operations acts; so is one that was lost and is there again.
  */
 export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> => {
-  const { rows } = await pool.query<{ operation_id: string }>(
-    `select o.operation_id from operations.operations o join operations.operation_control c using (operation_id)
+  const { rows } = await pool.query<{ operation_id: string; lost: boolean }>(
+    `select o.operation_id, coalesce(c.pause_reason = 'engine_lost', false) as lost from operations.operations o join operations.operation_control c using (operation_id)
      where not c.ended and not coalesce(${ELSEWHERE} $1, false) and o.updated_at < clock_timestamp() - interval '60 s'
        and exists (select 1 from operations.operation_commands k where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
        and not exists (select 1 from operations.engine_findings f where f.operation_id = o.operation_id and f.at > clock_timestamp() - interval '10 min')
      order by o.updated_at limit 100`,
     [engine.namespace],
   )
-  for (const { operation_id } of rows) {
+  for (const { operation_id, lost } of rows) {
     const found = await engine.describe(operation_id)
-    if (found !== 'running')
+    if (found !== 'running' || lost)
       await pool.query('insert into operations.engine_findings (operation_id, found) values ($1, $2)', [
         operation_id,
         found,
