@@ -1,4 +1,4 @@
-import { and, eq, inArray, ne, sql } from 'drizzle-orm'
+import { and, eq, inArray, notInArray, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
@@ -181,13 +181,19 @@ const settleCommands = async (
         outcome: status === 'refused' ? { category, code, detail } : null,
         outcome_at: sql`clock_timestamp()`,
       } as never)
-      .where(and(eq(operation_commands.command_id, command_id), ne(operation_commands.status, status))),
+      .where(
+        and(
+          eq(operation_commands.command_id, command_id),
+          notInArray(operation_commands.status, [status, 'withdrawn']),
+        ),
+      ),
   )
   const [rows] = await together(selected, ...settled)
   const events: TimelineEvent[] = []
   for (const { command_id, status } of changes) {
     const row = rows.find((candidate) => candidate.command_id === command_id)
-    if (!row) continue
+    // A later patch of an undone one is withdrawn, even if the engine took it.
+    if (!row || row.status === 'withdrawn') continue
     if (status === 'applied') {
       if (row.kind === 'start') await planConfirmed(tx, operation_id)
       if (row.kind === 'patch_applied') events.push(...(await patchTaken(tx, operation_id, row)))

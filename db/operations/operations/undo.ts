@@ -29,6 +29,7 @@ export const undoCommand = async (
   command: Undoable,
   as: UndoneAs,
   actor: Actor = SYSTEM,
+  reason = REASONS[as],
 ): Promise<TimelineEvent[]> => {
   if (as !== 'refused')
     await updateRows(tx, { command_id: command.command_id }, operation_commands, {
@@ -36,12 +37,38 @@ export const undoCommand = async (
       outcome_at: sql`clock_timestamp()`,
     })
   const { command_id, kind, operation_id } = command
-  const said = { actor, command_id, reason: REASONS[as] }
+  const said = { actor, command_id, reason }
+  const later = as === 'superseded' ? [] : await withdrawLater(tx, command)
   const events = (await UNDO[kind]?.(tx, command, as)) ?? []
   return [
+    ...later,
     { ...said, type: `command.${as}`, data: { kind }, ...evidenceOf(command, as, operation_id) },
     ...events.map((event) => ({ ...said, ...event })),
   ]
+}
+
+/** Undo data of both commands name the same node or gate. */
+const shared = (path: string) =>
+  sql`exists (select jsonb_path_query(later.undo, ${path}::jsonpath) intersect select jsonb_path_query(own.undo, ${path}::jsonpath))`
+
+/**
+ * Withdraws later commands that were decided on what this one had written, newest first: patches on its graph, and
+ * values for its nodes or behind its gates. Else those would run on an approval of something else. The engine may have
+ * taken one already: the claims go by the rows. A retry that it may have taken stays, for its nodes may run.
+ */
+const withdrawLater = async (tx: Tx, { command_id }: Undoable): Promise<TimelineEvent[]> => {
+  const { rows } = await tx.execute<Undoable>(sql`
+    select later.command_id, later.operation_id, later.kind, later.payload, later.undo, later.actor
+    from ${operation_commands} own join ${operation_commands} later on later.operation_id = own.operation_id and later.seq > own.seq
+    where own.command_id = ${command_id} and own.undo is not null and later.status in ('pending', 'sending', 'delivered')
+      and case when later.kind = 'patch_applied' then own.kind = 'patch_applied'
+        when later.payload ->> 'type' in ('set_input', 'set_output') or (later.kind = 'retry_node' and later.status = 'pending' and later.attempts = 0)
+        then ${shared('$.nodes[*].node_id')} or ${shared('$.gates[*].gate_id')} end
+    order by later.seq desc for update of later`)
+  const events: TimelineEvent[] = []
+  for (const later of rows)
+    events.push(...(await undoCommand(tx, later, 'withdrawn', SYSTEM, 'It was decided on one that never took effect.')))
+  return events
 }
 
 /** The effect of a cancel on start-class commands that were never sent; returns them with the facts. */
