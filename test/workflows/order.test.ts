@@ -290,6 +290,25 @@ it('bars what comes after an undone node, even if a barrier in between was passe
   expect(course.state.nodes.map(({ state }) => state)).toEqual(['compensated', 'skipped', 'skipped', 'skipped'])
 })
 
+it('runs a skipped node that a person retries once the rest before it has ended, though one of them failed', () => {
+  const course = new Course([{ on_failure: 'skip_dependents' }, {}, { deps: [0, 1] }])
+  const { world } = course
+  const [failing, open] = course.begin()
+  if (!failing || !open) throw new Error('two nodes begin')
+  course.end(failing, 'failed')
+  course.records()
+  expect(world.states[2]).toBe('skipped')
+  world.generations[2] = 2
+  world.send('retry_node', { node_id: 'n2', scope: 'downstream', generations: { n2: 2 }, gates: {} })
+  course.deliver()
+  course.records()
+  const carried = restore(JSON.parse(JSON.stringify(snapshot({ ...course.state, nodes: course.state.nodes.map(idle) }))), world.pages, world.now)
+  expect(carried.insisted).toEqual([2])
+  course.end(open, 'succeeded')
+  expect(named(course.begin())).toEqual(['n2'])
+  expect(course.state.insisted).toEqual([])
+})
+
 it('does not time out by a deadline that was extended before the end of a pause', () => {
   const course = new Course([first, second], { deadline_at: new Date(1_060_000).toISOString() })
   const { world } = course

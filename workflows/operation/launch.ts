@@ -14,7 +14,7 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether an undo and a deadline count as the rows decided on them. Such operations have all older changes. */
+/** Whether an undo, a retry and a deadline count as they were decided. Such operations have all older changes. */
 export const goesByRows = (): boolean => patched('as-decided')
 
 /** Whether a condition is asked anew once a node before it runs again. */

@@ -8,6 +8,7 @@ import { at as item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
 import {
   askAgain,
+  desist,
   enter,
   fail,
   isFlying,
@@ -200,11 +201,13 @@ const retry = (
   // A person's retry proceeds even if its dependencies would have caused a skip.
   const node = item(s.nodes, root)
   if (node.open === 0 && node.bad > 0) toGate(s, root, at)
+  else if (node.bad > 0 && !s.as_it_came) s.insisted.push(root)
   s.touched.push(...nodes)
   return undefined
 }
 
 const reset = (s: State, i: number) => {
+  desist(s, i)
   const node = item(s.nodes, i)
   move(s, i, 'pending', 'idle')
   node.tries = 0
@@ -328,6 +331,7 @@ const ON_NODE: Record<Exclude<NodeIntervention, 'set_output'>, OnNode> = {
     settle(s, i, BAD)
     for (const n of others) {
       const { settled, exception } = item(s.nodes, n)
+      desist(s, n)
       if (settled === OPEN) move(s, n, 'pending', 'idle')
       else if (!exception && !s.as_it_came) reset(s, n)
       s.touched.push(n)

@@ -117,12 +117,19 @@ export const sweep = (s: State, at: number) => {
   for (let i = s.touched.pop(); i !== undefined; i = s.touched.pop()) consider(s, i, at)
 }
 
+/** A person no longer insists that the node runs whatever became of those before it. */
+export const desist = (s: State, i: number) => {
+  s.insisted = s.insisted.filter((other) => other !== i)
+}
+
 /** Checks a pending node: it proceeds, is skipped because its inputs will never come, or keeps waiting. */
 export const consider = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.state !== 'pending' || node.doing !== 'idle' || s.control === 'cancel') return
-  const join = joinOf(s, i)
+  const insisted = s.insisted.includes(i)
+  const join = insisted ? (node.open > 0 ? 'wait' : 'go') : joinOf(s, i)
   if (join === 'wait') return
+  if (insisted) desist(s, i)
   if (join === 'never') {
     enter(s, i, 'skipped', at)
     settle(s, i, BAD)
