@@ -299,7 +299,7 @@ describe('commands to Temporal', () => {
     expect((await pool.query(own, [operation_id])).rows).toEqual([{ found: 'running' }])
   })
 
-  it('sends nothing to another engine than the one of its operations, and takes none of them for lost', async () => {
+  it('sends no command to another engine than the one of its operations, and takes none of them for lost', async () => {
     const address = serverUrl('TEMPORAL_ADDRESS')
     const place = `sb-${randomUUID().slice(0, 8)}`
     await client.workflowService.registerNamespace({

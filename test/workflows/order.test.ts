@@ -302,7 +302,11 @@ it('runs a skipped node that a person retries once the rest before it has ended,
   world.send('retry_node', { node_id: 'n2', scope: 'downstream', generations: { n2: 2 }, gates: {} })
   course.deliver()
   course.records()
-  const carried = restore(JSON.parse(JSON.stringify(snapshot({ ...course.state, nodes: course.state.nodes.map(idle) }))), world.pages, world.now)
+  const carried = restore(
+    JSON.parse(JSON.stringify(snapshot({ ...course.state, nodes: course.state.nodes.map(idle) }))),
+    world.pages,
+    world.now,
+  )
   expect(carried.insisted).toEqual([2])
   course.end(open, 'succeeded')
   expect(named(course.begin())).toEqual(['n2'])

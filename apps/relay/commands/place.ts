@@ -16,7 +16,7 @@ export const adoptEngine = async (pool: pg.Pool, engine: Engine): Promise<void> 
 
 /**
  * Throws if the relay is set to another engine than the one in which this database's operations run: that one does not
- * know them, and nothing may be sent to it. The same namespace has the same id at every address. A new id at the known
+ * know them, so no command may reach it. The same namespace has the same id at every address. A new id at the known
  * address means that the engine has lost its data; a new id at another address, that the relay asks at the wrong place.
  */
 export const refuseOther = async (pool: pg.Pool, engine: Engine, log?: Logger): Promise<void> => {

@@ -54,7 +54,7 @@ export type CommandsDeps = {
   /** The engine has been told of this command: callers that wait only for that may continue. */
   notify: (told: { command_id: string; kind: string }) => void
   observe: (kind: string, result: Sent['kind']) => void
-  /** Throws while nothing may be sent. */
+  /** Throws while no command may be sent. */
   refuse?: () => Promise<void>
 }
 
@@ -225,7 +225,7 @@ const settle = async (
 
 /**
  * Checks operations that the engine has not moved for a minute: one that is gone or closed there is added to
- * engine_findings, on which the sweeper of operations acts; so is one that was lost and is there again.
+ * engine_findings, on which the sweeper of operations acts; so is one that was lost and runs again.
  */
 export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> => {
   const { rows } = await pool.query<{ operation_id: string; lost: boolean }>(
