@@ -35,12 +35,23 @@ export const refuseOther = async (pool: pg.Pool, engine: Engine, log?: Logger): 
   await pool.query(KEEP, [`${id} ${engine.place}`])
 }
 
-/** `refuseOther` for frequent callers. */
+/** `refuseOther` for frequent callers: only the first answer is waited for, and later ones are asked for beside the work. */
 export const createPlaceGuard = (pool: pg.Pool, engine: Engine, log: Logger) => {
   let asked_at = Number.NEGATIVE_INFINITY
-  return async (): Promise<void> => {
-    if (performance.now() - asked_at < TRUSTED_MS) return
-    await refuseOther(pool, engine, log)
+  let first: Promise<void> | undefined
+  let refused: unknown
+  const ask = async (): Promise<void> => {
     asked_at = performance.now()
+    refused = await refuseOther(pool, engine, log).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+  }
+  return async (): Promise<void> => {
+    first ??= ask()
+    await first
+    if (refused) await ask()
+    else if (performance.now() - asked_at > TRUSTED_MS) void ask()
+    if (refused) throw refused
   }
 }
