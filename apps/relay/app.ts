@@ -3,6 +3,7 @@ import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { createAnchors } from './audit/anchors.ts'
 import { sealAudit } from './audit/seal.ts'
+import { refuseOther } from './commands/place.ts'
 import type { RelayDeps } from './deps.ts'
 import { startLeadership } from './leader.ts'
 import { startLoop } from './loop.ts'
@@ -51,7 +52,7 @@ export const buildApp = ({ telemetry, pool, redis, nats, engine }: RelayDeps) =>
     postgres: { critical: true, run: () => pool.query('select 1') },
     redis: { critical: false, run: () => redis.ping() },
     nats: { critical: false, run: async () => (nats.get() ? undefined : Promise.reject(new Error('not connected'))) },
-    temporal: { critical: false, run: engine.health },
+    temporal: { critical: false, run: () => engine.health().then(() => refuseOther(pool, engine)) },
   })
   return { app, health }
 }

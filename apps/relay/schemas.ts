@@ -3,6 +3,7 @@ import { prefixed, type StreamName } from '../shared/events/events.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
 import { followSecurity } from './audit/security.ts'
 import { createSiem } from './audit/siem.ts'
+import { createPlaceGuard } from './commands/place.ts'
 import { createCommandSender, reconcile } from './commands/send.ts'
 import type { RelayDeps } from './deps.ts'
 import { checkBroker } from './events/broker.ts'
@@ -168,6 +169,7 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
   const { log } = telemetry
   const prefix = config.SIGNALBOX__NATS__PREFIX
   const outcomeSubject = prefixed(prefix, 'wake.operations_outcome')
+  const refuse = createPlaceGuard(pool, engine, log)
   const sender = createCommandSender({
     pool,
     engine,
@@ -181,6 +183,7 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
       }
     },
     observe: (kind, result) => sent.inc({ kind, result }),
+    refuse,
   })
   const loop = startLoop('commands', log, config.RELAY__COMMANDS__POLL_MS, sender.turn)
   sender.onFree(loop.wake)
@@ -189,6 +192,7 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
   })
   const commands: Loop = { wake: loop.wake, stop: () => loop.stop().then(sender.drain) }
   const reconciling = startLoop('reconcile', log, MINUTE, async () => {
+    await refuse()
     await reconcile(pool, engine)
     return false
   })

@@ -509,7 +509,7 @@ describe('interventions beside the end of a node', () => {
     expect(await intervene(path, set)).toMatchObject({ ...notApplicable, body: { nodes: ['b'] } })
   })
 
-  it('undo a node only while the operation is stopped, and no dependent node starts meanwhile', async () => {
+  it('undo a node only while the operation is stopped, and no node after it starts meanwhile', async () => {
     const { path, operation_id } = await running({ a: 'succeeded' }, work)
     const undo = { type: 'trigger_compensation', node_id: 'a' }
     expect(await intervene(path, undo)).toMatchObject(notApplicable)
@@ -519,7 +519,7 @@ describe('interventions beside the end of a node', () => {
       'select node_id, state, generation from operations.nodes where operation_id = $1 order by node_id',
       [operation_id],
     )
-    expect(nodes.map((row) => Object.values(row).join())).toEqual(['a,compensating,2', 'b,pending,2', 'c,pending,1'])
+    expect(nodes.map((row) => Object.values(row).join())).toEqual(['a,compensating,2', 'b,pending,2', 'c,pending,2'])
     expect((await p.as('olga').get(path)).body.exceptions).toMatchObject([
       { kind: 'trigger_compensation', node_id: 'a' },
     ])

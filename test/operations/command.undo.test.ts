@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
+import { recordChanges } from '../../db/operations/operations/record.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
 /** Decisions of a command that are taken back after people decided other things in between. No relay runs. */
@@ -77,7 +78,7 @@ describe('a command that is withdrawn', () => {
     })
   })
 
-  it('as another limit leaves a later limit in force; without that the first one is back', async () => {
+  it('as another limit or a patch leaves a later limit in force; without that the first one is back', async () => {
     const { path, does, lapses } = await waiting()
     const limit = async () => (await p.as('vic').get(path)).body.max_parallel
     const set = (max_parallel: number) =>
@@ -89,6 +90,12 @@ describe('a command that is withdrawn', () => {
     expect(await limit()).toBe(3)
     await lapses('intervene')
     expect(await limit()).toBe(before)
+    const changes = [{ op: 'add_node', node: { node_id: 'c', executor: 'noop', with: {} } }]
+    const { body } = must(await p.as('both').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201)
+    must(await p.as('eva').post(`${path}/patches/${body.patch_id}/approve`, { reviewed_digest: body.digest }), 202)
+    await set(3)
+    await lapses('patch_applied')
+    expect(await limit()).toBe(3)
   })
 
   it.each([
@@ -117,6 +124,86 @@ describe('a command that is withdrawn', () => {
     const { body } = await p.as('vic').get(`${path}/timeline?types=gate.reopened`)
     expect(body.events.at(-1)).toMatchObject({ gate_id: 'go', data: { round: after.round } })
     expect((await p.as('vic').get(path)).body.open_gates).toEqual([])
+  })
+
+  it.each(['withdrawn', 'expired'])(
+    'as a patch (%s) takes later patches with it, which were reviewed on a graph that never came to be',
+    async (as) => {
+      const node = (node_id: string, after: string) => ({ node_id, executor: 'noop', with: {}, depends_on: [after] })
+      const { operation_id } = await p.startOperation({ nodes: [{ node_id: 'a', executor: 'noop', with: {} }] })
+      const path = `/v1/operations/${operation_id}`
+      const patch = async (base_revision: number, added: object) => {
+        const body = { base_revision, changes: [{ op: 'add_node', node: added }], reason }
+        const { patch_id, digest } = must(await p.as('olga').post(`${path}/patches`, body), 201, 202).body
+        const approve = `${path}/patches/${patch_id}/approve`
+        return must(await p.as('eva').post(approve, { reviewed_digest: digest }), 202).body
+      }
+      const first = await patch(1, node('x', 'a'))
+      const second = await patch(2, node('y', 'x'))
+      const [one, two] = [first, second].map(({ command }) => command.command_id)
+      if (as === 'withdrawn') {
+        await p.query(
+          `update operations.operation_commands set status = 'applied' where operation_id = $1 and kind <> 'patch_applied'`,
+          [operation_id],
+        )
+        await p.query(
+          `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where command_id = $1`,
+          [one],
+        )
+        await sweep(p.deps.db)
+      } else {
+        await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [
+          operation_id,
+        ])
+        const ref = { namespace: 'default', workflow_id: operation_id, run_id: '' }
+        const counts = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0 }
+        const report = { ...counts, engine_status: 'running' as const, blocked_on: [] }
+        const says = (record_seq: number, command_id: string, status: 'expired' | 'applied') =>
+          recordChanges(
+            p.deps.db,
+            operation_id,
+            { record_seq, changes: [{ t: 'command', command_id, status }], report },
+            ref,
+          )
+        await says(1, one, 'expired')
+        // The engine took the second one before it learned of that.
+        await says(2, two, 'applied')
+      }
+      const nodes = await p.query(
+        'select node_id, state from operations.nodes where operation_id = $1 order by ordinal',
+        [operation_id],
+      )
+      expect(nodes.map(({ node_id, state }) => `${node_id} ${state}`)).toEqual(['a pending', 'x removed', 'y removed'])
+      const { body } = await p.as('olga').get(`${path}/commands/${two}`)
+      expect(body.command).toMatchObject({ status: 'withdrawn', code: 'withdrawn' })
+      const { items } = (await p.as('olga').get(`${path}/patches`)).body
+      expect(items.map(({ status }: { status: string }) => status)).toEqual(['not_applicable', 'not_applicable'])
+      expect((await p.as('olga').get(`${path}/graph`)).body).toMatchObject({
+        plan_revision: 5,
+        nodes: [{ node_id: 'a' }],
+      })
+    },
+  )
+
+  it('as a patch takes values with it that someone gave its node: none runs on the approval from before the patch', async () => {
+    const { path, gate, approve, does, lapses } = await waiting()
+    await approve('eva')
+    const approved = await approve('ada')
+    const changes = [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } }]
+    const { body } = must(await p.as('both').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201)
+    const seen = { reviewed_digest: body.digest }
+    must(await p.as('eva').post(`${path}/patches/${body.patch_id}/approve`, seen), 200)
+    must(await p.as('ada').post(`${path}/patches/${body.patch_id}/approve`, seen), 202)
+    await does('/interventions', { ...SET_INPUT, payload: { input_overrides: { delay_ms: 99 } } })
+    expect(await gate()).toMatchObject({ status: 'waiting' })
+    await lapses('patch_applied')
+    expect(await gate()).toMatchObject({ status: 'approved', digest: approved.digest })
+    expect((await p.as('vic').get(`${path}/nodes/b`)).body.inputs).toMatchObject({ effective: { delay_ms: 1 } })
+    const { body: after } = await p.as('vic').get(`${path}/timeline?types=command.withdrawn`)
+    expect(after.events.map(({ data }: { data: { kind: string } }) => data.kind)).toEqual([
+      'intervene',
+      'patch_applied',
+    ])
   })
 })
 

@@ -691,6 +691,17 @@ describe('the sweeper', () => {
       status: 409,
       body: { code: 'engine_lost' },
     })
+    // The engine has it again: what was in flight is still a person's to judge, then the operation resumes.
+    await p.query(`insert into operations.engine_findings (operation_id, found) values ($1, 'running')`, [operation_id])
+    await sweep(p.deps.db)
+    const path = `/v1/operations/${operation_id}`
+    expect((await p.as('olga').get(path)).body).toMatchObject({ status: 'paused', pause_reason: 'engine_mismatch' })
+    expect(
+      await p.query(`select kind from operations.operation_commands where operation_id = $1 order by seq`, [
+        operation_id,
+      ]),
+    ).toEqual([{ kind: 'start' }, { kind: 'pause' }])
+    expect((await p.as('olga').post(`${path}/resume`, { reason: 'x' })).body.code).toBe('outcome_unknown_open')
   })
 
   it('ends an operation on its rows if it is canceled after the engine lost it', async () => {

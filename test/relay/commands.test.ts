@@ -4,12 +4,14 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createOutcomes } from '../../apps/operations/command/outcomes.ts'
+import { adoptEngine, createPlaceGuard, refuseOther } from '../../apps/relay/commands/place.ts'
 import { createCommandSender, reconcile } from '../../apps/relay/commands/send.ts'
 import { createEngine, type Engine } from '../../apps/relay/commands/temporal.ts'
 import type { RelayConfig } from '../../apps/relay/config.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
+import { startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
 
 const log = createTelemetry('test', { level: process.env.LOG ?? 'silent' }).log
@@ -42,8 +44,10 @@ afterAll(async () => {
   await database.drop()
 })
 
-const senderOf = (target: Engine, notify: Parameters<typeof createCommandSender>[0]['notify'] = () => {}) =>
-  createCommandSender({ pool, engine: target, config: config(''), log, notify, observe: () => {} })
+const senderOf = (target: Engine, notify: Parameters<typeof createCommandSender>[0]['notify'] = () => {}) => {
+  const refuse = createPlaceGuard(pool, target, log)
+  return createCommandSender({ pool, engine: target, config: config(''), log, notify, observe: () => {}, refuse })
+}
 
 const add = async (
   operation_id: string,
@@ -70,6 +74,16 @@ const add = async (
     ],
   )
   return command_id
+}
+/** An operation that the engine has not moved for an hour. */
+const insertOperation = async (operation_id: string, engine_ref: object) => {
+  await pool.query(
+    `insert into operations.operations (operation_id, intent_id, plan_id, title, kind, requester, requester_id, starter_id, risk_level,
+       labels, plan_hash, constraints, max_parallel, pins, evidence_hash, engine_ref, updated_at)
+     values ($1, $1, $1, 'a test', 'graph', '{}', 'u', 'u', 'low', '{}', '', '{}', 1, '{}', '', $2, now() - interval '1 hour')`,
+    [operation_id, engine_ref],
+  )
+  await pool.query('insert into operations.operation_control (operation_id) values ($1)', [operation_id])
 }
 const statuses = async (operation_id: string) =>
   (
@@ -226,19 +240,36 @@ describe('commands to Temporal', () => {
     expect(rows).toEqual([{ status: 'pending', attempts: 0, overdue: true }])
   })
 
+  it('lets no number go missing when the engine refuses an edit, and delivers a stop without its text', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start')
+    const edit = await add(operation_id, 2, 'node_signal', { class: 'edit' })
+    const stop = await add(operation_id, 3, 'pause')
+    const long = `repeat('x', 2500000)`
+    await pool.query(
+      `update operations.operation_commands set payload = jsonb_build_object('name', ${long}) where command_id = $1`,
+      [edit],
+    )
+    await pool.query(`update operations.operation_commands set reason = ${long} where command_id = $1`, [stop])
+    const sender = senderOf(engine)
+    await until(async () => {
+      await sender.turn()
+      return (await statuses(operation_id)).join() === 'delivered,refused,delivered'
+    })
+    // The end of the operation may wait for the number of the refused one.
+    expect(await signalsOf(operation_id)).toMatchObject([
+      { seq: 2, kind: 'place_free', body: { node_ids: [] } },
+      { seq: 3, kind: 'pause', command_id: stop },
+    ])
+  })
+
   it('takes no operation for lost that its worker has seen in another namespace', async () => {
     const sender = senderOf(engine)
     const findings = async (namespace: string) => {
       const operation_id = randomUUID()
       const started = await add(operation_id, 1, 'start')
       await pool.query(`update operations.operation_commands set status = 'applied' where command_id = $1`, [started])
-      await pool.query(
-        `insert into operations.operations (operation_id, intent_id, plan_id, title, kind, requester, requester_id, starter_id, risk_level,
-           labels, plan_hash, constraints, max_parallel, pins, evidence_hash, engine_ref, updated_at)
-         values ($1, $1, $1, 'a test', 'graph', '{}', 'u', 'u', 'low', '{}', '', '{}', 1, '{}', '', $2, now() - interval '1 hour')`,
-        [operation_id, { namespace, workflow_id: operation_id, run_id: '' }],
-      )
-      await pool.query('insert into operations.operation_control (operation_id) values ($1)', [operation_id])
+      await insertOperation(operation_id, { namespace, workflow_id: operation_id, run_id: '' })
       await reconcile(pool, engine)
       await add(operation_id, 2, 'pause')
       await sender.turn()
@@ -249,6 +280,59 @@ describe('commands to Temporal', () => {
     }
     expect(await findings('elsewhere')).toEqual([])
     expect(await findings('default')).toEqual(['gone', 'gone'])
+  })
+
+  it('says so once the engine knows an operation again that it had lost', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start')
+    const sender = senderOf(engine)
+    await sender.turn()
+    await sender.drain()
+    await insertOperation(operation_id, { namespace: 'default', workflow_id: operation_id, run_id: '' })
+    await reconcile(pool, engine)
+    await pool.query(
+      `update operations.operation_control set control = 'pause', pause_reason = 'engine_lost' where operation_id = $1`,
+      [operation_id],
+    )
+    await reconcile(pool, engine)
+    const own = 'select found from operations.engine_findings where operation_id = $1'
+    expect((await pool.query(own, [operation_id])).rows).toEqual([{ found: 'running' }])
+  })
+
+  it('sends no command to another engine than the one of its operations, and takes none of them for lost', async () => {
+    const address = serverUrl('TEMPORAL_ADDRESS')
+    const place = `sb-${randomUUID().slice(0, 8)}`
+    await client.workflowService.registerNamespace({
+      namespace: place,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
+    })
+    const other = createEngine(config(address, place))
+    await until(async () => (await other.identity()) !== undefined)
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'pause')
+    const known = async () =>
+      (await pool.query(`select stream_created from operations.relay_state where name = 'engine'`)).rows
+    await adoptEngine(pool, engine)
+    const before = await known()
+    await expect(senderOf(other).turn()).rejects.toThrow(`${address}/default, where the operations run`)
+    expect(await statuses(operation_id)).toEqual(['pending'])
+    const findings = () => pool.query('select from operations.engine_findings where operation_id = $1', [operation_id])
+    expect((await findings()).rowCount).toBe(0)
+    expect(await known()).toEqual(before)
+    // The same engine under another name, and one that has lost its data at the known place, are known.
+    const link = await startLink(`http://${address}`)
+    const again = createEngine(config(new URL(link.url).host))
+    await refuseOther(pool, again)
+    await pool.query(
+      `update operations.relay_state set stream_created = 'lost ' || split_part(stream_created, ' ', 2) where name = 'engine'`,
+    )
+    const sender = senderOf(again)
+    await sender.turn()
+    await sender.drain()
+    expect((await findings()).rowCount).toBe(1)
+    await Promise.all([other.close(), again.close()])
+    link.stop()
+    await adoptEngine(pool, engine)
   })
 
   it('leaves a start that was never sent to the sweeper once its deadline has passed', async () => {

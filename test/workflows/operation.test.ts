@@ -688,9 +688,36 @@ describe('control', () => {
     expect((await engine.read.gate(operation_id, 'go')).status).toBe('cancelled')
   })
 
+  it('a cancel by the engine takes back a command that its end waits for, and the operation still ends', async () => {
+    const operation_id = await engine.start({ nodes: [node('a', { with: { delay_ms: 1000 } })] })
+    const unsent = await engine.command(operation_id, 'node_signal', { name: 'x' }, async () => {}, { send: false })
+    await until(async () => (await engine.read.timeline(operation_id)).some(({ type }) => type === 'node.succeeded'))
+    await engine.client.workflow.getHandle(operation_id).cancel()
+    await until(async () => (await engine.read.command(unsent.command_id)).status === 'superseded')
+    await engine.sendPending(operation_id)
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'cancelled', end_reason: 'cancelled_in_engine' })
+  })
+
   it('the deadline of the operation cancels it', async () => {
     const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])], deadline_s: 2 })
     expect(await engine.ends(operation_id)).toMatchObject({ status: 'timed_out', end_reason: 'deadline' })
+  })
+
+  it('the deadline does not cancel an operation that has more time by its rows, before or after the engine knows', async () => {
+    const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])], deadline_s: 2 })
+    await engine.statusIs(operation_id, 'blocked')
+    const body = { type: 'extend_deadline', node_id: null, payload: { add_s: 3600 } } as const
+    const more = await engine.command(operation_id, 'intervene', body, async () => {}, { send: false })
+    const asked = () =>
+      engine.pool.query(
+        `select from operations.operations where operation_id = $1 and record_result #>> '{control,seq}' = $2`,
+        [operation_id, String(more.seq)],
+      )
+    await until(async () => (await asked()).rowCount === 1, { what: 'the engine asks to cancel' })
+    await more.send()
+    await until(async () => (await engine.read.command(more.command_id)).status === 'applied')
+    await approve(operation_id, 'go')
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'succeeded' })
   })
 
   it('a start after its deadline never happens', async () => {

@@ -270,6 +270,71 @@ it('undoes a node only after all that came after it, even if a person has undone
   }
 })
 
+it('bars what comes after an undone node, even if a barrier in between was passed while the undo was on its way', () => {
+  const course = new Course([first, { kind: 'barrier', deps: [0] }, { deps: [1] }, { deps: [2] }])
+  const { world } = course
+  const [begun] = course.begin()
+  if (!begun) throw new Error('no node has begun')
+  course.end(begun, 'succeeded')
+  // The rows do not know of the barrier yet, and the claim of the node behind it is on its way.
+  const [late] = course.tasks('run')
+  if (late?.effect.node_id !== 'n2') throw new Error('the node behind the barrier is not dispatched')
+  world.intervene('trigger_compensation', 0, 0)
+  const refusal = world.claim(late.effect)
+  expect(refusal?.reason).toBe('superseded')
+  if (refusal)
+    course.take({ ...late.effect, type: 'attempt_ended', at: world.now, result: { status: 'refused', refusal } })
+  course.deliver()
+  course.run()
+  course.records()
+  expect(course.state.nodes.map(({ state }) => state)).toEqual(['compensated', 'skipped', 'skipped', 'skipped'])
+})
+
+it('runs a skipped node that a person retries once the rest before it has ended, though one of them failed', () => {
+  const course = new Course([{ on_failure: 'skip_dependents' }, {}, { deps: [0, 1] }])
+  const { world } = course
+  const [failing, open] = course.begin()
+  if (!failing || !open) throw new Error('two nodes begin')
+  course.end(failing, 'failed')
+  course.records()
+  expect(world.states[2]).toBe('skipped')
+  world.generations[2] = 2
+  world.send('retry_node', { node_id: 'n2', scope: 'downstream', generations: { n2: 2 }, gates: {} })
+  course.deliver()
+  course.records()
+  const carried = restore(
+    JSON.parse(JSON.stringify(snapshot({ ...course.state, nodes: course.state.nodes.map(idle) }))),
+    world.pages,
+    world.now,
+  )
+  expect(carried.insisted).toEqual([2])
+  course.end(open, 'succeeded')
+  expect(named(course.begin())).toEqual(['n2'])
+  expect(course.state.insisted).toEqual([])
+})
+
+it('does not time out by a deadline that was extended before the end of a pause', () => {
+  const course = new Course([first, second], { deadline_at: new Date(1_060_000).toISOString() })
+  const { world } = course
+  const [begun] = course.begin()
+  if (!begun) throw new Error('no node has begun')
+  // The pause is in the rows, but has not arrived when the time is over.
+  course.pause()
+  world.now += 61_000
+  course.take({ type: 'due', at: world.now })
+  course.records()
+  course.end(begun, 'succeeded')
+  course.deliver()
+  world.send('intervene', { type: 'extend_deadline', node_id: null, payload: { add_s: 3600 } })
+  course.deliver()
+  course.records()
+  world.resume(false)
+  course.deliver()
+  course.records()
+  expect(course.controls()).toEqual(['run', 'run'])
+  expect(named(course.begin())).toEqual(['n1'])
+})
+
 it('counts failures during a pause against the budget: it pauses again before the next node starts', () => {
   const skip = { on_failure: 'skip_dependents' } as const
   const barrier = { kind: 'barrier', join: 'settled', max_failures: 3, deps: [0, 1, 2] } as const

@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether a condition is asked anew once a node before it runs again. Such operations have all older changes. */
-export const asksAnew = (): boolean => patched('ask-anew')
+/** Whether an undo, a retry and a deadline count as they were decided. Such operations have all older changes. */
+export const goesByRows = (): boolean => patched('as-decided')
+
+/** Whether a condition is asked anew once a node before it runs again. */
+export const asksAnew = (): boolean => goesByRows() || patched('ask-anew')
 
 /** Whether commands, answers and undos count in the order of the rows. */
 export const keepsOrder = (): boolean => asksAnew() || patched('keep-order')

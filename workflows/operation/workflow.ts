@@ -14,6 +14,7 @@ import {
   asksAnew,
   closesWithRecord,
   createLauncher,
+  goesByRows,
   keepsOrder,
   loadPages,
   looksAgain,
@@ -93,6 +94,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     state = orTell(() =>
       carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
     )
+    state.as_it_came = !goesByRows()
     state.trusts_answers = !asksAnew()
     state.out_of_order = !keepsOrder()
     state.gates_once = !looksAgain()

@@ -139,10 +139,10 @@ const CHANGES: Record<NodeIntervention, Change> = {
     const gates = await overrideInputs(deps, tx, subject, node.node_id, input_overrides)
     return { before, generation: node.generation + 1, gates }
   },
-  // The nodes that wait for this node begin a new generation: a claim in flight must not build on what is being undone.
+  // All waiting nodes after it begin a new generation: a claim in flight must not build on what is being undone.
   trigger_compensation: async (_deps, tx, { subject, node, cone }) => {
     const { operation_id } = subject
-    const later = node.state === 'succeeded' ? cone.filter((other) => isWaitingFor(other, node.node_id)) : []
+    const later = node.state === 'succeeded' ? cone.filter(isWaiting) : []
     const before = await readUndo(
       tx,
       operation_id,
@@ -166,11 +166,8 @@ const swap = async (
   if (swapped !== nodes.length) throw generationMoved(nodes[0]?.generation ?? 0)
 }
 
-const isWaitingFor = ({ depends_on, state }: NodeFacts, node_id: string): boolean =>
-  depends_on.includes(node_id) &&
-  INTERVENTION_STATES.skip.has(state) &&
-  state !== 'failed' &&
-  state !== 'outcome_unknown'
+const isWaiting = ({ state }: NodeFacts): boolean =>
+  INTERVENTION_STATES.skip.has(state) && state !== 'failed' && state !== 'outcome_unknown'
 
 const checkOutputs = (outputs: Record<string, unknown>, schema: Record<string, unknown> | undefined): void => {
   const faults = schema ? compileSchema(schema)(structuredClone(outputs)) : []

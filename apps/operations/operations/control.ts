@@ -1,6 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
-import { lockUnsentStarts } from '../../../db/operations/commands/rows.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
 import { cancelGates, waitingGates } from '../../../db/operations/gates/rows.ts'
@@ -156,9 +155,7 @@ export const cancelSteps = (
         { mode },
       )
       const effect = { running, not_started, compensations }
-      const unsent = await lockUnsentStarts(tx, operation_id)
-      const undone: TimelineEvent[] = []
-      for (const row of unsent) undone.push(...(await supersede(tx, row, command.actor)))
+      const { unsent, undone } = await supersede(tx, operation_id, command.actor)
       const closed = await cancelGates(tx, operation_id)
       const patches = (await closePatches(tx, operation_id, 'operation_cancelled')).map((fact) => ({
         ...fact,

@@ -12,6 +12,7 @@ import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../d
 import { expireIntervention, listOverdueInterventions } from '../../../db/operations/gates/awaiting.ts'
 import { archiveLogs, expireLogs } from '../../../db/operations/history/archive.ts'
 import { grantLeases } from '../../../db/operations/leases/rows.ts'
+import { pauseMismatched } from '../../../db/operations/nodes/mismatch.ts'
 import { pruneDeliveries } from '../../../db/operations/notifications/deliveries.ts'
 import { pruneRemoved } from '../../../db/operations/notifications/destinations.ts'
 import { closeOperation } from '../../../db/operations/operations/close.ts'
@@ -164,14 +165,17 @@ const listFindings = (tx: Tx): Promise<Finding[]> =>
     .orderBy(engine_findings.id)
     .limit(BATCH)
 
+const FOUND_AGAIN = 'The workflow engine knows this operation again.'
+
 /** Nothing else will end this operation: only its rows are left. */
 const CANCELLED_ON_ROWS = { status: 'cancelled', end_reason: 'engine_lost', last_seq: Number.MAX_SAFE_INTEGER } as const
 
 /**
  * The engine no longer has the operation. If it ended, its waiting commands are refused. If it is live, it is paused as
- * engine_lost, and the outcome of attempts in flight is unknown. If it is being canceled, it ends on its rows.
+ * engine_lost, and the outcome of attempts in flight is unknown. If it is being canceled, it ends on its rows. An
+ * operation that the engine knows again stays paused, and a person may resume it.
  */
-const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
+const actOnFinding = async (tx: Tx, { id, operation_id, found }: Finding): Promise<'cancelled' | undefined> => {
   await updateRows(tx, { id }, engine_findings, { handled_at: sql`clock_timestamp()` as never })
   const operation = await lockOperation(tx, operation_id)
   if (!operation) return undefined
@@ -181,11 +185,14 @@ const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'can
     .where(eq(operation_control.operation_id, operation_id))
   const ended = control?.ended ?? false
   const cancelled = !ended && operation.control === 'cancel'
-  if (!ended && !cancelled && operation.pause_reason === 'engine_lost') return undefined
-  const events = [
-    ...(ended ? [] : await markLost(tx, operation_id, cancelled)),
-    ...(ended || cancelled ? await settleWaiting(tx, operation_id) : []),
-  ]
+  const lost = !ended && operation.pause_reason === 'engine_lost'
+  if (lost !== (found === 'running')) return undefined
+  const events = lost
+    ? await pauseMismatched(tx, operation_id, true, FOUND_AGAIN)
+    : [
+        ...(ended ? [] : await markLost(tx, operation_id, cancelled)),
+        ...(ended || cancelled ? await settleWaiting(tx, operation_id) : []),
+      ]
   if (events.length > 0) {
     await bumpRevision(tx, operation_id)
     await stateFacts(tx, operation_id, { events, ...(!ended && !cancelled && { set: { engine_status: 'paused' } }) })

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../../db/client.ts'
 import { createInspection, type Inspection } from '../../relay/commands/inspect.ts'
+import { adoptEngine, refuseOther } from '../../relay/commands/place.ts'
 import { createEngine, type Engine } from '../../relay/commands/temporal.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { signalboxDir } from '../base/paths.ts'
@@ -36,7 +37,11 @@ export const reconcile = async (apply: boolean): Promise<number> => {
       throw new OpsError(`Temporal does not answer: ${error.message}`)
     })
     return await withDb('relay', async (db) => {
+      await refuseOther(db.$client, engine).catch((error: Error) => {
+        if (!apply) throw new OpsError(error.message)
+      })
       const { open, found } = await compare(db, engine, inspection)
+      if (apply) await adoptEngine(db.$client, engine)
       const lines = found.map(({ operation_id, title, status, found }) => [operation_id, title, status, found])
       printTable(['OPERATION', 'TITLE', 'STATUS', 'ENGINE'], lines)
       console.log(`Open operations: ${open}. Disagreements between operations and workflows: ${found.length}.`)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { bookkeepingQueue, type CommandMessage, type OperationInput } from '../../../workflows/operation/messages.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
@@ -13,6 +14,7 @@ type CommandRow = {
   operation_id: string
   seq: string
   kind: CommandMessage['kind']
+  class: 'stop' | 'start' | 'edit'
   payload: Record<string, unknown>
   actor: Actor
   reason: string | null
@@ -42,7 +44,7 @@ const TAKE = `
     limit $2)
   update operations.operation_commands set status = 'sending', attempts = attempts + 1
   where command_id in (select command_id from due) and status in ('pending', 'sending')
-  returning command_id, operation_id, seq, kind, payload, actor, reason, request_id, trace, not_after, attempts - 1 as attempts, created_at`
+  returning command_id, operation_id, seq, kind, class, payload, actor, reason, request_id, trace, not_after, attempts - 1 as attempts, created_at`
 
 export type CommandsDeps = {
   pool: pg.Pool
@@ -52,13 +54,15 @@ export type CommandsDeps = {
   /** The engine has been told of this command: callers that wait only for that may continue. */
   notify: (told: { command_id: string; kind: string }) => void
   observe: (kind: string, result: Sent['kind']) => void
+  /** Throws while no command may be sent. */
+  refuse?: () => Promise<void>
 }
 
 /**
  * Carries accepted commands to Temporal (reliability.md 4.4). The doubt is recorded before it exists: `sending` is
  * committed before each send. Commands of different operations are sent in parallel, those of one strictly in order.
  */
-export const createCommandSender = ({ pool, engine, config, log, notify, observe }: CommandsDeps) => {
+export const createCommandSender = ({ pool, engine, config, log, notify, observe, refuse }: CommandsDeps) => {
   const busy = new Map<string, Promise<void>>()
   let woken: (() => void) | undefined
 
@@ -72,9 +76,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     if (row.kind === 'start' && (await startIsTooLate(pool, engine, row))) return
     crashPoint('relay.before_send')
     const sent =
-      row.kind === 'start'
-        ? await engine.start(inputOf(row, message, config))
-        : await engine.signal(row.operation_id, message)
+      row.kind === 'start' ? await engine.start(inputOf(row, message, config)) : await signal(engine, row, message)
     crashPoint('relay.after_send')
     span?.end({ result: sent.kind }, sent.kind !== 'sent')
     observe(row.kind, sent.kind)
@@ -88,6 +90,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     turn: async (): Promise<boolean> => {
       const free = config.RELAY__COMMANDS__IN_FLIGHT - busy.size
       if (free <= 0) return false
+      await refuse?.()
       // While the engine is away no more commands are put in doubt, because an unsent one can still be withdrawn.
       if (away)
         await engine.health().then(() => {
@@ -112,6 +115,22 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     },
     drain: () => Promise.all(busy.values()).then(() => undefined),
   }
+}
+
+/**
+ * Sends a signal. If the engine refuses its content, the number must arrive all the same, because the end of the
+ * operation may wait for it: the sweeper withdraws a start under a later number, a stop goes out without its texts, and
+ * an empty message takes the place of an edit. If even that is refused, the content is not at fault, and the command
+ * is tried again.
+ */
+const signal = async (engine: Engine, row: CommandRow, message: CommandMessage): Promise<Sent> => {
+  const sent = await engine.signal(row.operation_id, message)
+  if (sent.kind !== 'invalid' || row.class === 'start') return sent
+  const bare = { ...message, reason: null, request_id: null, trace: null }
+  const empty = { command_id: randomUUID(), kind: 'place_free' as const, body: { node_ids: [] as string[] } }
+  const arrived = await engine.signal(row.operation_id, row.class === 'stop' ? bare : { ...bare, ...empty })
+  if (arrived.kind === 'invalid') return { ...arrived, kind: 'again' }
+  return arrived.kind === 'sent' && row.class === 'edit' ? sent : arrived
 }
 
 /** Whether a start in doubt is overdue and unknown to the engine: it never happened, so the sweeper may withdraw it. */
@@ -206,20 +225,20 @@ const settle = async (
 
 /**
  * Checks operations that the engine has not moved for a minute: one that is gone or closed there is added to
- * engine_findings, on which the sweeper of operations acts.
+ * engine_findings, on which the sweeper of operations acts; so is one that was lost and runs again.
  */
 export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> => {
-  const { rows } = await pool.query<{ operation_id: string }>(
-    `select o.operation_id from operations.operations o join operations.operation_control c using (operation_id)
+  const { rows } = await pool.query<{ operation_id: string; lost: boolean }>(
+    `select o.operation_id, coalesce(c.pause_reason = 'engine_lost', false) as lost from operations.operations o join operations.operation_control c using (operation_id)
      where not c.ended and not coalesce(${ELSEWHERE} $1, false) and o.updated_at < clock_timestamp() - interval '60 s'
        and exists (select 1 from operations.operation_commands k where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
        and not exists (select 1 from operations.engine_findings f where f.operation_id = o.operation_id and f.at > clock_timestamp() - interval '10 min')
      order by o.updated_at limit 100`,
     [engine.namespace],
   )
-  for (const { operation_id } of rows) {
+  for (const { operation_id, lost } of rows) {
     const found = await engine.describe(operation_id)
-    if (found !== 'running')
+    if (found !== 'running' || lost)
       await pool.query('insert into operations.engine_findings (operation_id, found) values ($1, $2)', [
         operation_id,
         found,

@@ -57,6 +57,15 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
 
   return {
     namespace,
+    /** Where it is asked for the namespace. */
+    place: `${config.RELAY__TEMPORAL__ADDRESS}/${namespace}`,
+
+    /** The id that the engine gave to the namespace when it was created; `undefined` if it does not say. */
+    identity: (): Promise<string | undefined> =>
+      client
+        .withDeadline(Date.now() + HEALTH_MS, () => client.workflowService.describeNamespace({ namespace }))
+        .then(({ namespaceInfo }) => namespaceInfo?.id ?? undefined)
+        .catch(() => undefined),
 
     /** Starts the workflow of an operation; an existing one counts as success (operations.md 1.3). */
     start: (input: OperationInput): Promise<Sent> =>

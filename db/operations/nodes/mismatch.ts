@@ -24,7 +24,7 @@ export const pauseOnMismatch = (db: Db, operation_id: string, message: string): 
     const events =
       cancelling || operation.pause_reason === 'engine_mismatch'
         ? []
-        : await pause(tx, operation_id, operation.control === 'run', why)
+        : await pauseMismatched(tx, operation_id, operation.control === 'run', why)
     const engine_status = cancelling || now.is_out ? operation.engine_status : 'paused'
     const blocked_on = [{ kind: 'engine' as const, id: operation_id, message: `${why} ${WHAT_TO_DO}` }]
     const known = now.blocked_by === blocked_on[0]?.message && engine_status === operation.engine_status
@@ -40,7 +40,13 @@ const readNow = async (tx: Tx, operation_id: string) => {
   return rows[0]
 }
 
-const pause = async (tx: Tx, operation_id: string, running: boolean, why: string): Promise<TimelineEvent[]> => {
+/** Pauses the operation in the rows as engine_mismatch; `running`: in the engine as well. */
+export const pauseMismatched = async (
+  tx: Tx,
+  operation_id: string,
+  running: boolean,
+  why: string,
+): Promise<TimelineEvent[]> => {
   await tx.execute(sql`
     update operations.operation_control set control = 'pause', pause_reason = 'engine_mismatch' where operation_id = ${operation_id}`)
   const command_id = uuidv7()

@@ -1,11 +1,12 @@
-import { and, eq, inArray, ne, sql } from 'drizzle-orm'
+import { and, eq, inArray, notInArray, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
+import { DEADLINE } from '../../../workflows/operation/state/nodes.ts'
 import { type Db, type Tx, together, updateRows } from '../../client.ts'
 import { readFence } from '../../restore.ts'
-import { lockUnsentStarts, revisionNow } from '../commands/rows.ts'
+import { revisionNow } from '../commands/rows.ts'
 import { ENGINE, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import { moveGates } from '../gates/record.ts'
 import { cancelGates } from '../gates/rows.ts'
@@ -14,7 +15,7 @@ import { closeAttempts, evaluateWhens, nodeEvents, saveNodes } from '../nodes/re
 import { closePatches, patchApplied } from '../patches/rows.ts'
 import { planConfirmed } from '../plans/rows.ts'
 import { operation_commands, operation_control, operations, resource_operation_index } from '../tables/index.ts'
-import { supersede, undoCommand } from './undo.ts'
+import { passNumber, supersede, undoCommand } from './undo.ts'
 
 export type EngineRef = { namespace: string; workflow_id: string; run_id: string }
 
@@ -180,13 +181,19 @@ const settleCommands = async (
         outcome: status === 'refused' ? { category, code, detail } : null,
         outcome_at: sql`clock_timestamp()`,
       } as never)
-      .where(and(eq(operation_commands.command_id, command_id), ne(operation_commands.status, status))),
+      .where(
+        and(
+          eq(operation_commands.command_id, command_id),
+          notInArray(operation_commands.status, [status, 'withdrawn']),
+        ),
+      ),
   )
   const [rows] = await together(selected, ...settled)
   const events: TimelineEvent[] = []
   for (const { command_id, status } of changes) {
     const row = rows.find((candidate) => candidate.command_id === command_id)
-    if (!row) continue
+    // A later patch of an undone one is withdrawn, even if the engine took it.
+    if (!row || row.status === 'withdrawn') continue
     if (status === 'applied') {
       if (row.kind === 'start') await planConfirmed(tx, operation_id)
       if (row.kind === 'patch_applied') events.push(...(await patchTaken(tx, operation_id, row)))
@@ -223,6 +230,12 @@ const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unk
   return rows
 }
 
+/** Whether more time for the operation is accepted, and on its way to the engine. */
+const EXTENDING = (
+  operation_id: string,
+) => sql`exists (select from ${operation_commands} k where k.operation_id = ${operation_id}
+  and k.kind = 'intervene' and k.payload ->> 'type' = 'extend_deadline' and k.payload ? 'payload' and k.status in ('pending', 'sending', 'delivered'))`
+
 type ControlChange = Extract<Change, { t: 'control' }>
 
 /** A pause or cancel by the engine: only from `run`, so that a person's earlier decision holds (operations.md 1.6). */
@@ -242,15 +255,21 @@ const swapControl = async (
         ? { pause_reason: reason }
         : { cancel_mode: mode ?? 'graceful', cancelled_at: sql`clock_timestamp()`, pause_reason: null }),
     } as never)
-    .where(and(eq(operation_control.operation_id, operation_id), inArray(operation_control.control, from as 'run'[])))
+    .where(
+      and(
+        eq(operation_control.operation_id, operation_id),
+        inArray(operation_control.control, from as 'run'[]),
+        ...(reason === DEADLINE ? [sql`not ${EXTENDING(operation_id)}`] : []),
+      ),
+    )
     .returning({ seq: operation_control.command_seq })
   result.control = { swapped: swapped ? to : (result.control?.swapped ?? null), seq: await lastSeq(tx, operation_id) }
   if (!swapped) return []
   const actor: Actor = by === undefined ? ENGINE : { kind: 'engine', id: by, name: by }
   const data = { reason, ...(mode && { mode }) }
   if (to === 'pause') return [{ type: 'operation.pausing', actor, reason, data }]
-  const undone: TimelineEvent[] = []
-  for (const row of await lockUnsentStarts(tx, operation_id)) undone.push(...(await supersede(tx, row, actor)))
+  const { undone } = await supersede(tx, operation_id, actor)
+  if (undone.length > 0) await passNumber(tx, operation_id)
   const gates = await cancelGates(tx, operation_id)
   const patches = await closePatches(tx, operation_id, 'operation_cancelled')
   return [

@@ -3,7 +3,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
-import { revisionNow, tellEngine } from '../commands/rows.ts'
+import { lockUnsentStarts, revisionNow, tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { askedService, cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
@@ -29,6 +29,7 @@ export const undoCommand = async (
   command: Undoable,
   as: UndoneAs,
   actor: Actor = SYSTEM,
+  reason = REASONS[as],
 ): Promise<TimelineEvent[]> => {
   if (as !== 'refused')
     await updateRows(tx, { command_id: command.command_id }, operation_commands, {
@@ -36,23 +37,57 @@ export const undoCommand = async (
       outcome_at: sql`clock_timestamp()`,
     })
   const { command_id, kind, operation_id } = command
-  const said = { actor, command_id, reason: REASONS[as] }
+  const said = { actor, command_id, reason }
+  const later = as === 'superseded' ? [] : await withdrawLater(tx, command)
   const events = (await UNDO[kind]?.(tx, command, as)) ?? []
   return [
+    ...later,
     { ...said, type: `command.${as}`, data: { kind }, ...evidenceOf(command, as, operation_id) },
     ...events.map((event) => ({ ...said, ...event })),
   ]
 }
 
-/** The effect of a cancel on commands that were never sent. */
-export const supersede = (tx: Tx, command: Undoable, actor: Actor) => undoCommand(tx, command, 'superseded', actor)
+/** Undo data of both commands name the same node or gate. */
+const shared = (path: string) =>
+  sql`exists (select jsonb_path_query(later.undo, ${path}::jsonpath) intersect select jsonb_path_query(own.undo, ${path}::jsonpath))`
 
-/** The sweeper's handling of commands that were not sent in time. The engine, which may wait for its number, gets a later one. */
-export const withdraw = async (tx: Tx, command: Undoable): Promise<TimelineEvent[]> => {
-  const events = await undoCommand(tx, command, 'withdrawn')
-  if (command.kind !== 'start') await tellEngine(tx, command.operation_id, 'place_free', { node_ids: [] })
+/**
+ * Withdraws later commands that were decided on what this one had written, newest first: patches on its graph, and
+ * values for its nodes or behind its gates. Else those would run on an approval of something else. The engine may have
+ * taken one already: the claims go by the rows. A retry that it may have taken stays, for its nodes may run.
+ */
+const withdrawLater = async (tx: Tx, { command_id }: Undoable): Promise<TimelineEvent[]> => {
+  const { rows } = await tx.execute<Undoable>(sql`
+    select later.command_id, later.operation_id, later.kind, later.payload, later.undo, later.actor
+    from ${operation_commands} own join ${operation_commands} later on later.operation_id = own.operation_id and later.seq > own.seq
+    where own.command_id = ${command_id} and own.undo is not null and later.status in ('pending', 'sending', 'delivered')
+      and case when later.kind = 'patch_applied' then own.kind = 'patch_applied'
+        when later.payload ->> 'type' in ('set_input', 'set_output') or (later.kind = 'retry_node' and later.status = 'pending' and later.attempts = 0)
+        then ${shared('$.nodes[*].node_id')} or ${shared('$.gates[*].gate_id')} end
+    order by later.seq desc for update of later`)
+  const events: TimelineEvent[] = []
+  for (const later of rows)
+    events.push(...(await undoCommand(tx, later, 'withdrawn', SYSTEM, 'It was decided on one that never took effect.')))
   return events
 }
+
+/** The effect of a cancel on start-class commands that were never sent; returns them with the facts. */
+export const supersede = async (tx: Tx, operation_id: string, actor: Actor) => {
+  const unsent = await lockUnsentStarts(tx, operation_id)
+  const undone: TimelineEvent[] = []
+  for (const row of unsent) undone.push(...(await undoCommand(tx, row, 'superseded', actor)))
+  return { unsent, undone }
+}
+
+/** The sweeper's handling of commands that were not sent in time. */
+export const withdraw = async (tx: Tx, command: Undoable): Promise<TimelineEvent[]> => {
+  const events = await undoCommand(tx, command, 'withdrawn')
+  if (command.kind !== 'start') await passNumber(tx, command.operation_id)
+  return events
+}
+
+/** Sends the engine a later number than those of commands that it will never receive, for which its end may wait. */
+export const passNumber = (tx: Tx, operation_id: string) => tellEngine(tx, operation_id, 'place_free', { node_ids: [] })
 
 const REASONS: Record<UndoneAs, string> = {
   withdrawn: 'It could not be sent within its time.',

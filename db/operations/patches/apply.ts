@@ -60,7 +60,10 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
       added: added.map(({ node_id }) => node_id),
       gates: moved.before,
       added_gates: moved.added,
+      // A limit that someone sets meanwhile holds.
+      ...(revision.max_parallel.before !== revision.max_parallel.after && {
       max_parallel: revision.max_parallel.before,
+      }),
       risk_level: revision.risk_level.before,
     },
   }
@@ -219,7 +222,8 @@ type PatchUndo = {
   added: string[]
   gates: Record<string, unknown>[]
   added_gates: string[]
-  max_parallel: number
+  /** Only if the patch changed it. */
+  max_parallel?: number
   /** Missing from undo data written before it was recorded. */
   risk_level?: string
 }
@@ -260,7 +264,7 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
     where v.operation_id = ${operation_id} and v.plan_revision = ${base_revision}`)
   await updateRows(tx, { operation_id }, operations, {
     plan_revision: sql`${operations.plan_revision} + 1`,
-    max_parallel: undo.max_parallel,
+    ...(undo.max_parallel !== undefined && { max_parallel: undo.max_parallel }),
     ...(undo.risk_level !== undefined && { risk_level: undo.risk_level }),
     open_gates: waitingGates(operation_id),
   })

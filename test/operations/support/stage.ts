@@ -115,6 +115,8 @@ export class Stage {
     this.activities = { ...createBookkeeping(activities), ...createExecution(activities) }
     const engine: Engine = {
       namespace: 'default',
+      place: '',
+      identity: async () => undefined,
       start: async (input) => {
         this.started = input
         return { kind: 'sent' }

@@ -6,7 +6,7 @@ import type {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { CommandBodies, CommandKind, CommandMessage } from '../../../workflows/operation/messages.ts'
 import { type NodeFacts, type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
-import { freeOf, type Progress } from '../../../workflows/operation/rules/nodes.ts'
+import { coneOf, freeOf, type Progress } from '../../../workflows/operation/rules/nodes.ts'
 import type {
   AttemptResult,
   Effect,
@@ -341,8 +341,8 @@ export class World {
       this.asked_undo.add(i)
       if (this.control !== 'cancel')
         body.generations = Object.fromEntries(
-          this.nodes().flatMap(([id, , , deps], n) =>
-            deps.includes(i) && WAITING.has(this.states[n] ?? 'pending') ? [[id, raise(n)]] : [],
+          coneOf(this.facts().nodes, this.id(i)).flatMap(({ node_id, state }) =>
+            WAITING.has(state) ? [[node_id, raise(this.nodes().findIndex(([id]) => id === node_id))]] : [],
           ),
         )
     }

@@ -8,6 +8,7 @@ import { at as item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
 import {
   askAgain,
+  desist,
   enter,
   fail,
   isFlying,
@@ -200,11 +201,13 @@ const retry = (
   // A person's retry proceeds even if its dependencies would have caused a skip.
   const node = item(s.nodes, root)
   if (node.open === 0 && node.bad > 0) toGate(s, root, at)
+  else if (node.bad > 0 && !s.as_it_came) s.insisted.push(root)
   s.touched.push(...nodes)
   return undefined
 }
 
 const reset = (s: State, i: number) => {
+  desist(s, i)
   const node = item(s.nodes, i)
   move(s, i, 'pending', 'idle')
   node.tries = 0
@@ -319,14 +322,18 @@ const ON_NODE: Record<Exclude<NodeIntervention, 'set_output'>, OnNode> = {
     guardBy(s, i, guarded_by, at)
     takeGates(s, gates, at)
   },
-  // Nodes that need an undone node can never start, so nodes that wait for it are checked again.
+  // Nodes that need an undone node can never start, so all after it that wait by their rows are checked again, even
+  // those that were passed since without a claim.
   trigger_compensation: (s, i, at, _body, others) => {
     item(s.nodes, i).exception = true
     queueUndo(s, i, at)
     if (s.control === 'cancel') return
     settle(s, i, BAD)
     for (const n of others) {
-      if (item(s.nodes, n).settled === OPEN) move(s, n, 'pending', 'idle')
+      const { settled, exception } = item(s.nodes, n)
+      desist(s, n)
+      if (settled === OPEN) move(s, n, 'pending', 'idle')
+      else if (!exception && !s.as_it_came) reset(s, n)
       s.touched.push(n)
     }
   },

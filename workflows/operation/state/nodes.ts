@@ -117,12 +117,19 @@ export const sweep = (s: State, at: number) => {
   for (let i = s.touched.pop(); i !== undefined; i = s.touched.pop()) consider(s, i, at)
 }
 
+/** A person no longer insists that the node runs whatever became of those before it. */
+export const desist = (s: State, i: number) => {
+  s.insisted = s.insisted.filter((other) => other !== i)
+}
+
 /** Checks a pending node: it proceeds, is skipped because its inputs will never come, or keeps waiting. */
 export const consider = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.state !== 'pending' || node.doing !== 'idle' || s.control === 'cancel') return
-  const join = joinOf(s, i)
+  const insisted = s.insisted.includes(i)
+  const join = insisted ? (node.open > 0 ? 'wait' : 'go') : joinOf(s, i)
   if (join === 'wait') return
+  if (insisted) desist(s, i)
   if (join === 'never') {
     enter(s, i, 'skipped', at)
     settle(s, i, BAD)
@@ -244,6 +251,9 @@ export const fail = (s: State, i: number, error: NodeError, at: number, extra: E
   overspend(s, i)
 }
 
+/** The reason of an end by the operation's own deadline. */
+export const DEADLINE = 'deadline'
+
 /** Pauses once more tasks fail, or end unknown, than the plan allows; during a pause it is noted for the resume. */
 const overspend = (s: State, i: number) => {
   const waits = s.control !== 'run' || s.wanted !== null
@@ -262,19 +272,20 @@ const isOverspent = ({ nodes, failure_budget, graph }: State): boolean =>
   ).length > failure_budget
 
 /**
- * A swap that waited for the end of a pause is made only if its reason remains: people may have dealt with the failure.
+ * A swap that waited is made only if its reason remains: people may have dealt with the failure, or moved the deadline.
  */
-export const reviewWanted = (s: State) => {
+export const reviewWanted = (s: State, at: number) => {
   if (s.out_of_order || s.control !== 'run') return
   const { wanted } = s
-  if (wanted && !wanted.asked && isSettled(s, wanted)) s.wanted = null
+  if (wanted && !wanted.asked && isSettled(s, wanted, at)) s.wanted = null
   if (s.wanted !== null || !s.overspent) return
   s.overspent = false
   overspend(s, -1)
 }
 
-const isSettled = (s: State, wanted: Wanted): boolean => {
+const isSettled = (s: State, wanted: Wanted, at: number): boolean => {
   if (wanted.to === 'pause' && wanted.reason === 'failure_budget') return !isOverspent(s)
+  if (wanted.to === 'cancel' && wanted.ending.reason === DEADLINE) return s.deadline > at && !s.as_it_came
   return wanted.node >= 0 && !ATTENTION.has(item(s.nodes, wanted.node).state)
 }
 

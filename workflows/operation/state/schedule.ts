@@ -6,7 +6,7 @@ import type { Change, RecordBatch } from './events.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { giveBack, hasLeases } from './leases.ts'
-import { fail, move, note, noteNode, reviewWanted, setDue, succeed, sweep, toGate } from './nodes.ts'
+import { DEADLINE, fail, move, note, noteNode, reviewWanted, setDue, succeed, sweep, toGate } from './nodes.ts'
 import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
 import type { State } from './types.ts'
@@ -17,7 +17,7 @@ const FLUSH_MS = 100
 /** Advances an operation as far as possible now: due times, dispatch, undo, its end, and the facts to record. */
 export const schedule = (s: State, at: number) => {
   if (s.stage === 'ended') return
-  reviewWanted(s)
+  reviewWanted(s, at)
   passTime(s, at)
   settlePatches(s, at)
   if (s.stage === 'open') {
@@ -42,7 +42,7 @@ const passTime = (s: State, at: number) => {
     else nodeDue(s, key, at)
   }
   if (s.deadline > 0 && s.deadline <= at && s.control === 'run' && s.wanted?.to !== 'cancel') {
-    const ending = { status: 'timed_out', reason: 'deadline' } as const
+    const ending = { status: 'timed_out', reason: DEADLINE } as const
     s.wanted = { to: 'cancel', mode: s.on_deadline, ending, node: -1, asked: false, after_seq: 0 }
   }
 }

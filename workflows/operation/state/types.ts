@@ -105,6 +105,8 @@ export type State = {
   gates_once: boolean
   /** Begun by code that started nodes before the rows of a refused command were put back. */
   starts_early: boolean
+  /** Begun by code that took an undo, a retry and a moved deadline as it found things, not as they had been decided. */
+  as_it_came: boolean
   /** Begun by code that took the answer of a condition whatever had become of the nodes that it is about. */
   trusts_answers: boolean
   /** Begun by code that took a swap's answer, an undo and a failure during a pause without regard to their order. */
@@ -151,6 +153,8 @@ export type State = {
   counts: Record<NodeState, number>
   attention: Set<number>
   parked: Set<number>
+  /** Nodes that a person retried although one before them failed or was skipped: they wait for the rest before them. */
+  insisted: number[]
   waits: Set<number>
   /** Ready, but held by an open patch. */
   held: Set<number>
