@@ -29,7 +29,7 @@ const SPLIT = ['/', '/home', '/var', '/var/lib']
 
 /**
  * One network for the services, each at a loopback address of its own: a listener at 127.0.0.1 alone is not found, as in
- * Docker. Their root is a tmpfs with this machine's folders, so that mount points change nothing here.
+ * Docker. Their root is a tmpfs with this machine's folders, so that no mount point appears here.
  */
 const rootScript = (root: string, names: readonly string[], programs: Record<string, string>): string => `set -e
 ip link set lo up
