@@ -126,7 +126,9 @@ describe('a guide', () => {
         file,
         marks.filter(
           (mark) =>
-            !['sh cluster', 'sh servers', 'sh postgres', 'sh all', 'sh machine', 'sh engine', 'console'].includes(mark ?? ''),
+            !['sh cluster', 'sh servers', 'sh postgres', 'sh all', 'sh machine', 'sh engine', 'console'].includes(
+              mark ?? '',
+            ),
         ),
       ]).toEqual([file, []])
       expect([file, blocksOf(file, 'cluster', 'servers', 'machine').length > 0]).toEqual([

@@ -12,9 +12,10 @@ import { unprivileged } from '../../apps/platform/servers/postgres.ts'
 import { locateRedis } from '../../apps/platform/servers/redis.ts'
 import { locate, onPath } from '../../apps/platform/servers/sources.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
+import { hasNamespaces } from '../support/namespaces.ts'
 import { until } from '../support/until.ts'
 import { compose, type Service, service } from './support/compose.ts'
-import { HAS_NAMESPACES, type ImageFacts, startMachine } from './support/containers.ts'
+import { type ImageFacts, startMachine } from './support/containers.ts'
 import { HEALTHCHECK, layOutImage } from './support/image.ts'
 import { filesBelow, findPostgres, type Image } from './support/installation.ts'
 
@@ -41,7 +42,7 @@ const digestsOf = ({ root }: Image): string[] =>
     })
 
 /** `docker compose up` without Docker: each service by its own command, environment, volumes, user and health check. */
-describe.runIf(HAS_NAMESPACES)('the services of docker-compose.yml', () => {
+describe.runIf(hasNamespaces())('the services of docker-compose.yml', () => {
   const home = mkdtempSync(join(tmpdir(), 'signalbox-compose-'))
   const root = { uid: 0, gid: 0 }
   const SERVERS: Record<string, ImageFacts> = {

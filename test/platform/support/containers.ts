@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, closeSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -18,11 +18,6 @@ export type ImageFacts = {
 }
 
 type Check = NonNullable<Service['healthcheck']>
-
-/** Only root may give a process namespaces of its own without a container engine. */
-export const HAS_NAMESPACES =
-  process.getuid?.() === 0 &&
-  spawnSync('unshare', ['--net', '--mount', '--pid', '--fork', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
 
 /** Folders in which a container has a folder of its own beside those of this machine. */
 const SPLIT = ['/', '/home', '/var', '/var/lib']
