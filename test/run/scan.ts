@@ -11,8 +11,8 @@ import { pythonTools } from './python-tools.ts'
 
 /**
  * `npm run scan`: Checkov's findings in the chart and the Dockerfile, and npm's advisories for the packages of production.
- * Exits with 1 if the table in apps/platform/README.md explains a finding that is gone, or does not explain one that is
- * there, or if there is an advisory. A registry that answers no advisories is reported.
+ * Each finding must be in the table of apps/platform/README.md, and each rule in that table must be found: otherwise, or
+ * with an advisory, exits with 1. A registry that answers no advisories is reported.
  */
 const CHECKOV = 'checkov==3.3.30'
 const DEPLOY = 'apps/platform/deploy'
