@@ -126,7 +126,9 @@ function cacheFolder() {
  */
 function handOver(node, file, rest) {
   const quick = join(ROOT, 'apps/platform/quick-imports.mjs')
-  const child = spawn(node, [...(existsSync(quick) ? ['--import', quick] : []), file, ...rest], {
+  // The client of Temporal names the host to TLS even if that is an IP address, which Node would report.
+  const flags = ['--disable-warning=DEP0123', ...(existsSync(quick) ? ['--import', quick] : [])]
+  const child = spawn(node, [...flags, file, ...rest], {
     cwd: verb === CLI ? (process.env.INIT_CWD ?? process.cwd()) : ROOT,
     stdio: 'inherit',
     env: {

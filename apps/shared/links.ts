@@ -3,7 +3,10 @@ import { rootCertificates } from 'node:tls'
 import type { RedisOptions } from 'ioredis'
 import Type from 'typebox'
 import { ConfigError, loadConfig, readTextFile } from './config.ts'
+import { bareHost } from './web/addresses.ts'
 
+/** host:port; an IPv6 address is in brackets. */
+const SENTINEL = '([^\\s,:\\[\\]]+|\\[[\\da-fA-F:.]+\\]):\\d+'
 const file = (description: string) => Type.Optional(Type.String({ description }))
 
 /** How an app connects to Redis, NATS and Temporal; for Postgres the URL contains all. The address decides on TLS. */
@@ -15,9 +18,9 @@ export const schema = Type.Object({
   SIGNALBOX__TLS__KEY_FILE: file('A PEM file: the private key of that certificate.'),
   SIGNALBOX__REDIS__SENTINELS: Type.Optional(
     Type.String({
-      pattern: '^[^\\s,:]+:\\d+(,[^\\s,:]+:\\d+)*$',
+      pattern: `^${SENTINEL}(,${SENTINEL})*$`,
       description:
-        'host:port of each Redis Sentinel, with commas between: they say which server is the primary, and the REDIS__URL says only the account and whether by TLS.',
+        'host:port of each Redis Sentinel, with commas between and an IPv6 address in brackets: they say which server is the primary, and the REDIS__URL says only the account and whether by TLS.',
     }),
   ),
   SIGNALBOX__REDIS__SENTINEL_NAME: Type.String({
@@ -66,8 +69,8 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
     sentinels: config.SIGNALBOX__REDIS__SENTINELS
       ? {
           servers: config.SIGNALBOX__REDIS__SENTINELS.split(',').map((address) => {
-            const [host = '', port] = address.split(':')
-            return { host, port: Number(port) }
+            const { hostname, port } = new URL(`redis://${address}`)
+            return { host: bareHost(hostname), port: Number(port) }
           }),
           name: config.SIGNALBOX__REDIS__SENTINEL_NAME,
           password: read('SIGNALBOX__REDIS__SENTINEL_PASSWORD_FILE'),

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -14,31 +15,41 @@ import {
 import { dirname, join } from 'node:path'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
-import { unprivileged } from '../../apps/platform/servers/postgres.ts'
+import { systemPackage } from '../../apps/platform/servers/packages.ts'
+import { reachable, unprivileged } from '../../apps/platform/servers/postgres.ts'
+import { locate, onPath } from '../../apps/platform/servers/sources.ts'
 import { ensureServers } from '../../apps/platform/servers/up.ts'
+import { findPostgres } from '../platform/support/installation.ts'
 import { blocksOf } from '../support/guides.ts'
+import { hasNamespaces } from '../support/namespaces.ts'
 import { scratchFolder } from '../support/servers.ts'
-
-/** Where Debian keeps the programs that it does not put on PATH. */
-const DEBIAN = ['/usr/lib/postgresql/15/bin', '/usr/sbin']
 
 /** Of each log, if a command fails. */
 const LAST_LINES = 6
 
 /**
  * Types the guide "On one machine", word by word, in one shell and as an ordinary user. Returns the exit code of the first
- * command that failed, or 0; 1 if it leaves a file that other accounts can read. The guide's ports must be free.
+ * command that failed, or 0; 1 if it leaves a file that other accounts can read. Root runs it in a network of its own;
+ * elsewhere the guide's ports must be free.
  */
 export const followGuide = async (): Promise<number> => {
   const { redis, nats, temporal } = await ensureServers(silentScreen)
+  const sources = [onPath(['haproxy'], '2.4.0'), systemPackage({ apt: 'haproxy', brew: 'haproxy' }, ['haproxy'])]
+  const haproxy = await locate('haproxy', sources, 'install haproxy.', silentScreen)
+  let postgres = await findPostgres()
   const home = scratchFolder()
   const bin = join(home, 'bin')
   mkdirSync(bin)
-  const programs = { node: process.execPath, 'redis-server': redis, 'nats-server': nats, temporal }
+  const programs = { node: process.execPath, 'redis-server': redis, 'nats-server': nats, temporal, haproxy }
   const account = unprivileged()
   // An ordinary user cannot enter root's cache.
   for (const [name, file = name] of Object.entries(programs))
     (account ? copyFileSync : symlinkSync)(file, join(bin, name))
+  if (account && !reachable(postgres, account)) {
+    const [usr, copy] = [join(postgres, '../../..'), join(home, 'usr')]
+    cpSync(usr, copy, { recursive: true, verbatimSymlinks: true })
+    postgres = postgres.replace(usr, copy)
+  }
   // An ordinary user has a checkout of their own.
   const checkout = account ? join(home, 'checkout') : ROOT
   if (account) {
@@ -56,11 +67,16 @@ export const followGuide = async (): Promise<number> => {
   const steps = blocks.map((block, i) => `echo; echo "STEP ${i + 1}"\n${block}`)
   // Whatever happens, the last step stops all that was started.
   const script = `trap 'code=$?; set +eu; echo; echo "THE END, $code"; ${last.replaceAll("'", `'\\''`)}\nexit $code' EXIT\n${steps.join('\n')}`
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+  const apart = account && hasNamespaces()
+  const bash = ['bash', '-euo', 'pipefail', '-c', script]
+  const user = ['setpriv', `--reuid=${account?.uid}`, `--regid=${account?.gid}`, '--clear-groups']
+  const network = ['unshare', '--net', 'sh', '-c', 'ip link set lo up; exec "$@"', 'sh', ...user]
+  const [command = '', ...args] = apart ? [...network, ...bash] : bash
+  const shell = spawn(command, args, {
     cwd: checkout,
-    env: { PATH: [bin, ...DEBIAN, process.env.PATH].join(':'), HOME: home },
+    env: { PATH: [bin, join(postgres, 'bin'), process.env.PATH].join(':'), HOME: home },
     stdio: ['ignore', 'inherit', 'inherit'],
-    ...account,
+    ...(!apart && account),
   })
   const [code] = (await once(shell, 'close')) as [number | null]
   const made = join(home, 'signalbox')

@@ -24,6 +24,8 @@ const run = (verb: string, values: object, ...args: string[]): string => {
 }
 const render = (values: object): Any[] => objectsIn(run('template', values, 'signalbox', '--namespace', 'signalbox'))
 
+const SERVER_PORTS: Record<string, number> = { postgres: 5432, redis: 6379, nats: 4222, temporal: 7233 }
+
 const SETS: Record<string, object> = {
   'as it comes': {},
   'scaled and watched': {
@@ -179,6 +181,19 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
   it('allows only the connections of the table', () => {
     const policies = new Map(of('NetworkPolicy').map(({ metadata, spec }) => [metadata.name, spec]))
     if (policies.size === 0) return expect(values).toHaveProperty('networkPolicy', false)
+    expect([...policies.keys()].sort()).toEqual(['migrate', 'none', ...NAMES].map((name) => `signalbox-${name}`).sort())
+    const { ingress: to_migration, egress: from_migration } = policies.get('signalbox-migrate')
+    expect([to_migration, from_migration.flatMap(({ ports }: Any) => ports.map(({ port }: Any) => port))]).toEqual([
+      null,
+      [53, 53, SERVER_PORTS.postgres],
+    ])
+    const { apps = {} } = values as { apps?: Record<string, { egress?: { ports: { port: number }[] }[] }> }
+    const OWN_PORTS = Object.fromEntries(
+      Object.entries(apps).map(([app, { egress: rules = [] }]) => [
+        app,
+        rules.flatMap(({ ports }) => ports.map(({ port }) => port)),
+      ]),
+    )
     const none = policies.get('signalbox-none')
     expect([none.policyTypes, none.ingress, none.egress]).toEqual([['Ingress', 'Egress'], undefined, undefined])
     expect(none.podSelector.matchLabels).not.toHaveProperty(['app.kubernetes.io/component'])
@@ -194,6 +209,10 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
       expect(peers(egress, 'to').sort()).toEqual([...(FACTS[app]?.calls ?? [])].sort())
       const callers = NAMES.filter((name) => FACTS[name]?.calls?.includes(app))
       expect(peers(ingress, 'from').sort()).toEqual(callers.sort())
+      const elsewhere = egress.filter(({ to }: Any) => !to?.some((one: Any) => one.podSelector))
+      const open_ports = elsewhere.flatMap(({ ports }: Any) => ports.map(({ port }: Any) => port))
+      const servers = FACTS[app]?.uses.map((name) => SERVER_PORTS[name]) ?? []
+      expect([app, open_ports.sort()]).toEqual([app, [53, 53, ...servers, ...(OWN_PORTS[app] ?? [])].sort()])
       const own = [FACTS[app]?.http, FACTS[app]?.internal]
       for (const { ports } of ingress) for (const { port } of ports) expect(own).toContain(port)
       const open = ingress.filter(({ from }: Any) => !from?.some((one: Any) => one.podSelector))

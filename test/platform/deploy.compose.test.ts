@@ -1,8 +1,7 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { parseDocument } from 'yaml'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { APP_NAMES, APPS, envFor } from '../../apps/platform/run/apps.ts'
@@ -10,25 +9,10 @@ import { containerContext } from '../../apps/platform/run/containers.ts'
 import { ensureKeys } from '../../apps/platform/run/keys.ts'
 import { temporalArgs } from '../../apps/platform/servers/temporal.ts'
 import type { Servers } from '../../apps/platform/servers/up.ts'
+import { compose, document, service } from './support/compose.ts'
 
 /** docker-compose.yml against the rules of its format, and against the table of the apps. */
-type Service = {
-  image?: string
-  command?: string[]
-  environment?: Record<string, string>
-  ports?: string[]
-  volumes?: string[]
-  depends_on?: Record<string, { condition: string }>
-  healthcheck?: { test: string[]; interval: string; retries: number }
-  [key: string]: unknown
-}
-const document = parseDocument(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), {
-  merge: true,
-  uniqueKeys: true,
-})
-const compose = document.toJS() as { services: Record<string, Service>; volumes: Record<string, unknown> }
 const SERVERS = ['postgres', 'redis', 'nats', 'temporal']
-const service = (name: string) => compose.services[name] as Service
 const services = Object.entries(compose.services)
 
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-compose-'))

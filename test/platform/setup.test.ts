@@ -1,11 +1,26 @@
+import { spawn } from 'node:child_process'
 import { createHash, createPrivateKey, KeyObject, webcrypto, X509Certificate } from 'node:crypto'
-import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import 'reflect-metadata' // needed by tsyringe, below x509
 import * as x509 from '@peculiar/x509'
 import { afterAll, describe, expect, it, vi } from 'vitest'
+import { QUICK_IMPORTS, ROOT } from '../../apps/platform/base/paths.ts'
+import { takeFolder } from '../../apps/platform/base/record.ts'
 import { type AuthorityFiles, ensureCertificates, issuerOf } from '../../apps/platform/deploy/certificates.ts'
-import { createInstallation, filesBelow, ORIGIN } from './support/installation.ts'
+import { until } from '../support/until.ts'
+import { createInstallation, filesBelow, NAMES, ORIGIN } from './support/installation.ts'
 
 /** Real processes, on a machine that may be busy. */
 vi.setConfig({ testTimeout: 120_000 })
@@ -21,6 +36,26 @@ const envText = () =>
   filesBelow(`${out}/env`)
     .map((file) => readFileSync(file, 'utf8'))
     .join()
+
+/** Each key has its certificate, its entry in the registry and its place in the settings. */
+const expectOneSet = (dir: string) => {
+  const textOf = (file: string) => readFileSync(join(dir, file), 'utf8')
+  const jsonOf = (file: string) => JSON.parse(textOf(file))
+  const ca = new X509Certificate(textOf('tls/ca.pem')).publicKey
+  const { users } = jsonOf('keys/secrets.json').servers
+  for (const app of NAMES) {
+    const cert = new X509Certificate(textOf(`tls/${app}.pem`))
+    expect([app, cert.checkPrivateKey(createPrivateKey(textOf(`tls/${app}.key`))), cert.verify(ca)]).toEqual([
+      ...[app, true, true],
+    ])
+    const digest = createHash('sha256').update(users[app]).digest('hex')
+    expect([app, textOf('redis/users.acl').includes(digest)]).toEqual([app, true])
+    const urls = [...textOf(`env/${app}.secret.env`).matchAll(new RegExp(`//${app}:([^@]+)@`, 'g'))]
+    expect([app, urls.filter(([, password]) => password !== users[app])]).toEqual([app, []])
+  }
+  for (const [app, { keys }] of Object.entries(jsonOf('keys/services.json') as Record<string, { keys: object[] }>))
+    expect([app, keys]).toEqual([app, [expect.objectContaining({ x: jsonOf(`keys/${app}.json`).x })]])
+}
 
 describe('the set-up of production', () => {
   it('marks unknown addresses, and fills them in later', async () => {
@@ -57,6 +92,61 @@ describe('the set-up of production', () => {
     expect(kept(digests())).toEqual(kept(before))
     for (const file of filesBelow(out).filter((name) => !/tls\/.*\.pem$/.test(name)))
       expect([file, statSync(file).mode & 0o777]).toEqual([file, 0o600])
+  })
+
+  it('that was killed at any moment is completed by the same command, which keeps each key that was written', async () => {
+    const dir = join(home, 'killed')
+    const args = ['production', '--out', dir, '--origin', ORIGIN, '--format', 'kubernetes']
+    const program = ['--import', QUICK_IMPORTS, join(ROOT, 'apps/platform/deploy/setup.ts'), ...args]
+    const run = async (kill_ms?: number) => {
+      const child = spawn(process.execPath, program, { stdio: 'ignore', env: { PATH: process.env.PATH } })
+      const closed = once(child, 'close')
+      // It takes the folder first; the modules before that take longer than all files.
+      if (kill_ms !== undefined) {
+        await Promise.race([
+          closed,
+          until(() => existsSync(join(dir, 'setup.pid')), { timeout_ms: 30_000, every_ms: 1 }),
+        ])
+        await sleep(kill_ms)
+        child.kill('SIGKILL')
+      }
+      return (await closed)[0]
+    }
+    const names = () => filesBelow(dir).map((file) => file.slice(dir.length))
+    const begun = performance.now()
+    expect(await run()).toBe(0)
+    const whole = names().sort()
+    const [took_ms, rounds] = [performance.now() - begun, 5]
+    let interrupted = 0
+    for (let round = 0; round < rounds; round++) {
+      rmSync(dir, { recursive: true })
+      const code = await run((Math.random() * took_ms) / 2)
+      const kept = new Map(filesBelow(dir).map((file) => [file, readFileSync(file, 'utf8')]))
+      if (code === null && names().length < whole.length) interrupted++
+      expect(await run()).toBe(0)
+      expect(names().sort()).toEqual(whole)
+      // A file whose name is its own is whole: an app or server may have it already.
+      for (const [file, text] of kept)
+        if (/keys.[\w.]+\.json$|tls.ca\.pem$/.test(file) && !file.endsWith('services.json'))
+          expect([file, readFileSync(file, 'utf8')]).toEqual([file, text])
+      expectOneSet(dir)
+    }
+    expect(interrupted).toBeGreaterThan(0)
+  })
+
+  it('admits one run at a time: another one ends with one line, and changes no file', async () => {
+    const dir = join(home, 'twice')
+    const run = () => verb('deploy/setup', 'production', '--out', dir, '--origin', ORIGIN)
+    const release = takeFolder(dir, 'setup.pid')
+    const why = `setup: process ${process.pid} is writing ${dir}: run it again once that has ended.\n`
+    expect(await run()).toEqual({ status: 1, text: why })
+    expect(filesBelow(dir)).toEqual([join(dir, 'setup.pid')])
+    release()
+    const ended = await Promise.all([run(), run(), run()])
+    expect(ended.map(({ status }) => status)).toContain(0)
+    for (const { text } of ended.filter(({ status }) => status !== 0)) expect(text).toContain('is writing')
+    expectOneSet(dir)
+    expect(existsSync(join(dir, 'setup.pid'))).toBe(false)
   })
 
   it.each([

@@ -42,8 +42,8 @@ const say = async (count: number) => {
   while (await sealAudit(opened.pool));
   return objects
 }
-const listening = async (server: Server) => {
-  server.listen(0, 'localhost')
+const listening = async (server: Server, host = 'localhost') => {
+  server.listen(0, host)
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }
@@ -136,6 +136,20 @@ describe('audit rows sent to a log system by https', () => {
 })
 
 describe('audit rows sent to a log system by syslog over TLS', () => {
+  it('reach a receiver at an IPv6 address, whose certificate is for it', async () => {
+    const heard: Buffer[] = []
+    const server = createTls({ cert, key }, (socket) => void socket.on('data', (chunk) => heard.push(chunk)))
+    const warned: Error[] = []
+    const note = (warning: Error) => void warned.push(warning)
+    process.on('warning', note)
+    const siem = siemTo(`syslog+tls://[::1]:${await listening(server, '::1')}`)
+    const [object = ''] = await say(1)
+    await allTurns(siem)
+    process.off('warning', note)
+    expect([Buffer.concat(heard).includes(object), warned]).toEqual([true, []])
+    server.close()
+  })
+
   it('arrive in frames by length, a refusal as a warning; unread rows are sent again', async () => {
     let received = Buffer.alloc(0)
     let broken = true

@@ -1,9 +1,7 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { cacheDir } from '../../apps/platform/base/paths.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import { run } from '../../apps/platform/servers/sources.ts'
 import { prove } from './prove.ts'
+import { pythonTools } from './python-tools.ts'
 
 /**
  * `npm run test:clients [-- --quick]`: tests the document with third-party tools. A generated Python client and our
@@ -17,24 +15,6 @@ const USABLE = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10)
 
 const screen = createScreen()
 
-const pythonTools = async (): Promise<string> => {
-  const home = join(cacheDir(), `python-${TOOLS.join('-').replaceAll('==', '-')}`)
-  if (existsSync(home)) return join(home, 'bin')
-  screen.line('python', `installing ${TOOLS.join(', ')}`)
-  mkdirSync(dirname(home), { recursive: true })
-  rmSync(`${home}.making`, { recursive: true, force: true })
-  await run('python3', ['-m', 'venv', `${home}.making`], { timeout_ms: INSTALL_MS })
-  // A venv knows its own location: it is moved before pip writes that location into the programs.
-  renameSync(`${home}.making`, home)
-  try {
-    await run(join(home, 'bin/python'), ['-m', 'pip', 'install', '-q', ...TOOLS], { timeout_ms: INSTALL_MS })
-  } catch (error) {
-    rmSync(home, { recursive: true, force: true })
-    throw error
-  }
-  return join(home, 'bin')
-}
-
 const hasPython = (): Promise<boolean> =>
   run('python3', ['-c', USABLE], { timeout_ms: INSTALL_MS }).then(
     () => true,
@@ -47,7 +27,7 @@ const NEEDS = 'Python 3.10 or newer with venv (Debian: apt-get install python3-v
 await prove(screen, 'clients', 'test/contract/python/main.ts', async () => {
   if (!python && process.env.CI === 'true') throw new Error(`CI proves the Python client too: install ${NEEDS}.`)
   return {
-    ...(python && { PYTHON_BIN: await pythonTools() }),
+    ...(python && { PYTHON_BIN: await pythonTools(TOOLS, screen) }),
     ...(process.argv.includes('--quick') && { CLIENTS_QUICK: 'true' }),
   }
 })

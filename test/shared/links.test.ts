@@ -38,7 +38,7 @@ describe('the link with NATS', () => {
     const config = writeNatsConfig(join(dir, 'nats'), port, [], 'links', { cert_file, key_file })
     writeFileSync(
       config,
-      `${readFileSync(config, 'utf8')}\nauthorization { users: [ { nkey: ${user.getPublicKey()} } ] }\n`,
+      `${readFileSync(config, 'utf8').replace('host: 127.0.0.1', 'host: "::"')}\nauthorization { users: [ { nkey: ${user.getPublicKey()} } ] }\n`,
     )
     const program = await locateNats(silentScreen)
     const nats = createProcess(
@@ -53,9 +53,12 @@ describe('the link with NATS', () => {
     try {
       const SIGNALBOX__NATS__NKEY_FILE = file('user.nk', new TextDecoder().decode(user.getSeed()))
       const url = `tls://127.0.0.1:${port}`
-      const nc = await connectNats(url, 'test', loadLinks({ SIGNALBOX__TLS__CA_FILE, SIGNALBOX__NATS__NKEY_FILE }))
-      await nc.flush()
-      await nc.close()
+      for (const address of [url, url.replace('127.0.0.1', '[::1]')]) {
+        const links = loadLinks({ SIGNALBOX__TLS__CA_FILE, SIGNALBOX__NATS__NKEY_FILE })
+        const nc = await connectNats(address, 'test', links)
+        await nc.flush()
+        await nc.close()
+      }
       const keyless = loadLinks({ SIGNALBOX__TLS__CA_FILE })
       await expect(connectNats(url, 'test', keyless)).rejects.toThrow(/authorization/i)
       const other = loadLinks({
@@ -78,14 +81,14 @@ describe('the link with Temporal', () => {
       // Unimplemented: an old frontend, which the client accepts.
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' }, { endStream: true })
     })
-    await new Promise<void>((resolve) => frontend.listen(0, '127.0.0.1', resolve))
+    await new Promise<void>((resolve) => frontend.listen(0, '::1', resolve))
     const { port } = frontend.address() as AddressInfo
     const links = loadLinks({
       SIGNALBOX__TLS__CA_FILE,
       SIGNALBOX__TEMPORAL__API_KEY_FILE: file('api.key', 'open-sesame\n'),
       SIGNALBOX__TEMPORAL__SERVER_NAME: 'server',
     })
-    const connection = await Connection.connect(temporalOptions(`tls://127.0.0.1:${port}`, links))
+    const connection = await Connection.connect(temporalOptions(`tls://[::1]:${port}`, links))
     await connection.close()
     frontend.close()
     expect(heard[0]?.authorization).toBe('Bearer open-sesame')
@@ -112,23 +115,27 @@ describe('the link with Redis', () => {
     const sentinels = await sentinelsOf(first, 1, dir)
     // No server has this address: with Sentinels it only names the account.
     const links = loadLinks({ SIGNALBOX__REDIS__SENTINELS: sentinels.addresses })
+    const six = loadLinks({ SIGNALBOX__REDIS__SENTINELS: sentinels.addresses.replaceAll('127.0.0.1', '[::1]') })
+    const other = createRedis('redis://redis.invalid:6379', { name: 'test', timeout_ms: 5000, links: six })
     const redis = createRedis('redis://redis.invalid:6379', { name: 'test', timeout_ms: 5000, links })
     try {
       await sentinels.know(1)
       await redis.connect()
       await redis.set('before', '1')
       expect(await redis.wait(1, 1000)).toBe(1)
+      await other.connect()
+      expect(await other.get('before')).toBe('1')
       first.kill()
       const writes = () => redis.set('after', '1').then(Boolean, () => false)
       await until(writes, { what: 'a primary that takes writes', timeout_ms: 20_000 })
       expect(await second.client.mget('before', 'after')).toEqual(['1', '1'])
     } finally {
-      redis.disconnect()
+      for (const one of [redis, other]) one.disconnect()
       for (const { stop } of [...sentinels.nodes, first, second]) await stop()
     }
   })
 
-  it('refuses a list of Sentinels without ports', () => {
-    expect(() => loadLinks({ SIGNALBOX__REDIS__SENTINELS: 'one,two' })).toThrow(/SIGNALBOX__REDIS__SENTINELS/)
+  it.each(['one,two', '::1:26379', '[one]:26379', 'one:1,'])('refuses the list %s of Sentinels', (list) => {
+    expect(() => loadLinks({ SIGNALBOX__REDIS__SENTINELS: list })).toThrow(/SIGNALBOX__REDIS__SENTINELS/)
   })
 })

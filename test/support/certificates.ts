@@ -19,10 +19,13 @@ type Issuer = { name: string; key: KeyObject }
 type Life = { expired?: boolean; early?: boolean }
 type Asked = { name: string; public_key: KeyObject; issuer: Issuer; dns?: string; ca?: boolean } & Life
 
-/** An X.509 certificate (RFC 5280) of an Ed25519 key, for 127.0.0.1 and one DNS name. */
+/** The loopback addresses. */
+const ADDRESSES = [Buffer.from([127, 0, 0, 1]), Buffer.concat([Buffer.alloc(15), Buffer.from([1])])]
+
+/** An X.509 certificate (RFC 5280) of an Ed25519 key, for the loopback addresses and one DNS name. */
 const certificate = ({ name, public_key, issuer, dns, ca = false, expired = false, early = false }: Asked): string => {
   const now = Date.now()
-  const names = dns ? sequence(der(0x82, Buffer.from(dns)), der(0x87, Buffer.from([127, 0, 0, 1]))) : undefined
+  const names = dns ? sequence(der(0x82, Buffer.from(dns)), ...ADDRESSES.map((one) => der(0x87, one))) : undefined
   const extensions = [
     extension(0x13, ca ? sequence(der(0x01, Buffer.from([255]))) : sequence()),
     ...(names ? [extension(0x11, names)] : []),
@@ -41,7 +44,9 @@ const certificate = ({ name, public_key, issuer, dns, ca = false, expired = fals
     der(0xa3, sequence(...extensions)),
   )
   const signature = der(0x03, Buffer.from([0]), sign(null, body, issuer.key))
-  const base64 = sequence(body, ED25519, signature).toString('base64').replace(/.{64}/g, '$&\n')
+  const base64 = sequence(body, ED25519, signature)
+    .toString('base64')
+    .replace(/.{64}(?=.)/g, '$&\n')
   return `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`
 }
 

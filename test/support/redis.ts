@@ -18,7 +18,7 @@ export const startOwnRedis = async () => {
   const program = await locateRedis(silentScreen)
   const port = await createPorts().take('redis', 0)
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-redis-'))
-  const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--repl-diskless-sync-delay', '0']
+  const place = ['--port', String(port), '--bind', '127.0.0.1', '-::1', '--dir', dir, '--repl-diskless-sync-delay', '0']
   const child = spawn(program, [...place, ...SAFE], { stdio: 'ignore' })
   const exited = once(child, 'exit')
   const url = `redis://127.0.0.1:${port}`
@@ -66,7 +66,7 @@ export const sentinelsOf = async ({ program, port: of, password }: Watched, coun
     mkdirSync(home, { recursive: true })
     const file = join(home, 'sentinel.conf')
     const lines = [
-      ...['bind 127.0.0.1', `port ${port}`, `dir ${JSON.stringify(home)}`],
+      ...['bind 127.0.0.1 -::1', `port ${port}`, `dir ${JSON.stringify(home)}`],
       `sentinel monitor signalbox 127.0.0.1 ${of} ${Math.floor(count / 2) + 1}`,
       ...(password ? [`sentinel auth-pass signalbox ${password}`] : []),
       'sentinel down-after-milliseconds signalbox 1000',

@@ -5,7 +5,7 @@ import { bornAt } from './pids.ts'
 /** A recorded process. The id alone is not enough, because it may have been reused since. */
 export type Recorded = { name: string; pid: number; born: string | undefined }
 
-const lockFile = (dir: string) => join(dir, 'platform.pid')
+const PLATFORM = 'platform.pid'
 const childrenFile = (dir: string) => join(dir, 'children.json')
 
 /** Reads the JSON of a file; `undefined` if it is missing or broken. */
@@ -20,32 +20,43 @@ export const readIfThere = <T>(file: string): T | undefined => {
 export const lives = (process: Recorded | undefined): boolean =>
   process?.born !== undefined && bornAt(process.pid) === process.born
 
-/** The process that serves a folder now, if any. */
-export const holderOf = (dir: string): number | undefined => {
-  const holder = readIfThere<Recorded>(lockFile(dir))
+/** The process that serves a folder now, or that has another lock in it, if any. */
+export const holderOf = (dir: string, lock = PLATFORM): number | undefined => {
+  const holder = readIfThere<Recorded>(join(dir, lock))
   return holder && lives(holder) ? holder.pid : undefined
 }
 
 /**
- * Takes a folder for this process. If a living platform serves the folder, refuses in one line; takes over a stale
- * lock. Returns a function that releases the folder.
+ * Takes a folder for this process: as the platform that serves it, or by another lock. If a living process has it,
+ * throws `refusal`; takes over a stale lock. Returns a function that releases the folder.
  */
-export const takeFolder = (dir: string): (() => void) => {
-  mkdirSync(dir, { recursive: true })
+export const takeFolder = (
+  dir: string,
+  lock = PLATFORM,
+  refusal = (pid: number): Error => new FolderTaken(dir, pid),
+): (() => void) => {
+  const file = join(dir, lock)
+  mkdirSync(dir, { recursive: true, mode: lock === PLATFORM ? 0o777 : 0o700 })
   const mine = JSON.stringify({ name: 'platform', pid: process.pid, born: bornAt(process.pid) } satisfies Recorded)
   for (let attempt = 0; attempt < 3; attempt++) {
     try {
-      writeFileSync(lockFile(dir), mine, { flag: 'wx', mode: 0o600 })
-      return () => rmSync(lockFile(dir), { force: true })
+      writeFileSync(file, mine, { flag: 'wx', mode: 0o600 })
+      // Two processes may have found the same stale lock: the later one has removed the lock of the other.
+      if (attempt > 0) pause()
+      if (readFileSync(file, 'utf8') === mine) return () => rmSync(file, { force: true })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const holder = holderOf(dir)
-      if (holder !== undefined) throw new FolderTaken(dir, holder)
-      rmSync(lockFile(dir), { force: true })
+      // Another process may just have created the file, and not written it yet.
+      if (readIfThere(file) === undefined) pause()
+      const holder = holderOf(dir, lock)
+      if (holder !== undefined) throw refusal(holder)
+      rmSync(file, { force: true })
     }
   }
-  throw new FolderTaken(dir, 0)
+  throw refusal(0)
 }
+
+const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
 
 /** Two platforms on one folder would serve the same data twice. */
 export class FolderTaken extends Error {

@@ -65,7 +65,7 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   await ensureCertificates(
     join(out, 'tls'),
     new Map([
-      ...PRODUCTION_APPS.map(({ name }): [string, string] => [name, hosts.replaceAll('{app}', name)]),
+      ...PRODUCTION_APPS.map(({ name }): [string, string] => [name, bareHost(hosts.replaceAll('{app}', name))]),
       ...SERVERS.map((name): [string, string | undefined] => [name, hostOf(asked[name])]),
       // Reads /metrics of every app.
       ['prometheus', undefined],

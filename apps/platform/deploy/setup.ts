@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { takeFolder } from '../base/record.ts'
 import { writeWhole } from '../run/keys.ts'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
 import { endRotation, ROTATIONS, type Rotation, rotate } from './rotate.ts'
@@ -112,12 +113,19 @@ const asked: Production = {
 }
 if (rotation !== undefined && !ROTATIONS.includes(rotation as Rotation))
   refuse(`--rotate takes ${ROTATIONS.join(', ')}, not ${rotation}.`)
-const hindrance = await rotate(folder, rotation as Rotation | undefined)
-if (hindrance) refuse(hindrance)
-const kept = await writeProduction(asked).catch(({ message }: Error) => {
+const fail = ({ message }: Error): never => {
   console.error(`setup: ${message}`)
   process.exit(1)
-})
+}
+try {
+  const taken = (pid: number) => new Error(`process ${pid} is writing ${folder}: run it again once that has ended.`)
+  process.on('exit', takeFolder(folder, 'setup.pid', taken))
+} catch (error) {
+  fail(error as Error)
+}
+const hindrance = await rotate(folder, rotation as Rotation | undefined)
+if (hindrance) refuse(hindrance)
+const kept = await writeProduction(asked).catch(fail)
 writeWhole(options_file, `${JSON.stringify(options, null, 2)}\n`)
 endRotation(folder)
 console.log(`${folder} holds the configuration. For the remaining steps, see ${folder}/NEXT.md`)

@@ -51,6 +51,8 @@ export type Platform = {
 export const NODE_ARGUMENTS = [
   '--disable-proto=delete',
   '--disable-warning=ExperimentalWarning',
+  // The client of Temporal names the host to TLS even if that is an IP address.
+  '--disable-warning=DEP0123',
   '--import',
   QUICK_IMPORTS,
 ]

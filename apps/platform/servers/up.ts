@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { withConnection } from '../../../db/connection.ts'
+import { bareHost } from '../../shared/web/addresses.ts'
 import { databaseUrl, roleOf } from '../base/database.ts'
 import { type Installation, shortName } from '../base/installation.ts'
 import { createPorts, type Ports } from '../base/ports.ts'
@@ -309,8 +310,8 @@ const startNats = async ({ start, seat, wish, options }: Begun): Promise<Servers
 const startTemporal = async ({ start, seat, wish, options }: Begun): Promise<Servers['temporal']> => {
   const given = process.env.TEMPORAL_ADDRESS
   if (given) {
-    const [host = '127.0.0.1', port = '7233'] = given.split(':')
-    await listens(Number(port), host)
+    const { hostname, port } = new URL(`tcp://${given}`)
+    await listens(Number(port || 7233), bareHost(hostname))
     return { address: given, ui_url: process.env.TEMPORAL_UI_URL, namespace: 'default', own: false }
   }
   const { installation, programs, plain, dir } = options

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { connect } from 'node:tls'
 import type pg from 'pg'
 import { Agent, request } from 'undici'
 import { AUDIT_LOGS } from '../../../db/audit.ts'
+import { bareHost } from '../../shared/web/addresses.ts'
 
 export type SiemDeps = {
   pool: pg.Pool
@@ -27,7 +29,8 @@ const TIMEOUT_MS = 10_000
  * again, and none is lost. Runs one turn; returns true if there may be more.
  */
 export const createSiem = ({ pool, url, headers, tls }: SiemDeps) => {
-  const { protocol, hostname: host, port } = new URL(url)
+  const { protocol, hostname: name, port } = new URL(url)
+  const host = bareHost(name)
   const connect = { ...tls, timeout: TIMEOUT_MS }
   const agent = new Agent({ connect, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
   const send =
@@ -103,7 +106,7 @@ type Receiver = SiemDeps['tls'] & { host: string; port: number }
 
 /** Syslog has no receipt: the rows count as taken when the receiver has closed its end after ours. */
 const write = async ({ host, port, ...tls }: Receiver, lines: readonly Line[]): Promise<void> => {
-  const socket = connect({ host, port, ...tls, servername: host })
+  const socket = connect({ host, port, ...tls, ...(isIP(host) === 0 && { servername: host }) })
   socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('the log system is silent')))
   await once(socket, 'secureConnect')
   socket.end(lines.map(frameOf).join(''))

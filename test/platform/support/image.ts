@@ -14,6 +14,12 @@ const instructions = readFileSync(join(ROOT, 'apps/platform/deploy/Dockerfile'),
   .filter(Boolean)
   .map((line): [string, string] => [line.split(' ', 1)[0] ?? '', line.slice(line.indexOf(' ') + 1)])
 
+/** The image's check, in the form of docker-compose.yml. */
+export const HEALTHCHECK = [
+  'CMD',
+  ...(JSON.parse(instructions.find(([word]) => word === 'HEALTHCHECK')?.[1].split(' CMD ')[1] ?? '[]') as string[]),
+]
+
 /** Uses a hard link instead of copying half a gigabyte. */
 const link = (from: string, to: string): void => {
   mkdirSync(dirname(to), { recursive: true })
@@ -64,7 +70,9 @@ const execute = ({ folder, at }: Stage, rest: string): void => {
   const cwd = join(folder, at)
   const [, command, more] = /^(?:--mount=\S+ +)?(npm ci[^&]*)?(?:&& )?(.*)$/.exec(rest) ?? []
   if (command) install(cwd, command)
-  if (more) execFileSync('sh', ['-c', more], { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
+  // A variable of the tests, such as NODE_ENV, would change the console.
+  const env = { PATH: process.env.PATH }
+  if (more) execFileSync('sh', ['-c', more], { cwd, env, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
 /** Carries out the Dockerfile's instructions in a folder for each stage; returns the folder of the last one. */

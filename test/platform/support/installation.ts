@@ -153,8 +153,8 @@ export type Image = {
 /** The user of the image; only root can become another user. */
 const USER = process.getuid?.() === 0 ? { uid: 65532, gid: 65532 } : undefined
 
-/** The oldest Postgres that we support, with the client programs that the guides use; ours has only the server. */
-const findPostgres = async (): Promise<string> => {
+/** The folder of the oldest Postgres that we support, with the client programs that the guides use; ours has only the server. */
+export const findPostgres = async (): Promise<string> => {
   const [bin, home] = ['usr/lib/postgresql/15/bin', join(cacheDir(), 'postgres-15-tools')]
   const sources = [
     found(join('/', bin, 'pg_basebackup')),
