@@ -759,29 +759,6 @@ describe('a change', () => {
     expect(await inNetops()).toBe(before)
   })
 
-  it('of more people than one statement of Postgres has parameters is still emptied', async () => {
-    const id = await team(`most-${nameless()}`)
-    for (let n = 0; n < 66_000; n += 6000)
-      await sso.identity_deps.db.execute(sql`
-        with made as (insert into ${users} (id, username, folded, link_shown, provider)
-          select gen_random_uuid(), ${id} || n, ${id} || n, false, 'corp' from generate_series(${n + 1}::int, ${n + 6000}::int) n
-          returning id, username),
-        kept as (insert into ${scim_resources} (id, name, folded, provider, type)
-          select id, username, username, 'corp', 'User' from made)
-        insert into ${scim_members} (group_id, user_id) select ${id}, id from made`)
-    expect((await patch(`/Groups/${id}`, { op: 'remove', path: 'members' })).status).toBe(200)
-    expect(await membersOf(id)).toEqual([])
-  })
-
-  it('of as many people as a directory sends at once is written by one request', async () => {
-    const people = await crowd(10_000)
-    const members = people.map(({ id: value, name: display }) => ({ value, display }))
-    const displayName = `wide-${nameless()}`
-    const made = await scim('POST', '/Groups', { schemas: [GROUP], displayName, members })
-    expect(made.status).toBe(201)
-    expect(await membersOf(made.body.id)).toHaveLength(10_000)
-  })
-
   it('keeps the last administrator among many who leave', async () => {
     const name = `root-${nameless()}`
     const map = { [name]: { roles: ['admin'] } }
@@ -806,5 +783,29 @@ describe('a change', () => {
     const machine = await accountNamed('machine:dir')
     expect(new Set(rows.map(({ actor }) => actor))).toEqual(new Set([`user:${machine?.id}`]))
     expect(rows.every(({ reason }) => reason === 'provider:corp')).toBe(true)
+  })
+
+  // The last ones: they leave tables of a size that slows others down.
+  it('of as many people as a directory sends at once is written by one request', async () => {
+    const people = await crowd(10_000)
+    const members = people.map(({ id: value, name: display }) => ({ value, display }))
+    const displayName = `wide-${nameless()}`
+    const made = await scim('POST', '/Groups', { schemas: [GROUP], displayName, members })
+    expect(made.status).toBe(201)
+    expect(await membersOf(made.body.id)).toHaveLength(10_000)
+  })
+
+  it('of more people than one statement of Postgres has parameters is still emptied', async () => {
+    const id = await team(`most-${nameless()}`)
+    for (let n = 0; n < 66_000; n += 3000)
+      await sso.identity_deps.db.execute(sql`
+        with made as (insert into ${users} (id, username, folded, link_shown, provider)
+          select gen_random_uuid(), ${id} || n, ${id} || n, false, 'corp' from generate_series(${n + 1}::int, ${n + 3000}::int) n
+          returning id, username),
+        kept as (insert into ${scim_resources} (id, name, folded, provider, type)
+          select id, username, username, 'corp', 'User' from made)
+        insert into ${scim_members} (group_id, user_id) select ${id}, id from made`)
+    expect((await patch(`/Groups/${id}`, { op: 'remove', path: 'members' })).status).toBe(200)
+    expect(await membersOf(id)).toEqual([])
   })
 })
