@@ -62,7 +62,7 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
       added_gates: moved.added,
       // A limit that someone sets meanwhile holds.
       ...(revision.max_parallel.before !== revision.max_parallel.after && {
-      max_parallel: revision.max_parallel.before,
+        max_parallel: revision.max_parallel.before,
       }),
       risk_level: revision.risk_level.before,
     },
