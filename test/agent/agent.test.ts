@@ -11,6 +11,7 @@ import { must, person } from '../operations/support/platform.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
+import { exportOf, refused } from './support/refusal.ts'
 
 /** `signalbox agent` from plan to end, against running operations, worker and stream. */
 let lab: Lab
@@ -120,13 +121,21 @@ it('refuses jobs that its file does not list, and machines that the pool does no
   ]
   for (const [values, words] of cases) {
     const path = await lab.start(job('greet', 'x', { with: values }))
-    const node = await lab.reaches(path, 'failed')
-    expect(node).toMatchObject({ error_class: 'agent_refused', error_message: expect.stringMatching(words) })
+    await refused(lab, path, 'job', 'agent_refused', words)
   }
   await ends(agent)
+  const path = await lab.start(job('effect', 'named'))
   const stranger = lab.startAgent(file, { as: lab.stranger })
   expect(await exitOf(stranger)).toBe(7)
   expect(stranger.said()).toContain('machine:stranger is not an agent of the pool "infra"')
+  // The work is untouched: its evidence has no result until an agent of the pool has done it.
+  expect((await lab.p.as('aud').get(`${path}/evidence`)).text).not.toContain('node_result')
+  const right = lab.startAgent(file)
+  await lab.reaches(path, 'succeeded')
+  const evidence = await exportOf(lab, path, 'Node job succeeded (attempt 1)')
+  expect(evidence.match(/"kind":"node_result"/g)).toHaveLength(1)
+  expect(effects('named')).toHaveLength(1)
+  await ends(right)
   // A caller that waits as long as allowed is answered before its request times out: a late answer would be lost work.
   const bound = { headers: { 'x-request-deadline': '3000' } }
   const waited = await lab.p.as(lab.runner).post('/v1/pools/infra/work', { wait_s: 8 }, bound)
