@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether a condition is asked anew once a node before it runs again. Such operations have all older changes. */
-export const asksAnew = (): boolean => patched('ask-anew')
+/** Whether a gate opens only once all outputs that it binds are there. Such operations have all older changes. */
+export const waitsForBound = (): boolean => patched('wait-for-bound')
+
+/** Whether a condition is asked anew once a node before it runs again. */
+export const asksAnew = (): boolean => waitsForBound() || patched('ask-anew')
 
 /** Whether commands, answers and undos count in the order of the rows. */
 export const keepsOrder = (): boolean => asksAnew() || patched('keep-order')

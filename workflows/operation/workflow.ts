@@ -19,6 +19,7 @@ import {
   looksAgain,
   showsAtRest,
   undoesFirst,
+  waitsForBound,
 } from './launch.ts'
 import {
   COMMAND_SIGNAL,
@@ -93,6 +94,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     state = orTell(() =>
       carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
     )
+    state.opens_early = !waitsForBound()
     state.trusts_answers = !asksAnew()
     state.out_of_order = !keepsOrder()
     state.gates_once = !looksAgain()

@@ -15,7 +15,7 @@ export type Gate = {
   digest: string
   round: number
   // biome-ignore lint/suspicious/noExplicitAny: previews of any tool
-  subject: { bound_outputs: { node_id: string; value: any }[] }
+  subject: { bound_outputs: { value: any }[] }
 }
 
 /**
