@@ -14,7 +14,7 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether a gate opens only once all outputs that it binds are there. Such operations have all older changes. */
+/** Whether a gate opens only once all outputs that it binds have arrived. Such operations have all older changes. */
 export const waitsForBound = (): boolean => patched('wait-for-bound')
 
 /** Whether a condition is asked anew once a node before it runs again. */
