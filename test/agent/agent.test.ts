@@ -11,13 +11,14 @@ import { must, person } from '../operations/support/platform.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
+import { exportOf, refused } from './support/refusal.ts'
 
 /** `signalbox agent` from plan to end, against running operations, worker and stream. */
 let lab: Lab
 let file: Record<string, unknown>
 const any = { type: 'array', items: { type: 'string' } }
 beforeAll(async () => {
-  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other'])
+  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other', 'upgrade'])
   const effects = lab.place('effects')
   const program = (name: string, text: string, more = {}) => ({ path: lab.script(name, text), args: any, ...more })
   file = {
@@ -120,13 +121,21 @@ it('refuses jobs that its file does not list, and machines that the pool does no
   ]
   for (const [values, words] of cases) {
     const path = await lab.start(job('greet', 'x', { with: values }))
-    const node = await lab.reaches(path, 'failed')
-    expect(node).toMatchObject({ error_class: 'agent_refused', error_message: expect.stringMatching(words) })
+    await refused(lab, path, 'job', 'agent_refused', words)
   }
   await ends(agent)
+  const path = await lab.start(job('effect', 'named'))
   const stranger = lab.startAgent(file, { as: lab.stranger })
   expect(await exitOf(stranger)).toBe(7)
   expect(stranger.said()).toContain('machine:stranger is not an agent of the pool "infra"')
+  // The work is untouched: its evidence has no result until an agent of the pool has done it.
+  expect((await lab.p.as('aud').get(`${path}/evidence`)).text).not.toContain('node_result')
+  const right = lab.startAgent(file)
+  await lab.reaches(path, 'succeeded')
+  const evidence = await exportOf(lab, path, 'Node job succeeded (attempt 1)')
+  expect(evidence.match(/"kind":"node_result"/g)).toHaveLength(1)
+  expect(effects('named')).toHaveLength(1)
+  await ends(right)
   // A caller that waits as long as allowed is answered before its request times out: a late answer would be lost work.
   const bound = { headers: { 'x-request-deadline': '3000' } }
   const waited = await lab.p.as(lab.runner).post('/v1/pools/infra/work', { wait_s: 8 }, bound)
@@ -278,6 +287,29 @@ it('on SIGTERM it finishes its work, accepts no more and exits', async () => {
   await lab.reaches(first, 'succeeded')
   expect(effects('drain')).toEqual(['begun', 'done'])
   expect(effects('later')).toEqual([])
+}, 90_000)
+
+it('an upgrade while it holds work: the old one ends its work, the new one takes what comes, and the list follows', async () => {
+  const given = { ...file, pools: ['upgrade'], name: 'up' }
+  const old = lab.startAgent(given)
+  const held = await lab.start(job('brief', 'held', { pool: 'upgrade' }))
+  await begins('held')
+  const fresh = lab.startAgent(given)
+  await until(() => fresh.said().includes('Asking for work'), { timeout_ms: 30_000, what: 'the new agent' })
+  old.child.kill('SIGTERM')
+  await until(() => old.said().includes('Taking no more work'), { timeout_ms: 30_000, what: 'the old agent told' })
+  const next = await lab.start(job('slow', 'next', { pool: 'upgrade', timeouts: { run_s: 600, heartbeat_s: 5 } }))
+  await begins('next')
+  expect(await exitOf(old)).toBe(0)
+  await lab.reaches(held, 'succeeded')
+  expect(effects('held')).toEqual(['begun', 'done'])
+  expect([old.said(), fresh.said()].map((said) => said.split('job: command started').length - 1)).toEqual([1, 1])
+  // Both had one name: that the old one left does not hide the new one, which asks for no work while it is busy.
+  const { items } = must(await lab.p.as('vic').get('/v1/agents'), 200).body
+  expect(items.find(({ agent }: { agent: string }) => agent === 'machine:runner/up')).toMatchObject({
+    ...{ status: 'working', works: 1, work: [{ operation_id: next.split('/').at(-1) }] },
+  })
+  await ends(fresh)
 }, 90_000)
 
 it('the list of agents shows who lives, for which pools, and its work; a killed agent falls silent', async () => {

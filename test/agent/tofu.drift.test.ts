@@ -1,5 +1,16 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkPacks, SHIPPED_PACKS } from '../../apps/catalog/packs/library.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
@@ -12,10 +23,11 @@ import { mirrorProvider } from './support/provider.ts'
 /** Drift of real objects, and providers that come from a mirror alone, with the real tool and a real provider. */
 let lab: Lab
 let mirrored: string
+let program: string
 const shared = () => join(lab.folder, 'shared')
 beforeAll(async () => {
-  const program = await locateTofu(createScreen())
-  lab = await startLab(['infra'])
+  program = await locateTofu(createScreen())
+  lab = await startLab(['infra', 'own'])
   const state = lab.place('tfstate')
   const source = lab.place('files')
   lab.place('shared')
@@ -112,9 +124,48 @@ it('the shipped action writes drift and health to the workspace, without a gate 
   ])
 })
 
+it('jobs share a provider that the lock file proves, and none of them can change it', async () => {
+  // An archive is unpacked as a download would be.
+  const [package_dir, packed] = [dirname(mirrored), lab.place('packed')]
+  const [version, type] = [dirname(package_dir), dirname(dirname(package_dir))]
+  const at = join(packed, relative(join(lab.folder, 'providers'), type))
+  mkdirSync(at, { recursive: true })
+  const archive = join(at, `terraform-provider-local_${basename(version)}_${basename(package_dir)}.zip`)
+  execFileSync('python3', ['-m', 'zipfile', '-c', archive, mirrored])
+  const source = join(lab.folder, 'files')
+  const place = lab.place('unproven')
+  cpSync(join(source, 'main.tf'), join(place, 'main.tf'))
+  chmodSync(mirrored, 0o755)
+  const tofu = {
+    ...{ program, providers: packed },
+    sources: { files: { path: source, state: lab.place('own') }, unproven: { path: place, state: lab.place('own') } },
+  }
+  lab.startAgent({ pools: ['own'], uid: 1500, state_dir: join(lab.folder, 'kept'), tofu })
+  const planned = async (name: string) => {
+    const path = await lab.start({
+      ...external('plan', 'opentofu.preview', { source: name }, { preview: '/preview' }),
+      pool: 'own',
+    })
+    return lab.reaches(path, 'succeeded', 'plan')
+  }
+  const kept = () => readdirSync(join(lab.folder, 'kept/providers'), { recursive: true, encoding: 'utf8' })
+  // Without a lock file no hash proves it: it is used once, and not kept.
+  await planned('unproven')
+  expect(kept()).toEqual([])
+  await planned('files')
+  const [name = ''] = kept().filter((one) => /terraform-provider-local[^/]*$/.test(one))
+  const file = join(lab.folder, 'kept/providers', name)
+  for (let path = file; path.startsWith(join(lab.folder, 'kept')); path = dirname(path)) {
+    const { uid, mode } = statSync(path)
+    expect([path, uid, mode & 0o022]).toEqual([path, process.getuid?.(), 0])
+  }
+  // The next job reads no archive again.
+  writeFileSync(archive, 'unread')
+  await planned('files')
+}, 180_000)
+
 it('a mirrored provider that differs from the lock file is refused before any plan', async () => {
   writeFileSync(mirrored, Buffer.concat([readFileSync(mirrored), Buffer.from('x')]))
-  rmSync(join(lab.folder, 'state/plugins'), { recursive: true, force: true })
   const path = await lab.startGraph({ nodes: [look] })
   const node = await lab.reaches(path, 'failed', 'drift')
   expect(node).toMatchObject({

@@ -5,6 +5,7 @@ import { createScreen } from '../../apps/platform/base/screen.ts'
 import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
+import { exportOf, refused } from './support/refusal.ts'
 
 /** The real tool behind a gate: the approved change runs, or nothing runs. */
 let lab: Lab
@@ -178,7 +179,8 @@ it('the approved saved plan is applied, and none of its secrets appears outside'
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
   expect(kept.length).toBeGreaterThan(0)
-  for (const text of [...rows.map((row) => row.text), ...logs.map((log) => log.text), ...kept])
+  const evidence = await exportOf(lab, path, 'Node apply succeeded (attempt 1)')
+  for (const text of [...rows.map((row) => row.text), ...logs.map((log) => log.text), ...kept, evidence])
     for (const secret of [PASSWORD, TOKEN]) expect(text).not.toContain(secret)
 }, 120_000)
 
@@ -190,11 +192,7 @@ it('if the state changed after the approval, no change is made, and the retry of
   await lab.reaches(first, 'succeeded', 'apply')
   const { serial } = stateOf('us1')
   const old = await lab.approve(second)
-  const node = await lab.reaches(second, 'failed', 'apply')
-  expect(node).toMatchObject({
-    error_class: 'preview_stale',
-    error_message: expect.stringMatching(/differs from the one|serial/),
-  })
+  const node = await refused(lab, second, 'apply', 'preview_stale', /differs from the one|serial/)
   expect(stateOf('us1').serial).toBe(serial)
   // The operation is held, and says what has changed.
   const held = await until(async () => {
@@ -227,8 +225,7 @@ it('files of the source that changed after the preview, and a preview that was a
   expect(again.digest).not.toBe(asked.digest)
   writeFileSync(join(lab.folder, 'web/extra.tf'), 'locals {}\n')
   await lab.approve(path)
-  const node = await lab.reaches(path, 'failed', 'apply')
-  expect(node).toMatchObject({ error_class: 'preview_stale', error_message: expect.stringContaining('source files') })
+  await refused(lab, path, 'apply', 'preview_stale', 'source files')
 
   const { preview } = (await lab.nodeOf(path, 'plan')).outputs
   const forged = { ...preview, plan: { ...preview.plan, content_sha256: 'f'.repeat(64) } }
@@ -237,8 +234,7 @@ it('files of the source that changed after the preview, and a preview that was a
     nodes: [nodes[0], { ...nodes[1], with: { job: 'opentofu.apply', inputs: { source: 'web', preview: forged } } }],
   }
   const other = await lab.startGraph(graph)
-  const refused = await lab.reaches(other, 'failed', 'apply')
-  expect(refused.error_message).toMatch(/cannot be fetched/)
+  await refused(lab, other, 'apply', 'agent_error', 'cannot be fetched')
 }, 120_000)
 
 it('an apply whose outputs are too large to be returned has succeeded, with the others', async () => {

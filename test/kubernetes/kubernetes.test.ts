@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { exportOf, refused } from '../agent/support/refusal.ts'
 import { until } from '../support/until.ts'
 import { bareOf, configMap, deployment, type KubeLab, secret, startKubeLab } from './support/lab.ts'
 
@@ -79,7 +81,8 @@ it('applies exactly what was approved, waits for health, and shows no secret any
   expect((await k.kube.get(at('secrets', 'db'))).data.password).toBe(CODED)
   const live = await k.kube.get(at('deployments', 'api'))
   expect(live.metadata.managedFields[0]).toMatchObject({ manager: 'signalbox-web-story', operation: 'Apply' })
-  for (const text of await everythingOf(path))
+  const evidence = await exportOf(k.lab, path, 'Node apply succeeded (attempt 1)')
+  for (const text of [...(await everythingOf(path)), evidence])
     for (const hidden of [PASSWORD, CODED, k.kube.token]) expect(text).not.toContain(hidden)
 }, 200_000)
 
@@ -99,12 +102,7 @@ it('if an object changed after the approval, no object is written, and the retry
     'application/apply-patch+yaml',
   )
   const old = await k.lab.approve(path)
-  const failed = await k.lab.reaches(path, 'failed', 'apply')
-  expect(failed).toMatchObject({
-    error_class: 'preview_stale',
-    error_message: expect.stringContaining('ConfigMap web/second'),
-  })
-  expect(failed.error_message).toContain('No change was made')
+  await refused(k.lab, path, 'apply', 'preview_stale', /ConfigMap web\/second.*No change was made/)
   expect((await k.kube.get(at('configmaps', 'first'))).metadata.resourceVersion).toBe(before.metadata.resourceVersion)
   const retried = await k.lab.p.as('olga').post(`${path}/nodes/plan/retry`, { scope: 'downstream', reason: 'stale' })
   expect([200, 202], retried.text).toContain(retried.status)
@@ -287,12 +285,7 @@ it("refuses with the server's message what the server would refuse, and by its o
   })
   const path = await k.lab.start(...nodes)
   for (const [name, , , kind, words] of cases) {
-    const failed = await k.lab.reaches(path, 'failed', name)
-    expect({ name, kind: failed.error_class, words: failed.error_message }).toEqual({
-      name,
-      kind,
-      words: expect.stringMatching(words),
-    })
+    const failed = await refused(k.lab, path, name, kind, words)
     expect(failed.error_message).not.toContain(CODED)
   }
   expect(await k.kube.get('/api/v1/namespaces/web/configmaps/x')).toBeUndefined()
@@ -410,11 +403,14 @@ it('a diff of 10 MB is shown in part, with its sizes and its digest', async () =
   k.write('web/big/all.yaml', maps('a'))
   await k.carryOut('web/big')
   k.write('web/big/all.yaml', maps('b'))
-  const { gate } = await k.carryOut('web/big')
+  const { gate, operation } = await k.carryOut('web/big')
   const preview = k.previewOf(gate)
   expect(preview).toMatchObject({ changes_count: 11, digest: expect.stringMatching(/^sha256:/) })
   expect(preview.changes[0].fields[0].after).toMatch(/… \(950000 characters\)$/)
   expect(JSON.stringify(preview).length).toBeLessThan(20_000)
+  const evidence = await exportOf(k.lab, operation, 'Node apply succeeded (attempt 1)')
+  expect(evidence.length).toBeLessThan(50_000)
+  expect(evidence).toContain(gate.digest)
 }, 200_000)
 
 it('renders kustomizations and charts with the real tools, and refuses hooks', async () => {
@@ -454,6 +450,16 @@ it('renders kustomizations and charts with the real tools, and refuses hooks', a
     'web/chart/templates/map.yaml',
     'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: {{ .Release.Name }} }\ndata: { size: {{ .Values.size | quote }} }\n',
   )
+  // A dependency as an archive whose entry leads out of it.
+  const sources = join(k.lab.folder, 'sources')
+  k.write('web/archive/Chart.yaml', 'apiVersion: v2\nname: archive\nversion: 1.0.0\n')
+  mkdirSync(join(sources, 'web/archive/charts'))
+  const archive = join(sources, 'web/archive/charts/sub.tgz')
+  execFileSync('tar', ['-czPf', archive, '--transform', 's,^,sub/../../evil-,', '-C', join(sources, 'web/chart'), '.'])
+  const evil = await k.lab.start(k.node('evil', 'preview', k.inputsOf('web/archive', { render: 'helm' }), ['preview']))
+  await refused(k.lab, evil, 'evil', 'render_failed', /^template failed: .*sub\.tgz.*parent directory\. No change/)
+  expect(existsSync(join(sources, 'web/evil-Chart.yaml'))).toBe(false)
+
   await k.carryOut('web/chart', { inputs: { render: 'helm', values: { size: 7 } } })
   expect((await k.kube.get(at('configmaps', 'web-chart'))).data).toEqual({ size: '7' })
 }, 200_000)

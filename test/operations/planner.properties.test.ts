@@ -260,7 +260,8 @@ const carriedOut = (
   const rows = nodes.map((spec) => ({ ...spec, gate_ids: guarding(spec.node_id), spec }))
   const [ids, gate_ids] = [nodes.map(({ node_id }) => node_id), gates.map(({ gate_id }) => gate_id)]
   const head = compactHead(
-    gates.map((gate) => ({ ...gate, status: 'armed', round: 1 })),
+    gates.map((gate) => ({ ...gate, policy: { ...gate.policy, binds: [] }, status: 'armed', round: 1 })),
+    ids,
     {},
     { max_parallel: 3, deadline_at: null, force_grace_s: 0 },
   )

@@ -1058,6 +1058,7 @@ it('lists the procedures with the schemas of their parameters', async () => {
   const { items } = must(await p.as('vic').get('/v1/procedures'), 200).body
   expect(items.map(({ pack, key }: { pack: string; key: string }) => `${pack}/${key}`)).toEqual([
     'delivery/detect_drift',
+    'delivery/correct_drift',
     'delivery/force_unlock',
     'fleet/release',
     'fleet/restart',

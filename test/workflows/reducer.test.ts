@@ -94,6 +94,8 @@ const pageOf = (spec: GraphSpec): GraphPage => {
         status: 'armed',
         round: 1,
         ...(g % 2 === 0 && { release: true as const }),
+        // Some of them wait for the gate themselves: it cannot wait for these.
+        ...(g % 2 === 1 && { binds: spec.nodes.flatMap((_, i) => (i % 3 === 0 ? [i] : [])) }),
       })),
       max_parallel: spec.max_parallel,
       deadline_at: spec.deadline === null ? null : new Date(1_000_000 + spec.deadline).toISOString(),
@@ -607,6 +609,31 @@ describe('reducer', () => {
     expect(record?.batch.changes).toContainEqual(expect.objectContaining({ t: 'command', status: 'refused' }))
     if (record) take({ type: 'recorded', at: at + 2000, result: world.record(record.batch) })
     expect(taken('run')).toMatchObject([{ effect: { generation: 2 } }])
+  })
+
+  it('opens a gate once all nodes whose outputs it binds are settled, and not at the first of its nodes', () => {
+    const one = { join: 'all', on_failure: 'hold', kind: 'task', when: false, catalog: false, undo: false } as const
+    const node = (deps: number[], gates: boolean[]) => ({ ...one, tries: 1, deps, gates })
+    const nodes = [node([], []), node([], []), node([0], [true]), node([1], [true])]
+    const page = pageOf({
+      ...{ nodes, gates: ['fail_nodes'], max_parallel: 4 },
+      ...{ pause_on_failure: false, failure_budget: null, deadline: null },
+    })
+    for (const i of [0, 1]) page.nodes[i]?.[3].splice(0)
+    Object.assign(page.head?.gates[0] ?? {}, { binds: [0, 1, 3] })
+    const world = new World([page])
+    const s = start('op', world.pages, world.command('start', {}), world.now)
+    const opened = () => s.changes.filter(({ t }) => t === 'gate_open').length
+    const runs = step(s, { type: 'due', at: world.now }).effects.flatMap((one) => (one.type === 'run' ? [one] : []))
+    expect(runs.map(({ node_id }) => node_id)).toEqual(['n0', 'n1'])
+    const ended: number[] = []
+    for (const run of runs) {
+      const result = { status: 'succeeded', started_at: 0, ended_at: 0 } as AttemptResult
+      step(s, { ...run, type: 'attempt_ended', at: world.now, result })
+      ended.push(opened())
+    }
+    expect(s.nodes.map(({ state }) => state)).toEqual(['succeeded', 'succeeded', 'gated', 'gated'])
+    expect(ended).toEqual([0, 1])
   })
 
   describe('a gate that is', () => {

@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether an undo, a retry and a deadline count as they were decided. Such operations have all older changes. */
-export const goesByRows = (): boolean => patched('as-decided')
+/** Whether a gate opens only once all outputs that it binds have arrived. Such operations have all older changes. */
+export const waitsForBound = (): boolean => patched('wait-for-bound')
+
+/** Whether an undo, a retry and a deadline count as they were decided. */
+export const goesByRows = (): boolean => waitsForBound() || patched('as-decided')
 
 /** Whether a condition is asked anew once a node before it runs again. */
 export const asksAnew = (): boolean => goesByRows() || patched('ask-anew')

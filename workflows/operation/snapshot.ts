@@ -183,6 +183,7 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     plan_revision: pages[0]?.plan_revision ?? 0,
     stage: 'open',
     closes_apart: false,
+    opens_early: false,
     gates_once: false,
     starts_early: false,
     out_of_order: false,

@@ -20,6 +20,7 @@ import {
   looksAgain,
   showsAtRest,
   undoesFirst,
+  waitsForBound,
 } from './launch.ts'
 import {
   COMMAND_SIGNAL,
@@ -94,6 +95,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     state = orTell(() =>
       carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
     )
+    state.opens_early = !waitsForBound()
     state.as_it_came = !goesByRows()
     state.trusts_answers = !asksAnew()
     state.out_of_order = !keepsOrder()

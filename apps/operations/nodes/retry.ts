@@ -194,12 +194,12 @@ const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly strin
   const guarding = await listGuardingGates(tx, operation_id, node_ids)
   const rearmed: Rearmed[] = []
   for (const gate of guarding) {
-    const { guards: _, bound, guards_reset, ...undo } = gate
+    const { guards: _, bound, guards_reset, guards_wait, ...undo } = gate
     const again = { status: 'armed' as const, round: gate.round + 1, ...ASKED_AGAIN }
     const passed = gate.status === 'approved' || gate.status === 'bypassed'
     const used = passed && gate.consumed_at !== null
     // The outputs that it was asked about are produced again.
-    const outdated = bound && (used ? guards_reset : passed || gate.status === 'waiting')
+    const outdated = bound && (used ? guards_reset || guards_wait : passed || gate.status === 'waiting')
     const refused = guards_reset && (gate.status === 'rejected' || gate.status === 'expired')
     const holds = gate.digest === gate.approved_digest && (await listRebound(tx, operation_id, gate)).length === 0
     const change =

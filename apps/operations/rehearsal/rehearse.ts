@@ -259,6 +259,7 @@ const pagesOf = ({ nodes, gates, constraints, max_parallel, at }: RehearsalInput
       next: null,
       head: compactHead(
         gates.map(({ gate_id, policy }) => ({ gate_id, policy, status: 'armed', round: 1 })),
+        nodes.map(({ node_id }) => node_id),
         constraints,
         {
           max_parallel,

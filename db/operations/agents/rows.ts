@@ -63,14 +63,18 @@ export const listAgents = async (db: Queryable, visible: SQL | undefined): Promi
   return rows
 }
 
-/** Removes an agent that has ended in order. */
+const hasWork = sql.raw('exists (select from operations.executions e where e.agent = a.agent and e.closed_at is null)')
+
+/** Removes an agent that has ended in order. If work is left, its successor has the name, and asks for none while busy. */
 export const removeAgent = async (db: Queryable, agent: string): Promise<void> => {
-  await db.execute(sql`delete from operations.agents where agent = ${agent}`)
+  await db.execute(sql`
+    with gone as (delete from operations.agents a where agent = ${agent} and not ${hasWork})
+    update operations.agents a set draining = false where agent = ${agent} and ${hasWork}`)
 }
 
 /** Removes agents that have been silent for long. */
 export const pruneAgents = async (db: Db): Promise<void> => {
   await db.execute(sql`
     delete from operations.agents a where seen_at < clock_timestamp() - make_interval(days => ${KEPT_DAYS})
-      and not exists (select from operations.executions e where e.agent = a.agent and e.closed_at is null)`)
+      and not ${hasWork}`)
 }

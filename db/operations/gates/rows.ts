@@ -215,6 +215,8 @@ export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readon
       /** Whether it asked about outputs of these nodes. */
       bound,
       guards_reset: sql<boolean>`${gates.guards} && ${ids}`,
+      guards_wait: sql<boolean>`exists (select from operations.nodes n where n.operation_id = ${operation_id}
+        and n.node_id = any(${gates.guards}) and n.state in ('pending', 'gated', 'ready'))`,
     })
     .from(gates)
     .where(and(eq(gates.operation_id, operation_id), sql`(${gates.guards} && ${ids} or ${bound})`))

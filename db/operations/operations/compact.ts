@@ -42,8 +42,9 @@ export const compactHead = (
     gate_id: string
     status: string
     round: number
-    policy: Pick<GatePolicy, 'on_reject' | 'lease_policy'>
+    policy: Pick<GatePolicy, 'on_reject' | 'lease_policy' | 'binds'>
   }[],
+  ids: readonly string[],
   constraints: Record<string, unknown>,
   limits: HeadLimits,
 ): NonNullable<GraphPage['head']> => {
@@ -61,6 +62,7 @@ export const compactHead = (
         status: status as GateStatus,
         round,
         ...(policy.lease_policy === 'release' && { release: true as const }),
+        ...(policy.binds.length > 0 && { binds: boundIn(policy.binds, ids) }),
       }),
     ),
     ...limits,
@@ -69,6 +71,12 @@ export const compactHead = (
     pause_on_failure: pause_on_failure ?? false,
     failure_budget: failure_budget ?? null,
   }
+}
+
+/** A reference to a step means all its nodes. */
+const boundIn = (binds: readonly string[], ids: readonly string[]): number[] => {
+  const names = new Set(binds.map((reference) => reference.split('/')[1]))
+  return ids.flatMap((id, i) => (names.has(id) || names.has(id.split('.')[0]) ? [i] : []))
 }
 
 const positionsOf = (ids: readonly string[]) => new Map(ids.map((id, index) => [id, index]))

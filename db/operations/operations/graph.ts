@@ -56,12 +56,18 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
     page.plan_revision = await revisionNow(db, operation_id)
     return page
   }
-  return { ...page, ...(await headOf(db, operation_id, guarding, limits)) }
+  return { ...page, ...(await headOf(db, operation_id, guarding, pluck(ids, 'node_id'), limits)) }
 }
 
 type Guarding = Pick<typeof gates.$inferSelect, 'gate_id' | 'status' | 'round' | 'policy'>
 
-const headOf = async (db: Queryable, operation_id: string, guarding: readonly Guarding[], limits: GraphLimits) => {
+const headOf = async (
+  db: Queryable,
+  operation_id: string,
+  guarding: readonly Guarding[],
+  ids: readonly string[],
+  limits: GraphLimits,
+) => {
   const [row] = await db
     .select({
       ...pick(operations, 'plan_revision', 'max_parallel', 'constraints'),
@@ -72,7 +78,7 @@ const headOf = async (db: Queryable, operation_id: string, guarding: readonly Gu
   if (!row) throw new Error(`no operation ${operation_id}`)
   return {
     plan_revision: row.plan_revision,
-    head: compactHead(guarding, row.constraints, {
+    head: compactHead(guarding, ids, row.constraints, {
       max_parallel: Math.min(row.max_parallel, limits.max_parallel),
       deadline_at: row.deadline_at,
       force_grace_s: limits.force_grace_s,

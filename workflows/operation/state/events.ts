@@ -44,6 +44,8 @@ export type GateSpec = {
   round: number
   /** While the gate waits and no attempt is in flight, the leases are given back. */
   release?: true
+  /** The nodes whose outputs its subject holds, by position; absent in older graphs. */
+  binds?: number[]
 }
 
 /**

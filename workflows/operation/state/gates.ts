@@ -74,7 +74,7 @@ const insert = (sorted: number[], value: number) => {
 
 /** Armed again while a guarded node waits at it: asks for it to be opened at once. */
 const reopen = (s: State, gate: GateRun) => {
-  if (!gate.guards.some((i) => item(s.nodes, i).state === 'gated')) return
+  if (!gate.guards.some((i) => item(s.nodes, i).state === 'gated') || (gate.binds && !s.opens_early)) return
   gate.asked = true
   note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
 }

@@ -60,9 +60,21 @@ export const gatesOf = (pages: readonly GraphPage[], graph: Graph): GateRun[] =>
   const gates = (pages[0]?.head?.gates ?? []).map(
     (spec): GateRun => ({ ...spec, guards: [], deadline: 0, escalation: 0, asked: false }),
   )
+  linkGates(graph, gates, pages)
+  return gates
+}
+
+/** Gives each gate its guarded nodes, and those that it waits for: not removed ones, nor any that wait for the gate. */
+export const linkGates = (graph: Graph, gates: GateRun[], pages: readonly GraphPage[]): void => {
+  for (const gate of gates) gate.guards = []
   for (const [node, guarding] of graph.gates_of.entries())
     for (const gate of guarding) at(gates, gate).guards.push(node)
-  return gates
+  for (const [g, { binds }] of (pages[0]?.head?.gates ?? []).entries()) {
+    if (!binds) continue
+    const behind = new Set(at(gates, g).guards)
+    for (const i of behind) for (const dependent of at(graph.dependents, i)) behind.add(dependent)
+    at(gates, g).binds = binds.filter((i) => !behind.has(i) && !graph.removed.has(i))
+  }
 }
 
 /** Returns an element that the graph says exists: a position out of range means a broken graph. */

@@ -151,10 +151,23 @@ export const toGate = (s: State, i: number, at: number) => {
   if (refusing && !s.gates_once) return fail(s, i, refusedBy(refusing), at)
   enter(s, i, 'gated', at)
   for (const gate of gates) {
-    if (gate.status !== 'armed' || gate.asked) continue
-    gate.asked = true
-    note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
+    if (mayOpen(s, gate)) openGate(s, gate)
   }
+}
+
+/** A gate that binds outputs opens once each of these nodes is settled: nobody approves what is not there yet. */
+const mayOpen = (s: State, { status, asked, binds = [] }: GateRun): boolean =>
+  status === 'armed' && !asked && (s.opens_early || binds.every((i) => item(s.nodes, i).settled !== OPEN))
+
+const openGate = (s: State, gate: GateRun) => {
+  gate.asked = true
+  note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
+}
+
+/** Opens gates whose last bound output has arrived, or that were armed again, while a guarded node waits at them. */
+export const openGates = (s: State) => {
+  for (const gate of s.gates)
+    if (gate.binds && mayOpen(s, gate) && gate.guards.some((i) => item(s.nodes, i).state === 'gated')) openGate(s, gate)
 }
 
 export const isRefused = (status: GateStatus): boolean => status === 'rejected' || status === 'expired'

@@ -2,7 +2,7 @@ import type { NodeState } from '../../../apps/shared/contracts/operations/graph.
 import { beginUndo } from './compensate.ts'
 import type { GraphPage } from './events.ts'
 import { isPassed, takeGates } from './gates.ts'
-import { graphOf, at as item, newNode } from './graph.ts'
+import { graphOf, at as item, linkGates, newNode } from './graph.ts'
 import { isFlying, move, note, stopHere, tellAgain, toReady } from './nodes.ts'
 import { GOOD, OPEN, type Patching, type State } from './types.ts'
 
@@ -106,8 +106,7 @@ export const regraft = (s: State, pages: readonly GraphPage[], at: number) => {
   const head = pages[0]?.head
   for (const spec of (head?.gates ?? []).slice(s.gates.length))
     s.gates.push({ ...spec, guards: [], deadline: 0, escalation: 0, asked: false })
-  for (const gate of s.gates) gate.guards = []
-  for (const [i, guarding] of s.graph.gates_of.entries()) for (const g of guarding) item(s.gates, g).guards.push(i)
+  linkGates(s.graph, s.gates, pages)
   s.max_parallel = head?.max_parallel ?? s.max_parallel
   adopt(s, revision, known, at)
   if (s.undoing) beginUndo(s, at)

@@ -6,7 +6,19 @@ import type { Change, RecordBatch } from './events.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { giveBack, hasLeases } from './leases.ts'
-import { DEADLINE, fail, move, note, noteNode, reviewWanted, setDue, succeed, sweep, toGate } from './nodes.ts'
+import {
+  DEADLINE,
+  fail,
+  move,
+  note,
+  noteNode,
+  openGates,
+  reviewWanted,
+  setDue,
+  succeed,
+  sweep,
+  toGate,
+} from './nodes.ts'
 import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
 import type { State } from './types.ts'
@@ -27,6 +39,7 @@ export const schedule = (s: State, at: number) => {
     undoReady(s, at)
     giveBack(s, () => !canMove(s))
   }
+  if (!s.opens_early) openGates(s)
   askForSwap(s)
   finish(s, at)
   flush(s, at)

@@ -101,6 +101,8 @@ export type State = {
   stage: 'open' | 'closing' | 'ended'
   /** Begun by code that recorded the last facts before requesting the end. */
   closes_apart: boolean
+  /** Begun by code that opened a gate as soon as its first node came to it. */
+  opens_early: boolean
   /** Begun by code that looked at the gates of a node only when the node came to them. */
   gates_once: boolean
   /** Begun by code that started nodes before the rows of a refused command were put back. */

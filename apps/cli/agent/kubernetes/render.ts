@@ -21,7 +21,8 @@ const MAX_TEXT = 64 * 1024 * 1024
 /** Manifests from a source or from the step itself. */
 export type Rendered = { objects: KubeObject[]; source_digest: string; namespace: string; set: string }
 
-const broken = (message: string) => new Ended(failed('render_failed', `${message} No change was made.`, false))
+const broken = (message: string) =>
+  new Ended(failed('render_failed', `${message.replace(/[.\s]+$/, '')}. No change was made.`, false))
 
 /** Renders the objects of the step: plain files, a kustomization, a Helm chart, or objects listed in the step. */
 export const render = async (job: Job, server: string): Promise<Rendered> => {

@@ -1,10 +1,11 @@
-import { chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { named } from '../tools/file.ts'
 import { copySource } from '../tools/source.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
+import { keepProviders, offerProviders } from './providers.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, with the tool to run in it. */
 export type Module = {
@@ -43,7 +44,7 @@ const mirrorOnly = (path: string): string =>
  * variables, come before any program of the job could turn their names into links.
  */
 export const openModule = async (job: Job, variables?: object): Promise<Module> => {
-  const { tofu: rules, state_dir, uid } = job.file
+  const { tofu: rules, uid } = job.file
   const { source, workspace = 'default' } = job.work.inputs as Record<string, unknown>
   const found = named(rules?.sources, source)
   if (!rules || !found) throw refusal(`The agent's file names no source "${source}".`)
@@ -57,11 +58,10 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
     writeNew(join(dir, 'signalbox_override.tf.json'), JSON.stringify(backend))
   }
   if (variables) writeNew(join(dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables))
-  const cache = join(state_dir, 'plugins')
+  const cache = offerProviders(job)
   const rc = join(job.folder, 'tofurc')
-  mkdirSync(cache, { recursive: true })
   writeFileSync(rc, rules.providers === undefined ? '' : mirrorOnly(rules.providers))
-  if (uid) for (const path of [cache, rc]) chownSync(path, uid, uid)
+  if (uid) chownSync(rc, uid, uid)
   const env = {
     ...{ TF_IN_AUTOMATION: '1', TF_INPUT: '0', CHECKPOINT_DISABLE: '1', TF_CLI_CONFIG_FILE: rc },
     ...{ TF_PLUGIN_CACHE_DIR: cache, TF_DATA_DIR: join(job.home, 'data') },
@@ -80,7 +80,9 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
     if (other) throw new Ended(other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out }
   }
-  const lock = existsSync(join(dir, '.terraform.lock.hcl')) ? ['-lockfile=readonly'] : []
+  const lock_file = join(dir, '.terraform.lock.hcl')
+  const proven = existsSync(lock_file) ? readFileSync(lock_file, 'utf8') : ''
+  const lock = proven === '' ? [] : ['-lockfile=readonly']
   let said = ''
   const init = await tofu(['init', '-no-color', '-input=false', ...lock], {
     log: (text, line) => {
@@ -91,6 +93,7 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
   if (init.code !== 0 && /checksums|lock file|dependency lock/i.test(said))
     throw new Ended(failed('provider_lock', LOCKED))
   if (init.code !== 0) throw new Ended(failed('tool_failed', 'init failed: see the log. No change was made.'))
+  keepProviders(job, cache, proven)
   if (!found.state && workspace !== 'default') {
     const { code } = await tofu(['workspace', 'select', '-no-color', '-or-create', workspace])
     if (code !== 0) throw new Ended(failed('tool_failed', 'workspace failed: see the log. No change was made.'))

@@ -53,7 +53,7 @@ const leadsOut = (dir: string, path: string): boolean =>
   ].some((to) => /^\.\.(\/|$)/.test(to))
 
 /** All entries below a folder, by path. It follows no link: two that lead to their own folder would never end. */
-const treeOf = (dir: string): { path: string; entry: Dirent }[] =>
+export const treeOf = (dir: string): { path: string; entry: Dirent }[] =>
   readdirSync(dir, { withFileTypes: true })
     .flatMap((entry) => {
       const path = join(dir, entry.name)
