@@ -171,6 +171,17 @@ const ONCE: Partial<Record<NodeState, number>> = {
   compensation_failed: 1,
 }
 
+/** None of the ways in which operations that began under older code continue. */
+const AS_NEW = {
+  closes_apart: false,
+  opens_early: false,
+  gates_once: false,
+  starts_early: false,
+  out_of_order: false,
+  trusts_answers: false,
+  as_it_came: false,
+}
+
 /** Returns an operation of which only the graph is known yet. */
 export const blank = (operation_id: string, pages: readonly GraphPage[]): State => {
   const graph = graphOf(pages)
@@ -182,12 +193,7 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     operation_id,
     plan_revision: pages[0]?.plan_revision ?? 0,
     stage: 'open',
-    closes_apart: false,
-    opens_early: false,
-    gates_once: false,
-    starts_early: false,
-    out_of_order: false,
-    ...{ trusts_answers: false, as_it_came: false },
+    ...AS_NEW,
     graph,
     nodes: graph.ids.map((_, i) => newNode(item(graph.deps, i).length, closed(i).length)),
     gates,

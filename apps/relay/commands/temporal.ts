@@ -60,12 +60,7 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
     /** Where it is asked for the namespace. */
     place: `${config.RELAY__TEMPORAL__ADDRESS}/${namespace}`,
 
-    /** The id that the engine gave to the namespace when it was created; `undefined` if it does not say. */
-    identity: (): Promise<string | undefined> =>
-      client
-        .withDeadline(Date.now() + HEALTH_MS, () => client.workflowService.describeNamespace({ namespace }))
-        .then(({ namespaceInfo }) => namespaceInfo?.id ?? undefined)
-        .catch(() => undefined),
+    identity: () => identityOf(client, namespace),
 
     /** Starts the workflow of an operation; an existing one counts as success (operations.md 1.3). */
     start: (input: OperationInput): Promise<Sent> =>
@@ -123,6 +118,13 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
   }
 }
 export type Engine = ReturnType<typeof createEngine>
+
+/** The id that the engine gave to the namespace when it was created; `undefined` if it does not say. */
+const identityOf = (client: Client, namespace: string): Promise<string | undefined> =>
+  client
+    .withDeadline(Date.now() + HEALTH_MS, () => client.workflowService.describeNamespace({ namespace }))
+    .then(({ namespaceInfo }) => namespaceInfo?.id ?? undefined)
+    .catch(() => undefined)
 
 /** The details that an engineer needs to continue on the engine's own pages. */
 const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>
