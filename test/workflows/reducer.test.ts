@@ -7,7 +7,7 @@ import {
   type OnFailure,
   TARGET_DRIFTED,
 } from '../../apps/shared/contracts/operations/graph.ts'
-import { coneOf, refuseIntervention, resetCone } from '../../workflows/operation/rules/nodes.ts'
+import { coneOf, isInFlight, refuseIntervention, resetCone } from '../../workflows/operation/rules/nodes.ts'
 import type { AttemptResult, Effect, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
 import {
   brokenInvariant,
@@ -462,7 +462,7 @@ class Run {
     if (!['failed', 'outcome_unknown', 'succeeded', 'skipped'].includes(world.states[i] ?? '')) return
     const cone = resetCone(world.facts().nodes, world.id(i), scope)
     const reset = cone.map(({ node_id }) => Number(node_id.slice(1)))
-    if (world.openAttempts().some((a) => reset.includes(a.node))) return
+    if (cone.some(({ state }) => isInFlight(state))) return
     if (scope === 'node') this.alone = true
     this.roots.add(i)
     const generations: Record<string, number> = {}
@@ -634,6 +634,28 @@ describe('reducer', () => {
     }
     expect(s.nodes.map(({ state }) => state)).toEqual(['succeeded', 'succeeded', 'gated', 'gated'])
     expect(ended).toEqual([0, 1])
+  })
+
+  it('opens gates that each bind what the other holds back', () => {
+    const one = { join: 'all', on_failure: 'hold', kind: 'task', when: false, catalog: false, undo: false } as const
+    const node = (deps: number[], gates: boolean[]) => ({ ...one, tries: 1, deps, gates })
+    // Two first previews, two changes behind a gate each, and two previews after these changes.
+    const nodes = [
+      ...[node([], []), node([], [])],
+      ...[node([0], [true]), node([1], [false, true]), node([2], []), node([3], [])],
+    ]
+    const page = pageOf({
+      ...{ nodes, gates: ['fail_nodes', 'fail_nodes'], max_parallel: 4 },
+      ...{ pause_on_failure: false, failure_budget: null, deadline: null },
+    })
+    for (const i of [0, 1]) page.nodes[i]?.[3].splice(0)
+    for (const gate of page.head?.gates ?? []) Object.assign(gate, { binds: [0, 1, 4, 5] })
+    const world = new World([page])
+    const s = start('op', world.pages, world.command('start', {}), world.now)
+    expect(s.gates.map(({ binds }) => binds)).toEqual([
+      [0, 1],
+      [0, 1],
+    ])
   })
 
   describe('a gate that is', () => {

@@ -64,15 +64,23 @@ export const gatesOf = (pages: readonly GraphPage[], graph: Graph): GateRun[] =>
   return gates
 }
 
-/** Gives each gate its guarded nodes, and those that it waits for: not removed ones, nor any that wait for the gate. */
+/**
+ * Gives each gate its guarded nodes, and those that it waits for: not removed ones, nor any that wait for the gate, be it
+ * through another gate that binds what this one holds back.
+ */
 export const linkGates = (graph: Graph, gates: GateRun[], pages: readonly GraphPage[]): void => {
   for (const gate of gates) gate.guards = []
   for (const [node, guarding] of graph.gates_of.entries())
     for (const gate of guarding) at(gates, gate).guards.push(node)
-  for (const [g, { binds }] of (pages[0]?.head?.gates ?? []).entries()) {
+  const specs = pages[0]?.head?.gates ?? []
+  for (const [g, { binds }] of specs.entries()) {
     if (!binds) continue
     const behind = new Set(at(gates, g).guards)
-    for (const i of behind) for (const dependent of at(graph.dependents, i)) behind.add(dependent)
+    for (const i of behind) {
+      for (const dependent of at(graph.dependents, i)) behind.add(dependent)
+      for (const [h, other] of specs.entries())
+        if (other.binds?.includes(i)) for (const guarded of at(gates, h).guards) behind.add(guarded)
+    }
     at(gates, g).binds = binds.filter((i) => !behind.has(i) && !graph.removed.has(i))
   }
 }
