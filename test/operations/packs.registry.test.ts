@@ -120,9 +120,11 @@ it('stops the start with a reason if it is missing, different, or not an archive
 })
 
 /** A proxy to the registry that alters bytes and asks for credentials. */
-const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentials?: string, port = 0) => {
+const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentials?: string) => {
   const asked: string[] = []
+  let away = false
   const server = createServer(async (req, res) => {
+    if (away) return void req.socket.destroy()
     const { authorization } = req.headers
     asked.push(`${req.url} ${authorization ?? ''}`)
     if (req.url?.startsWith('/token')) {
@@ -136,13 +138,17 @@ const startWay = async (alter: (url: string, bytes: Buffer) => Buffer, credentia
     const answer = await fetch(`http://${registry.host}${req.url}`, { headers: { accept: req.headers.accept ?? '' } })
     res.writeHead(answer.status).end(alter(req.url ?? '', Buffer.from(await answer.arrayBuffer())))
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   const stop = () => {
     server.close()
     server.closeAllConnections()
   }
-  return { asked, host, through: (pinned: string) => pinned.replace(registry.host, host), stop }
+  /** Away, it keeps its port, which another test could take, but drops each connection. */
+  const be = (where: 'away' | 'back') => {
+    away = where === 'away'
+  }
+  return { asked, host, be, through: (pinned: string) => pinned.replace(registry.host, host), stop }
 }
 
 it('verifies each byte: an altered manifest and an altered layer are refused', async () => {
@@ -206,7 +212,7 @@ it('over TLS, the credentials never go to a token server without it', async () =
 it('that is away delays plans alone: the app starts, says so, and uses the pack as soon as the registry answers', async () => {
   const pinned = await push('packs/late', [layerOf(archive())])
   const way = await startWay((_, bytes) => bytes)
-  way.stop()
+  way.be('away')
   const place = way.through(pinned)
   const p = await startPlatform({ env: { OPERATIONS__PACKS__PACKAGES: JSON.stringify([place]) } })
   const [first] = p.running
@@ -231,14 +237,14 @@ it('that is away delays plans alone: the app starts, says so, and uses the pack 
       status: 'degraded',
       checks: { packs: { ok: false, detail: expect.stringMatching(why) } },
     })
-    const back = await startWay((_, bytes) => bytes, undefined, Number(way.host.split(':')[1]))
+    way.be('back')
     await until(async () => (await preview()).status === 201, { timeout_ms: 30_000, what: 'a plan' })
     expect(await health()).toMatchObject({ status: 'ready', checks: { packs: { ok: true } } })
     expect(must(await p.as('olga').get('/v1/packs'), 200).body.items).toContainEqual(
       expect.objectContaining({ pack: 'greet', version: '4.0.0', status: 'current' }),
     )
-    back.stop()
   } finally {
+    way.stop()
     await background.stop()
     await p.stop()
   }
