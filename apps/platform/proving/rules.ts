@@ -74,7 +74,8 @@ export const takeMessage = (attempt: Attempt, body: unknown, size: number, cance
   const earlier = heard.slice(0, -1).map((one) => one.message)
   if (attempt.closed) return refusal('attempt_closed', 'The attempt is closed.')
   if (earlier.some(({ phase }) => TERMINAL.has(phase))) {
-    faults.add(`reported "${message.phase}" after the end`)
+    // Work that is given again may be asked for after its end, and is refused.
+    if (message.phase !== 'started') faults.add(`reported "${message.phase}" after the end`)
     return refusal('attempt_closed', 'The attempt has ended.')
   }
   const begun = earlier.some(({ phase }) => phase === 'started')
