@@ -72,16 +72,16 @@ export const linkGates = (graph: Graph, gates: GateRun[], pages: readonly GraphP
   for (const gate of gates) gate.guards = []
   for (const [node, guarding] of graph.gates_of.entries())
     for (const gate of guarding) at(gates, gate).guards.push(node)
-  const specs = pages[0]?.head?.gates ?? []
-  for (const [g, { binds }] of specs.entries()) {
-    if (!binds) continue
+  const bound = (pages[0]?.head?.gates ?? []).map(({ binds }) => new Set(binds))
+  for (const [g, binds] of bound.entries()) {
+    if (binds.size === 0) continue
     const behind = new Set(at(gates, g).guards)
     for (const i of behind) {
       for (const dependent of at(graph.dependents, i)) behind.add(dependent)
-      for (const [h, other] of specs.entries())
-        if (other.binds?.includes(i)) for (const guarded of at(gates, h).guards) behind.add(guarded)
+      for (const [h, others] of bound.entries())
+        if (others.has(i)) for (const guarded of at(gates, h).guards) behind.add(guarded)
     }
-    at(gates, g).binds = binds.filter((i) => !behind.has(i) && !graph.removed.has(i))
+    at(gates, g).binds = [...binds].filter((i) => !behind.has(i) && !graph.removed.has(i))
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
+import { sha256Hex } from '../../../shared/data/digest.ts'
 import { treeOf } from '../tools/source.ts'
 import type { Job } from '../tools/types.ts'
 
@@ -54,7 +55,7 @@ const hashOf = (dir: string): string => {
   const hash = createHash('sha256')
   const files = treeOf(dir).filter(({ entry }) => !entry.isDirectory())
   for (const { path, entry } of files) {
-    const sum = entry.isFile() ? createHash('sha256').update(readFileSync(path)).digest('hex') : 'a link'
+    const sum = entry.isFile() ? sha256Hex(readFileSync(path)) : 'a link'
     hash.update(`${sum}  ${relative(dir, path)}\n`)
   }
   return `h1:${hash.digest('base64')}`
