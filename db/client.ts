@@ -292,15 +292,23 @@ export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T
 /** The first row; `undefined` if there is none. */
 export const first = <T>(rows: T[]): T | undefined => rows[0]
 
+/** The code of a statement that was refused because one before it, in the same transaction, had failed. */
+const AFTER_FAILURE = '25P02'
+const isCause = (reason: unknown) => {
+  const { code, cause } = reason as { code?: string; cause?: { code?: string } }
+  return (cause?.code ?? code) !== AFTER_FAILURE
+}
+
 /**
  * The results of independent steps of one transaction, whose statements go out together. Waits for all of them before
- * it throws the first failure, so that none sends anything after the rollback.
+ * it throws, so that none sends anything after the rollback: the failure that made the server refuse the others.
  */
 export const together = async <T extends readonly unknown[]>(
   ...steps: { [K in keyof T]: PromiseLike<T[K]> }
 ): Promise<T> => {
   const settled = await Promise.allSettled(steps)
-  for (const step of settled) if (step.status === 'rejected') throw step.reason
+  const failures = settled.flatMap((step) => (step.status === 'rejected' ? [step.reason] : []))
+  if (failures.length > 0) throw failures.find(isCause) ?? failures[0]
   return settled.map((step) => (step as PromiseFulfilledResult<unknown>).value) as unknown as T
 }
 

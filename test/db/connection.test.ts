@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { expect, it } from 'vitest'
 import { isDatabaseAway } from '../../apps/shared/process/outage.ts'
-import { createDb, type Queryable } from '../../db/client.ts'
+import { createDb, type Queryable, together, transact } from '../../db/client.ts'
 import { withConnection } from '../../db/connection.ts'
 import { serverUrl } from '../support/database.ts'
 
@@ -48,6 +48,24 @@ it('a transaction that writes plans its statements once; one that reads plans fo
     expect(await db.transaction(mode)).toBe('force_generic_plan')
     expect(await db.transaction(mode, { isolationLevel: 'repeatable read', accessMode: 'read only' })).toBe('auto')
     expect(await mode(db)).toBe('auto')
+  } finally {
+    await close()
+  }
+})
+
+it('steps sent together fail with the statement that failed, not with one that the server refused after it', async () => {
+  const { db, close } = createDb(config.connectionString, { app: 'test', statement_timeout_ms: 200 })
+  const steps = async (tx: Queryable) => {
+    const first = tx.execute(sql`select 1`).then(() => tx.execute(sql`select 2`))
+    await together(first, tx.execute(sql`select pg_sleep(5)`))
+  }
+  try {
+    expect(isDatabaseAway(await db.transaction(steps).catch((error) => error))).toBe(true)
+    const last = transact(db, async (tx, last) => {
+      await tx.execute(sql`select 1`)
+      last(tx.execute(sql`select pg_sleep(5)`))
+    })
+    expect(isDatabaseAway(await last.catch((error) => error))).toBe(true)
   } finally {
     await close()
   }
