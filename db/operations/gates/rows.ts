@@ -259,8 +259,9 @@ export const listUnpassed = async (
       union
       select n.node_id, b.ended and n.state in ('failed', 'skipped', 'compensated'), n.state <> 'skipped' or not n.spec ? 'when'
       from before b
-        join operations.nodes own on own.operation_id = ${operation_id} and own.node_id = b.node_id
-        join operations.nodes n on n.operation_id = ${operation_id} and n.node_id = any(own.depends_on)
+        -- By the key, however small the planner believes an operation to be.
+        cross join lateral (select unnest(depends_on) as node_id from operations.nodes where operation_id = ${operation_id} and node_id = b.node_id offset 0) d
+        cross join lateral (select * from operations.nodes where operation_id = ${operation_id} and node_id = d.node_id offset 0) n
       where not n.removed and n.state <> 'succeeded')
     select gate_id, guards, guards && array(select node_id from before where ended and counts) ended from ${gates}
     where operation_id = ${operation_id} and guards && array(select node_id from before where counts) and status <> 'cancelled'
