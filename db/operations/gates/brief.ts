@@ -56,16 +56,16 @@ export const getBrief = async (db: Queryable, operation_id: string, gate_id: str
         case when bool_and(n.ended_at is not null) then max(n.ended_at) end as ended_at,
         min(n.started_at) as started_at, sum(greatest(n.attempt - 1, 0))::int as retries
       from ${n} and n.target_id is not null group by n.target_id),
-    region as (
-      select parent.id, (select p.region_id from operations.place_of(parent.id) p) as region_id
-      from (select distinct c.parent_id as id from ${catalog_resources} c join target on target.id = c.resource_id) parent)
+    -- By parent, each looked up once: the planner expects few targets.
+    region as materialized (
+      select jsonb_object_agg(parent.id, (select p.region_id from operations.place_of(parent.id) p)) as of
+      from (select distinct c.parent_id as id from ${catalog_resources} c join target on target.id = c.resource_id where c.parent_id is not null) parent)
     select o.requester, o.title, i.reason, o.ticket, o.plan_id, p.plan_hash, p.report -> 'risk' as risk, p.report -> 'estimates' as estimates,
       (select coalesce(jsonb_agg(jsonb_build_object('resource_id', t.id, 'name', coalesce(c.name, t.id), 'type_key', c.type_key,
-          'region_id', region.region_id, 'health', coalesce(c.health_status, 'unknown'), 'group_id', t.group_id,
+          'region_id', (select of from region) -> c.parent_id, 'health', coalesce(c.health_status, 'unknown'), 'group_id', t.group_id,
           'ended_at', case when aimed.id is null then operations.iso(t.ended_at) end,
           'started_at', operations.iso(t.started_at), 'retries', t.retries) order by t.ordinal), '[]')
         from target t left join aimed using (id) left join ${catalog_resources} c on c.resource_id = t.id
-        left join region on region.id = c.parent_id
         where aimed.id is not null or t.ended_at <= coalesce(g.waiting_since, clock_timestamp())) as targets,
       (select coalesce(jsonb_agg(jsonb_build_object('node_id', n.node_id, 'name', n.name, 'executor', n.executor, 'with', n.spec -> 'with') order by n.ordinal), '[]')
         from ${n} and n.kind = 'task' and n.spec -> 'compensate' is null) as lasting,
