@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { ROOT } from '../../apps/platform/base/paths.ts'
@@ -103,7 +103,13 @@ const QUICK_HASHES = {
 }
 
 /** The settings of every app of a test platform. */
-export const TEST_SETTINGS: Record<string, string> = { ...RAISED_LIMITS, ...ONE_ADDRESS, ...QUICK_HASHES, ...PATIENT }
+export const TEST_SETTINGS: Record<string, string> = {
+  SIGNALBOX_LOG_LEVEL: 'error',
+  ...RAISED_LIMITS,
+  ...ONE_ADDRESS,
+  ...QUICK_HASHES,
+  ...PATIENT,
+}
 
 /**
  * Starts a whole platform, or some apps of it, as real processes on free ports, wired by the same table as `npm start`:
@@ -206,7 +212,9 @@ const stackOf = (platform: Platform) => {
 const stopStack = async (platform: Platform, dir: string, database: string): Promise<void> => {
   const { admin_url } = platform.servers.postgres
   for (const app of platform.apps.values()) app.kill('SIGCONT')
+  const logs = [...platform.apps.values()].map(({ log }) => log)
   await platform.stop()
+  const faults = logs.flatMap(faultsIn)
   if (database) {
     const client = new pg.Client({ connectionString: admin_url })
     await client.connect()
@@ -214,4 +222,11 @@ const stopStack = async (platform: Platform, dir: string, database: string): Pro
     await client.end()
   }
   rmSync(dir, { recursive: true, force: true })
+  if (faults.length > 0) throw new Error(`Answers with status 500:\n${faults.join('\n')}`)
+}
+
+/** What an app logged about answers with status 500: no request deserves one. */
+const faultsIn = (log: string): string[] => {
+  const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []
+  return lines.filter((line) => line.includes('"code":"unexpected"'))
 }
