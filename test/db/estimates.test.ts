@@ -31,7 +31,7 @@ const EMPTY: Record<string, string> = {
   boolean: 'f',
 }
 /** A row with these values, and empty ones where the table requires any. */
-const insert = async (table: string, given: Record<string, string>) => {
+const insert = async (table: string, given: Record<string, unknown>) => {
   const { db } = opened
   const { rows } = await db.execute<{ name: string; type: string }>(sql`
     select column_name as name, data_type as type from information_schema.columns where table_schema = 'operations'
