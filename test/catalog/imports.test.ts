@@ -485,6 +485,13 @@ describe('the audit list', () => {
       reason: 'permission_missing',
       object: `/v1/resources/${id}`,
     })
+    await c
+      .as('vic')
+      .post('/v1/resources:bulk?mode=record_only', {
+        items: [{ op: 'create', change: hostOf(`${id}-2`, 'eu1-a-web') }],
+      })
+    const bulk = await c.as('ada').get(`/v1/audit/catalog?action=${encodeURIComponent('POST /v1/resources:bulk')}`)
+    expect(bulk.body.items[0]).toMatchObject({ actor: `user:${c.people.vic.id}`, outcome: 'denied' })
     const next = await c
       .as('ada')
       .get(
