@@ -36,6 +36,8 @@ function* fieldsOf(
   after: unknown,
   path: string,
 ): Generator<DiffGraph['changed'][number]['fields'][number]> {
+  // Most nodes of a large graph are the same objects before and after.
+  if (before === after) return
   if (isObject(before) && isObject(after)) {
     for (const key of new Set([...Object.keys(before), ...Object.keys(after)]))
       yield* fieldsOf(before[key], after[key], path + pointerOf(key))

@@ -45,8 +45,8 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
     ? bindBrought(running, { nodes, gates: standing, brought, weight }, context, violations)
     : standing
   const guarded = gates.flatMap(({ gate_id, guards }) => {
-    const known = edit.gates.get(gate_id)?.guards ?? []
-    return guards.filter((id) => !known.includes(id))
+    const known = new Set(edit.gates.get(gate_id)?.guards)
+    return guards.filter((id) => !known.has(id))
   })
   const touched = [...new Set([...edit.touched, ...guarded])].filter((id) => existed.has(id))
   const left = new Set(gates.map(({ gate_id }) => gate_id))

@@ -75,7 +75,7 @@ export const lookAhead = async (
   const world = await loadWorld(tx, deps, targets, deps.clock.now().toISOString())
   const intent = { ...subject, kind: subject.kind as PlannedIntent['kind'] }
   const patched = applyPatch(running, changes, { ...world, intent, ...planned })
-  const overridden = patched.nodes.map((node) => withOverrides(node, rows))
+  const overridden = withOverrides(patched.nodes, rows)
   const asked = askedBy(rows, planned)
   const gates = patched.gates.map((gate) => ({
     ...gate,
@@ -123,10 +123,13 @@ const runningOf = (rows: RunningRows, { max_parallel, risk_level }: Subject): Ru
 const isUntouched = ({ state, attempt, removed }: RunningRows['nodes'][number]): boolean =>
   attempt === 0 && !removed && UNTOUCHED.has(state)
 
-/** Returns a node as it would run: inputs that a person has replaced count for the gate's subject. */
-const withOverrides = (node: PlanNode, rows: RunningRows): PlanNode => {
-  const row = rows.nodes.find(({ node_id }) => node_id === node.node_id)
-  return row?.input_overrides ? { ...node, with: mergePatch(node.with, row.input_overrides) } : node
+/** Returns nodes as they would run: inputs that a person has replaced count for the gate's subject. */
+const withOverrides = (all: readonly PlanNode[], rows: RunningRows): PlanNode[] => {
+  const overrides = new Map(rows.nodes.map((row) => [row.node_id, row.input_overrides]))
+  return all.map((node) => {
+    const own = overrides.get(node.node_id)
+    return own ? { ...node, with: mergePatch(node.with, own) } : node
+  })
 }
 
 /** Gates of a running operation keep the form of their subject. */
@@ -217,7 +220,7 @@ export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outl
   const asked = askedBy(rows, planned)
   const concerned = new Set([...patched.touched, ...patched.added])
   const own = gatesOfPatch(patch, patched)
-  const overridden = patched.nodes.map((node) => withOverrides(node, rows))
+  const overridden = withOverrides(patched.nodes, rows)
   const gates = [
     ...outlook.gates,
     ...own.map((gate) => ({ ...gate, ...gateSubject(operation_id, gate, overridden, planned.diff, { asked }) })),
