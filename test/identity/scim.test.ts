@@ -730,8 +730,7 @@ describe('a change', () => {
       .values(people.map(({ id, name }) => ({ id, name, folded: name, provider: 'corp', type: 'User' as const })))
     return people
   }
-  const inNetops = async () =>
-    (await sso.identity_deps.db.select().from(group_members).where(eq(group_members.group_key, 'netops'))).length
+  const inNetops = () => sso.identity_deps.db.$count(group_members, eq(group_members.group_key, 'netops'))
 
   it('of a large group moves everyone at once, in every form that directories send', async () => {
     const name = `all-${nameless()}`
@@ -785,6 +784,23 @@ describe('a change', () => {
     expect(rows.every(({ reason }) => reason === 'provider:corp')).toBe(true)
   })
 
+  const rename = (id: string, displayName: string) =>
+    patch(`/Groups/${id}?excludedAttributes=members`, { op: 'replace', value: { displayName } })
+
+  it('of a group too large for one transaction gives and takes rights soon after the answer', async () => {
+    const name = `soon-${nameless()}`
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map: { [name]: { groups: ['netops'], roles: ['viewer'] } } } })
+    const people = await crowd(4500)
+    const id = await team(`${name}-0`, ...people.map((one) => one.id))
+    const before = await inNetops()
+    expect((await rename(id, name)).status).toBe(200)
+    await until(async () => (await inNetops()) === before + 4500, { what: 'everyone to join', timeout_ms: 20_000 })
+    expect(await rightsOf(people.at(-1)?.id ?? '')).toEqual(['netops', 'viewer'])
+    expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
+    await until(async () => (await inNetops()) === before, { what: 'everyone to leave', timeout_ms: 20_000 })
+    expect(await rightsOf(people.at(-1)?.id ?? '')).toEqual([])
+  })
+
   // The last ones: they leave tables of a size that slows others down.
   it('of as many people as a directory sends at once is written by one request', async () => {
     const people = await crowd(10_000)
@@ -795,7 +811,7 @@ describe('a change', () => {
     expect(await membersOf(made.body.id)).toHaveLength(10_000)
   })
 
-  it('of more people than one statement of Postgres has parameters is still emptied', async () => {
+  it('of more people than one statement of Postgres has parameters is still mapped and emptied', async () => {
     const id = await team(`most-${nameless()}`)
     for (let n = 0; n < 66_000; n += 3000)
       await sso.identity_deps.db.execute(sql`
@@ -805,6 +821,9 @@ describe('a change', () => {
         kept as (insert into ${scim_resources} (id, name, folded, provider, type)
           select id, username, username, 'corp', 'User' from made)
         insert into ${scim_members} (group_id, user_id) select ${id}, id from made`)
+    const name = `mapped-${nameless()}`
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map: { [name]: { groups: ['netops'] } } } })
+    for (const displayName of [name, `${name}-2`]) expect((await rename(id, displayName)).status).toBe(200)
     expect((await patch(`/Groups/${id}`, { op: 'remove', path: 'members' })).status).toBe(200)
     expect(await membersOf(id)).toEqual([])
   })

@@ -1,9 +1,11 @@
 import { and, eq } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import {
+  countPeople,
   isOneOf,
   type Known,
   mapColumn,
+  queueUnaligned,
   type ScimType,
   scimBy,
   scimById,
@@ -18,6 +20,7 @@ import { tagsOf } from '../../shared/http/routes.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { Uses } from '../deps.ts'
 import { alignIn } from '../federation/rights.ts'
+import { MOST_AT_ONCE } from './aligning.ts'
 import { scimError } from './errors.ts'
 import { accountFor, moveStatus, refuseName } from './people.ts'
 import type { Wanted } from './read.ts'
@@ -165,9 +168,7 @@ const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<s
   const before = new Set(members)
   const joined = [...(wanted ?? [])].filter((one) => !before.has(one))
   const left = wanted ? members.filter((one) => !wanted.has(one)) : []
-  const own = and(eq(scim_resources.provider, req.directory.id), eq(scim_resources.type, 'User'))
-  const kept = and(own, eq(scim_resources.removed, false), isOneOf(scim_resources.id, joined))
-  if ((await tx.select({ id: scim_resources.id }).from(scim_resources).where(kept)).length < joined.length)
+  if ((await countPeople(tx, req.directory.id, joined)) < joined.length)
     throw scimError(400, 'invalidValue', 'A member is not a user of this directory.')
   return { members, joined, left, changed: joined.length + left.length > 0 }
 }
@@ -184,5 +185,6 @@ const moveMembers = async (one: Sync, before: ScimRow, after: ScimRow, { members
   if (![before, after].some((row) => Object.hasOwn(groups?.map ?? {}, row[column] ?? ''))) return
   const same = before.name === after.name && before.external_id === after.external_id
   const people = same ? [...joined, ...left] : [...new Set([...members, ...joined])]
-  await alignIn(deps, tx, req.directory, await scimGroupNames(tx, req.directory, people), String(req.id))
+  if (people.length > MOST_AT_ONCE) await queueUnaligned(tx, people)
+  else await alignIn(deps, tx, req.directory, await scimGroupNames(tx, req.directory, people), String(req.id))
 }
