@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
 import { isUuid } from '../../apps/shared/ids.ts'
@@ -44,21 +44,37 @@ export const FILTERS: Record<ScimType, typeof BOTH> = {
 const known = (db: Queryable) =>
   db.select({ row: scim_resources, user: users }).from(scim_resources).leftJoin(users, eq(users.id, scim_resources.id))
 const ofType = (provider: string, type: ScimType) => equals(scim_resources, { provider, type })
+/** The directory removed it, or an administrator deleted the account: reads do not find it. */
+const gone = or(eq(scim_resources.removed, true), eq(users.status, 'DELETED')) ?? sql`false`
+const present = sql`(${gone}) is not true`
 
 /** People or groups that a provider's directory has not removed, oldest first. */
 export const listScim = async (db: Queryable, provider: string, type: ScimType, { terms, offset, limit }: Page) => {
   const filters = terms.map(([name, value]) => FILTERS[type][name]?.(value))
-  const wanted = and(ofType(provider, type), eq(scim_resources.removed, false), ...filters)
-  const [all] = await db.select({ n: count() }).from(scim_resources).where(wanted)
+  const wanted = and(ofType(provider, type), present, ...filters)
+  const counted = db.select({ n: count() }).from(scim_resources).leftJoin(users, eq(users.id, scim_resources.id))
+  const [all] = await counted.where(wanted)
   const rows = known(db).where(wanted).orderBy(asc(scim_resources.created_at), asc(scim_resources.id))
   return { total: all?.n ?? 0, rows: await rows.offset(offset).limit(limit) }
 }
 
-/** The resource with this id, unless the directory has removed it. */
+/** The resource with this id, unless it is gone. */
 export const scimById = (db: Queryable, provider: string, type: ScimType, id: string) =>
   known(db)
-    .where(and(ofType(provider, type), eq(scim_resources.removed, false), ofId(scim_resources.id, id)))
+    .where(and(ofType(provider, type), present, ofId(scim_resources.id, id)))
     .then(first)
+
+/** Whether the account of this name belonged to a person of this directory who is gone. */
+export const isFormer = async (db: Queryable, provider: string, folded: string): Promise<boolean> =>
+  (await known(db).where(and(ofType(provider, 'User'), gone, eq(users.folded, folded)))).length > 0
+
+/** Takes the name of a person who is gone off their record, so that another can have it in the directory. */
+export const freeName = async (tx: Tx, provider: string, folded: string): Promise<void> => {
+  const [former] = await known(tx).where(and(ofType(provider, 'User'), gone, eq(scim_resources.folded, folded)))
+  if (!former) return
+  const { id, name } = former.row
+  await updateScim(tx, id, { name: `${name} ${id}`, folded: `${folded} ${id}` })
+}
 
 /** The resource with this external id or folded name, even a removed one. */
 export const scimBy = (

@@ -368,8 +368,54 @@ describe('a leaver', () => {
     expect(await scim('DELETE', `/Users/${id}`)).toMatchObject(failed(404))
     expect((await find('/Users', `userName eq "${name}"`)).body.totalResults).toBe(0)
     expect([await membersOf(group), (await accountOf(id))?.status]).toEqual([[], 'DISABLED'])
-    expect(await scim('POST', '/Users', entraUser(name))).toMatchObject(failed(409, 'uniqueness'))
     expect(await scim('POST', '/Users', sent)).toMatchObject({ status: 201, body: { id, active: true } })
+  })
+
+  it('whose name comes back with another id is another person: a new account, with nothing of the old one', async () => {
+    const name = `again-${nameless()}`
+    const [first, second] = [`s-${name}-1`, `s-${name}-2`]
+    for (const sub of [first, second]) sso.people.push({ sub, name, groups: [] })
+    const old = await hire(name, first)
+    expect((await sso.browser().signIn(first)).status).toBe(303)
+    await admin('/grants', { subject_type: 'user', subject_id: old, role: 'approver' })
+    // Still there, if only disabled: neither name nor record passes to somebody else.
+    await patch(`/Users/${old}`, { op: 'replace', value: { active: false } })
+    expect(await scim('POST', '/Users', entraUser(name, second))).toMatchObject(failed(409, 'uniqueness'))
+    const taken = await scim('PUT', `/Users/${old}`, entraUser(name, second))
+    expect(taken).toMatchObject(failed(400, 'mutability'))
+    expect(taken.body.detail).toContain('DELETE')
+    expect((await scim('DELETE', `/Users/${old}`)).status).toBe(204)
+    const made = await scim('POST', '/Users', entraUser(name, second))
+    expect(made).toMatchObject({ status: 201, body: { userName: name, active: true } })
+    const { id } = made.body
+    expect(id).not.toBe(old)
+    expect(await accountOf(id)).toMatchObject({ username: `${name}~2`, status: 'ACTIVE' })
+    expect(await rightsOf(id)).toEqual([])
+    expect((await find('/Users', `userName eq "${name}"`)).body.Resources).toMatchObject([{ id }])
+    expect((await sso.browser().signIn(first)).body.code).toBe('account_disabled')
+    expect((await sso.browser().signIn(second)).status).toBe(303)
+    expect((await accountOf(old))?.status).toBe('DISABLED')
+    // A third one. The first can come back, but not under a name that is now another's.
+    await scim('DELETE', `/Users/${id}`)
+    const third = await scim('POST', '/Users', entraUser(name))
+    expect(await accountOf(third.body.id)).toMatchObject({ username: `${name}~3` })
+    expect(await scim('POST', '/Users', entraUser(name, first))).toMatchObject(failed(409, 'uniqueness'))
+    const back = await scim('POST', '/Users', entraUser(`${name}-b`, first))
+    expect(back).toMatchObject({ status: 201, body: { id: old, userName: `${name}-b` } })
+  })
+
+  it('whose account an administrator deleted is gone for the directory, and the name is free for another', async () => {
+    const name = `del-${nameless()}`
+    const sent = entraUser(name)
+    const { id } = (await scim('POST', '/Users', sent)).body
+    const gone = await admin(`/users/${id}/delete`, { reason: 'left' })
+    expect([gone.status, (await accountOf(id))?.status]).toEqual([200, 'DELETED'])
+    expect((await find('/Users', `userName eq "${name}"`)).body.totalResults).toBe(0)
+    expect(await patch(`/Users/${id}`, { op: 'replace', value: { active: true } })).toMatchObject(failed(404))
+    expect(await scim('POST', '/Users', sent)).toMatchObject(failed(409, 'uniqueness'))
+    const made = await scim('POST', '/Users', entraUser(name))
+    expect(made).toMatchObject({ status: 201, body: { userName: name } })
+    expect((await accountOf(id))?.status).toBe('DELETED')
   })
 
   it('whom an administrator disabled stays out, whoever did it first', async () => {

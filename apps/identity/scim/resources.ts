@@ -2,6 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import {
   countPeople,
+  freeName,
   isOneOf,
   type Known,
   mapColumn,
@@ -76,6 +77,7 @@ export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { n
     await updateScim(tx, same.row.id, { removed: false })
     return move(one, await findScim(tx, provider, type, same.row.id), { ...wanted, active })
   }
+  if (type === 'User' && !same) await freeName(tx, provider, folded)
   await refuseTaken(one, type, same ? { external_id } : { folded })
   const id = type === 'User' ? await accountFor(one, { ...wanted, name }) : uuidv7()
   await tx.insert(scim_resources).values({ id, provider, type, external_id, name, folded, display_name })
@@ -134,7 +136,8 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
   if (user && display_name !== row.display_name) set.display_name = display_name
   if (external_id && external_id !== row.external_id) {
     // With a new externalId, one person could take the place of another.
-    if (row.external_id !== null) throw scimError(400, 'mutability', 'externalId never changes.')
+    if (row.external_id !== null)
+      throw scimError(400, 'mutability', 'externalId never changes. For another person, DELETE this one, then POST.')
     await refuseTaken(one, row.type, { external_id })
     set.external_id = external_id
   }
