@@ -240,7 +240,19 @@ describe('Entra ID', () => {
     const off = await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
     expect(off).toMatchObject({ status: 200, body: { active: false } })
     expect((await patch(`/Users/${id}`, { op: 'Add', path: 'active', value: 'True' })).body.active).toBe(true)
-    expect(await actionsOf(`user:${id}`)).toEqual(['user.created', 'user.changed', 'user.disabled', 'user.enabled'])
+    // The form that a tenant sends without Microsoft's switch for the standard.
+    const listed = (path: string, value: string) => ({ op: 'Replace', path, value: [{ $ref: null, value }] })
+    expect(await patch(`/Users/${id}`, listed('displayName', 'Eva'), listed('active', 'False'))).toMatchObject({
+      status: 200,
+      body: { active: false, displayName: 'Eva' },
+    })
+    for (const value of [[], [{}], [{ value: 'False' }, { value: 'True' }], { value: 'False' }])
+      expect(await patch(`/Users/${id}`, { op: 'replace', path: 'active', value })).toMatchObject(
+        failed(400, 'invalidValue'),
+      )
+    expect(await actionsOf(`user:${id}`)).toEqual([
+      ...['user.created', 'user.changed', 'user.disabled', 'user.enabled', 'user.disabled'],
+    ])
   })
 
   it('creates people with apostrophes, guests and long names', async () => {
