@@ -3,7 +3,15 @@ import type { PgColumn } from 'drizzle-orm/pg-core'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
 import { isUuid } from '../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
-import { external_identities, type ScimRow, scim_members, scim_resources, scim_unaligned, type UserRow, users } from './tables.ts'
+import {
+  external_identities,
+  type ScimRow,
+  scim_members,
+  scim_resources,
+  scim_unaligned,
+  type UserRow,
+  users,
+} from './tables.ts'
 
 export type ScimType = ScimRow['type']
 /** A person, with the account, or a group, as a directory manages it. */

@@ -981,13 +981,23 @@ describe('a provider that refuses this installation', () => {
         return void res.writeHead(401, { 'www-authenticate': 'Basic realm="corp"' }).end('{"error":"invalid_client"}')
       if (req.url === '/jwks') return void res.end('{"keys":[]}')
       const authorization_endpoint = `${sso.provider.issuer}/authorize`
-      res.end(JSON.stringify({ issuer: own, authorization_endpoint, token_endpoint: `${own}/token`, jwks_uri: `${own}/jwks` }))
+      res.end(
+        JSON.stringify({
+          issuer: own,
+          authorization_endpoint,
+          token_endpoint: `${own}/token`,
+          jwks_uri: `${own}/jwks`,
+        }),
+      )
     }).listen(0, '127.0.0.1')
     await once(proxy, 'listening')
     const own = `http://localhost:${(proxy.address() as AddressInfo).port}`
     sso.configure({ issuer: own })
     const browser = sso.browser()
-    const back = (await browser.choose('s-mia')).replace(encodeURIComponent(sso.provider.issuer), encodeURIComponent(own))
+    const back = (await browser.choose('s-mia')).replace(
+      encodeURIComponent(sso.provider.issuer),
+      encodeURIComponent(own),
+    )
     const refused = await browser.go(back)
     expect([refused.status, refused.body.code]).toEqual([503, 'provider_refuses_client'])
     proxy.close()

@@ -56,7 +56,9 @@ const KEPT = {
 
 /** Entra sends one value also as a list of one: `[{ "$ref": null, "value": "False" }]`. */
 const single = (value: unknown) =>
-  Array.isArray(value) && value.length === 1 && typeof value[0] === 'object' ? attributesOf(value[0]).get('value') : value
+  Array.isArray(value) && value.length === 1 && typeof value[0] === 'object'
+    ? attributesOf(value[0]).get('value')
+    : value
 
 const wantedIn = (type: ScimType, given: Attributes): Wanted =>
   Object.fromEntries(

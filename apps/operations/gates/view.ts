@@ -60,7 +60,8 @@ export const refuseLostAuthor = (
   if (author_id === null) return undefined
   requireAsked([author_id], people)
   const { user, grants = [] } = people.get(author_id) ?? {}
-  if (user?.status === 'ACTIVE' && isInScope({ user_id: author_id, grants }, 'operation:intervene', places)) return undefined
+  if (user?.status === 'ACTIVE' && isInScope({ user_id: author_id, grants }, 'operation:intervene', places))
+    return undefined
   const detail = 'The person who requested this intervention may no longer do so. Request it yourself.'
   return refusal('policy_denied', 'not_eligible', detail)
 }
