@@ -304,7 +304,7 @@ describe('an API key', () => {
     const theirs = bearer((await byKey((await keyOf(shared.id)).key)).body.access_token)
     expect((await get('/api/v1/admin/users', others)).status).toBe(200)
     expect((await post(`/api/v1/admin/users/${owner_id}/disable`, { reason: 'left' })).status).toBe(200)
-    // The token that it has already got ends as well; a machine that has another owner goes on.
+    // The token that it has already got ends as well; that of a machine with another owner stays.
     await until(async () => (await get('/api/v1/admin/users', others)).status === 401, { timeout_ms: 3000 })
     expect((await get('/api/v1/admin/users', theirs)).status).toBe(200)
     const refused = await byKey(other)

@@ -383,14 +383,14 @@ describe('a leaver', () => {
     expect(await scim('POST', '/Users', sent)).toMatchObject({ status: 201, body: { id, active: true } })
   })
 
-  it('whose name comes back with another id is another person: a new account, with nothing of the old one', async () => {
+  it('whose name comes back with another id is another person: a new account without the old rights', async () => {
     const name = `again-${nameless()}`
     const [first, second] = [`s-${name}-1`, `s-${name}-2`]
     for (const sub of [first, second]) sso.people.push({ sub, name, groups: [] })
     const old = await hire(name, first)
     expect((await sso.browser().signIn(first)).status).toBe(303)
     await admin('/grants', { subject_type: 'user', subject_id: old, role: 'approver' })
-    // Still there, if only disabled: neither name nor record passes to somebody else.
+    // Still there, if only disabled: neither name nor record passes to another person.
     await patch(`/Users/${old}`, { op: 'replace', value: { active: false } })
     expect(await scim('POST', '/Users', entraUser(name, second))).toMatchObject(failed(409, 'uniqueness'))
     const taken = await scim('PUT', `/Users/${old}`, entraUser(name, second))

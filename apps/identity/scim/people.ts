@@ -20,7 +20,7 @@ export const refuseName = async ({ tx }: Sync, name: string, own?: string): Prom
 
 /**
  * The account of a new person: the one that this provider created at their sign-in, or a new one. If the name was that of
- * a person who is gone, theirs is numbered: an account, with its history and rights, never passes to somebody else.
+ * a person who is gone, theirs is numbered: an account, with its history and rights, never passes to another person.
  */
 export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
   const provider = one.req.directory.id

@@ -51,7 +51,7 @@ export const refuseAuthor = (
     ? refusal('policy_denied', 'second_person', 'You requested this intervention. Another person must approve it.')
     : undefined
 
-/** Two people stand behind an intervention, so its author must still be one who may ask for it. */
+/** An intervention is that of two people, so its author must still be allowed to ask for it. */
 export const refuseLostAuthor = (
   { author_id }: GateRow['gate'],
   { places }: Pick<Measure, 'places'>,
