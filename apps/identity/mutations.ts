@@ -106,22 +106,26 @@ export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user
   }
 }
 
+/** The event on which the tokens of a machine's credential end. */
+export const ENDED_CREDENTIAL = 'auth.user.credential_revoked.v1'
+
 /** Writes an event that belongs to no version of one aggregate; returns its id. */
 export const announce = async (
   tx: Tx,
-  req: FastifyRequest | undefined,
+  cause: FastifyRequest | Pick<StatusEvent, 'actor' | 'request_id'> | undefined,
   type: string,
   payload: Record<string, unknown>,
 ): Promise<string> => {
   const event_id = uuidv7()
+  const { actor, request_id } = cause && 'actor' in cause ? cause : statusEventOf(cause)
   await appendOutbox(tx, outbox, {
     event_id,
     agg_type: type.split(/[._]/)[2] ?? type,
     agg_id: event_id,
     agg_version: 1,
     type,
-    payload: { ...payload, actor: eventActor(req) },
-    request_id: req ? String(req.id) : null,
+    payload: { ...payload, actor },
+    request_id,
   })
   return event_id
 }

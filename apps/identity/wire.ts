@@ -12,6 +12,7 @@ import { secretKeysOf } from '../shared/config.ts'
 import { Credential } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/data/digest.ts'
 import { measurePool } from '../shared/process/pool.ts'
+import { startLoop } from '../shared/process/repeat.ts'
 import { createRpcClient } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { createServiceSigner } from '../shared/service/tokens.ts'
@@ -21,6 +22,7 @@ import type { IdentityDeps } from './deps.ts'
 import { noteEnding } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
+import { alignNext } from './scim/aligning.ts'
 
 /** Longer than credential takes to answer, shorter than this app does. */
 const PASSWORD_MS = 7500
@@ -58,6 +60,10 @@ export const createDeps = (
   )
   const registry = registryOf(config, telemetry)
   const providers = providersOf(config, telemetry)
+  const aligning = startLoop('identity_aligning', () => alignNext({ db, keys, providers }), {
+    every_ms: 1000,
+    failed: (err) => telemetry.log.warn({ err }, 'the rights of people in large groups cannot follow'),
+  })
   const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
   return {
     config,
@@ -86,6 +92,7 @@ export const createDeps = (
     }),
     close: async () => {
       stopPruning()
+      await aligning.stop()
       jwks.close()
       await killed.stop()
       registry.close()

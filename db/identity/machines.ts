@@ -1,7 +1,13 @@
-import { and, asc, eq, gt, inArray, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNull, lt, not, sql } from 'drizzle-orm'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
 import { type MachineCredentialRow, machine_assertions, machine_credentials, machine_owners, users } from './tables.ts'
+
+const live = and(isNull(machine_credentials.revoked_at), gt(machine_credentials.expires_at, sql`clock_timestamp()`))
+
+/** Whether an active owner is responsible for the machine of the row. */
+const owned = sql<boolean>`exists (select 1 from ${machine_owners} o join ${users} p on p.id = o.user_id
+  where o.machine_id = ${users.id} and p.status = 'ACTIVE')`
 
 /**
  * The people responsible for these machines: owners, and those who created or confirmed a credential that is valid or
@@ -34,6 +40,15 @@ export const ownersOf = async (db: Queryable, machine_ids: string[]) =>
         .where(inArray(machine_owners.machine_id, machine_ids))
         .orderBy(asc(users.username))
 
+/** The valid credentials of machines that this person owns, and no active person does. */
+export const orphanedBy = (tx: Tx, user_id: string) =>
+  tx
+    .select({ id: machine_credentials.id, machine_id: machine_credentials.machine_id })
+    .from(machine_owners)
+    .innerJoin(users, eq(users.id, machine_owners.machine_id))
+    .innerJoin(machine_credentials, and(eq(machine_credentials.machine_id, users.id), live))
+    .where(and(eq(machine_owners.user_id, user_id), not(owned)))
+
 /** Machines by name, one page after a name. */
 export const listMachines = (db: Queryable, { after, limit }: { after: string | undefined; limit: number }) =>
   db
@@ -42,8 +57,6 @@ export const listMachines = (db: Queryable, { after, limit }: { after: string | 
     .where(and(eq(users.kind, 'machine'), after === undefined ? undefined : gt(users.username, after)))
     .orderBy(asc(users.username))
     .limit(limit)
-
-const live = and(isNull(machine_credentials.revoked_at), gt(machine_credentials.expires_at, sql`clock_timestamp()`))
 
 export const credentialsOf = async (db: Queryable, machine_ids: string[]): Promise<MachineCredentialRow[]> =>
   machine_ids.length === 0
@@ -58,9 +71,6 @@ export const credentialsOf = async (db: Queryable, machine_ids: string[]): Promi
 export const lockCredential = (tx: Tx, machine_id: string, id: string) =>
   tx.select().from(machine_credentials).where(equals(machine_credentials, { id, machine_id })).for('update').then(first)
 
-/** Whether an active owner is responsible for the machine of the row. */
-const owned = sql<boolean>`exists (select 1 from ${machine_owners} o join ${users} p on p.id = o.user_id
-  where o.machine_id = ${users.id} and p.status = 'ACTIVE')`
 const proofs = { user: users, credential: machine_credentials, owned }
 
 /** A credential with its machine, and whether it has an active owner. */

@@ -1,9 +1,17 @@
-import { and, asc, count, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
-import { alias, type PgColumn } from 'drizzle-orm/pg-core'
+import { and, asc, count, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
 import { isUuid } from '../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
-import { external_identities, type ScimRow, scim_members, scim_resources, type UserRow, users } from './tables.ts'
+import {
+  external_identities,
+  type ScimRow,
+  scim_members,
+  scim_resources,
+  scim_unaligned,
+  type UserRow,
+  users,
+} from './tables.ts'
 
 export type ScimType = ScimRow['type']
 /** A person, with the account, or a group, as a directory manages it. */
@@ -11,9 +19,15 @@ export type Known = { row: ScimRow; user: UserRow | null }
 /** Attributes, in lower case, with the values that a filter requires. */
 type Page = { terms: readonly (readonly [name: string, value: string])[]; offset: number; limit: number }
 
-/** One parameter, however many ids there are; hashed, not compared with each, even in a table without statistics. */
+/** One parameter, however many ids there are: hashed, not compared with each, even in a table without statistics. */
 export const isOneOf = (column: PgColumn, ids: readonly string[]) =>
-  sql`${column} in (select unnest(${sql.param(ids)}::uuid[]))`
+  sql`(${column} in (select unnest(${sql.param(ids)}::uuid[]))) is true`
+/** One resource by its primary key: the limit keeps the planner from reading all of a provider first. */
+const byKey = (id: string, as: string) =>
+  sql`cross join lateral (select * from ${scim_resources} x where x.id = ${sql.raw(id)} limit 1) ${sql.raw(as)}`
+/** Of these ids those of people whom this directory manages, as `r`. */
+const peopleAmong = (provider: string, ids: readonly string[]) =>
+  sql`unnest(${sql.param(ids)}::uuid[]) p(id) ${byKey('p.id', 'r')} where r.provider = ${provider} and r.type = 'User'`
 /** Uses the column's index; a text that is not an id matches no row. */
 const ofId = (column: PgColumn, value: string) => (isUuid(value) ? sql`${column} = ${value}` : sql`false`)
 const BOTH: Record<string, (value: string) => SQL> = {
@@ -38,21 +52,37 @@ export const FILTERS: Record<ScimType, typeof BOTH> = {
 const known = (db: Queryable) =>
   db.select({ row: scim_resources, user: users }).from(scim_resources).leftJoin(users, eq(users.id, scim_resources.id))
 const ofType = (provider: string, type: ScimType) => equals(scim_resources, { provider, type })
+/** The directory removed it, or an administrator deleted the account: reads do not find it. */
+const gone = or(eq(scim_resources.removed, true), eq(users.status, 'DELETED')) ?? sql`false`
+const present = sql`(${gone}) is not true`
 
 /** People or groups that a provider's directory has not removed, oldest first. */
 export const listScim = async (db: Queryable, provider: string, type: ScimType, { terms, offset, limit }: Page) => {
   const filters = terms.map(([name, value]) => FILTERS[type][name]?.(value))
-  const wanted = and(ofType(provider, type), eq(scim_resources.removed, false), ...filters)
-  const [all] = await db.select({ n: count() }).from(scim_resources).where(wanted)
+  const wanted = and(ofType(provider, type), present, ...filters)
+  const counted = db.select({ n: count() }).from(scim_resources).leftJoin(users, eq(users.id, scim_resources.id))
+  const [all] = await counted.where(wanted)
   const rows = known(db).where(wanted).orderBy(asc(scim_resources.created_at), asc(scim_resources.id))
   return { total: all?.n ?? 0, rows: await rows.offset(offset).limit(limit) }
 }
 
-/** The resource with this id, unless the directory has removed it. */
+/** The resource with this id, unless it is gone. */
 export const scimById = (db: Queryable, provider: string, type: ScimType, id: string) =>
   known(db)
-    .where(and(ofType(provider, type), eq(scim_resources.removed, false), ofId(scim_resources.id, id)))
+    .where(and(ofType(provider, type), present, ofId(scim_resources.id, id)))
     .then(first)
+
+/** Whether the account of this name belonged to a person of this directory who is gone. */
+export const isFormer = async (db: Queryable, provider: string, folded: string): Promise<boolean> =>
+  (await known(db).where(and(ofType(provider, 'User'), gone, eq(users.folded, folded)))).length > 0
+
+/** Takes the name of a person who is gone off their record, so that another can have it in the directory. */
+export const freeName = async (tx: Tx, provider: string, folded: string): Promise<void> => {
+  const [former] = await known(tx).where(and(ofType(provider, 'User'), gone, eq(scim_resources.folded, folded)))
+  if (!former) return
+  const { id, name } = former.row
+  await updateScim(tx, id, { name: `${name} ${id}`, folded: `${folded} ${id}` })
+}
 
 /** The resource with this external id or folded name, even a removed one. */
 export const scimBy = (
@@ -97,17 +127,35 @@ export const scimGroupNames = async (
   { id: provider, scim }: { id: string; scim?: { match: string } },
   user_ids: readonly string[],
 ): Promise<Map<string, string[]>> => {
-  const group = alias(scim_resources, 'member_of')
-  const rows = await db
-    .select({ id: scim_resources.id, name: group[mapColumn(scim)] })
-    .from(scim_resources)
-    .leftJoin(scim_members, eq(scim_members.user_id, scim_resources.id))
-    .leftJoin(group, and(eq(group.id, scim_members.group_id), eq(group.provider, provider)))
-    .where(and(ofType(provider, 'User'), isOneOf(scim_resources.id, user_ids)))
-  const names = new Map<string, string[]>(rows.map(({ id }) => [id, []]))
-  for (const { id, name } of rows) if (name !== null) names.get(id)?.push(name)
-  return names
+  const column = sql.identifier(mapColumn(scim))
+  const { rows } = await db.execute<{ id: string; names: string[] }>(sql`
+    select r.id, array(select g.${column} from ${scim_members} m ${byKey('m.group_id', 'g')}
+      where m.user_id = r.id and g.provider = ${provider} and g.${column} is not null) as names
+    from ${peopleAmong(provider, user_ids)}`)
+  return new Map(rows.map(({ id, names }) => [id, names]))
 }
+
+/** How many of these ids are of people whom the directory manages and has not removed. */
+export const countPeople = async (db: Queryable, provider: string, ids: readonly string[]): Promise<number> => {
+  const { rows } = await db.execute<{ n: number }>(
+    sql`select count(*)::int as n from ${peopleAmong(provider, ids)} and not r.removed`,
+  )
+  return rows[0]?.n ?? 0
+}
+
+/** Records that the rights of these people have yet to follow their groups. */
+export const queueUnaligned = (tx: Tx, user_ids: readonly string[]) =>
+  tx.execute(sql`insert into ${scim_unaligned} select unnest(${sql.param(user_ids)}::uuid[]) on conflict do nothing`)
+
+/** Some of the people so recorded, of these providers. */
+export const listUnaligned = async (db: Queryable, providers: readonly string[], limit: number) => {
+  const { rows } = await db.execute<{ user_id: string; provider: string }>(sql`
+    select q.user_id, r.provider from ${scim_unaligned} q join ${scim_resources} r on r.id = q.user_id
+    where r.provider = any(${sql.param(providers)}::text[]) limit ${limit}`)
+  return rows
+}
+export const dropUnaligned = (tx: Tx, user_ids: readonly string[]) =>
+  tx.delete(scim_unaligned).where(isOneOf(scim_unaligned.user_id, user_ids))
 
 /**
  * The account that this provider created when the person with this id in its directory signed in. `undefined` if the

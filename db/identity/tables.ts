@@ -297,6 +297,8 @@ export const scim_members = identitySchema.table(
   { group_id: resource('group_id'), user_id: resource('user_id') },
   (t) => [primaryKey({ columns: [t.group_id, t.user_id] }), index().on(t.user_id)],
 )
+/** Members of a large group that changed, whose rights have yet to follow. Rows of people stay, so it checks no key. */
+export const scim_unaligned = identitySchema.table('scim_unaligned', { user_id: uuid('user_id').primaryKey() })
 
 /** Used assertions and CI tokens: each counts once. For CI tokens, `credential_id` stands for their issuer. */
 export const machine_assertions = identitySchema.table(

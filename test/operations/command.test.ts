@@ -710,6 +710,22 @@ describe('interventions beside the end of a node', () => {
     expect(told?.payload).toMatchObject({ type: 'mark_failed', payload: { attempt: 1 } })
   })
 
+  it('need the person who asked for them to the end: a second person alone is no two', async () => {
+    const { path, operation_id } = await running({ a: 'failed' }, work)
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
+    const { gate_id } = (await intervene(path, { type: 'skip', node_id: 'a' }, 'both')).body.intervention
+    const seen = await p.seen(operation_id, gate_id)
+    const approve = () => p.as('eva').post(`${path}/gates/${gate_id}/approve`, seen)
+    const { both } = p.people
+    const had = { ...both }
+    for (const lost of [{ disabled: true }, { roles: ['approver'] }]) {
+      Object.assign(both, lost)
+      expect(await approve()).toMatchObject(refusal('policy_denied', 'not_eligible', 403))
+      Object.assign(both, { disabled: false }, had)
+    }
+    expect((await approve()).body.status).toBe('approved')
+  })
+
   it('wait for a second person if the risk is high, and take effect in one step with the approval', async () => {
     const { path, operation_id } = await running({ a: 'failed' }, work)
     await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])

@@ -1,7 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
 import { and, eq } from 'drizzle-orm'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -372,6 +374,7 @@ describe('a refused answer', () => {
       ['server_error', 'maintenance', 'provider_unavailable'],
       ['temporarily_unavailable', 'maintenance', 'provider_unavailable'],
       ['temporarily_unavailable', 'authentication_expired', 'sign_in_expired'],
+      ['unauthorized_client', 'not for this flow', 'provider_refuses_client'],
     ] as const) {
       const browser = sso.browser()
       const back = new URL(await browser.choose('s-mia'))
@@ -956,6 +959,49 @@ describe('an account created by a provider', () => {
     expect(reset).toMatchObject({ status: 409, body: { code: 'provider_account' } })
     const guess = await send(`${sso.gateway.url}/auth/login`, { body: { username: 'mia', password: PASSWORD } })
     expect(guess.body.code).toBe('invalid_credentials')
+  })
+})
+
+describe('a provider that refuses this installation', () => {
+  const file = () => join(dirname(sso.file), 'secrets/corp')
+  afterEach(() => writeFileSync(file(), sso.provider.client_secret))
+
+  it('is told from one that is away, and a renewed secret counts at once', async () => {
+    writeFileSync(file(), 'expired')
+    const refused = await sso.browser().signIn('s-mia')
+    expect([refused.status, refused.body.code]).toEqual([503, 'provider_refuses_client'])
+    writeFileSync(file(), sso.provider.client_secret)
+    expect((await sso.browser().signIn('s-mia')).status).toBe(303)
+  })
+
+  it('is told so too if it takes the secret in the header', async () => {
+    const proxy = createServer(async (req, res) => {
+      const own = `http://localhost:${(proxy.address() as AddressInfo).port}`
+      if (req.url === '/token')
+        return void res.writeHead(401, { 'www-authenticate': 'Basic realm="corp"' }).end('{"error":"invalid_client"}')
+      if (req.url === '/jwks') return void res.end('{"keys":[]}')
+      const authorization_endpoint = `${sso.provider.issuer}/authorize`
+      res.end(
+        JSON.stringify({
+          issuer: own,
+          authorization_endpoint,
+          token_endpoint: `${own}/token`,
+          jwks_uri: `${own}/jwks`,
+        }),
+      )
+    }).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const own = `http://localhost:${(proxy.address() as AddressInfo).port}`
+    sso.configure({ issuer: own })
+    const browser = sso.browser()
+    const back = (await browser.choose('s-mia')).replace(
+      encodeURIComponent(sso.provider.issuer),
+      encodeURIComponent(own),
+    )
+    const refused = await browser.go(back)
+    expect([refused.status, refused.body.code]).toEqual([503, 'provider_refuses_client'])
+    proxy.close()
+    sso.configure()
   })
 })
 

@@ -12,7 +12,7 @@ import { isNetwork } from '../../shared/web/networks.ts'
 import { perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { announce, changeOnce } from '../mutations.ts'
+import { announce, changeOnce, ENDED_CREDENTIAL } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
 import { makeKey } from './key-format.ts'
 import { credentialMeasure, credentialView, lockMachine, noteShown } from './measures.ts'
@@ -184,7 +184,7 @@ export const revokeCredential = (
     if (row.revoked_at === null) {
       await updateRows(tx, { id: row.id }, machine_credentials, { revoked_at: sql`clock_timestamp()` as never })
       await noteShown(tx, machine.id)
-      await announce(tx, req, 'auth.user.credential_revoked.v1', { user_id: machine.id, credential_id: row.id })
+      await announce(tx, req, ENDED_CREDENTIAL, { user_id: machine.id, credential_id: row.id })
     }
     return {
       status: 204,

@@ -1,5 +1,5 @@
 import { getUserByFolded, lastingAdmins } from '../../../db/identity/queries.ts'
-import { type Known, scimAdoptable } from '../../../db/identity/scim.ts'
+import { isFormer, type Known, scimAdoptable } from '../../../db/identity/scim.ts'
 import { type UserRow, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { uuidv7 } from '../../shared/ids.ts'
@@ -18,13 +18,18 @@ export const refuseName = async ({ tx }: Sync, name: string, own?: string): Prom
   if (holder && holder.id !== own) throw scimError(409, 'uniqueness', 'This userName is taken.')
 }
 
-/** The account of a new person: the one that this provider created at their sign-in, or a new one. */
+/**
+ * The account of a new person: the one that this provider created at their sign-in, or a new one. If the name was that of
+ * a person who is gone, theirs is numbered: an account, with its history and rights, never passes to another person.
+ */
 export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
   const provider = one.req.directory.id
   const adopted = external_id && (await scimAdoptable(one.tx, one.req.directory, external_id))
   if (adopted) return adopted
-  await refuseName(one, name)
-  const row = { id: uuidv7(), username: name, folded: foldUsername(name), link_shown: false, provider }
+  let username = name
+  for (let n = 2; await isFormer(one.tx, provider, foldUsername(username)); n += 1) username = `${name}~${n}`
+  await refuseName(one, username)
+  const row = { id: uuidv7(), username, folded: foldUsername(username), link_shown: false, provider }
   await one.tx.insert(users).values(row)
   return row.id
 }

@@ -54,10 +54,16 @@ const KEPT = {
   Group: { displayname: ['name', textOf], externalid: ['external_id', textOrNull] },
 } as const
 
+/** Entra sends one value also as a list of one: `[{ "$ref": null, "value": "False" }]`. */
+const single = (value: unknown) =>
+  Array.isArray(value) && value.length === 1 && typeof value[0] === 'object'
+    ? attributesOf(value[0]).get('value')
+    : value
+
 const wantedIn = (type: ScimType, given: Attributes): Wanted =>
   Object.fromEntries(
     Object.entries(KEPT[type]).flatMap(([name, [column, read]]) =>
-      given.has(name) ? [[column, read(name, given.get(name))]] : [],
+      given.has(name) ? [[column, read(name, single(given.get(name)))]] : [],
     ),
   )
 

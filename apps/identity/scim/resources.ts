@@ -1,9 +1,12 @@
 import { and, eq } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import {
+  countPeople,
+  freeName,
   isOneOf,
   type Known,
   mapColumn,
+  queueUnaligned,
   type ScimType,
   scimBy,
   scimById,
@@ -18,6 +21,7 @@ import { tagsOf } from '../../shared/http/routes.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { Uses } from '../deps.ts'
 import { alignIn } from '../federation/rights.ts'
+import { MOST_AT_ONCE } from './aligning.ts'
 import { scimError } from './errors.ts'
 import { accountFor, moveStatus, refuseName } from './people.ts'
 import type { Wanted } from './read.ts'
@@ -73,6 +77,7 @@ export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { n
     await updateScim(tx, same.row.id, { removed: false })
     return move(one, await findScim(tx, provider, type, same.row.id), { ...wanted, active })
   }
+  if (type === 'User' && !same) await freeName(tx, provider, folded)
   await refuseTaken(one, type, same ? { external_id } : { folded })
   const id = type === 'User' ? await accountFor(one, { ...wanted, name }) : uuidv7()
   await tx.insert(scim_resources).values({ id, provider, type, external_id, name, folded, display_name })
@@ -131,7 +136,8 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
   if (user && display_name !== row.display_name) set.display_name = display_name
   if (external_id && external_id !== row.external_id) {
     // With a new externalId, one person could take the place of another.
-    if (row.external_id !== null) throw scimError(400, 'mutability', 'externalId never changes.')
+    if (row.external_id !== null)
+      throw scimError(400, 'mutability', 'externalId never changes. For another person, DELETE this one, then POST.')
     await refuseTaken(one, row.type, { external_id })
     set.external_id = external_id
   }
@@ -165,9 +171,7 @@ const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<s
   const before = new Set(members)
   const joined = [...(wanted ?? [])].filter((one) => !before.has(one))
   const left = wanted ? members.filter((one) => !wanted.has(one)) : []
-  const own = and(eq(scim_resources.provider, req.directory.id), eq(scim_resources.type, 'User'))
-  const kept = and(own, eq(scim_resources.removed, false), isOneOf(scim_resources.id, joined))
-  if ((await tx.select({ id: scim_resources.id }).from(scim_resources).where(kept)).length < joined.length)
+  if ((await countPeople(tx, req.directory.id, joined)) < joined.length)
     throw scimError(400, 'invalidValue', 'A member is not a user of this directory.')
   return { members, joined, left, changed: joined.length + left.length > 0 }
 }
@@ -184,5 +188,6 @@ const moveMembers = async (one: Sync, before: ScimRow, after: ScimRow, { members
   if (![before, after].some((row) => Object.hasOwn(groups?.map ?? {}, row[column] ?? ''))) return
   const same = before.name === after.name && before.external_id === after.external_id
   const people = same ? [...joined, ...left] : [...new Set([...members, ...joined])]
-  await alignIn(deps, tx, req.directory, await scimGroupNames(tx, req.directory, people), String(req.id))
+  if (people.length > MOST_AT_ONCE) await queueUnaligned(tx, people)
+  else await alignIn(deps, tx, req.directory, await scimGroupNames(tx, req.directory, people), String(req.id))
 }

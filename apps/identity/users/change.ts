@@ -1,12 +1,13 @@
 import { eq } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../../db/client.ts'
+import { orphanedBy } from '../../../db/identity/machines.ts'
 import { getUser, heldGrants, lockUser, membershipsOf } from '../../../db/identity/queries.ts'
 import { outbox, type UserRow, type UserStatus, users } from '../../../db/identity/tables.ts'
 import { appendOutbox } from '../../../db/outbox.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
-import type { StatusEvent } from '../mutations.ts'
+import { announce, ENDED_CREDENTIAL, type StatusEvent } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
@@ -58,7 +59,10 @@ export const lockFound = async (tx: Tx, id: string): Promise<UserRow> => {
   return user
 }
 
-/** Changes the status and writes the event on which the relay ends the sessions. */
+/**
+ * Changes the status and writes the events on which the relay ends sessions: the person's, and those of machines that
+ * are left without an active owner.
+ */
 export const setStatus = async (
   tx: Tx,
   { event_id, actor, request_id }: StatusEvent,
@@ -80,5 +84,8 @@ export const setStatus = async (
     payload: { user_id: user.id, from: user.status, to, user_version: version, actor },
     request_id,
   })
+  if (to !== 'ACTIVE')
+    for (const { id, machine_id } of await orphanedBy(tx, user.id))
+      await announce(tx, { actor, request_id }, ENDED_CREDENTIAL, { user_id: machine_id, credential_id: id })
   return moved ?? user
 }

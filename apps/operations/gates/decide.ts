@@ -32,7 +32,7 @@ import {
   withPeople,
 } from '../policies/footing.ts'
 import { bypass, type Cast, castVote, type GateCommand, type Tallied, takeBack } from './cast.ts'
-import { aloneOf, readGate, refuseAuthor, refuseBypass } from './view.ts'
+import { aloneOf, readGate, refuseAuthor, refuseBypass, refuseLostAuthor } from './view.ts'
 
 /** Dependencies of deciding a gate. */
 export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Uses<'lookback_s' | 'trust'>
@@ -51,7 +51,7 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
     if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
-    else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id))
+    else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id) ?? refuseLostAuthor(row.gate, subject, people))
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
     if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
     checkBatch(deps, row, 'approve', body)

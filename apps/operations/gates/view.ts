@@ -17,6 +17,7 @@ import {
   type Authority,
   allowedAction,
   impactFor,
+  isInScope,
   isVisible,
   placesFor,
   refuseByPolicy,
@@ -34,6 +35,7 @@ import {
   type People,
   refuseDelegated,
   refuseTainted,
+  requireAsked,
   votingGroups,
 } from '../policies/footing.ts'
 import { readBrief } from './brief.ts'
@@ -48,6 +50,21 @@ export const refuseAuthor = (
   author_id === user_id || author_behind.includes(user_id)
     ? refusal('policy_denied', 'second_person', 'You requested this intervention. Another person must approve it.')
     : undefined
+
+/** An intervention is that of two people, so its author must still be allowed to ask for it. */
+export const refuseLostAuthor = (
+  { author_id }: GateRow['gate'],
+  { places }: Pick<Measure, 'places'>,
+  people: People,
+): RefusalCode | undefined => {
+  if (author_id === null) return undefined
+  requireAsked([author_id], people)
+  const { user, grants = [] } = people.get(author_id) ?? {}
+  if (user?.status === 'ACTIVE' && isInScope({ user_id: author_id, grants }, 'operation:intervene', places))
+    return undefined
+  const detail = 'The person who requested this intervention may no longer do so. Request it yourself.'
+  return refusal('policy_denied', 'not_eligible', detail)
+}
 
 export const refuseBypass = ({ kind }: GateRow['gate']): RefusalCode | undefined =>
   kind === 'intervention'

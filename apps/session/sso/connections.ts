@@ -50,13 +50,12 @@ export const providerAway = (provider: Provider, cause?: unknown) =>
 type Discovered = { client: client.Configuration; jwks_uri: string }
 
 const discover = async (provider: Provider): Promise<Discovered> => {
-  const secret = readFileSync(provider.secret_file, 'utf8').trim()
   const insecure = provider.issuer.startsWith('http:')
   const found = await client.discovery(
     new URL(provider.issuer),
     provider.client_id,
     { [client.clockTolerance]: SKEW_S },
-    authOf(secret),
+    authOf(provider.secret_file),
     {
       timeout: TIMEOUT_S,
       [client.customFetch]: fetchSmall,
@@ -72,9 +71,15 @@ const discover = async (provider: Provider): Promise<Discovered> => {
   return { client: found, jwks_uri }
 }
 
-/** In the body if the provider accepts it there: some do not undo the escapes that RFC 6749 requires in the header. */
-const authOf = (secret: string): client.ClientAuth => {
-  const [post, basic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
-  return (server, ...more) =>
-    (server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ? post : basic)(server, ...more)
+/**
+ * In the body if the provider accepts it there: some do not undo the escapes that RFC 6749 requires in the header. The
+ * file is read each time, so a renewed secret counts at once.
+ */
+const authOf = (file: string): client.ClientAuth => {
+  const read = () => readFileSync(file, 'utf8').trim()
+  read()
+  return (server, ...more) => {
+    const posts = server.token_endpoint_auth_methods_supported?.includes('client_secret_post')
+    return (posts ? client.ClientSecretPost : client.ClientSecretBasic)(read())(server, ...more)
+  }
 }

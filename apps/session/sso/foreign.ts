@@ -103,7 +103,11 @@ const refusalOf = (provider: Provider, error: unknown): AppError => {
   if (error instanceof AppError) return error
   if (error instanceof client.AuthorizationResponseError) return refusalBy(provider, error)
   if (error instanceof client.ResponseBodyError)
-    return error.error === 'invalid_grant' ? refusedToken('sign_in_expired', error) : providerAway(provider, error)
+    return error.error === 'invalid_grant'
+      ? refusedToken('sign_in_expired', error)
+      : (refusedUs(provider, error) ?? providerAway(provider, error))
+  // The refusal of a secret that was sent in the header.
+  if (error instanceof client.WWWAuthenticateChallengeError) return refusesClient(provider, error)
   const claim = claimOf(error)
   if (claim !== undefined) return refusedToken(BY_CLAIM[claim] ?? 'id_token_invalid', error)
   if (isOutage(error)) return providerAway(provider, error)
@@ -115,10 +119,17 @@ const refusalBy = (provider: Provider, error: client.AuthorizationResponseError)
   if (error.error === 'access_denied')
     return new AppError('invalid_token', 'sign_in_cancelled', 'The sign-in was canceled at the provider.')
   if (error.error_description === 'authentication_expired') return refusedToken('sign_in_expired', error)
-  return /^(server_error|temporarily_unavailable)$/.test(error.error)
-    ? providerAway(provider, error)
-    : refusedToken('id_token_invalid', error)
+  if (/^(server_error|temporarily_unavailable)$/.test(error.error)) return providerAway(provider, error)
+  return refusedUs(provider, error) ?? refusedToken('id_token_invalid', error)
 }
+
+const US = /^(invalid_client|unauthorized_client|invalid_request|invalid_scope|unsupported_\w+)$/
+/** The refusal of this installation, not of a person, such as for an expired secret (RFC 6749 4.1.2.1, 5.2). */
+const refusedUs = (provider: Provider, error: { error: string }) =>
+  US.test(error.error) ? refusesClient(provider, error) : undefined
+
+const refusesClient = ({ title }: Provider, cause: unknown) =>
+  new AppError('unavailable', 'provider_refuses_client', `${title} does not accept this installation.`, { cause })
 
 /** The claim that either library rejected. */
 const claimOf = (error: unknown): string | undefined => {

@@ -204,6 +204,7 @@ const CODES: Codes = {
   dependency_down: ['Eine Datenbank oder ein Dienst antwortet nicht.', WAIT],
   overloaded: ['Der Dienst ist überlastet.', WAIT],
   provider_unavailable: ['Der Identitätsanbieter ist nicht erreichbar.', 'Mit Passwort anmelden oder warten.'],
+  provider_refuses_client: ['Der Identitätsanbieter nimmt diese Installation nicht an.', ADMIN],
   revocation_unknown: ['Unklar, ob die Anmeldung noch gilt.', WAIT],
   upstream_failed: ['Ein Teil des Dienstes war nicht erreichbar.', WAIT],
   upstream_timeout: ['Ein Teil des Dienstes hat nicht rechtzeitig geantwortet.', WAIT],

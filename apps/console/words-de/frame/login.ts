@@ -36,6 +36,8 @@ export const tLogin: typeof en.tLogin = {
   refused: {
     provider_unavailable:
       'Der Identitätsanbieter ist nicht erreichbar. Mit Passwort anmelden oder es später noch einmal versuchen.',
+    provider_refuses_client:
+      'Ihr Anbieter nimmt diese Installation nicht an: ihr Geheimnis dort ist vielleicht abgelaufen. Bitte den Betrieb verständigen.',
     sign_in_expired: 'Diese Anmeldung ist abgelaufen oder wurde zweimal geöffnet. Bitte neu beginnen.',
     sign_in_cancelled: 'Die Anmeldung wurde abgebrochen. Bitte neu beginnen.',
     no_account: 'Sie haben hier noch kein Konto. Bitte an die Administration wenden.',

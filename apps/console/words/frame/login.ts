@@ -34,6 +34,8 @@ export const tLogin = {
   through: (title: string) => `Continue with ${title}`,
   refused: {
     provider_unavailable: 'The identity provider cannot be reached. Sign in with a password, or try again later.',
+    provider_refuses_client:
+      'Your provider does not accept this installation: its secret there may have expired. Tell the operator.',
     sign_in_expired: 'This sign-in expired or was opened twice. Start again.',
     sign_in_cancelled: 'The sign-in was canceled. Start again.',
     no_account: 'You have no account here yet. Ask an administrator.',

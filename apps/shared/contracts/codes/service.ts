@@ -13,6 +13,10 @@ export const SERVICE = {
     overloaded: ['The service is overloaded.', WAIT],
     login_busy: ['Sign-in is busy.', 'Wait for the time in Retry-After.'],
     provider_unavailable: ['The identity provider cannot be reached.', 'Sign in with a password, or try again later.'],
+    provider_refuses_client: [
+      'The identity provider does not accept this installation.',
+      'Tell the operator: its client secret there may have expired.',
+    ],
     revocation_unknown: ['Revocation status is unknown.', WAIT],
     upstream_failed: ['A part of the service could not be reached.', WAIT, 502],
     upstream_timeout: ['A part of the service did not answer in time.', WAIT, 504],

@@ -1,0 +1,24 @@
+import { dropUnaligned, listUnaligned, scimGroupNames } from '../../../db/identity/scim.ts'
+import { lockControl } from '../control/dual.ts'
+import type { Uses } from '../deps.ts'
+import { alignIn } from '../federation/rights.ts'
+
+/** How many people's rights follow in one transaction: it holds the lock on all rights, and a request ends in time. */
+export const MOST_AT_ONCE = 2000
+
+/** Lets the rights of people in large groups follow what their directory last stated. Returns true if more may wait. */
+export const alignNext = async (deps: Uses<'db' | 'keys' | 'providers'>): Promise<boolean> => {
+  const providers = deps.providers.list().filter(({ scim }) => scim)
+  const names = providers.map(({ id }) => id)
+  if ((await listUnaligned(deps.db, names, 1)).length === 0) return false
+  return deps.db.transaction(async (tx) => {
+    await lockControl(deps, tx)
+    const some = await listUnaligned(tx, names, MOST_AT_ONCE)
+    for (const provider of providers) {
+      const ids = some.flatMap((one) => (one.provider === provider.id ? [one.user_id] : []))
+      await alignIn(deps, tx, provider, await scimGroupNames(tx, provider, ids), null)
+      await dropUnaligned(tx, ids)
+    }
+    return some.length === MOST_AT_ONCE
+  })
+}
