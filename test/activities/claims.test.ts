@@ -294,7 +294,10 @@ it('a passed gate that showed another output than the node uses is to be asked a
   const made = async (setup: Setup) => {
     const operation_id = await setUp(setup)
     const outputs = { saved: { preview: { digest: 'b', counts: 1 } } }
-    const plan = { ...{ operation_id, node_id: 'plan', ordinal: 1, name: 'P', kind: 'task', executor: 'noop' }, outputs }
+    const plan = {
+      ...{ operation_id, node_id: 'plan', ordinal: 1, name: 'P', kind: 'task', executor: 'noop' },
+      outputs,
+    }
     await connection.db.insert(nodes).values({ ...plan, spec_digest: 'd', state: 'succeeded', spec: {} as never })
     return operation_id
   }

@@ -15,7 +15,14 @@ import {
   voidVotes,
   waitingGates,
 } from '../../../db/operations/gates/rows.ts'
-import { listDue, listUnseen, listVotedBy, markProved, markStanding, readClock } from '../../../db/operations/gates/standing.ts'
+import {
+  listDue,
+  listUnseen,
+  listVotedBy,
+  markProved,
+  markStanding,
+  readClock,
+} from '../../../db/operations/gates/standing.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import type { Uses } from '../deps.ts'
@@ -187,8 +194,12 @@ const askUnseen = async (tx: Tx, operation_id: string, gate_ids: readonly string
   const now = (await listRebound(tx, operation_id, { status: ['approved', 'bypassed'] })).filter(({ gate_id }) =>
     unseen.has(gate_id),
   )
-  const { events } = await askAgain(tx, operation_id, await readRunningGates(tx, operation_id), now, (gate_id) =>
-    unseen.get(gate_id) ?? [],
+  const { events } = await askAgain(
+    tx,
+    operation_id,
+    await readRunningGates(tx, operation_id),
+    now,
+    (gate_id) => unseen.get(gate_id) ?? [],
   )
   if (events.length === 0) return
   await bumpRevision(tx, operation_id)
