@@ -57,31 +57,3 @@ it('an output that is corrected after its gate was used is shown before the next
   await lab.reaches(path, 'succeeded', 'apply')
   expect(lab.linesOf('effects/corrected')).toEqual(['new'])
 }, 90_000)
-
-it('a patch that has a node carry out another preview has its gate show that one', async () => {
-  const path = await lab.startGraph({
-    nodes: [
-      look('plan', 'shown'),
-      look('other', 'unshown'),
-      job('apply', command('act', preview('plan'), 'patched'), { depends_on: ['plan', 'other'] }),
-    ],
-    gates: [{ gate_id: 'go', policy, guards: ['apply'] }],
-  })
-  await lab.waiting(path)
-  const set = { with: command('act', preview('other'), 'patched') }
-  const changes = [{ op: 'update_node', node_id: 'apply', set }]
-  const { body: operation } = must(await lab.p.as('olga').get(path), 200)
-  const proposed = { base_revision: operation.plan_revision, reason: 'a test', changes }
-  const { body: patch } = must(await lab.p.as('olga').post(`${path}/patches`, proposed), 201)
-  const vote = { reviewed_digest: patch.digest }
-  must(await lab.p.as('eva').post(`${path}/patches/${patch.patch_id}/approve`, vote), 200, 202)
-  for (let round = 0; round < 3; round++) {
-    const gate = await lab.approve(path)
-    if (shownBy(gate).includes('unshown')) break
-    expect(lab.linesOf('effects/patched')).toEqual([])
-  }
-  await lab.reaches(path, 'succeeded', 'apply')
-  const { body: gate } = must(await lab.p.as('eva').get(`${path}/gates/go`), 200)
-  expect(shownBy(gate)).toContain('unshown')
-  expect(lab.linesOf('effects/patched')).toEqual(['unshown'])
-}, 90_000)

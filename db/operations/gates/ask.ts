@@ -1,12 +1,11 @@
 import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
-import type { GatePolicy, GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { equals, type Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { gates, nodes, operations } from '../tables/index.ts'
 import { askedService, type RunningGate } from './rows.ts'
 
-/** `policy`: only if it may bind other outputs than before. */
-export type NewSubject = { gate_id: string; subject: GateSubject; digest: string; policy?: GatePolicy }
+export type NewSubject = { gate_id: string; subject: GateSubject; digest: string }
 export type Asked = {
   /** Gates that moved, for the engine. */
   gates: Record<string, { status: GateStatus; round: number; deadline_at: string | null }>
@@ -33,15 +32,14 @@ export const askAgain = async (
   changed: (gate_id: string) => readonly string[],
 ): Promise<Asked> => {
   const asked: Asked = { gates: {}, guarded_by: [], guarding: {}, events: [], undo: [] }
-  for (const { gate_id, subject, digest, policy: bound } of now) {
+  for (const { gate_id, subject, digest } of now) {
     const row = rows.find((candidate) => candidate.gate_id === gate_id)
     if (!row || row.digest === digest || row.status === 'cancelled') continue
     const passed = row.status === 'approved' || row.status === 'bypassed'
     const used = passed && row.consumed_at !== null
     const node_ids = changed(gate_id)
     if (used && node_ids.length === 0) continue
-    const { kind: _kind, question: _question, ...before } = row
-    const { policy } = row
+    const { kind: _kind, question: _question, policy, ...before } = row
     asked.undo.push(before)
     const again = row.status === 'waiting' || passed
     const status = used ? ('armed' as const) : ('waiting' as const)
@@ -53,7 +51,6 @@ export const askAgain = async (
         subject,
         digest,
         guards,
-        ...(bound && { policy: bound }),
         updated_at: sql`clock_timestamp()` as never,
         ...(again && { ...(used ? ASKED_AGAIN : afresh(policy.deadline_s)), status, round: row.round + 1 }),
       })

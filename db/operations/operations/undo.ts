@@ -265,7 +265,7 @@ const undoRows: Undo = async (tx, command) => {
     update ${gates} g set status = ${statusBefore}, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at, standing_at = null,
       ${waitingBefore}, decided_by = r.decided_by, decided_at = r.decided_at,
       decided_command_id = r.decided_command_id, updated_at = clock_timestamp(), guards = coalesce(r.guards, g.guards),
-      policy = coalesce(r.policy, g.policy), subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)
+      subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)
     from jsonb_populate_recordset(null::${gates}, ${JSON.stringify(gatesBefore)}::jsonb) r
     where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.status <> 'cancelled'`)
   const restored = gatesBefore.map(({ gate_id }) => String(gate_id))

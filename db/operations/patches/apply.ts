@@ -170,7 +170,6 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
       .update(gates)
       .set({
         guards,
-        policy,
         subject,
         digest,
         updated_at: sql`clock_timestamp()` as never,
@@ -214,7 +213,7 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
   return { before, gates: told, events, added }
 }
 
-const undoOf = ({ kind: _kind, question: _question, ...row }: RunningRows['gates'][number]) => row
+const undoOf = ({ kind: _kind, question: _question, policy: _policy, ...row }: RunningRows['gates'][number]) => row
 
 type PatchUndo = {
   patch_id: string
@@ -244,11 +243,11 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
     where n.operation_id = ${operation_id} and n.node_id = r.node_id`)
   await removeNodes(tx, operation_id, undo.added)
   await tx.execute(sql`
-    update ${gates} g set round = ${nextRound}, guards = r.guards, policy = coalesce(r.policy, g.policy), subject = r.subject, digest = r.digest,
-      approved_digest = r.approved_digest, status = case when c.control = 'cancel' then g.status else ${statusBefore} end, ${waitingBefore},
+    update ${gates} g set round = ${nextRound}, guards = r.guards, subject = r.subject, digest = r.digest, approved_digest = r.approved_digest,
+      status = case when c.control = 'cancel' then g.status else ${statusBefore} end, ${waitingBefore},
       decided_by = r.decided_by, decided_at = r.decided_at, decided_command_id = r.decided_command_id,
       consumed_at = r.consumed_at, standing_at = null, updated_at = clock_timestamp()
-    from jsonb_to_recordset(${JSON.stringify(undo.gates)}::jsonb) as r(gate_id text, round int, guards text[], policy jsonb, subject jsonb, digest text,
+    from jsonb_to_recordset(${JSON.stringify(undo.gates)}::jsonb) as r(gate_id text, round int, guards text[], subject jsonb, digest text,
       approved_digest text, status text, waiting_since timestamptz, deadline_at timestamptz, decided_by jsonb, decided_at timestamptz,
       decided_command_id uuid, consumed_at timestamptz), ${operation_control} c
     where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and c.operation_id = g.operation_id

@@ -129,8 +129,8 @@ export const saveUsedVotes = async (tx: Tx, operation_id: string, used: UsedGate
  */
 export const askAfterUndo = (tx: Tx, operation_id: string, before: readonly Record<string, unknown>[]) =>
   tx.execute(sql`
-    update ${gates} g set round = g.round + 1, status = 'armed', guards = r.guards, policy = coalesce(r.policy, g.policy), subject = r.subject, digest = r.digest,
+    update ${gates} g set round = g.round + 1, status = 'armed', guards = r.guards, subject = r.subject, digest = r.digest,
       approved_digest = null, consumed_at = null, standing_at = null, waiting_since = null, deadline_at = null, decided_by = null,
       decided_at = null, decided_command_id = null, escalation_level = 0, next_escalation_at = null, updated_at = clock_timestamp()
-    from jsonb_to_recordset(${JSON.stringify(before)}::jsonb) as r(gate_id text, guards text[], policy jsonb, subject jsonb, digest text, consumed_at timestamptz)
+    from jsonb_to_recordset(${JSON.stringify(before)}::jsonb) as r(gate_id text, guards text[], subject jsonb, digest text, consumed_at timestamptz)
     where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.consumed_at is not null and r.consumed_at is null and g.digest <> r.digest`)
