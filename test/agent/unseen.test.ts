@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { must } from '../operations/support/platform.ts'
+import { type Lab, startLab } from './support/agent.ts'
+
+/** No node carries out a preview that its gate did not show, however it came about: the claim compares them. */
+let lab: Lab
+beforeAll(async () => {
+  lab = await startLab(['infra'])
+  const out = lab.place('effects')
+  const args = { type: 'array', items: { type: 'string' } }
+  lab.startAgent({
+    pools: ['infra'],
+    uid: 1500,
+    programs: {
+      look: { path: lab.script('look', `echo "{\\"preview\\": \\"$2\\"}" > "$SIGNALBOX_OUTPUTS"`), args },
+      act: { path: lab.script('act', `echo "$2" >> ${out}/"$3"`), args },
+    },
+  })
+}, 90_000)
+afterAll(() => lab.stop())
+
+const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+const command = (program: string, ...args: unknown[]) => ({ job: 'command', inputs: { program, args } })
+const job = (node_id: string, work: object, more: object = {}) => ({
+  ...{ node_id, executor: 'external', pool: 'infra', with: work },
+  ...more,
+})
+const look = (node_id: string, shown: string) =>
+  job(node_id, command('look', shown), { outputs: { preview: '/preview' } })
+const preview = (node_id: string) => ({ $from: `nodes/${node_id}/outputs/preview` })
+const shownBy = ({ subject }: { subject: { bound_outputs: { value: unknown }[] } }) =>
+  subject.bound_outputs.map(({ value }) => value)
+
+it('an output that is corrected after its gate was used is shown before the next node uses it', async () => {
+  const path = await lab.startGraph({
+    nodes: [
+      look('plan', 'old'),
+      { node_id: 'first', executor: 'noop', with: {} },
+      { node_id: 'later', executor: 'noop', with: {} },
+      job('apply', command('act', preview('plan'), 'corrected'), { depends_on: ['plan', 'later'] }),
+    ],
+    gates: [
+      { gate_id: 'go', policy, guards: ['first', 'apply'] },
+      { gate_id: 'hold', policy, guards: ['later'] },
+    ],
+  })
+  const seen = await lab.approve(path)
+  expect(shownBy(seen)).toEqual(['old'])
+  await lab.reaches(path, 'succeeded', 'first')
+  const set = { type: 'set_output', node_id: 'plan', reason: 'a test', payload: { outputs: { preview: 'new' } } }
+  must(await lab.p.as('olga').post(`${path}/interventions`, set), 201, 202)
+  await lab.approve(path, 'hold')
+  const again = await lab.waiting(path)
+  expect([again.round, shownBy(again)]).toEqual([seen.round + 1, ['new']])
+  expect(lab.linesOf('effects/corrected')).toEqual([])
+  await lab.approve(path)
+  await lab.reaches(path, 'succeeded', 'apply')
+  expect(lab.linesOf('effects/corrected')).toEqual(['new'])
+}, 90_000)
