@@ -44,6 +44,10 @@ export type Decision = {
   /** Facts of the timeline; none if the command has no effect. */
   events: Facts['events']
   set?: Facts['set']
+  /** Where the history ends: it has not moved since the lock. Facts and writes then go out with the commit. */
+  head?: Facts['head']
+  /** Writes that cannot fail any more, not sent yet. */
+  writes?: PromiseLike<unknown>[]
   /** Rows that a withdrawal puts back (operations.md 1.4). */
   undo?: Record<string, unknown>
   /** The effect that a dry run shows. */
