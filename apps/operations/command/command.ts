@@ -46,7 +46,7 @@ export type Decision = {
   set?: Facts['set']
   /** Where the history ends: it has not moved since the lock. Facts and writes then go out with the commit. */
   head?: Facts['head']
-  /** Writes that cannot fail any more, not sent yet. */
+  /** Writes that can no longer fail, not sent yet. */
   writes?: PromiseLike<unknown>[]
   /** Rows that a withdrawal puts back (operations.md 1.4). */
   undo?: Record<string, unknown>
