@@ -35,9 +35,9 @@ export type Decision<E> = {
   effect: E
   /**
    * Writes rows, facts, audit and outbox, and returns the answer; `later`: the caller stores the answer after the
-   * commit. A dry run does not call it.
+   * commit. A dry run does not call it. Writes passed to `last` go out with the commit.
    */
-  keep: () => Promise<Given | 'later'>
+  keep: (last: Last) => Promise<Given | 'later'>
 }
 
 export type Steps<S, E> = {
@@ -223,7 +223,8 @@ const perform = async <S, E, C extends Known>(
   for (const [at, command] of commands.entries()) {
     const known = used[at]
     const decision = known === undefined ? (decided.shift() as Decision<E> | AppError) : undefined
-    const outcome = decision && !(decision instanceof AppError) ? await kept(command, decision, answered) : decision
+    const outcome =
+      decision && !(decision instanceof AppError) ? await kept(command, decision, answered, last) : decision
     if (outcome instanceof AppError) dropped.push(command)
     outcomes[at] = known === undefined ? outcome : earlier(command, known)
     if (outcomes[at] instanceof AppError) refused?.(outcomes[at], at)
@@ -239,9 +240,10 @@ const kept = async <C extends Known, E>(
   command: C,
   { effect, keep }: Decision<E>,
   answered: Answered<C>[],
+  last: Last,
 ): Promise<Outcome<E> | undefined> => {
   if (command.dry_run) return { tried: effect }
-  const given = await keep()
+  const given = await keep(last)
   if (given !== 'later') {
     const about = given.about === undefined ? {} : { about: given.about }
     answered.push({ command, answer: { ...answerOf(given), ...about }, writes: given.writes ?? [] })

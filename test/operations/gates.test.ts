@@ -128,10 +128,10 @@ describe('a gate', () => {
       [operation_id],
     )
     const approving = p.as('eva').post(`${path}/approve`, seen)
-    // The approval has read the gate as waiting, and now waits for the row that the expiry holds.
+    // The approval waits for the row that the expiry holds.
     await until(async () => {
       const rows = await p.query(
-        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'update "operations"."gates"%'`,
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'select "operations"."gates"%'`,
       )
       return rows.length > 0
     })
@@ -345,7 +345,7 @@ describe('an approval withdrawn at the moment when a node behind the gate starts
     expect([...seen].sort()).toEqual(['granted', 'refused'])
   }, 60_000)
 
-  it('is also refused if the row was used between the read and the swap', async () => {
+  it('is also refused if the row was used while it waited for it', async () => {
     const { operation_id, takeBack } = await approved()
     const engine = await p.deps.pool.connect()
     await engine.query('begin')
@@ -355,7 +355,7 @@ describe('an approval withdrawn at the moment when a node behind the gate starts
     const taking = takeBack()
     await until(async () => {
       const waiting = await p.query(
-        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'update "operations"."gates"%'`,
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'select "operations"."gates"%'`,
       )
       return waiting.length > 0
     })

@@ -66,11 +66,25 @@ describe('policies', () => {
     )
   })
 
+  it('tell gates apart if a rule names one', () => {
+    const one = `@id("not_this") forbid (principal, action == Action::"gate.reject", resource == Gate::"op/go");`
+    writeFileSync(join(dir, 'site.cedar'), one)
+    const { refuse } = loadPolicies(dir)
+    const [{ object, ...asked }] = fc.sample(request, 1) as [PolicyRequest]
+    const ask = (id: string) => {
+      const named = { ...object, type: 'Gate' as const, id, four_eyes: false, groups: [] }
+      return refuse({ ...asked, action: 'gate.reject', granted: true, object: named })?.extra?.policy_ids ?? []
+    }
+    expect(ask('op/other')).not.toContain('not_this')
+    expect(ask('op/go')).toContain('not_this')
+  })
+
   it('evaluate a question once', () => {
     let asked = 0
     const { refuse } = loadPolicies(undefined, () => (asked += 1))
     const [question] = fc.sample(request, 1)
-    for (let age = 0; age < 100; age++) refuse({ ...(question as PolicyRequest), granted: true, auth_age_s: age })
+    const { object, ...known } = { ...(question as PolicyRequest), granted: true }
+    for (let age = 0; age < 100; age++) refuse({ ...known, object: { ...object, id: `op/${age}` }, auth_age_s: age })
     expect(asked).toBe(1)
   })
 })

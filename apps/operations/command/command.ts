@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { AuditEntry } from '../../../db/audit.ts'
-import type { Tx } from '../../../db/client.ts'
+import { type Tx, together } from '../../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
 import { type AcceptedCommand, type LockedOperation, lockOperation } from '../../../db/operations/commands/rows.ts'
 import { appendAudit, type Facts } from '../../../db/operations/facts/state.ts'
@@ -13,7 +13,7 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { tagsOf } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
-import { isVisible, loadPlaces, placesFor } from '../policies/authority.ts'
+import { hasScopes, isVisible, placesOf } from '../policies/authority.ts'
 
 /** A command as it came in: its sender, content, operation and key. */
 export type Command = {
@@ -44,6 +44,10 @@ export type Decision = {
   /** Facts of the timeline; none if the command has no effect. */
   events: Facts['events']
   set?: Facts['set']
+  /** Where the history ends: it has not moved since the lock. Facts and writes then go out with the commit. */
+  head?: Facts['head']
+  /** Writes that can no longer fail, not sent yet. */
+  writes?: PromiseLike<unknown>[]
   /** Rows that a withdrawal puts back (operations.md 1.4). */
   undo?: Record<string, unknown>
   /** The effect that a dry run shows. */
@@ -116,16 +120,17 @@ type Addressed = { operation_id: string; caller: Caller | undefined }
 
 /** Locks a command's operation; throws not_found if the caller may not see it. */
 export const lockVisible = async (deps: Uses<'policies'>, tx: Tx, command: Addressed): Promise<Subject> => {
-  const operation = await lockOperation(tx, command.operation_id)
-  if (!operation) throw notFound('operation', command.operation_id)
-  const { caller } = command
-  const places = deps.policies.site
-    ? await loadPlaces(tx, operation.resource_ids)
-    : await placesFor(tx, caller ?? NOBODY, operation.resource_ids)
+  const { caller, operation_id } = command
+  const placed = deps.policies.site || (caller && hasScopes(caller))
+  // Both are sent in the order of the calls, so the places are read once the lock is held.
+  const [operation, places] = await together(
+    lockOperation(tx, operation_id),
+    placed ? placesOf(tx, operation_id) : Promise.resolve([{}]),
+  )
+  if (!operation) throw notFound('operation', operation_id)
   if (caller && !isVisible(caller, operation.requester_id, places)) throw notFound('operation', command.operation_id)
   return { ...operation, facts: factsOf(operation), places }
 }
-const NOBODY = { user_id: '', grants: [] }
 
 export const factsOf = (
   row: Pick<

@@ -1,4 +1,4 @@
-import { type Tx, together } from '../../../db/client.ts'
+import { type Last, type Tx, together } from '../../../db/client.ts'
 import { type StoredAnswer, storeAnswer } from '../../../db/command/keys.ts'
 import { type Answer, answerOf, type Kernel, keysIn, run } from '../../../db/command/run.ts'
 import { type AcceptedCommand, appendCommand, getCommand } from '../../../db/operations/commands/rows.ts'
@@ -105,7 +105,7 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
         decide: async (tx, subject) => {
           const decision = await steps.decide(tx, subject, command_id)
           sent = decision.payload !== null && !decision.awaits
-          return { effect: decision.effect, keep: () => keep(deps, tx, { ...command, command_id }, decision) }
+          return { effect: decision.effect, keep: (last) => keep(deps, tx, last, { ...command, command_id }, decision) }
         },
       },
     )
@@ -147,19 +147,22 @@ const kernelOf = (deps: Uses<'db' | 'keys'>, command: Command): Kernel => ({
 const observe = ({ telemetry }: Uses<'telemetry'>) =>
   telemetry.counter('signalbox_operation_commands_total', 'Commands by kind and result.', ['kind', 'outcome'])
 
-/** Writes facts, audit and the message to the engine. */
+/** Writes the decision, its facts, audit and the message to the engine. */
 const keep = async (
   deps: Uses<'config' | 'keys'>,
   tx: Tx,
+  last: Last,
   command: Command & { command_id: string },
   decision: Decision,
 ): Promise<'later'> => {
   const { command_id } = command
   const decided = decision.events.length > 0
+  const written = together(...(decision.writes ?? []))
   const stated = decided
     ? stateFacts(tx, command.operation_id, {
         events: decision.events,
         set: decision.set ?? {},
+        head: decision.head,
         ...pick(command, 'request_id', 'trace'),
       })
     : Promise.resolve()
@@ -183,7 +186,9 @@ const keep = async (
     decided,
     awaits: decision.awaits ?? false,
   })
-  await together(stated, audited, queued)
+  const sent = together(written, stated, audited, queued)
+  if (decision.head) last(sent)
+  else await sent
   return 'later'
 }
 

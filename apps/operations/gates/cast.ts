@@ -1,27 +1,25 @@
 import { sql } from 'drizzle-orm'
-import { type Tx, together } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { afresh } from '../../../db/operations/gates/ask.ts'
-import { carryVotes, type GateRow, getGate, saveVote, swapGate, voidVotes } from '../../../db/operations/gates/rows.ts'
+import { carryVotes, type GateRow, saveVote, swapping, voidVotes } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
-import { groupOfVote, outcomeOfVotes, refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
+import { groupOfVote, outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Batch } from '../../shared/contracts/operations/common.ts'
 import type { VoteSignature } from '../../shared/contracts/operations/gates.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
-import { AppError } from '../../shared/errors.ts'
 import type { Command, Decision, Subject } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
-import { loadPlaces, throwIfRefused } from '../policies/authority.ts'
+import { loadPlaces } from '../policies/authority.ts'
 import {
   approvalsOf,
   eligibleGroups,
   gateFacts,
   type LostVote,
   lostAmong,
-  operationFactsOf,
   type People,
   voidedEvents,
   votingGroups,
@@ -42,8 +40,7 @@ type NewVote = {
 type Casting = { command: GateCommand; row: GateRow; subject: Subject; command_id: string; people: People }
 
 /**
- * Records a vote and, if it completes the round, the decision; the swap fails after a faster decision. Others'
- * approvals that would complete it are proved again first, and are void if they no longer count.
+ * Records a vote and, if it completes the round, the decision. Others' approvals that would complete it are proved again first, and are void if they no longer count.
  */
 export const castVote = async (
   deps: Uses<'lookback_s'>,
@@ -68,19 +65,14 @@ export const castVote = async (
 
   const used = gate.kind === 'intervention' && { consumed_at: sql`clock_timestamp()` as never }
   const set = status === 'waiting' ? {} : { ...decidedColumns(command, command_id, status, gate.digest), ...used }
-  await together(
-    swapOrRefuse(tx, row, set),
-    lost.length > 0
-      ? voidVotes(
-          tx,
-          gate,
-          lost.map((gone) => gone.user_id),
-        )
-      : Promise.resolve(),
+  const gone = lost.map(({ user_id }) => user_id)
+  const writes = [
+    swapOf(tx, row, set),
+    ...(gone.length > 0 ? [voidVotes(tx, gate, gone)] : []),
     saveVote(tx, { ...voteRow(command, row, command_id, vote), round: gate.round, group_key: group }),
-  )
+  ]
   const decision = decisionOf(command, row, command_id, { ...effect, vote, group })
-  return { ...decision, events: [...voidedEvents(row, lost), ...decision.events] }
+  return { ...decision, head: subject.head, writes, events: [...voidedEvents(row, lost), ...decision.events] }
 }
 
 export type Tallied = Pick<Casting, 'command' | 'row' | 'subject'>
@@ -114,39 +106,35 @@ const lostOf = async (
 }
 
 /** Takes an approval back: a new round with the others' votes, rejected at once if the rejections are enough. */
-export const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, command_id: string, vote: NewVote) => {
+export const takeBack = (tx: Tx, { command, row, subject, command_id }: Omit<Casting, 'people'>, vote: NewVote) => {
   const { gate } = row
   const round = gate.round + 1
   const others = gateFacts(row).votes.filter(({ user_id }) => user_id !== command.caller.user_id)
   const own = { user_id: command.caller.user_id, decision: 'reject' as const, group_key: null }
   const outcome = outcomeOfVotes({ policy: gate.policy, votes: [...others, own] })
   const status: GateStatus = outcome === 'rejected' ? outcome : 'waiting'
-  await swapOrRefuse(tx, row, {
-    round,
-    ...(status === 'rejected'
+  const decided =
+    status === 'rejected'
       ? decidedColumns(command, command_id, status, gate.digest)
-      : { status, ...afresh(gate.policy.deadline_s) }),
-  })
-  await carryVotes(tx, gate.operation_id, gate.gate_id, gate.round, command.caller.user_id)
-  await saveVote(tx, { ...voteRow(command, row, command_id, vote), round, group_key: null })
+      : { status, ...afresh(gate.policy.deadline_s) }
+  const writes = [
+    swapOf(tx, row, { round, ...decided }),
+    carryVotes(tx, gate.operation_id, gate.gate_id, gate.round, command.caller.user_id),
+    saveVote(tx, { ...voteRow(command, row, command_id, vote), round, group_key: null }),
+  ]
   const kept = others.map(({ user_id }) => user_id)
-  return decisionOf(command, row, command_id, { gate_id: gate.gate_id, round, status, vote, group: null, kept })
+  const outcomeNow = { gate_id: gate.gate_id, round, status, vote, group: null, kept }
+  return { ...decisionOf(command, row, command_id, outcomeNow), head: subject.head, writes }
 }
 
-export const bypass = async (
-  tx: Tx,
-  command: GateCommand,
-  row: GateRow,
-  subject: Subject,
-  command_id: string,
-  reason: string,
-) => {
+export const bypass = (tx: Tx, { command, row, subject, command_id }: Omit<Casting, 'people'>, reason: string) => {
   const { gate } = row
   const { gate_id, round } = gate
-  await swapOrRefuse(tx, row, decidedColumns(command, command_id, 'bypassed', gate.digest))
   const exception = { kind: 'gate_bypassed', gate_id, actor: command.actor, at: subject.now, reason }
   return {
     payload: { gate_id, round, status: 'bypassed', digest: gate.digest },
+    head: subject.head,
+    writes: [swapOf(tx, row, decidedColumns(command, command_id, 'bypassed', gate.digest))],
     events: [
       {
         ...said(command, gate_id, command_id),
@@ -189,15 +177,9 @@ const voteRow = (command: GateCommand, { gate }: GateRow, command_id: string, { 
   command_id,
 })
 
-/** Swaps the gate. If a faster decision won, it refuses by the rules on fresh rows. */
-const swapOrRefuse = async (tx: Tx, { gate }: GateRow, set: Record<string, unknown>) => {
-  const from = { status: gate.status, round: gate.round }
-  if (await swapGate(tx, { operation_id: gate.operation_id, gate_id: gate.gate_id, from, set })) return
-  const fresh = await getGate(tx, gate.operation_id, gate.gate_id)
-  if (fresh)
-    throwIfRefused(refuseGateApprove(operationFactsOf(fresh), gateFacts(fresh), { round: from.round, user_id: '' }))
-  throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
-}
+/** A faster decision was seen when the row was locked, and the rules have refused this one. */
+const swapOf = (tx: Tx, { gate: { operation_id, gate_id, status, round } }: GateRow, set: Record<string, unknown>) =>
+  swapping(tx, { operation_id, gate_id, from: { status, round }, set })
 
 type Outcome = {
   gate_id: string

@@ -1,6 +1,6 @@
 import { type Tx, together } from '../../../db/client.ts'
 import { withdrawAwaiting } from '../../../db/operations/gates/awaiting.ts'
-import { type GateRow, getGate } from '../../../db/operations/gates/rows.ts'
+import { type GateRow, lockGate } from '../../../db/operations/gates/rows.ts'
 import {
   mayTakeBack,
   refuseDigest,
@@ -64,7 +64,7 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
         as: 'required',
         detail: 'The policy of this gate requires a comment.',
       })
-    if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
+    if (body.break_glass) return bypass(tx, { command, row, subject, command_id }, body.break_glass.reason)
     const { gate_id: id, operation_id, policy, digest, round } = row.gate
     const voted = { operation_id, type: 'gate' as const, id, round, digest, user_id: command.caller.user_id }
     const given = { policies: [policy], assertion: body.assertion, proof, dry_run: body.dry_run === true }
@@ -95,7 +95,7 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
       const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people: NOBODY }, vote)
       return ofIntervention(deps, tx, command, row, subject, cast)
     }
-    return takeBack(tx, command, row, command_id, vote)
+    return takeBack(tx, { command, row, subject, command_id }, vote)
   })
 
 /** A vote in a batch is allowed only for gates that may be decided together, and never breaks the glass. */
@@ -122,7 +122,7 @@ const decideGate = (
       // Both queries are sent in the order of the calls, so the gate is read once the lock is held.
       const [subject, row] = await together(
         lockVisible(deps, tx, command),
-        getGate(tx, command.operation_id, command.gate_id),
+        lockGate(tx, command.operation_id, command.gate_id),
       )
       return { subject, row }
     },
@@ -170,12 +170,14 @@ const ofIntervention = async (
 ): Promise<Cast> => {
   if (gate.kind !== 'intervention' || cast.payload === null) return cast
   const { gate_id } = gate
+  const { writes = [], head: _, ...decided } = cast
+  await together(...writes)
   if (cast.effect.status !== 'approved') {
     await withdrawAwaiting(tx, gate_id.slice(gateOfIntervention('').length))
-    return { ...cast, payload: null }
+    return { ...decided, payload: null }
   }
   const done = await passIntervention(deps, tx, { subject, approving: command, gate_id })
-  return { ...cast, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
+  return { ...decided, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
 }
 
 /** A vote by delegation names the person who delegated: the two count as one. */

@@ -29,9 +29,10 @@ export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Co
     refuseOn(deps, command, subject, refusePause(subject.facts))
     checkIfMatch(command.if_match, subject.revision)
     const { running, not_started } = await countForStop(tx, subject.operation_id)
-    await setControl(tx, subject.operation_id, { control: 'pause', pause_reason: 'operator' })
     return {
       payload: {},
+      head: subject.head,
+      writes: [setControl(tx, subject.operation_id, { control: 'pause', pause_reason: 'operator' })],
       events: [said(command, command_id, 'operation.pausing', `${command.actor.name} paused the operation`)],
       // The engine may not have reported yet that an earlier pause is over.
       ...(running.length > 0 && { set: { engine_status: 'running' } }),

@@ -186,13 +186,18 @@ const coversSql = (scope: Scope): SQL => {
 }
 
 /** Returns these resources' places as the catalog's projection knows them; a row without targets has no place. */
-export const loadPlaces = async (db: Queryable, resource_ids: readonly string[]): Promise<Place[]> => {
-  if (resource_ids.length === 0) return [{}]
-  const ids = sql`${sql.param(resource_ids)}::text[]`
+export const loadPlaces = async (db: Queryable, resource_ids: readonly string[]): Promise<Place[]> =>
+  resource_ids.length === 0 ? [{}] : placesIn(db, sql`${sql.param(resource_ids)}::text[]`)
+
+/** Like loadPlaces, of an operation's targets. */
+export const placesOf = (db: Queryable, operation_id: string): Promise<Place[]> =>
+  placesIn(db, sql`(select o.resource_ids from operations.operations o where o.operation_id = ${operation_id})`)
+
+const placesIn = async (db: Queryable, ids: SQL): Promise<Place[]> => {
   const { rows } = await db.execute<Place & Record<string, unknown>>(
     sql`select distinct place.* from unnest(${ids}) as target(id) cross join lateral operations.place_of(target.id) as place`,
   )
-  return rows
+  return rows.length === 0 ? [{}] : rows
 }
 
 /** Like loadPlaces, without a query if the places do not matter for this person. */

@@ -222,20 +222,25 @@ const ageSteps = (policies: readonly string[]): number[] | undefined => {
   return steps.length === text.split('auth_age_s').length - 1 ? steps.map(([, seconds]) => Number(seconds)) : undefined
 }
 
+/** A policy that names one plan, operation, gate or patch. */
+const NAMES_OBJECT = /\b(?!Action\b|User\b)\w+\s*::\s*"/
+
 /**
  * Asks policies each question once: an answer depends on the request alone, and one page repeats the same few
- * questions. Ages of a login count as equal if no policy tells them apart.
+ * questions. Ages of a login count as equal if no policy tells them apart, and so do objects of equal attributes.
  */
-export const rememberAnswers = <R extends { auth_age_s: number }, A>(
+export const rememberAnswers = <R extends { auth_age_s: number; object: object }, A>(
   policies: readonly string[],
   ask: (request: R) => A,
 ): ((request: R) => A) => {
   const steps = ageSteps(policies)
+  const named = policies.some((text) => NAMES_OBJECT.test(text))
   const kept = new Map<string, A>()
   return (request) => {
     const seconds = Math.max(0, Math.floor(request.auth_age_s))
     const age = steps ? steps.filter((step) => seconds > step).length : seconds
-    const key = JSON.stringify({ ...request, auth_age_s: age })
+    const object = named ? request.object : { ...request.object, id: '' }
+    const key = JSON.stringify({ ...request, object, auth_age_s: age })
     const known = kept.get(key)
     if (known !== undefined || kept.has(key)) return known as A
     const answer = ask(request)

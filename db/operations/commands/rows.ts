@@ -6,7 +6,7 @@ import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx, together } from '../../client.ts'
 import { runOf } from '../../restore.ts'
 import { iso } from '../expressions.ts'
-import { SYSTEM } from '../facts/state.ts'
+import { HEAD, SYSTEM } from '../facts/state.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations, relay_state } from '../tables/index.ts'
 
 /** When the plan of an operation was made: no participant knew of it earlier. */
@@ -26,6 +26,7 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
       cancelled_at: iso(operation_control.cancelled_at),
       ...pick(operation_control, 'pause_reason', 'lease_state', 'revision'),
       now: iso(sql`clock_timestamp()`),
+      head: HEAD,
       unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
     })
     .from(operation_control)

@@ -24,6 +24,8 @@ export type Facts = {
   last?: (evidence_head: EvidenceHead) => TimelineEvent
   /** Other columns of the operation that change with these facts. */
   set?: PgUpdateSetSource<typeof operations>
+  /** Where the history ends, if the caller has read it under the lock and stated no facts since. */
+  head?: Head | undefined
   request_id?: string | null
   trace?: string | null
 }
@@ -31,10 +33,11 @@ export type Stated = { at: string; change_seq: number; timeline_seq: number; evi
 
 /**
  * States facts of one operation: timeline, evidence chain, counters and one outbox message, in the transaction that
- * makes them true. Locks the row of `operations`; call it last, after the control row is locked or read.
+ * makes them true. Locks the row of `operations`; call it last, after the control row is locked or read. With a given
+ * head it awaits no answer before its last statement is sent.
  */
 export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Promise<Stated> => {
-  const head = await lockHead(tx, operation_id)
+  const head = facts.head ?? (await lockHead(tx, operation_id))
   const proofs = facts.events.flatMap(({ evidence, actor }) => (evidence ? [{ ...evidence, actor, at: head.at }] : []))
   const records = chainEvidence(operation_id, { seq: head.evidence_seq, hash: head.evidence_hash }, proofs)
   const newest = records.at(-1)
@@ -72,21 +75,28 @@ export const bumpRevision = (tx: Tx, operation_id: string) =>
     .where(eq(operation_control.operation_id, operation_id))
 
 const lockHead = async (tx: Tx, operation_id: string) => {
-  const [head] = await tx
-    .select({
-      at: NOW_TEXT,
-      seq: operations.timeline_seq,
-      ...pick(operations, 'evidence_seq', 'evidence_hash', 'change_seq', 'agg_version'),
-    })
-    .from(operations)
-    .where(eq(operations.operation_id, operation_id))
-    .for('update')
+  const [head] = await tx.select(HEAD).from(operations).where(eq(operations.operation_id, operation_id)).for('update')
   if (!head) throw new Error(`no operation ${operation_id}`)
   return head
 }
 
 /** Postgres' time as RFC 3339 with microseconds: one clock for rows and evidence. */
 export const NOW_TEXT: SQL<string> = sql<string>`to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+
+/** Where the history of an operation ends, and the time of the facts that follow. */
+export const HEAD = {
+  at: NOW_TEXT,
+  seq: operations.timeline_seq,
+  ...pick(operations, 'evidence_seq', 'evidence_hash', 'change_seq', 'agg_version'),
+}
+type Head = {
+  at: string
+  seq: number
+  evidence_seq: number
+  evidence_hash: string
+  change_seq: number
+  agg_version: number
+}
 
 /** Inserts any number of rows with one parameter: a thousand node events are one statement. */
 const insertRows = (

@@ -83,6 +83,10 @@ export const listGates = (db: Queryable, operation_id: string, where: SQL | unde
 export const getGate = (db: Queryable, operation_id: string, gate_id: string) =>
   selectGates(db).where(equals(gates, { operation_id, gate_id })).then(first)
 
+/** Like `getGate`, for a decision: the row stays as it was read until the end of the transaction. */
+export const lockGate = (tx: Tx, operation_id: string, gate_id: string) =>
+  selectGates(tx).where(equals(gates, { operation_id, gate_id })).for('update').then(first)
+
 export const textArray = (values: readonly string[]): SQL => sql`${sql.param(values)}::text[]`
 
 export type Swap = {
@@ -97,12 +101,12 @@ export type Swap = {
  * The one place that decides a gate. Swaps the row if it is unchanged since it was read and no node behind it has
  * started (`used`: or one has). Returns false if another decision, the expiry or a cancel came first.
  */
-export const swapGate = async (
-  tx: Tx,
-  { operation_id, gate_id, from, set }: Swap,
-  { used = false } = {},
-): Promise<boolean> => {
-  const rows = await tx
+export const swapGate = async (tx: Tx, swap: Swap, { used = false } = {}): Promise<boolean> =>
+  (await swapping(tx, swap, used)).length === 1
+
+/** The statement of `swapGate`, not sent yet; it succeeds on a row of `lockGate` that no node has used. */
+export const swapping = (tx: Tx, { operation_id, gate_id, from, set }: Swap, used = false) =>
+  tx
     .update(gates)
     .set({ ...set, updated_at: sql`clock_timestamp()` as never })
     .where(
@@ -114,8 +118,6 @@ export const swapGate = async (
       ),
     )
     .returning({ gate_id: gates.gate_id })
-  return rows.length === 1
-}
 
 /** One person, one vote per round: the newest counts. */
 export const saveVote = (tx: Tx, vote: typeof votes.$inferInsert) =>
