@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { byActionWeight } from '../../shared/contracts/action-weight.ts'
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
 import { shown } from '../kit/format.ts'
@@ -154,7 +155,6 @@ export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
   )
 }
 
-const HEAVY = ['delete', 'replace', 'forget', 'update', 'create', 'import', 'move', 'read']
 /** Deletes first. */
 const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
   no_change
@@ -162,7 +162,7 @@ const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
     : [
         ...Object.entries(counts)
           .filter(([, n]) => n > 0)
-          .sort(([a], [b]) => HEAVY.indexOf(a) - HEAVY.indexOf(b))
+          .sort(([a], [b]) => byActionWeight(a, b))
           .map(([action, n]) => words.action(n, t.change[action] ?? action)),
         ...(unknowns > 0 ? [words.unknowns(unknowns)] : []),
       ].join(', ')
