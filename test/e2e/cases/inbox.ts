@@ -118,6 +118,40 @@ describe('the open inbox', () => {
   )
 
   it(
+    'opens what a patch changes and why a node failed by Space, each below its line',
+    async () => {
+      const { operation_id } = await start('peeked', { deadline_s: 400 })
+      await gated(operation_id)
+      const changes = [{ op: 'set_limits', max_parallel: 2 }]
+      await people.olga.post(`/v1/operations/${operation_id}/patches`, { base_revision: 1, changes, reason: 'Peek me' })
+      await start('peek failing', { held: true })
+      await isHeld()
+      for (const answer of target.waiting.splice(0)) answer.writeHead(422).end('{}')
+      const { context, page } = await sitDown('olga')
+      await page.goto(`${stack.gateway_url}/inbox?for=all`)
+      await page.getByRole('button', { name: 'Save view' }).waitFor()
+      const brief = page.getByRole('region', { name: 'Decision brief' })
+      const lines = page.getByRole('list', { name: 'Failures, patches and deadlines' }).getByRole('listitem')
+      for (const [title, says] of [
+        ['Peek me', 'Asked by'],
+        ['peek failing', 'Executor'],
+      ] as const) {
+        const line = lines.filter({ hasText: title }).first()
+        await line.getByRole('link').first().focus()
+        await page.keyboard.press('Space')
+        await line.locator(brief).getByText(says).waitFor()
+        expect(await brief.count()).toBe(1)
+        expect(await accessibilityOf(page)).toEqual([])
+        await takePictures(page, `inbox-brief-${says}`)
+      }
+      await page.keyboard.press('Space')
+      await brief.waitFor({ state: 'detached' })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'lists what is about to expire: the nearest deadline above all, each with its effect and, later, its outcome',
     async () => {
       const node = (node_id: string) => ({ node_id, executor: 'noop', with: {}, idempotent: true })
