@@ -7,6 +7,7 @@ import { FieldDiffs, isPreview } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { Ticket } from '../values/ticket.tsx'
 import { tDecide } from '../words/decide.ts'
+import { quoted } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { intervene } from '../words/operations/intervene.ts'
 import { whereWords } from './context.ts'
@@ -80,7 +81,7 @@ type AsksProps = { name: string; reason: string; ticket: string | null; children
 /** Who asks, the reason and the ticket in their words. */
 export const Asks = ({ name, reason, ticket, children }: AsksProps) => (
   <>
-    <Said>{name}</Said>: “<Said>{reason}</Said>”
+    <Said>{name}</Said>: <Said>{quoted(reason)}</Said>
     {ticket === null ? null : (
       <>
         {' · '}
