@@ -26,12 +26,12 @@ export const GateCard = ({ row, gone, selection }: GateCardProps) => {
       className={`card gate-card flex flex-col gap-3 p-4 ${gone ? 'text-muted' : ''}`}
       data-selected={(!gone && selection.has(ballot)) || undefined}
     >
-      <div className="flex items-start gap-3">
+      <div className="flex flex-wrap items-start gap-3">
         {gone ? null : <SelectBox row={ballot} selection={selection} />}
         <span className="mt-1">
           <ShapeIcon shape="diamond" tone={gone ? 'idle' : 'wait'} />
         </span>
-        <div className="min-w-0 flex-1">
+        <div className="min-w-40 flex-1">
           <h2 className="text-title font-semibold wrap-anywhere">
             <GateLink
               operation_id={operation_id}

@@ -88,6 +88,9 @@ describe('the open inbox', () => {
       const brief = page.getByRole('region', { name: 'Decision brief' })
       // The keys load after the rows, together with the possible actions on views; until then Space scrolls the page.
       await page.getByRole('button', { name: 'Save view' }).waitFor()
+      await page.setViewportSize({ width: 320, height: 640 })
+      expect((await card.getByRole('heading').first().boundingBox())?.width).toBeGreaterThan(150)
+      await page.setViewportSize({ width: 1360, height: 900 })
       await link.focus()
       await page.keyboard.press('Space')
       expect(await link.getAttribute('aria-expanded')).toBe('true')
