@@ -50,7 +50,9 @@ describe('the words of the console in German', () => {
 
   it('have the quotation marks of their language: the components have none', () => {
     const console_dir = join(WORDS, '..')
-    const parts = readdirSync(console_dir, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.tsx'))
+    const parts = readdirSync(console_dir, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      path.endsWith('.tsx'),
+    )
     expect(parts.filter((path) => /[“”„]/.test(readFileSync(join(console_dir, path), 'utf8')))).toEqual([])
   })
 
