@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Impact, ResourceRelation } from '../../apps/console/api/types.ts'
+import type { Impact, NeedsGraph, ResourceRelation } from '../../apps/console/api/types.ts'
 import { neighbour } from '../../apps/console/graph/walk.ts'
-import { affected, neighbors } from '../../apps/console/pictures/branches.ts'
+import { affected, needs, neighbors } from '../../apps/console/pictures/branches.ts'
 import { pictureOf, type Relation } from '../../apps/console/pictures/tree.ts'
 
 type Shape = { relations: Shape[][] }
@@ -105,6 +105,37 @@ describe('the relations of a resource', () => {
     const shown = left[0]?.members.map(({ id }) => faces.get(id)) ?? []
     expect(shown[0]?.name).toBe('sick')
     expect(shown.map((face) => face?.rest ?? 1).reduce((a, b) => a + b)).toBe(31)
+  })
+})
+
+describe('the needs for a capability', () => {
+  it('are on its left, unmet ones first and with the reason; on its right are its providers by state', () => {
+    const resource = (name: string) => ({
+      ...{ id: `resource:${name}`, kind: 'resource', resource_id: name, name, health_status: 'healthy' },
+    })
+    const need = (name: string, state: string) => ({
+      ...{ id: `requirement:${name}/disk`, kind: 'requirement', resource_id: name, state },
+    })
+    const provides = (name: string, status: string) => ({
+      ...{ type: 'provides', from: `resource:${name}`, to: 'capability:disk', provider_id: `of ${name}`, status },
+    })
+    const graph = {
+      nodes: [...['a', 'b', 'c', 'd'].map(resource), need('a', 'bound'), need('b', 'unsatisfied')],
+      edges: [provides('c', 'available'), provides('d', 'stale'), provides('hidden', 'stale')],
+    } as unknown as NeedsGraph
+    const words = { needs: (state: string) => state, offers: (status: string) => status, why_not: () => 'too small' }
+    const { left, right, faces } = needs(graph, words)
+    const drawn = (relations: Relation[]) =>
+      relations.map(({ name, members }) => [name, ...members.map(({ id }) => faces.get(id)?.resource_id)])
+    expect(drawn(left)).toEqual([
+      ['unsatisfied', 'b'],
+      ['bound', 'a'],
+    ])
+    expect(drawn(right)).toEqual([
+      ['available', 'c'],
+      ['stale', 'd', null],
+    ])
+    expect(left.map(({ members }) => faces.get(members[0]?.id ?? '')?.note)).toEqual(['too small', undefined])
   })
 })
 

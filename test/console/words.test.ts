@@ -48,6 +48,14 @@ describe('the words of the console in German', () => {
     expect([saidOf('constructor'), saidOf('of a newer release')]).toEqual([undefined, undefined])
   })
 
+  it('have the quotation marks of their language: the components have none', () => {
+    const console_dir = join(WORDS, '..')
+    const parts = readdirSync(console_dir, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      path.endsWith('.tsx'),
+    )
+    expect(parts.filter((path) => /[“”„]/.test(readFileSync(join(console_dir, path), 'utf8')))).toEqual([])
+  })
+
   it('are never empty, padded or typed like English', async () => {
     const odd = (await wordPairs()).filter(
       ({ german }) => german.trim() !== german || german === '' || /["“”]\w/.test(german),

@@ -236,6 +236,9 @@ describe('a patch that raises the risk', () => {
     const changes = [...risky(55), { op: 'update_node', node_id: 'b', set: { name: 'B' } }]
     const proposed = must(await propose(path, changes), 201, 202)
     expect(proposed.body.diff_graph.added_gates.toSorted()).toEqual(['silver_high', 'watch'])
+    const dry = { reviewed_digest: proposed.body.digest, dry_run: true }
+    const foreseen = await p.as('ivo').post(`${path}/patches/${proposed.body.patch_id}/approve`, dry)
+    expect(must(foreseen, 200).body.effect.rearmed_gates).toEqual([])
     must(await approve(path, proposed, 'ivo'), 201, 202)
     const own = `patch-${proposed.body.patch_id}`
     const gates = await p.query(

@@ -116,6 +116,7 @@ export type PlatformHealth = {
   as_of: string
 }
 /** A requirement in the graph of capabilities, with its resource. */
+export type { NeedsGraph }
 export type Gap = Extract<NeedsGraph['nodes'][number], { kind: 'requirement' }>
 export type Need = Capabilities['required'][number]
 

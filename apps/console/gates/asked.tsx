@@ -3,6 +3,7 @@ import { valueText } from '../values/diff.tsx'
 import { Ticket } from '../values/ticket.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
+import { quoted } from '../words/frame/language.ts'
 
 /** An intervention that needs a second person: its effect if approved, the requester, and the reason. */
 export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['intervention']> }) => {
@@ -16,8 +17,12 @@ export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject[
       </h3>
       {words ? <p>{words.effect}</p> : null}
       <dl className="facts">
-        <dt>{tDecide.command.reason}</dt>
-        <dd>“{reason}”</dd>
+        {reason === null ? null : (
+          <>
+            <dt>{tDecide.command.reason}</dt>
+            <dd>{quoted(reason)}</dd>
+          </>
+        )}
         <dt>{tChange.intervene.by}</dt>
         <dd>{author.name}</dd>
         {ticket === null ? null : (

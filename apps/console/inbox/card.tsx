@@ -14,6 +14,8 @@ import { type Seen, useHeight } from './steady.ts'
 /** Few gates are decided while the page is open. */
 const GateOutcome = lazyPart(() => import('./outcome.tsx').then((part) => ({ default: part.GateOutcome })))
 
+const RISK_TONES: Record<string, string> = { low: 'idle', medium: 'wait' }
+
 type GateCardProps = Seen<InboxRow> & { selection: Selection }
 
 /** A waiting gate: its question, its changes, its deadline, and the checkbox that selects it; once gone, its outcome. */
@@ -26,12 +28,12 @@ export const GateCard = ({ row, gone, selection }: GateCardProps) => {
       className={`card gate-card flex flex-col gap-3 p-4 ${gone ? 'text-muted' : ''}`}
       data-selected={(!gone && selection.has(ballot)) || undefined}
     >
-      <div className="flex items-start gap-3">
+      <div className="flex flex-wrap items-start gap-3">
         {gone ? null : <SelectBox row={ballot} selection={selection} />}
         <span className="mt-1">
           <ShapeIcon shape="diamond" tone={gone ? 'idle' : 'wait'} />
         </span>
-        <div className="min-w-0 flex-1">
+        <div className="min-w-40 flex-1">
           <h2 className="text-title font-semibold wrap-anywhere">
             <GateLink
               operation_id={operation_id}
@@ -51,9 +53,7 @@ export const GateCard = ({ row, gone, selection }: GateCardProps) => {
           ) : null}
         </div>
         {row.risk && !gone ? (
-          <span
-            className={`badge tone-${row.risk === 'high' || row.risk === 'critical' ? 'bad' : row.risk === 'medium' ? 'wait' : 'idle'}`}
-          >
+          <span className={`badge tone-${RISK_TONES[row.risk] ?? 'bad'}`}>
             {tDecide.inbox.risk}: {t.risk[row.risk] ?? row.risk}
           </span>
         ) : null}
@@ -61,7 +61,7 @@ export const GateCard = ({ row, gone, selection }: GateCardProps) => {
       {gone ? null : <Facts row={row} />}
       {gone ? null : <WhyAlone row={ballot} selection={selection} mine={row.eligible_me} />}
       {row.eligible_me || gone ? null : (
-        <p className="text-table text-muted">{row.why_not_me ? row.why_not_me : tDecide.inbox.not_you}</p>
+        <p className="text-table text-muted">{row.why_not_me || tDecide.inbox.not_you}</p>
       )}
     </article>
   )

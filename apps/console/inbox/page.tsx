@@ -16,7 +16,7 @@ import { type Selection, SelectionBar, useSelection } from './selection.tsx'
 import { lineKey, linesOf, type Seen, useHeld, useSteady } from './steady.ts'
 import { WaitingRows } from './waiting.tsx'
 
-const AfterRows = lazyPart(() => import('../votes/peek.tsx').then((part) => ({ default: part.AfterRows })))
+const AfterRows = lazyPart(() => import('../briefs/peek.tsx').then((part) => ({ default: part.AfterRows })))
 
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */

@@ -3,6 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { NodeDetail, Operation } from '../api/types.ts'
+import { NodeFacts, newestAttempt } from '../briefs/node.tsx'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { Filter, Select } from '../forms/select.tsx'
 import { interventionsOfNode } from '../interventions/offered.ts'
@@ -19,7 +20,6 @@ import { tChange } from '../words/change.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { tProof } from '../words/proof.ts'
-import { NodeFacts, newestAttempt } from './facts.tsx'
 
 const LogView = lazyPart(() => import('../logs/view.tsx').then((part) => ({ default: part.LogView })))
 const CompareView = lazyPart(() => import('../logs/compare-view.tsx').then((part) => ({ default: part.CompareView })))

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { X } from 'lucide-react'
+import { NodeFacts } from '../briefs/node.tsx'
 import { nodeQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Loading } from '../ui/page.tsx'
@@ -7,7 +8,6 @@ import { NodeLink } from '../values/links.tsx'
 import { NodeStatus } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { NodeFacts } from './facts.tsx'
 
 type NodePanelProps = { operation_id: string; node_id: string; close: () => void; children?: React.ReactNode }
 

@@ -1,30 +1,10 @@
 import type { Patch, PatchChange } from '../api/types.ts'
 import { ChangeMark, FieldDiffs, valueText } from '../values/diff.tsx'
-import { callOf, changeWords } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
 type Names = (node_id: string) => string
-
-/** The proposed changes in order; a press shows each in full. */
-export const PatchChanges = ({ changes, nameOf }: { changes: readonly unknown[]; nameOf: Names }) => (
-  <ol className="flex flex-col">
-    {changes.map((change, at) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the changes of a patch never move
-      <li key={at} className="flex gap-3 border-b border-line py-2 first:pt-0 last:border-0 last:pb-0">
-        <span className="w-6 shrink-0 text-right text-muted tabular-nums">{at + 1}</span>
-        <details className="min-w-0 flex-1">
-          <summary className="wrap-anywhere">
-            {changeWords(change, nameOf)}
-            {callOf(change) === null ? null : <code className="block text-muted">{callOf(change)}</code>}
-          </summary>
-          <pre className="code mt-2">{JSON.stringify(change, null, 2)}</pre>
-        </details>
-      </li>
-    ))}
-  </ol>
-)
 
 type PatchDiffProps = { diff: Patch['diff_graph']; changes: readonly unknown[]; nameOf: Names }
 

@@ -9,6 +9,7 @@ import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { changeWords } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
+import { quoted } from '../words/frame/language.ts'
 import { PatchDiff } from './diff.tsx'
 import { placeViolations, readDraft } from './drafts.ts'
 import { PatchGraph } from './graph.tsx'
@@ -231,7 +232,7 @@ const violationsOf = (check: Check): Violation[] => (check.state === 'refused' ?
 /** The node or gate that a pointer names, quoted, as the subject of the following sentence. */
 const subjectOf = (pointer: string): string => {
   const [, part, id] = pointer.split('/')
-  return (part === 'nodes' || part === 'gates') && id ? `“${id}” ` : ''
+  return (part === 'nodes' || part === 'gates') && id ? `${quoted(id)} ` : ''
 }
 
 type VerdictProps = { shape: 'check' | 'octagon'; tone: 'ok' | 'bad'; children: React.ReactNode }

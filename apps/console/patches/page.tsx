@@ -1,30 +1,26 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { Fragment } from 'react'
 import { useTopic } from '../api/hooks.ts'
-import type { Patch, PatchDetail } from '../api/types.ts'
+import type { Patch } from '../api/types.ts'
+import { PatchBrief } from '../briefs/patch.tsx'
 import { actionOf, mayPress } from '../command/allowed.tsx'
-import { clockTime, shortId, shown } from '../kit/format.ts'
-import { useDisplay } from '../kit/prefs.ts'
+import { shortId } from '../kit/format.ts'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
 import { UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
-import { NodeLink, OperationLink } from '../values/links.tsx'
+import { OperationLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
-import { ShapeIcon, Status, statusWord } from '../values/status.tsx'
-import { Ticket } from '../values/ticket.tsx'
+import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
-import { Asks, BriefCard, Said } from '../votes/brief.tsx'
 import { nodeNames } from '../votes/patch-words.ts'
 import { VoteList } from '../votes/votes.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
-import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { PatchDecide } from './decide.tsx'
-import { PatchChanges, PatchDiff } from './diff.tsx'
+import { PatchDiff } from './diff.tsx'
 import { PatchGraph } from './graph.tsx'
 
 /** One patch: its reason, its changes, the resulting graph, the required votes, and the decision. */
@@ -59,7 +55,7 @@ export const PatchPage = () => {
       </div>
       <div className="gate-columns">
         <div className="flex min-w-0 flex-col gap-4">
-          <Brief patch={patch} read_at={query.dataUpdatedAt} nodeName={nodeName} />
+          <PatchBrief patch={patch} read_at={query.dataUpdatedAt} nodeName={nodeName} />
           <Section title={tChange.patch.result} note={tChange.patch.result_note(patch.base_revision)}>
             <PatchGraph
               operation_id={patch.operation_id}
@@ -94,77 +90,6 @@ const Section = ({ children, ...head }: Parameters<typeof Card>[0]) => (
 )
 
 const CONTEXT_AGES_MS = 30_000
-const SHOWN = 12
-
-type BriefProps = { patch: PatchDetail; read_at: number; nodeName: (id: string) => string }
-
-/** The proposed changes, which the digest covers; below them the failure they fix, their holds, and who decides. */
-const Brief = ({ patch, read_at, nodeName }: BriefProps) => {
-  const at = useTimeWords()
-  const { zone } = useDisplay()
-  const { operation_id, asked, proposer, required, mends, held_nodes, rearmed_gates, ticket } = patch
-  const waiting = patch.status === 'awaiting_approval'
-  const who = tChange.patch.who(
-    patch.votes.filter(({ decision }) => decision === 'approve').length,
-    required.quorum,
-    required.groups.map(({ group }) => group),
-    required.four_eyes ? shown(nameOf(proposer)) : null,
-    at(patch.expires_at),
-  )
-  const links = (ids: readonly string[]) =>
-    ids.map((node_id, n) => (
-      <Fragment key={node_id}>
-        {n > 0 ? ', ' : null}
-        <NodeLink operation_id={operation_id} node_id={node_id}>
-          {shown(nodeName(node_id))}
-        </NodeLink>
-      </Fragment>
-    ))
-  const mended = mends.map(({ node_id, state, attempts, message }, n) => ({
-    label: n === 0 ? tChange.patch.mends : '',
-    bad: true,
-    text: (
-      <>
-        {links([node_id])}: {tChange.patch.mended(inSentence(statusWord(state)), attempts)}
-        {message === null ? null : ': '}
-        <Said>{message ?? ''}</Said>
-      </>
-    ),
-  }))
-  const line = (label: string, text: React.ReactNode, is_there: boolean) =>
-    is_there ? [{ label, text, bad: false }] : []
-  return (
-    <BriefCard
-      bound={waiting ? tDecide.gate.brief.bound : tDecide.gate.brief.was_bound}
-      context={tDecide.gate.brief.context(clockTime(read_at, zone, true))}
-      asks={
-        <>
-          {tChange.patch.asks(shown(nameOf(proposer)), at(patch.created_at), patch.base_revision)}
-          {asked || ticket === null ? null : (
-            <>
-              {' · '}
-              <Ticket ticket={ticket} />
-            </>
-          )}
-        </>
-      }
-      lines={[
-        ...mended,
-        ...line(tChange.patch.holds, links(held_nodes.slice(0, SHOWN)), waiting && held_nodes.length > 0),
-        ...line(tDecide.gate.page, tChange.patch.again(rearmed_gates), rearmed_gates.length > 0),
-        ...line(tDecide.gate.brief.who, who, waiting),
-      ]}
-    >
-      {asked ? (
-        <p>
-          <Asks name={asked.proposer.name} reason={asked.reason} ticket={asked.ticket} />
-        </p>
-      ) : null}
-      <PatchChanges changes={patch.changes} nameOf={nodeName} />
-    </BriefCard>
-  )
-}
-
 const statusWords = (patch: Patch, words: (at: string) => string): string => {
   const { status, status_reason, decided, applied_revision } = patch
   const who = decided ? nameOf(decided.by) : t.system

@@ -1,5 +1,5 @@
 import { HEALTH_LOOKS } from '../../shared/contracts/client/status.ts'
-import type { Impact, ResourceRelation } from '../api/types.ts'
+import type { Gap, Impact, NeedsGraph, ResourceRelation } from '../api/types.ts'
 import type { Branch, Relation } from './tree.ts'
 
 /** How many resources of one relation a picture shows; the table has all. */
@@ -12,6 +12,8 @@ export type Face = {
   health: string | null
   /** The health that the resource would get. */
   effect?: 'unhealthy' | 'degraded'
+  /** Replaces the health. */
+  note?: string
   /** How many resources did not fit, including all beyond them. */
   rest?: number
 }
@@ -36,6 +38,38 @@ export const neighbors = (items: readonly ResourceRelation[]): Branches => {
     })
   }
   return { left: side('in'), right: side('out'), faces }
+}
+
+type NeedWords = {
+  needs: (state: Gap['state']) => string
+  offers: (status: string) => string
+  why_not: (need: Gap) => string
+}
+
+/** A capability between the resources that need it, unmet needs first, and those that provide it. */
+export const needs = ({ nodes, edges }: NeedsGraph, words: NeedWords): Branches => {
+  const faces: Branches['faces'] = new Map()
+  const resources = new Map(nodes.flatMap((node) => (node.kind === 'resource' ? [[node.id, node]] : [])))
+  const branch = (id: string, resource: string, note?: string): Branch => {
+    const { resource_id = null, name = '', health_status = null } = resources.get(resource) ?? {}
+    faces.set(id, { resource_id, name, health: health_status, ...(note !== undefined && { note }) })
+    return { id, beyond: [] }
+  }
+  const all = nodes.flatMap((node) => (node.kind === 'requirement' ? [node] : []))
+  const left = (['unsatisfied', 'satisfiable', 'bound'] as const).flatMap((state): Relation[] => {
+    const members = all
+      .filter((need) => need.state === state)
+      .map((need) =>
+        branch(need.id, `resource:${need.resource_id}`, state === 'unsatisfied' ? words.why_not(need) : undefined),
+      )
+    return members.length === 0 ? [] : [{ name: words.needs(state), members: cut(members, faces, state) }]
+  })
+  const offers = edges.filter(({ type }) => type === 'provides')
+  const right = [...Map.groupBy(offers, ({ status = '' }) => status)].map(([status, some]): Relation => {
+    const members = some.map(({ from, provider_id = from }) => branch(provider_id, from))
+    return { name: words.offers(status), members: cut(members, faces, status) }
+  })
+  return { left, right, faces }
 }
 
 /** The resources that would be affected, each at the end of its shortest path; branches begin with the worst effect. */

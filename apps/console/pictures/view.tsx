@@ -15,7 +15,8 @@ type Props = {
   /** The subject of the picture, at whose box the keyboard navigation begins. */
   about: { resource_id: string; name: string; health_status: string }
   branches: Branches
-  tab: 'relations' | 'impact'
+  /** The tab that its links open. */
+  tab: 'relations' | 'impact' | 'capabilities'
   /** Whether relations point from left to right. */
   arrows?: boolean
 }
@@ -44,7 +45,7 @@ export const PictureView = ({ label, about, branches, tab, arrows = false }: Pro
     event.preventDefault()
   }
   const faceOf = (id: string): Face | undefined =>
-    id === about.resource_id ? { ...about, health: about.health_status } : branches.faces.get(id)
+    branches.faces.get(id) ?? (id === about.resource_id ? { ...about, health: about.health_status } : undefined)
   return (
     <div ref={pane} className="card picture">
       <p id={keysId} className="sr-only">
@@ -102,7 +103,7 @@ type Place = { 'data-box': string; style: React.CSSProperties; tabIndex: number;
 const FaceBox = ({ face, tab, about, place }: { face: Face; tab: Props['tab']; about: string; place: Place }) => {
   const look = HEALTH_LOOKS[face.effect ?? face.health ?? ''] ?? { shape: 'dashed' as const, tone: 'idle' as const }
   const shared = { ...place, className: `step tone-${look.tone} ${face.resource_id === about ? 'chosen' : ''}` }
-  if (face.rest !== undefined)
+  if (face.rest !== undefined && tab !== 'capabilities')
     return (
       <Link {...shared} to="/resources/$resource_id" params={{ resource_id: about }} search={{ tab, view: 'table' }}>
         <span className="truncate">{tCatalog.picture.rest(face.rest)}</span>
@@ -111,11 +112,16 @@ const FaceBox = ({ face, tab, about, place }: { face: Face; tab: Props['tab']; a
   if (face.resource_id === null)
     return (
       <span {...shared} role="note">
-        <span className="text-meta text-muted">{tCatalog.resource.hidden}</span>
+        {face.rest === undefined ? (
+          <bdi>{face.name || tCatalog.resource.hidden}</bdi>
+        ) : (
+          tCatalog.picture.more(face.rest)
+        )}
       </span>
     )
   const now = t.health[face.health ?? ''] ?? ''
-  const words = face.effect && face.effect !== face.health ? tCatalog.picture.becomes(now, face.effect) : now
+  const words =
+    face.note ?? (face.effect && face.effect !== face.health ? tCatalog.picture.becomes(now, face.effect) : now)
   return (
     <Link
       {...shared}

@@ -37,6 +37,10 @@ export const contentsQuery = (datacenter_id: string) =>
 export const gapsQuery = () =>
   pagesOf(['gaps'], '/v1/graphs/capabilities', { query: { unsatisfied_only: true, page_size: 100 } })
 
+/** Who needs a capability and who provides it; only the first if there are very many. */
+export const needsQuery = (capability_key: string) =>
+  queryOf(['gaps', capability_key], '/v1/graphs/capabilities', { query: { capability_key, page_size: 500 } })
+
 export const definitionsQuery = () =>
   queryOf(['definitions'], '/v1/capabilities/definitions', { query: { page_size: 500 } })
 

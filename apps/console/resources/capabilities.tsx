@@ -5,6 +5,7 @@ import { capabilitiesQuery } from '../queries/resources.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { tCatalog } from '../words/catalog.ts'
+import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 
 /** The capabilities and needs of a resource: who meets a need, or why no one does. */
@@ -48,6 +49,12 @@ const CAPABILITY: Column<ProviderRow> = {
   ),
 }
 
+const reasonWords = (reason: string): string => {
+  const [, about = '', state = ''] = /^(health|lifecycle)_(.*)$/.exec(reason) ?? []
+  const words = about === 'health' ? t.health[state] : tCatalog.resources.lifecycles[state]
+  return inSentence(tCatalog.capabilities.reasons[reason] ?? words ?? reason)
+}
+
 /** A provided capability, as shown in the list of providers and on the resource. */
 export const OFFER: Column<ProviderRow>[] = [
   {
@@ -55,7 +62,7 @@ export const OFFER: Column<ProviderRow>[] = [
     cell: ({ status, status_reason }) => (
       <>
         {tCatalog.capabilities.states[status]}
-        {status === 'available' ? null : <span className="text-muted"> ({status_reason.replaceAll('_', ' ')})</span>}
+        {status === 'available' ? null : <span className="text-muted"> ({reasonWords(status_reason)})</span>}
       </>
     ),
   },
@@ -83,14 +90,17 @@ export const NEED: Column<Pick<Need, 'requirement'>> = {
     </span>
   ),
 }
+
+/** Why no other provider matches; empty if there is none. */
+export const whyNot = ({ rejected_count }: Pick<Need, 'rejected_count'>): string =>
+  Object.entries(rejected_count)
+    .map(([rule, n]) =>
+      tCatalog.resource.rejected(tCatalog.resource.rules[rule as keyof typeof tCatalog.resource.rules], n),
+    )
+    .join(', ')
 export const WHY_NOT: Column<Pick<Need, 'rejected_count'>> = {
   name: tCatalog.resource.why_not,
-  cell: ({ rejected_count }) =>
-    Object.entries(rejected_count)
-      .map(([rule, n]) =>
-        tCatalog.resource.rejected(tCatalog.resource.rules[rule as keyof typeof tCatalog.resource.rules], n),
-      )
-      .join(', ') || null,
+  cell: (need) => whyNot(need) || null,
 }
 
 const NEEDS: Column<Need>[] = [

@@ -1,9 +1,12 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Definition, Gap, ProviderRow } from '../api/types.ts'
-import { definitionsQuery, gapsQuery, providersQuery } from '../queries/topology.ts'
-import { NEED, OFFER, WHY_NOT } from '../resources/capabilities.tsx'
+import { needs } from '../pictures/branches.ts'
+import { PictureView } from '../pictures/view.tsx'
+import { definitionsQuery, gapsQuery, needsQuery, providersQuery } from '../queries/topology.ts'
+import { NEED, OFFER, WHY_NOT, whyNot } from '../resources/capabilities.tsx'
 import { PLACE } from '../resources/columns.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing, ListTable } from '../ui/table.tsx'
@@ -57,7 +60,7 @@ const GAPS: Column<Gap>[] = [
     cell: ({ resource_id }) => <ResourceLink id={resource_id} tab="capabilities" data-row="" />,
   },
   NEED,
-  { ...WHY_NOT, cell: (gap) => WHY_NOT.cell(gap) ?? tCatalog.capabilities.nobody },
+  { ...WHY_NOT, cell: (gap) => whyNot(gap) || tCatalog.capabilities.nobody },
 ]
 
 const titleOf = (rows: Definition[], key: string): string =>
@@ -71,6 +74,7 @@ const Providers = ({ capability_key, title }: { capability_key: string; title: s
         <Link to="/capabilities">{tCatalog.capabilities.all}</Link>
       </p>
       <Heading title={title}>{tCatalog.capabilities.providers_of(title)}</Heading>
+      <Needs capability_key={capability_key} title={title} />
       <ListTable
         list={list}
         empty={tCatalog.capabilities.none}
@@ -79,6 +83,33 @@ const Providers = ({ capability_key, title }: { capability_key: string; title: s
         keyOf="provider_id"
       />
     </Page>
+  )
+}
+
+/** The capability between the resources that need it and those that provide it, if there are any. */
+const Needs = ({ capability_key, title }: { capability_key: string; title: string }) => {
+  const graph = useQuery(needsQuery(capability_key)).data
+  const branches = useMemo(() => {
+    if (graph === undefined) return undefined
+    const found = needs(graph, {
+      needs: (state) => tCatalog.resource.need_state[state],
+      offers: (status) => tCatalog.capabilities.states[status] ?? status,
+      why_not: (need) => whyNot(need) || tCatalog.capabilities.nobody,
+    })
+    found.faces.set(capability_key, { resource_id: null, name: title, health: null })
+    return found
+  }, [graph, capability_key, title])
+  if (graph === undefined || branches === undefined || graph.nodes.length === 0) return null
+  return (
+    <>
+      {graph.next_page_token ? <p className="text-wait">{tCatalog.picture.partial}</p> : null}
+      <PictureView
+        label={tCatalog.picture.needs(title)}
+        about={{ resource_id: capability_key, name: title, health_status: '' }}
+        branches={branches}
+        tab="capabilities"
+      />
+    </>
   )
 }
 

@@ -44,7 +44,7 @@ export const Export = <Row,>({ name, read, fields, lines = false, cut = tExport.
     setBusy(false)
   }
   return (
-    <div className="flex flex-wrap items-center gap-3">
+    <div className="ml-auto flex flex-wrap items-center gap-3">
       <button type="button" className="button" aria-disabled={busy} onClick={() => void save('csv')}>
         {tExport.csv}
       </button>
@@ -53,7 +53,7 @@ export const Export = <Row,>({ name, read, fields, lines = false, cut = tExport.
           {tExport.jsonl}
         </button>
       ) : null}
-      <div role="status">
+      <div role="status" className="empty:-ml-3">
         {said === undefined ? null : 'problem' in said ? <ProblemText problem={said.problem} /> : <p>{said.words}</p>}
       </div>
     </div>

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { byActionWeight } from '../../shared/contracts/action-weight.ts'
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
 import { shown } from '../kit/format.ts'
@@ -6,6 +7,7 @@ import { FieldDiffs, isPreview } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { Ticket } from '../values/ticket.tsx'
 import { tDecide } from '../words/decide.ts'
+import { quoted } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { intervene } from '../words/operations/intervene.ts'
 import { whereWords } from './context.ts'
@@ -79,7 +81,7 @@ type AsksProps = { name: string; reason: string; ticket: string | null; children
 /** Who asks, the reason and the ticket in their words. */
 export const Asks = ({ name, reason, ticket, children }: AsksProps) => (
   <>
-    <Said>{name}</Said>: “<Said>{reason}</Said>”
+    <Said>{name}</Said>: <Said>{quoted(reason)}</Said>
     {ticket === null ? null : (
       <>
         {' · '}
@@ -154,7 +156,6 @@ export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
   )
 }
 
-const HEAVY = ['delete', 'replace', 'forget', 'update', 'create', 'import', 'move', 'read']
 /** Deletes first. */
 const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
   no_change
@@ -162,7 +163,7 @@ const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
     : [
         ...Object.entries(counts)
           .filter(([, n]) => n > 0)
-          .sort(([a], [b]) => HEAVY.indexOf(a) - HEAVY.indexOf(b))
+          .sort(([a], [b]) => byActionWeight(a, b))
           .map(([action, n]) => words.action(n, t.change[action] ?? action)),
         ...(unknowns > 0 ? [words.unknowns(unknowns)] : []),
       ].join(', ')

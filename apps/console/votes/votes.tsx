@@ -4,6 +4,7 @@ import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
+import { quoted } from '../words/frame/language.ts'
 
 type Decided = Pick<GateRow, 'policy' | 'votes' | 'round' | 'missing' | 'eligible'>
 
@@ -92,7 +93,7 @@ export const VoteList = ({ votes }: { votes: Pick<Vote, 'actor' | 'decision' | '
               <span className="text-muted">{tDecide.gate.on_digest(shortDigest(vote.digest))}</span>
             ) : null}
           </p>
-          {vote.comment ? <p className="wrap-anywhere text-muted">“{vote.comment}”</p> : null}
+          {vote.comment ? <p className="wrap-anywhere text-muted">{quoted(vote.comment)}</p> : null}
         </div>
       </li>
     ))}

@@ -200,7 +200,11 @@ const apply = async (
       })),
     ],
     undo,
-    effect: { patch_id, status: 'approved', plan_revision, rearmed_gates: Object.keys(gates) },
+    // The other gates that moved are passed by this approval.
+    effect: {
+      ...{ patch_id, status: 'approved', plan_revision },
+      rearmed_gates: Object.keys(gates).filter((id) => gates[id]?.status === 'waiting'),
+    },
   }
 }
 

@@ -106,6 +106,13 @@ describe('every page', () => {
       await until(() => page.evaluate<boolean>("document.querySelector('header').getBoundingClientRect().bottom < 0"), {
         what: 'the page without its bars',
       })
+      // A dialog scrolls as a whole: between fixed ends, only a line would be left to read.
+      await page.getByRole('button', { name: 'New user' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.waitFor()
+      expect(await dialog.evaluate((box) => getComputedStyle(box).overflowY)).toBe('auto')
+      const inner = await dialog.evaluate((box) => [...box.children].map((e) => e.scrollHeight - e.clientHeight))
+      expect(Math.max(...inner)).toBeLessThanOrEqual(1)
       await context.close()
     },
     PATIENCE_MS,

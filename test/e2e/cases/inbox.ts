@@ -88,6 +88,9 @@ describe('the open inbox', () => {
       const brief = page.getByRole('region', { name: 'Decision brief' })
       // The keys load after the rows, together with the possible actions on views; until then Space scrolls the page.
       await page.getByRole('button', { name: 'Save view' }).waitFor()
+      await page.setViewportSize({ width: 320, height: 640 })
+      expect((await card.getByRole('heading').first().boundingBox())?.width).toBeGreaterThan(150)
+      await page.setViewportSize({ width: 1360, height: 900 })
       await link.focus()
       await page.keyboard.press('Space')
       expect(await link.getAttribute('aria-expanded')).toBe('true')
@@ -112,6 +115,40 @@ describe('the open inbox', () => {
       await brief.getByText('Risk').waitFor()
       expect((await brief.locator('dt').allTextContents()).join()).toBe(lines)
       expect(await brief.getByRole('link').last().getAttribute('href')).toBe(plan)
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'opens what a patch changes and why a node failed by Space, each below its line',
+    async () => {
+      const { operation_id } = await start('peeked', { deadline_s: 400 })
+      await gated(operation_id)
+      const changes = [{ op: 'set_limits', max_parallel: 2 }]
+      await people.olga.post(`/v1/operations/${operation_id}/patches`, { base_revision: 1, changes, reason: 'Peek me' })
+      await start('peek failing', { held: true })
+      await isHeld()
+      for (const answer of target.waiting.splice(0)) answer.writeHead(422).end('{}')
+      const { context, page } = await sitDown('olga')
+      await page.goto(`${stack.gateway_url}/inbox?for=all`)
+      await page.getByRole('button', { name: 'Save view' }).waitFor()
+      const brief = page.getByRole('region', { name: 'Decision brief' })
+      const lines = page.getByRole('list', { name: 'Failures, patches and deadlines' }).getByRole('listitem')
+      for (const [title, says] of [
+        ['Peek me', 'Asked by'],
+        ['peek failing', 'Executor'],
+      ] as const) {
+        const line = lines.filter({ hasText: title }).first()
+        await line.getByRole('link').first().focus()
+        await page.keyboard.press('Space')
+        await line.locator(brief).getByText(says).waitFor()
+        expect(await brief.count()).toBe(1)
+        expect(await accessibilityOf(page)).toEqual([])
+        await takePictures(page, `inbox-brief-${says}`)
+      }
+      await page.keyboard.press('Space')
+      await brief.waitFor({ state: 'detached' })
       await context.close()
     },
     PATIENCE_MS,

@@ -72,6 +72,16 @@ describe('the graph of many hosts', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'matrix')
 
+      // A phone shows two steps beside the hosts, and no map over the drawing.
+      await page.setViewportSize({ width: 320, height: 640 })
+      const second = await grid.getByRole('columnheader', { name: /^move/ }).boundingBox()
+      expect((second?.x ?? 320) + (second?.width ?? 0)).toBeLessThanOrEqual(320)
+      await page.getByRole('button', { name: 'Drawing', exact: true }).click()
+      await page.locator('.react-flow__minimap').waitFor({ state: 'hidden' })
+      await page.setViewportSize({ width: 1360, height: 900 })
+      await page.locator('.react-flow__minimap').waitFor()
+      await page.getByRole('button', { name: 'Matrix', exact: true }).click()
+
       // The gate before the last two steps is a bar before its column; each head shows how many are done, and the time.
       const head = grid.getByRole('columnheader', { name: /^move/ })
       await head.getByRole('button', { name: /^Move them now\? Waiting/ }).waitFor()

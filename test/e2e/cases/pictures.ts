@@ -87,6 +87,31 @@ describe('relations and impact of a resource', () => {
   )
 })
 
+describe('a capability', () => {
+  it(
+    'is drawn between the resources that need it and those that provide it, unmet needs with the reason',
+    async () => {
+      await people.ada.post('/v1/resources?mode=record_only', {
+        ...{ resource_id: 'pic-orders', type_key: 'infra.database', name: 'pic-orders' },
+        desired_state: { engine: 'postgres', engine_version: '18' },
+      })
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/capabilities?key=storage.block`)
+      const picture = page.getByRole('group', { name: 'Who needs and provides Block storage' })
+      await picture.getByRole('link', { name: 'pic-orders no provider' }).waitFor()
+      await picture.getByText('not met', { exact: true }).waitFor()
+      // The walk begins at the capability, which is no resource.
+      await picture.getByRole('note').focus()
+      await page.keyboard.press('ArrowLeft')
+      expect(await page.locator(':focus').textContent()).toContain('pic-orders')
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'needs')
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 const IN_GRID = 300
 /** A data center with one segment of many resources. */
 const buildGrid = async (): Promise<void> => {

@@ -1,3 +1,4 @@
+import { byActionWeight } from '../../../shared/contracts/action-weight.ts'
 import type { PreviewChange } from '../../../shared/contracts/client/preview.ts'
 import { digest } from '../../../shared/data/digest.ts'
 
@@ -45,9 +46,7 @@ const picture = (all: PreviewChange[]): PreviewChange[] => {
     })
 }
 
-const ORDER = ['delete', 'replace', 'forget', 'update', 'create', 'import', 'move', 'read']
-const byWeight = (a: PreviewChange, b: PreviewChange) =>
-  ORDER.indexOf(a.action) - ORDER.indexOf(b.action) || (a.id < b.id ? -1 : 1)
+const byWeight = (a: PreviewChange, b: PreviewChange) => byActionWeight(a.action, b.action) || (a.id < b.id ? -1 : 1)
 
 /** Bounds the display of a diff of any size. */
 const bounded = ({ fields, ...change }: PreviewChange): PreviewChange => ({

@@ -10,6 +10,8 @@ export const picture: typeof en.picture = {
   keys: 'Pfeiltasten folgen den Beziehungen, die Eingabetaste öffnet eine Ressource.',
   neighbors: (name: string) => `Beziehungen von ${name}`,
   rest: (n: number) => count(n, 'noch eine, in der Tabelle', '{n} weitere, in der Tabelle'),
+  more: (n: number) => count(n, 'noch eine', '{n} weitere'),
+  needs: (title: string) => `Wer ${title} benötigt und bereitstellt`,
   becomes: (now: string, effect: 'unhealthy' | 'degraded') => `${now} → ${EFFECTS[effect]}`,
   partial: 'Nur ein Teil der Beziehungen ist geladen.',
 }

@@ -48,4 +48,10 @@ export const capabilities: typeof en.capabilities = {
   state: 'Zustand',
   priority: 'Priorität',
   states: { available: 'Verfügbar', degraded: 'Eingeschränkt', stale: 'Veraltet', withdrawn: 'Zurückgezogen' },
+  reasons: {
+    resource_retired: 'ausgemustert',
+    removed: 'entfernt',
+    expired: 'abgelaufen',
+    health_expired: 'Zustandsmeldung zu alt',
+  },
 }

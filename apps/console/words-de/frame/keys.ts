@@ -16,7 +16,7 @@ export const keys: typeof en.keys = {
     ['g p', 'Pakete'],
     ['j, k', 'nächste, vorige Zeile'],
     ['x', 'Freigabe oder Planänderung auswählen'],
-    ['Leertaste', 'im Eingang: Entscheidungsvorlage einer Freigabe öffnen oder schließen'],
+    ['Leertaste', 'im Eingang: Entscheidungsvorlage öffnen oder schließen'],
     ['[, ]', 'voriger, nächster Reiter; in der Matrix: fehlgeschlagener Schritt'],
     ['e, E', 'im Log: nächster, voriger Fehler'],
     ['n, N', 'im Log: älterer, neuerer Treffer; Esc in der Suche führt zu den Zeilen'],

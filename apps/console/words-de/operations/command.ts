@@ -58,8 +58,10 @@ export const command: typeof en.command = {
   retry: {
     title: 'Diesen Schritt wiederholen?',
     button: 'Schritt wiederholen',
-    effect: (names: string[]) => `Diese Schritte laufen erneut: ${list.format(names)}.`,
-    gates: (names: string[]) => `Diese Freigaben sind erneut nötig: ${list.format(names)}.`,
+    effect: (names: string[]) =>
+      `${count(names.length, 'Dieser Schritt läuft', 'Diese Schritte laufen')} erneut: ${list.format(names)}.`,
+    gates: (names: string[]) =>
+      `${count(names.length, 'Diese Freigabe ist', 'Diese Freigaben sind')} erneut nötig: ${list.format(names)}.`,
     done: 'Wiederholung aufgezeichnet.',
     other_inputs: 'Mit anderen Eingaben',
     found: 'Das Ergebnis des letzten Versuchs ist unbekannt. Was ist am Ziel zu sehen?',

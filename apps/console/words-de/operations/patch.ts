@@ -89,7 +89,8 @@ export const patch: typeof en.patch = {
   risk: 'Risiko des Vorgangs',
   nothing: 'Der Graph ändert sich nicht.',
   held: 'Bis zur Entscheidung aufgehalten',
-  rearmed: (gates: string[]) => `Diese Freigaben sind erneut nötig: ${list.format(gates)}.`,
+  rearmed: (gates: string[]) =>
+    `${count(gates.length, 'Diese Freigabe ist', 'Diese Freigaben sind')} erneut nötig: ${list.format(gates)}.`,
   required: 'Nötige Stimmen',
   policies: (keys: string[]) => `Verlangt von ${list.format(keys)}.`,
   no_votes: 'Noch keine Stimmen.',

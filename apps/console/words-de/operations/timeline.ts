@@ -16,7 +16,7 @@ export const timeline: typeof en.timeline = {
   path_note: (total: string, open: boolean) => `${total} von der Anforderung ${open ? 'bis jetzt' : 'bis zum Ende'}.`,
   pauses: 'Pausen',
   per_cause: 'Zeit je Ursache',
-  share: (time: string, percent: number) => `${time}, ${percent}\u00a0%`,
+  share: (time: string, percent: number) => (percent === 0 ? time : `${time}, ${percent}\u00a0%`),
   spent: (cause: string, time: string) => `${cause}: ${time}`,
   nth: (attempt: number) => `Versuch ${attempt}`,
   causes: {

@@ -7,6 +7,8 @@ export const picture = {
   keys: 'Arrow keys move along the relations, Enter opens a resource.',
   neighbors: (name: string) => `Relations of ${name}`,
   rest: (n: number) => `${number(n)} more, in the table`,
+  more: (n: number) => `${number(n)} more`,
+  needs: (title: string) => `Who needs and provides ${title}`,
   becomes: (now: string, effect: 'unhealthy' | 'degraded') => `${now} → ${effect}`,
   partial: 'Only some relations are loaded.',
 }

@@ -49,4 +49,11 @@ export const capabilities = {
     string,
     string
   >,
+  /** Why a provider is not available, unless its lifecycle or its health says it. */
+  reasons: {
+    resource_retired: 'retired',
+    removed: 'removed',
+    expired: 'expired',
+    health_expired: 'health report too old',
+  } as Record<string, string>,
 }

@@ -14,7 +14,7 @@ export const keys = {
     ['g p', 'packs'],
     ['j, k', 'next, previous row'],
     ['x', 'select a gate or patch in the inbox'],
-    ['Space', 'open or close the brief of a gate in the inbox'],
+    ['Space', 'open or close a brief in the inbox'],
     ['[, ]', 'previous, next tab; in the matrix: failed node'],
     ['e, E', 'in a log: next, previous error'],
     ['n, N', 'in a log: older, newer match; Esc in its search leads to the lines'],

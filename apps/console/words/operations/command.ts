@@ -53,8 +53,10 @@ export const command = {
   retry: {
     title: 'Retry this node?',
     button: 'Retry node',
-    effect: (names: string[]) => `These nodes run again: ${list.format(names)}.`,
-    gates: (names: string[]) => `These gates ask again: ${list.format(names)}.`,
+    effect: (names: string[]) =>
+      `${count(names.length, 'This node runs', 'These nodes run')} again: ${list.format(names)}.`,
+    gates: (names: string[]) =>
+      `${count(names.length, 'This gate asks', 'These gates ask')} again: ${list.format(names)}.`,
     done: 'Retry recorded.',
     other_inputs: 'With other inputs',
     found: 'The outcome of the last attempt is unknown. What did you find at the target?',

@@ -70,7 +70,8 @@ export const patch = {
   risk: 'Risk of the operation',
   nothing: 'The graph does not change.',
   held: 'Held until it is decided',
-  rearmed: (gates: string[]) => `These gates will ask again: ${list.format(gates)}.`,
+  rearmed: (gates: string[]) =>
+    `${count(gates.length, 'This gate', 'These gates')} will ask again: ${list.format(gates)}.`,
   required: 'Required votes',
   policies: (keys: string[]) => `Required by ${list.format(keys)}.`,
   no_votes: 'No votes yet.',

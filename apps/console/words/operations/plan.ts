@@ -49,7 +49,14 @@ export const plan = {
   affected: (n: number, at_least: boolean, unhealthy: number) =>
     n === 0
       ? 'No other resource depends on the changed ones.'
-      : `${at_least ? 'At least ' : ''}${count(n, at_least ? 'one resource' : 'One resource', '{n} resources')} would be affected if the changed ones failed: ${unhealthy} unhealthy, ${n - unhealthy} degraded.`,
+      : [
+          at_least ? 'At least ' : '',
+          count(n, at_least ? 'one resource' : 'One resource', '{n} resources'),
+          ' would be affected if the changed ones failed',
+          unhealthy > 0 ? `, ${unhealthy} unhealthy` : '',
+          n > unhealthy ? `, ${n - unhealthy} degraded` : '',
+          '.',
+        ].join(''),
   affected_columns: { type: 'Type', health: 'Health now', count: 'Count', nearest: 'Nearest' },
   compensable: 'Every step has a compensation: canceling with compensation undoes the changes.',
   not_compensable: 'Not every step has a compensation.',

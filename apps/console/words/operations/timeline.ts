@@ -14,7 +14,7 @@ export const timeline = {
   path_note: (total: string, open: boolean) => `${total} from the request ${open ? 'until now' : 'to the end'}.`,
   pauses: 'Pauses',
   per_cause: 'Time per cause',
-  share: (time: string, percent: number) => `${time}, ${percent}%`,
+  share: (time: string, percent: number) => (percent === 0 ? time : `${time}, ${percent}%`),
   spent: (cause: string, time: string) => `${cause}: ${time}`,
   nth: (attempt: number) => `attempt ${attempt}`,
   causes: {

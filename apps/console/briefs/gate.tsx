@@ -6,9 +6,9 @@ import { useDisplay } from '../kit/prefs.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { useNow, useTimeWords } from '../values/time.tsx'
+import { Asked, BriefCard, ChangeLine } from '../votes/brief.tsx'
+import { contextLines } from '../votes/context.ts'
 import { tDecide } from '../words/decide.ts'
-import { Asked, BriefCard, ChangeLine } from './brief.tsx'
-import { contextLines } from './context.ts'
 
 /** The decision at a gate in a few lines. */
 export const Brief = ({ gate, subject }: { gate: Gate; subject: GateSubject }) => {
@@ -34,9 +34,9 @@ export const Brief = ({ gate, subject }: { gate: Gate; subject: GateSubject }) =
 }
 
 /** The same of a gate that is not read yet. */
-export const UnreadBrief = ({ operation_id, gate_id }: { operation_id: string; gate_id: string }) => {
+export const UnreadGate = ({ operation_id, id }: { operation_id: string; id: string }) => {
   useTopic(`operation:${operation_id}`)
-  const { data: gate, error, refetch } = useQuery(gateQuery(operation_id, gate_id))
+  const { data: gate, error, refetch } = useQuery(gateQuery(operation_id, id))
   if (gate) return gate.subject ? <Brief gate={gate} subject={gate.subject} /> : <p>{tDecide.gate.no_subject}</p>
   return error ? <Failure error={error} retry={() => void refetch()} /> : null
 }

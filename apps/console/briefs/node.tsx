@@ -1,4 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
+import { useTopic } from '../api/hooks.ts'
 import type { Attempt, NodeDetail } from '../api/types.ts'
+import { nodeQuery } from '../queries/operations.ts'
+import { Failure } from '../ui/failure.tsx'
 import { GateLink } from '../values/links.tsx'
 import { Status } from '../values/status.tsx'
 import { TargetRow } from '../values/target.tsx'
@@ -59,6 +63,19 @@ export const NodeFacts = ({ node, attempt = newestAttempt(node) }: NodeFactsProp
     </dl>
   </>
 )
+
+/** The same of a node that is not read yet. */
+export const UnreadNode = ({ operation_id, id }: { operation_id: string; id: string }) => {
+  useTopic(`operation:${operation_id}`)
+  const { data: node, error, refetch } = useQuery(nodeQuery(operation_id, id))
+  if (node)
+    return (
+      <section className="card flex flex-col gap-3 p-4" aria-label={tDecide.gate.brief.title}>
+        <NodeFacts node={node} />
+      </section>
+    )
+  return error ? <Failure error={error} retry={() => void refetch()} /> : null
+}
 
 export const newestAttempt = (node: NodeDetail): Attempt | undefined =>
   node.attempts.reduce<Attempt | undefined>(
