@@ -33,10 +33,7 @@ export type Answer = StoredAnswer & { replayed: boolean }
 export type Decision<E> = {
   /** The result of a dry run, visible only to its caller. */
   effect: E
-  /**
-   * Writes rows, facts, audit and outbox, and returns the answer; `later`: the caller stores the answer after the
-   * commit. A dry run does not call it.
-   */
+  /** Writes rows, facts, audit and outbox. `later`: the caller stores the answer. No dry run calls it. */
   keep: () => Promise<Given | 'later'>
 }
 

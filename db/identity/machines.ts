@@ -3,10 +3,7 @@ import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
 import { type MachineCredentialRow, machine_assertions, machine_credentials, machine_owners, users } from './tables.ts'
 
-/**
- * The people responsible for these machines: owners, and those who created or confirmed a credential that is valid or
- * ended within the last month.
- */
+/** People responsible for machines: owners, and who made or confirmed a credential valid within the last month. */
 export const behindMachines = async (db: Queryable, machine_ids: string[]) => {
   if (machine_ids.length === 0) return []
   const { rows } = await db.execute<{ machine_id: string; by: string }>(sql`
