@@ -17,7 +17,10 @@ export type TokenReply = Schema<'TokenReply'>
 /** An access token this close to its expiry is not worth a request. */
 const EARLY_MS = 10_000
 
-/** Tokens of the person at `url`, refreshed under the credentials' lock before they expire and after a 401. */
+/**
+ * The tokens of the person signed in at `url`: refreshed before they expire and after a 401, under the lock of the
+ * credentials. `signalbox` sends without a token.
+ */
 export const createRefresh = (url: string, credentials: Credentials, signalbox: Signalbox) => {
   const keep = (username: string, { access_token, refresh_token, expires_in }: TokenReply): Entry => {
     if (refresh_token === undefined) throw failure(EXIT.error, `${url} sent no refresh token.`, 'Is it a Signalbox?')
