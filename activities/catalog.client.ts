@@ -86,10 +86,7 @@ const readAnswer = (status: number, body: Record<string, unknown>): Applied => {
 
 const MOST_AT_ONCE = 1000
 
-/**
- * Batches single queries into few requests. A query made while a request is in flight joins the next one, so it never
- * gets an older answer.
- */
+/** Batches queries into few requests. One made during a request joins the next, so its answer is never too old. */
 const together = (ask: (ids: string[]) => Promise<ReadonlyMap<string, number>>) => {
   const waiting: { id: string; settle: PromiseWithResolvers<number | undefined> }[] = []
   let busy = false

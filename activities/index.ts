@@ -4,10 +4,7 @@ import { createCatalogActivities } from './catalog.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createLocalActivities, createOperationActivities } from './operation.ts'
 
-/**
- * Activities of the queue `bookkeeping`: those that move rows, and the catalog; graphs for operations begun without the
- * patch `local-graph`.
- */
+/** Activities of the queue `bookkeeping`: rows and the catalog; graphs if begun without the patch `local-graph`. */
 export const createBookkeeping = (deps: ActivityDeps) => ({
   ...createLocalActivities(deps),
   ...createOperationActivities(deps),

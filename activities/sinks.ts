@@ -5,10 +5,7 @@ import type { ActivityDeps } from './deps.ts'
 
 type Deps = Pick<ActivityDeps, 'db' | 'log' | 'wake'>
 
-/**
- * Messages from workflows to the worker outside their history. They are sent again on each replay, so that the rows get
- * them in the end.
- */
+/** Messages from workflows to the worker outside their history. Each replay sends them again, so none is lost. */
 export const createSinks = ({ db, log, wake }: Deps): InjectedSinks<OperationSinks> => ({
   engine: {
     mismatch: {

@@ -10,10 +10,7 @@ export type SealedHead = { log: string; seal_seq: string; seal_hash: string }
  */
 export type Anchor = { at: string; heads: SealedHead[]; restored?: { epoch: number; lost: SealedHead[] } }
 
-/**
- * An anchor as one line of text that contains the signed content verbatim. It is stored outside the database, so that
- * verification notices a truncated log (reliability.md 5.4).
- */
+/** An anchor as a line with the signed content verbatim, stored elsewhere to reveal a cut log (reliability.md 5.4). */
 export const signAnchor = (anchor: Anchor, { kid, private_key }: PrivateKey): string => {
   const body = canonicalJson(anchor)
   return canonicalJson({ body, kid, signature: sign(null, Buffer.from(body), private_key).toString('base64url') })

@@ -1,9 +1,6 @@
 import pg from 'pg'
 
-/**
- * Runs work on a separate connection, for work that no pool serves. If the server closes the connection between two
- * statements, the next statement fails, not the process.
- */
+/** Runs work on a separate, unpooled connection. If the server closes it, the next statement fails, not the process. */
 export const withConnection = async <T>(
   config: pg.ClientConfig,
   work: (client: pg.Client) => Promise<T>,

@@ -61,10 +61,7 @@ export type OutboxEvent = {
   trace?: string | null
 }
 
-/**
- * Deletes events published more than a month ago. For outboxes that no one reads again: those of catalog and operations
- * supply missed events and read models.
- */
+/** Deletes events published over a month ago. Not for catalog and operations, whose missed events are read again. */
 export const pruneOutbox = (db: Db, outbox: OutboxTable): Promise<number> =>
   pruneRows(db, outbox, 'published_at', sql`now() - interval '31 days'`)
 

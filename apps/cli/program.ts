@@ -65,10 +65,7 @@ const describe = (leaf: Node, { about, takes = '', options = {}, examples }: Com
   )
 }
 
-/**
- * Finds the command of a line and parses its words. Returns 'shown' after help or the version. Throws a usage error
- * that names the nearest command, option or value.
- */
+/** Parses a line's command. 'shown' after help or version. Usage errors name the nearest command, option or value. */
 export const parseLine = (commands: readonly Command[], argv: readonly string[], version: string): Line | 'shown' => {
   let found: Line | undefined
   const root = quietly(new Node('signalbox'))

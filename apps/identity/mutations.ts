@@ -94,10 +94,7 @@ export const recordDenial = (
 
 const MAX_IDS = 500
 
-/**
- * Records that these people's rights have changed: a new version each, and one event (in parts of 500) that drops
- * caches everywhere.
- */
+/** Records changed rights of these people: a new version each, and one event (in parts of 500) that drops caches. */
 export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user_ids: string[]): Promise<void> => {
   if (user_ids.length === 0) return
   await bumpUsers(tx, user_ids)

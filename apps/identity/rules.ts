@@ -27,10 +27,7 @@ export const refuseScope = (role: string, scope: object | undefined) =>
     ? new AppError('validation_error', 'scope_not_allowed', `The role ${role} applies everywhere and takes no scope.`)
     : undefined
 
-/**
- * A machine decides and administers nothing, so it holds no role that does, directly or through a group. A person holds
- * no control-plane role.
- */
+/** A machine holds no role that decides or administers, not even by a group; a person holds no control-plane role. */
 export const refuseRolesOf = (accounts: readonly Pick<UserRow, 'username' | 'kind'>[], roles: readonly string[]) => {
   for (const { username, kind } of accounts) {
     const role = roles.find((one) => !ROLES_OF[kind].has(one))

@@ -76,10 +76,7 @@ export const allowed = ({ description, type, minimum, maximum, enum: values, pat
   return pattern ? `Allowed: a string that matches ${pattern}.` : 'Allowed: a string.'
 }
 
-/**
- * Options of a setting besides its schema: production must set it itself, or its address must be encrypted there; and
- * its value is a secret.
- */
+/** A setting's options: production must set it itself, its address must be encrypted there, its value is a secret. */
 export type SettingOptions = { production?: 'required' | 'https' | 'tls'; secret?: true }
 
 /** Returns why an address is too weak for production, with the remedy; `undefined` if encrypted and with an account. */

@@ -18,10 +18,7 @@ export type ErrorOptions = {
   cause?: unknown
 }
 
-/**
- * The only error class that crosses a layer. The hint defaults to the code's, and so does the status if the code has
- * exactly one. The cause is for the log and never sent.
- */
+/** The only error class that crosses layers. Hint and single status default to the code's. The cause is never sent. */
 export class AppError<C extends Category = Category> extends Error {
   readonly category: Category
   readonly code: Code

@@ -26,10 +26,7 @@ export type OpenSpan = { traceparent: string; end: (facts?: SpanFacts, failed?: 
 type Begin = (name: string, parent: string | undefined, facts: SpanFacts) => OpenSpan
 let begin: Begin | undefined
 
-/**
- * Records the spans of this process if a collector is configured. Only then is the SDK loaded. Returns the function
- * that sends the last spans.
- */
+/** Records spans if a collector is configured; loads the SDK only then. Returns the function that sends the last. */
 export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process.env): Promise<() => Promise<void>> => {
   const { url, resource } = await loadCollector(app, env)
   if (resource === undefined) return async () => {}

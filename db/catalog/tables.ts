@@ -224,10 +224,7 @@ export const evidence_ref = t(
   (c) => [index('evidence_ref_at').on(c.rid, c.at), index('evidence_ref_operation').on(c.operation_id)],
 )
 
-/**
- * A resource's offers to others. `withdrawn` rows stay as history; one open row per resource, capability, version.
- * `swept`: its expiry was emitted.
- */
+/** Offers. `withdrawn` rows are history; one is open per resource, capability, version. `swept`: expiry was emitted. */
 export const provider = t(
   'provider',
   {

@@ -39,10 +39,7 @@ export type StoredAnswer = {
   about?: string | null
 }
 
-/**
- * HMAC over the content of a request (path parameters, query, If-Match, body). Not a plain hash, because bodies can
- * contain secrets.
- */
+/** HMAC over a request's content (path, query, If-Match, body). Not a plain hash: bodies can contain secrets. */
 export const fingerprintOf = (key: Uint8Array, parts: unknown): Buffer => hmacSha256(key, canonicalJson(parts))
 
 /** An earlier request's use of a key; its answer, if there is one. */

@@ -9,10 +9,7 @@ const live = and(isNull(machine_credentials.revoked_at), gt(machine_credentials.
 const owned = sql<boolean>`exists (select 1 from ${machine_owners} o join ${users} p on p.id = o.user_id
   where o.machine_id = ${users.id} and p.status = 'ACTIVE')`
 
-/**
- * The people responsible for these machines: owners, and those who created or confirmed a credential that is valid or
- * ended within the last month.
- */
+/** People responsible for machines: owners, and who made or confirmed a credential valid within the last month. */
 export const behindMachines = async (db: Queryable, machine_ids: string[]) => {
   if (machine_ids.length === 0) return []
   const { rows } = await db.execute<{ machine_id: string; by: string }>(sql`

@@ -115,10 +115,7 @@ export const keepDisabled = (tx: Tx, user_id: string) =>
 export const scimMembersOf = (db: Queryable, group_ids: string[]) =>
   db.select().from(scim_members).where(inArray(scim_members.group_id, group_ids)).orderBy(asc(scim_members.user_id))
 
-/**
- * Where the provider's map finds a group's name. Ids and names never mix: anyone who may name a group could give it the
- * id of another.
- */
+/** Where the map finds a group's name. Ids and names never mix: a name could otherwise claim another group's id. */
 export const mapColumn = (scim: { match: string } | undefined) => (scim?.match === 'oid' ? 'external_id' : 'name')
 
 /** The map's names of the groups of these people, of whom this provider's directory manages the returned ones. */

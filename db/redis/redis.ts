@@ -2,10 +2,7 @@ import type { Duplex } from 'node:stream'
 import { Redis } from 'ioredis'
 import { type Links, redisLink } from '../../apps/shared/links.ts'
 
-/**
- * Connects to Redis: no queue while it is unavailable and one retry, so that commands fail at once during an outage
- * (reliability.md 2.2).
- */
+/** Connects to Redis. No queue and one retry: commands fail at once during an outage (reliability.md 2.2). */
 export const createRedis = (
   url: string,
   { name, timeout_ms = 500, links }: { name: string; timeout_ms?: number; links?: Links },

@@ -18,10 +18,7 @@ export const publicCommandId = (scope: string, key: string): string => {
   return uuidv5(latest.id, key)
 }
 
-/**
- * The time of a change, taken under its locks so that times follow the order of commits. If another clock was ahead, it
- * is not earlier than the locked row's last change.
- */
+/** A change's time, taken under its locks to follow commits; never earlier than the locked row's last change. */
 export type Stamp = (locked?: Pick<ResourceRow, 'updated_at'>) => string
 /** The work of a command, under its claim. */
 export type CommandWork = (tx: Tx, stamp: Stamp) => Promise<Given>

@@ -17,10 +17,7 @@ type Container = Json[] | Map<string, Json>
 /** A patch that copies its own copies doubles the document each time, so the size of all copies stays below this. */
 const MAX_COPIED = 1_048_576
 
-/**
- * Applies RFC 6902 to a copy of the document: all operations or none. A failing `test` is 409 `test_failed`; an
- * operation that does not fit the document is 422 with its number.
- */
+/** RFC 6902 on a copy, all or none. A failing `test`: 409 `test_failed`; an unfit operation: 422 with its number. */
 export const jsonPatch = (document: Json, operations: readonly PatchOperation[]): Json => {
   let root: Json = structuredClone(document)
   let copied = 0

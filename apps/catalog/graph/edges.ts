@@ -125,10 +125,7 @@ export const eachArc = (
   if (list) for (const { type, out, peer, no } of list) visit(type, out, peer, no)
 }
 
-/**
- * The open edges of a node in the order type key, out before in, peer, starting after a position, until `visit` returns
- * false. Merges three sorted lists.
- */
+/** Merges a node's open edges by type key, out before in, peer, from a position until `visit` returns false. */
 export const orderedArcs = (
   edges: Edges,
   rid: number,

@@ -9,10 +9,7 @@ import { createNodes } from './nodes.ts'
 /** Approximate size of an overlay object, for the memory bound. */
 const OVERLAY_BYTES = 200
 
-/**
- * The graph of one process: the loaded arrays, changed in place where only a number changes, and maps for additions.
- * Only the event log feeds it, in order.
- */
+/** One process's graph: loaded arrays (numbers change in place), maps for additions, fed in order by the event log. */
 export const createStore = (base: GraphArrays) => {
   const nodes = createNodes(base)
   const edges = createEdges(base)

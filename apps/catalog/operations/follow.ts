@@ -143,10 +143,7 @@ export const followOperation = async (deps: Follower, agg_id: string): Promise<'
 
 const WATCH_MS = 1000
 
-/**
- * Consumes while NATS is available and the index is not paused; `stop` ends it between two messages. Messages that
- * arrive during a pause wait in the stream.
- */
+/** Consumes unless NATS is away or the index paused; `stop` ends it between two messages. The stream keeps the rest. */
 export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) => {
   const { log } = deps.telemetry
   const stopping = new AbortController()

@@ -4,10 +4,7 @@ import { checkCapabilities, checkRelationshipTypes, checkType } from './entries.
 import { completeCapability, completeRelationshipType, FlattenError, flattenType } from './flatten.ts'
 import type { Fault, PackFile, Report, TypeEntry, TypeModel } from './format.ts'
 
-/**
- * Checks well-formed packs against each other (catalog.md 2, "Loading") and builds the model. Faults come in the order
- * of the rules; the model is complete only if there are none.
- */
+/** Checks packs against each other (catalog.md 2, "Loading"). Faults in rule order; the model is complete if none. */
 export const buildModel = (packs: readonly PackFile[]): { model: TypeModel; faults: Fault[] } => {
   const faults: Fault[] = []
   const reportIn =

@@ -49,10 +49,7 @@ export const awaitChange = async (
   }
 }
 
-/**
- * Waits until the graph in memory contains a version of a resource and meets the maximum lag; else 503
- * `projection_lag`. Waits no longer than the deployment allows.
- */
+/** Waits (bounded) until the graph has a resource's version and meets the maximum lag; else 503 `projection_lag`. */
 export const awaitGraph = async (
   { graph, config }: CatalogDeps,
   { change, max_lag_ms = Number.POSITIVE_INFINITY }: { change?: ReturnType<typeof changeOf>; max_lag_ms?: number },

@@ -44,10 +44,7 @@ const twoTimes = () =>
     hint: 'Send one of them.',
   })
 
-/**
- * The resource now. A check that expired since the last sweep already counts; the ETag then ends in x, because
- * health_revision has not moved yet.
- */
+/** The resource now. A check expired since the last sweep counts; the ETag then ends in x: health_revision lags. */
 const currentView = async (deps: CatalogDeps, row: ResourceRow, scope: Scope) => {
   const { types } = deps.registry
   const now = deps.clock.now()

@@ -40,10 +40,7 @@ export type Next = {
   ends: boolean
 }
 
-/**
- * The columns that the next version changes, in `resource` (often none) and in `resource_state`; `told`: the number of
- * events about its capabilities.
- */
+/** Columns of the next version in `resource` (often none) and `resource_state`; `told`: count of capability events. */
 export const columnsOf = (next: Next, cause: Cause, told: number) => {
   const { row, type, change, lifecycle_status, desired_state, observed_state, ends } = next
   const desired_moved = !equalJson(desired_state, row.desired_state)

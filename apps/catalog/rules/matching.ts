@@ -25,10 +25,7 @@ export type Asker = { resource_id: string; scope: Scope }
 
 export type Mismatch = Omit<Rejection, 'provider_id' | 'resource_id'>
 
-/**
- * The first rule by which an offer fails a request, or `undefined` if it matches. Order: status, version, scope, each
- * attribute in the request's order, capacity, self.
- */
+/** The first rule that an offer fails, or `undefined`: status, version, scope, attributes as asked, capacity, self. */
 export const mismatchOf = (wanted: Wanted, offer: Offer, asker: Asker | undefined): Mismatch | undefined => {
   if (!wanted.statuses.includes(offer.status)) return { rule: 'status', wanted: wanted.statuses, offered: offer.status }
   if (!semver.satisfies(offer.version, wanted.version_range))

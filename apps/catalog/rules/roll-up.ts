@@ -55,10 +55,7 @@ export const contribution = ({ mode, k, cap }: FlowRule, peers: readonly number[
 
 export type CausePath = { rid: string; status: HealthStatus; path: string[] }
 
-/**
- * The causes of a roll-up: resources whose own health is not healthy, each with its shortest path to the root. Ordered
- * by severity, then distance, then name.
- */
+/** Causes of a roll-up: unhealthy resources, each with its shortest path to the root, by severity, distance, name. */
 export const causesOf = (
   root: string,
   { own, flows }: HealthGraph,

@@ -51,10 +51,7 @@ export const isEmpty = (value: unknown): boolean =>
   (isFields(value) && Object.keys(value).length === 0)
 export const isLabelKey = (key: string): boolean => LABEL_KEY.test(key)
 
-/**
- * Turns a source's tags into labels. A value that does not fit a label becomes an annotation. Tags whose key fits
- * neither are kept together in one annotation, as JSON.
- */
+/** Tags as labels. A value that fits none becomes an annotation; tags whose key fits none share one, as JSON. */
 export const marksOf = (marks: unknown, others = 'signalbox/marks'): Pick<ImportItem, 'labels' | 'annotations'> => {
   const pairs = Object.entries(fieldsOf(marks)).filter(([, value]) => value !== undefined && value !== null)
   const isLabel = ([key, value]: [string, unknown]) =>

@@ -31,10 +31,7 @@ export const readSource = (file: string): string => {
 
 const tooLarge = (bytes: number) => `it is larger than ${bytes / 1_048_576} MiB; import it in parts`
 
-/**
- * All documents of a YAML or JSON text. Rejects the means of an attack: duplicate members, deep nesting, anchors that
- * grow without end, too many documents.
- */
+/** All documents of YAML or JSON. Rejects attacks: duplicate members, deep nesting, endless anchors, many documents. */
 export const parseSource = (text: string): Source => {
   const digest = digestOf(text)
   const start = text.trimStart()[0]

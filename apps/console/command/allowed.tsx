@@ -28,10 +28,7 @@ type ActionButtonProps = {
   children: React.ReactNode
 }
 
-/**
- * A button that stays visible while it cannot be pressed; the reason is its description and its tooltip. Actions that
- * the person's permissions never allow have no button.
- */
+/** A button that stays visible while disabled, with the reason. Actions that permissions never allow have none. */
 export const ActionButton = ({ action, press, main = false, danger = false, children }: ActionButtonProps) => {
   const id = useId()
   const allowed = mayPress(action)

@@ -30,10 +30,7 @@ const step = (state: State, event: Step): State => {
 export type Complete = (command: Command) => Promise<Command | Problem>
 type Answers<Reply> = { done: (reply: Reply) => void; refused?: (problem: Problem) => void; close: () => void }
 
-/**
- * Sends a dialog's command and keeps its outcome. The idempotency key belongs to one body: repeats of the same body
- * keep it, so that a command never takes effect twice.
- */
+/** Sends a dialog's command, keeps its outcome. Repeats of a body keep its idempotency key, to take effect once. */
 export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
   const [state, tell] = useReducer(step, { phase: 'open', problem: null, accepted_at: '', checked: false })
   const sent = useRef<{ key: string; command: Command } | null>(null)

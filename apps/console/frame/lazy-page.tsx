@@ -13,10 +13,7 @@ class CodeAway extends Error {
   }
 }
 
-/**
- * A page whose code loads when it is first shown. On failure the router alone would reload the console, which leaves an
- * empty page when offline.
- */
+/** A page whose code loads on first use. On failure the router alone would reload: an empty page when offline. */
 export const lazyPage: typeof lazyRouteComponent = (load, name) => {
   const page = lazyRouteComponent(
     () =>

@@ -41,10 +41,7 @@ type Props = {
   patched?: PatchedGraph
 }
 
-/**
- * The drawing. Positions come from the layout and stay fixed; each box gets its state separately. It has one tab stop;
- * arrow keys move through it.
- */
+/** The drawing: fixed positions, a state for each box. It has one tab stop; arrow keys move through it. */
 export const GraphCanvas = (props: Props) => (
   <ReactFlowProvider>
     <Canvas {...props} />

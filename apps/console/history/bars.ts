@@ -32,10 +32,7 @@ const ENDS = new Set(
   'backoff succeeded failed outcome_unknown skipped cancelled compensated compensation_failed'.split(' '),
 )
 
-/**
- * The attempts of each node and the waits between them, from the events in seq order. A failure that holds the
- * operation (`holds`) is followed by a wait for a person. Pure.
- */
+/** Each node's attempts and waits, by events in seq order. After a failure that `holds`, a person is awaited. Pure. */
 export const barsOf = (
   events: readonly Fact[],
   now: number,

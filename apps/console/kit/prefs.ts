@@ -1,10 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import type { Zone } from './format.ts'
 
-/**
- * The display preferences of this browser's person, which the server keeps for their other devices. They never hold
- * data. theme.js reads the same key before the first paint.
- */
+/** Display preferences of this browser's person, never data. theme.js reads the same key before the first paint. */
 export type Display = {
   theme: 'system' | 'light' | 'dark'
   contrast: 'system' | 'more'

@@ -11,10 +11,7 @@ const STRINGS = new RegExp(`${ESCAPE}[PX^_][^${ESCAPE}]*(?:${ESCAPE}\\\\|$)`, 'g
 const CSI = new RegExp(`(?:${ESCAPE}\\[|\u009b)([0-?]*)[ -/]*([@-~])`, 'g')
 const SHORT = new RegExp(`${ESCAPE}[ -/]*[0-Z\\\\^-~]`, 'g')
 
-/**
- * A log line as plain text with classes for its ANSI colors. Drops other escape sequences, links, cursor moves and
- * hidden controls.
- */
+/** A log line as text with classes for its ANSI colors. Drops other escapes, links, cursor moves, hidden controls. */
 export const runsOf = (line: string): Run[] => {
   const colours = line
     .replace(OSC, '')

@@ -26,10 +26,7 @@ const queryOf = (where: Where, held: readonly LogLine[]): Query =>
       ? { before_seq: held[0]?.seq ?? 1, limit: 1000 }
       : { after_seq: held.at(-1)?.seq ?? 0, limit: 2000 }
 
-/**
- * Joins the held lines with those read next to `asked`, each once. A jump may have replaced the held lines meanwhile;
- * then lines that no longer adjoin are dropped.
- */
+/** Joins held lines and those read next to `asked`, each once; after a jump, drops lines that no longer adjoin. */
 export const joined = (
   where: Where,
   asked: readonly LogLine[],

@@ -12,10 +12,7 @@ type Finding = 'effect_absent' | 'effect_present' | 'effect_partial'
 const FINDINGS: Finding[] = ['effect_absent', 'effect_present', 'effect_partial']
 const NAMED = 6
 
-/**
- * Retries a node: says which nodes run again and which gates ask again. For an unknown outcome, the person must say
- * what they found at the target.
- */
+/** Retries a node: shows which nodes and gates follow. After an unknown outcome, asks what was found at the target. */
 export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => void }) => {
   const client = useQueryClient()
   const unknown = node.state === 'outcome_unknown'

@@ -3,10 +3,7 @@ import { api, read } from '../api/client.ts'
 import { type Display, display, setDisplay } from '../kit/prefs.ts'
 import { onPhase, sessionPhase } from '../session/token.ts'
 
-/**
- * The person's display settings, which the server keeps for all of their devices. This browser keeps a copy for the
- * first paint and the sign-in.
- */
+/** Display settings, kept by the server for all devices; this browser keeps a copy for first paint and sign-in. */
 const PATH = '/v1/users/me/preferences'
 /** The longest that a sign-in waits for the settings. */
 const LIMIT_MS = 2000

@@ -81,10 +81,7 @@ const metricsWords = (metrics: Metric[] | null | undefined): string[] => {
   return most < ENOUGH ? [words.too_early(most)] : metrics.map(metricWords)
 }
 
-/**
- * How the targets that were changed first do, beside the rest; `undefined` if there are none. `briefly` names a metric
- * only if it is bad news.
- */
+/** How the first changed targets do beside the rest; `undefined` if none. `briefly`: names a metric only if bad. */
 export const canaryLine = ({ brief }: Gate, now: number, briefly = false): Line | undefined => {
   if (!brief?.canary) return undefined
   const { count, named, ended_at, retries, metrics } = brief.canary

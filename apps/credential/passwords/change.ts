@@ -138,10 +138,7 @@ const announce = (tx: Tx, type: string, user_id: string, version: number, { requ
 /** `password_version`: of the new password; 0 if unchanged. */
 export type ChangeOutcome = { current_is_valid: boolean; violations: PasswordViolation[]; password_version: number }
 
-/**
- * Changes a password after verifying the current one. Repeating the last applied change succeeds again, if its new
- * password is the current one.
- */
+/** Changes a password after verifying the current one. Repeating the last change succeeds if its result is current. */
 export const changePassword = async (
   deps: CredentialDeps,
   request: ChangePasswordRequest,

@@ -55,10 +55,7 @@ export type StaticFile = {
   policy: string | undefined
 }
 
-/**
- * The console as files in memory. Only files of the build are served, by their exact path; a page path of the console
- * answers index.html. A new build is picked up within a second.
- */
+/** The console as files in memory, by exact path; page paths answer index.html. Picks up a new build in a second. */
 export const createStaticFiles = (dir: string, meta: Record<string, string>) => {
   let files = new Map<string, StaticFile>()
   let stamp = ''

@@ -14,10 +14,7 @@ export type Verdict = { outcome: 'ok' | 'denied' | 'limited'; wait_ms: number }
 const OPEN_MS = 1000
 const FAILURES = 5
 
-/**
- * The gateway's view of Redis. While it is away every call returns `undefined` at once: after five failures in a row no
- * call tries Redis for a second.
- */
+/** Redis as the gateway sees it. While away, calls return `undefined`; after five failures none tries for a second. */
 export const createRedisGate = (
   redis: Redis,
   {

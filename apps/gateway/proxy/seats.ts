@@ -35,10 +35,7 @@ type Line = { flows: Map<string, Waiter[]>; length: number; most: number; seats:
 /** The weight of the latest request in the average. */
 const LATEST = 0.1
 
-/**
- * By index in `SEATED`: the seats of each class, those taken, the requests seated (anywhere), and the queue. `readers`
- * holds the seated reads, by flow.
- */
+/** By index in `SEATED`: seats, those taken, requests seated (anywhere), the queue. `readers`: seated reads by flow. */
 type Room = { seats: number[]; used: number[]; sitting: number[]; lines: Line[]; readers: Map<string, number> } & Pick<
   SeatOptions,
   'onRefused' | 'onWaited'

@@ -99,10 +99,7 @@ export const alignIn = async (
   await appendAuditTo(tx, user_events, deps.keys.audit, rows)
 }
 
-/**
- * Takes lost rights away. If that would remove the last administrator, this person keeps all of theirs, and the audit
- * row says so. Returns who does.
- */
+/** Takes lost rights away, but never from the last administrator: the audit row says so. Returns who keeps all. */
 const take = async (tx: Tx, giver: string, differences: ReadonlyMap<string, Difference>): Promise<Set<string>> => {
   const losing = [...differences].filter(([, { leave, revoke }]) => leave.length + revoke.length > 0)
   if (losing.length === 0 || (await takeFrom(tx, giver, losing))) return new Set()

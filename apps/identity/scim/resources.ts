@@ -62,10 +62,7 @@ const membersOf = async (db: Queryable, id: string) => (await scimMembersOf(db, 
 /** Their kinds in the audit log. */
 const ABOUT = { User: 'user', Group: 'directory_group' }
 
-/**
- * POST: a new person or group. For a person with the same external id, it reuses one that the directory removed or that
- * signed in before.
- */
+/** POST: a new person or group. Reuses a person with that external id whom the directory removed or who signed in. */
 export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { name: string }) => {
   const { tx, req } = one
   const provider = req.directory.id

@@ -10,10 +10,7 @@ export type ShutOut = 'done' | 'as it is' | 'unknown' | 'the last administrator'
 
 const WORDS: Partial<Record<UserStatus, string>> = { DISABLED: 'user.disabled', DELETED: 'user.deleted' }
 
-/**
- * Disables or deletes a person again (reliability.md 4.13) after a restore has undone it in the database. The last
- * administrator stays, because no one could repair that.
- */
+/** Ends a person again (reliability.md 4.13) whom a restore revived; never the last administrator, who can repair. */
 export const shutOutAgain = (
   db: Db,
   audit_key: Uint8Array,

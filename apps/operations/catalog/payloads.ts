@@ -4,10 +4,7 @@ import { INTENT_KINDS } from '../../shared/contracts/operations/intents.ts'
 import { compileSchema, type SchemaCheck } from '../../shared/data/json-schema.ts'
 import type { Violation } from '../../shared/errors.ts'
 
-/**
- * The parts of each catalog event that the projection uses. Unknown members are ignored; a missing member or one of
- * another type makes the event impossible to apply.
- */
+/** Parts of catalog events that the projection uses. Extra members are ignored; a missing or mistyped one fails. */
 const Id = Type.String({ minLength: 1, maxLength: 128 })
 const Text = Type.String({ maxLength: 1000 })
 const Members = Type.Record(Type.String(), Type.Unknown())

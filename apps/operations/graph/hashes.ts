@@ -3,10 +3,7 @@ import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { TargetDiff } from './types.ts'
 
-/**
- * Identifies exactly the plan that was read: intent, packs, pins, policies, nodes, gates, leases, windows, constraints
- * (operations.md 3.3).
- */
+/** Identifies exactly the plan that was read, with its intent, packs, pins and policies (operations.md 3.3). */
 export const planHash = (document: PlanDocument): string => digest(document)
 
 /** Identifies the effect: the same without versions, pins and times, with the values before and after. */

@@ -213,10 +213,7 @@ export const graphGates = (given: GraphGate[], { policies }: Library, violations
     }
   })
 
-/**
- * Silence approves only at low risk and never in place of a signature (operations.md 2.5). Any other such gate rejects
- * on timeout, and the plan says so.
- */
+/** Silence approves only at low risk, never for a signature (operations.md 2.5). Others reject, as the plan says. */
 export const refuseSilence = (gates: PlanGate[], risk: RiskLevel, warnings: Warning[]): PlanGate[] =>
   gates.map((gate) => {
     const { on_timeout, signature } = gate.policy

@@ -14,10 +14,7 @@ export type ApproverSource = PrincipalSource & {
 const FRESH_MS = 15_000
 const PAGE = 500
 
-/**
- * Everyone who holds gate:decide somewhere: shown to readers of a gate ("who can decide"), never used to decide. Cached
- * for a few seconds; empty while identity is away.
- */
+/** Who holds gate:decide somewhere: shown to readers, never used to decide. Cached briefly; empty without identity. */
 export const createApprovers = (source: ApproverSource, monotonic: () => number = () => performance.now()) => {
   let known: Principal[] = []
   let read_at = Number.NEGATIVE_INFINITY

@@ -138,10 +138,7 @@ const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number)
   }
 }
 
-/**
- * The owner may do all of this. Others who may control operations on its targets may hold it back, but not start it: it
- * acts with its owner's rights.
- */
+/** The owner may do all. Who controls its targets may only hold it back: it acts with its owner's rights. */
 const refuseAct = async (db: Queryable, caller: Caller, schedule: Schedule, act: ScheduleAct) => {
   const { requester_id, resource_ids, status } = schedule
   if (requester_id !== caller.user_id) {

@@ -11,10 +11,7 @@ import { secretKeysOf } from '../../shared/config.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
 import { indexDeps, OpsError, operator, printTable, projectionOf, settingOf, withDb } from './access.ts'
 
-/**
- * Events that block their successors: set aside by a consumer, or parked by the relay because NATS refuses them. Also
- * messages to people that were given up.
- */
+/** Events that block successors: set aside by a consumer, or parked as NATS refuses them. Also notices given up. */
 type Letter = { app: string; place: string; event_id: string; about: string; at: string; error: string }
 
 /** How a consumer resumes a released aggregate. */

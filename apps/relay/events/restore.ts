@@ -126,10 +126,7 @@ export const renewStreams = async ({ pool, prefix }: Place, nc: NatsConnection, 
 }
 const NO_STREAM = 10_059
 
-/**
- * Lets every app resume under the next epoch, in one transaction: the database's events are sent again, and numbers
- * used in the lost future are never assigned again.
- */
+/** Resumes all apps under the next epoch, in one transaction: events are sent again, lost numbers never reused. */
 export const raiseEpoch = async ({ pool }: Pick<Place, 'pool'>, epoch: number, lost: readonly LostEvent[]) => {
   const fenced = await fencedOf(pool)
   const client = await pool.connect()

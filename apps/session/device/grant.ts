@@ -77,10 +77,7 @@ export const decideDevice = async (
   if (outcome === 'ok') await note(deps, request, 'done', decision)
 }
 
-/**
- * Gives an approval to one poll: who approved it, and in which session. Later polls are `gone`. Throws the refusals of
- * RFC 8628 3.5.
- */
+/** Gives an approval and its session to one poll; later ones are `gone`. Throws the refusals of RFC 8628 3.5. */
 export const claimDevice = async (deps: SessionDeps, device_code: string) => {
   if (deps.config.AUTH__DEVICE_GRANT === 'off') throw pollRefused('unsupported_grant_type')
   const claimed = await deps.deviceGrants.claim(device_code)
@@ -119,10 +116,7 @@ export const deviceCodeRefused = () =>
 
 const spelled = (user_code: string): string => `${user_code.slice(0, 4)}-${user_code.slice(4)}`
 
-/**
- * The typed code without dashes or blanks, in one case. Each lookup is charged before it runs, so that guesses cannot
- * outrun the limit.
- */
+/** The typed code without dashes or blanks, in one case. Charged before each lookup: no guess outruns the limit. */
 const typedCode = async (deps: SessionDeps, request: ByPerson): Promise<string> => {
   refuseIfOff(deps)
   const { caller, client } = request

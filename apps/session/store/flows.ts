@@ -31,10 +31,7 @@ export type SessionKey = { user_id: string; session_id: string }
 /** How long a passkey may take to answer a challenge. */
 export const CHALLENGE_S = 300
 
-/**
- * A person whose password was right and who still has to prove a second factor. `tries`: wrong codes so far; `left_s`:
- * how long the password still counts.
- */
+/** After a right password, before the second factor. `tries`: wrong codes; `left_s`: how long the password counts. */
 export type HalfSignedIn = {
   user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number }
   folded_name: string
@@ -83,10 +80,7 @@ export const createFlows = (redis: Redis, prefix: string) => {
     once: async (name: string, seconds: number) =>
       (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',
     forget: (name: string) => redis.del(keyOf('ojti', name)),
-    /**
-     * Our sessions that belong to this provider's session or person. No sign-in that the provider vouched for until
-     * `ended_at` (seconds) opens another one.
-     */
+    /** Our sessions of this provider's session or person; none vouched for until `ended_at` (seconds) opens later. */
     sessionsOf: async (index: string, ended_at: number) => {
       await redis.set(`${prefix}oend:${index}`, ended_at, 'EX', FLOW_S)
       const members = await redis.smembers(`${prefix}osid:${index}`)

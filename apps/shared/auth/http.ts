@@ -17,10 +17,7 @@ import { missingWords, type Permission } from './permissions.ts'
 import type { Principals } from './principals.ts'
 import type { AccessVerifier } from './user-tokens.ts'
 
-/**
- * What a route requires of its caller: a permission, any of several, `self` (any active person), `bearer` (any token that
- * verifies) or `none`.
- */
+/** What a route requires: a permission, any of several, `self` (active person), `bearer` (valid token) or `none`. */
 export type RoutePermission = Permission | 'self' | 'bearer' | 'none'
 /** `enrols`: open to a session that may only set up a second factor. */
 export type Authorization = { permissions: readonly RoutePermission[]; kind: ActionKind; enrols?: true }

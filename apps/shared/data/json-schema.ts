@@ -100,10 +100,7 @@ export type SchemaCheck = (value: unknown) => Violation[]
 const compiled = new Map<string, SchemaCheck>()
 const MAX_COMPILED = 100
 
-/**
- * Compiles a JSON Schema 2020-12. Throws an Error with one clear line if the schema itself is invalid. With `defaults`,
- * it fills in missing members in the checked value.
- */
+/** Compiles JSON Schema 2020-12; a bad schema throws one clear line. `defaults`: fills missing members in the value. */
 export const compileSchema = (schema: unknown, { defaults = false } = {}): SchemaCheck => {
   const text = `${defaults} ${JSON.stringify(schema)}`
   const known = compiled.get(text)

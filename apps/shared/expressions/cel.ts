@@ -141,10 +141,7 @@ const inTime = <T>(run: () => T): T => {
   }
 }
 
-/**
- * Refuses forbidden expressions. Returns to which power of its input the expression works: nested loops, plus one if a
- * loop joins lists.
- */
+/** Refuses forbidden expressions. Returns the power of input it costs: nested loops, plus one if one joins lists. */
 const checkShape = (node: ASTNode, variables: ReadonlySet<string>, macros: number): number => {
   if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches')
     throw new CelError('"matches" is not available: compare with ==, startsWith, endsWith or contains.')

@@ -62,10 +62,7 @@ const NO_BODY = Type.Unsafe<null>({ type: ['object', 'null'], additionalProperti
 const CLOSED = Closed({})
 const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/**
- * Closes what a route leaves open: refuses unknown query parameters everywhere, and body members if a route takes no
- * body. Routes without a schema (RPC) are not ours.
- */
+/** Refuses unknown query parameters, and members of a body that a route does not take. RPC (no schema) is not ours. */
 export const closeInputs = (route: RouteOptions): void => {
   const { schema } = route
   if (!schema || schema.hide) return

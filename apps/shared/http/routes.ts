@@ -64,10 +64,7 @@ export const tagsOf = (header: string): string[] =>
     .map((tag) => tag.trim())
     .filter((tag) => tag !== '')
 
-/**
- * Whether the caller already has the representation with this tag: any of the tags that it names, weak or not, or `*`
- * (RFC 9110, 13.1.2).
- */
+/** Whether the caller already has this tag: one of those that it names, weak or not, or `*` (RFC 9110, 13.1.2). */
 export const isKnown = (req: FastifyRequest, etag: string): boolean =>
   tagsOf(req.headers['if-none-match'] ?? '')
     .map((tag) => tag.replace(/^W\//, ''))

@@ -26,10 +26,7 @@ export type Published<T> = {
   key: JWTVerifyGetKey
 }
 
-/**
- * The discovery document of an issuer and the keys that it points to, cached as one. One read at a time; a bad answer
- * never replaces a good one.
- */
+/** An issuer's discovery document and keys, cached as one. One read at a time; a bad answer replaces no good one. */
 export const createPublished = <T extends { jwks_uri: string }>(
   discover: () => Promise<T>,
   { stale_ms, away, onError, monotonic = () => performance.now() }: PublishedOptions,

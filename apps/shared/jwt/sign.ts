@@ -5,10 +5,7 @@ import { type ClaimsOf, TOKEN_KINDS, type TokenType } from './claims.ts'
 /** Returns a new token id: 128 random bits, 22 characters. Without it, two tokens of one second would be identical. */
 export const newJti = (): string => Buffer.from(random128()).toString('base64url')
 
-/**
- * Signs claims as a compact JWT. The same claims under the same key give the same bytes: both parts keep the member
- * order of the argument, and both algorithms are deterministic.
- */
+/** Signs claims as a compact JWT. Same claims and key, same bytes: member order stays, algorithms are deterministic. */
 export const signToken = <T extends TokenType>(
   type: T,
   claims: ClaimsOf[T],

@@ -8,10 +8,7 @@ const SETTLE_MS = 1000
 /** Releases a database connection in the middle of its work. */
 type LetGo = () => void
 
-/**
- * The time of one request, shared by all its work. When it is over, every transaction and statement of the request
- * ends, so that it cannot commit after its caller was told 503.
- */
+/** One request's time. Once over, its transactions and statements end: no commit after its caller was told 503. */
 export class Deadline {
   readonly ends_at: number
   /** The refusal that the caller gets. */

@@ -4,10 +4,7 @@ import { forgetLoop, noteTurn } from '../turns.ts'
 const FIRST_MS = 500
 const LONGEST_MS = 10_000
 
-/**
- * Repeats an act until it succeeds or the signal ends it, with pauses that grow to 10 s. One slow answer at start
- * therefore has no lasting effect. Never rejects.
- */
+/** Repeats an act until success or signal, pausing up to 10 s: one slow answer has no lasting effect. Never rejects. */
 export const repeatUntilDone = async (
   act: () => Promise<void>,
   signal: AbortSignal,

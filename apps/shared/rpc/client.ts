@@ -76,10 +76,7 @@ const RETRY_JITTER_MS = 50
 
 const isRead = (name: string) => /^(Get|List)/.test(name)
 
-/**
- * Makes a call behind its breaker. A read whose connection was refused or cut is retried once, within 10 % of all calls
- * (reliability.md 2.4).
- */
+/** Calls behind a breaker. Retries once a read that was refused or cut, within 10 % of calls (reliability.md 2.4). */
 const patiently = ({ breaker, called }: WatchedDependency): Around => {
   let budget = 1
   const once = async <T>(method: string, run: () => Promise<T>): Promise<T> => {

@@ -27,10 +27,7 @@ const ours = (networks: string) => listOf(networks.split(' '), (network) => new 
 /** Cloud metadata services, refused whatever a rule says. */
 const METADATA = ours('169.254.0.0/16 100.100.100.200/32 fd00:ec2::254/128 fe80::/10')
 
-/**
- * IPv4 for special purposes: this host, private and shared networks, tests, multicast. Of IPv6 only 2000::/3 is public,
- * except its tunnels and examples.
- */
+/** Special IPv4: this host, private, shared, tests, multicast. Public IPv6 is 2000::/3 without tunnels and examples. */
 const SPECIAL = ours(
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20',
 )

@@ -104,10 +104,7 @@ export const getDegrees = (
 
 export type CutRow = { rid: string; degree: number; omitted: number }
 
-/**
- * Two counts for each of these resources: its edges of the allowed types to visible resources, and its neighbors in the
- * requested directions outside this set.
- */
+/** Counts for these resources: edges of the allowed types to visible ones, and neighbors outside, by direction. */
 export const getCuts = (
   db: Queryable,
   rids: readonly string[],

@@ -20,10 +20,7 @@ export const getAwaiting = (tx: Tx, command_id: string) =>
 
 type Passed = { payload: Record<string, unknown> | null; undo: Record<string, unknown> | null; deadline_s: number }
 
-/**
- * Adds the command to the relay's queue under the next number; one that is complete in Postgres is applied here. The
- * caller holds the control row.
- */
+/** Queues a command for the relay; applies here one that is complete in Postgres. The caller holds the control row. */
 export const passAwaiting = async (
   tx: Tx,
   { command_id, operation_id }: { command_id: string; operation_id: string },

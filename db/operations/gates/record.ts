@@ -80,10 +80,7 @@ const expire = async (tx: Tx, operation_id: string, { gate_id, round }: GateChan
   return rows[0]
 }
 
-/**
- * Moves one escalation level up: the groups of the policy's next step may decide, too. Times count from when the gate
- * started waiting.
- */
+/** Escalates one level: the next step's groups may decide, too. Times count from when the gate started waiting. */
 const escalate = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
   const { rows } = await tx.execute<Row>(sql`
     with moved as (

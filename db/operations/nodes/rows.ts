@@ -160,10 +160,7 @@ export const readUndo = (tx: Tx, operation_id: string, node_ids: string[]) =>
     .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, node_ids)))
     .orderBy(nodes.node_id)
 
-/**
- * Changes nodes that still have the generation in which they were read, and increases it. Returns how many matched:
- * fewer than requested means that another command was faster.
- */
+/** Changes nodes still in the generation read, and increases it. Returns how many: if too few, another was faster. */
 export const swapNodes = async (
   tx: Tx,
   operation_id: string,

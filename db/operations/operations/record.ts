@@ -295,10 +295,7 @@ const reportColumns = (operation_id: string, report: Report, row: { started_at: 
   ...(row.started_at === null && report.engine_status !== 'queued' && { started_at: sql`clock_timestamp()` }),
 })
 
-/**
- * Entering a status is a separate fact if readers can see it: under a pause that is only `paused`, and a cancel was
- * stated by its author.
- */
+/** A status is a fact of its own if readers see it: under a pause only `paused`; a cancel was stated by its author. */
 const statusEvents = async (
   tx: Tx,
   operation_id: string,

@@ -123,10 +123,7 @@ export const saveUsedVotes = async (tx: Tx, operation_id: string, used: UsedGate
     )
 }
 
-/**
- * After a patch was undone: a gate used under it approved another graph than the current one, so it asks again;
- * `before` are the previous gates.
- */
+/** After an undone patch: a gate used under it approved another graph, so it asks again. `before`: previous gates. */
 export const askAfterUndo = (tx: Tx, operation_id: string, before: readonly Record<string, unknown>[]) =>
   tx.execute(sql`
     update ${gates} g set round = g.round + 1, status = 'armed', guards = r.guards, subject = r.subject, digest = r.digest,

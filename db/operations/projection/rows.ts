@@ -42,10 +42,7 @@ export type Applied = 'applied' | 'duplicate' | 'older' | 'held'
 /** A resource event with its document, whatever the document's source. */
 export type ResourceEvent = CatalogEvent & ResourceEventPayload & { document: ResourceDocument }
 
-/**
- * Applies one event once: by the inbox, then by the aggregate's version. have + 1 applies, older is skipped, newer
- * throws a ProjectionGap. `fold` changes the rows.
- */
+/** Applies an event once, by inbox, then version: have + 1 folds, older is skipped, newer throws a ProjectionGap. */
 export const applyOnce = async (tx: Tx, event: CatalogEvent, fold: (tx: Tx) => Promise<void>): Promise<Applied> => {
   const { event_id, agg_type, agg_id, agg_version } = event
   const { ver, held } = await lockVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id)

@@ -97,10 +97,7 @@ export const fillGate = <A extends { user_id: string; groups: readonly string[] 
   return outcomeOfVotes({ policy, votes }) === 'approved' ? votes : undefined
 }
 
-/**
- * Returns the group that a vote fills: the named one, else the first that still lacks votes, else any that the person
- * is in. A person counts once.
- */
+/** The group that a vote fills: the named one, else the first lacking votes, else any of theirs. People count once. */
 export const groupOfVote = (
   gate: Pick<GateFacts, 'policy' | 'votes'>,
   eligible_groups: readonly string[],

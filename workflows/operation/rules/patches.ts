@@ -9,10 +9,7 @@ export const refusePatch = ({ status, cancel_mode }: OperationFacts): RefusalCod
 
 export type PatchFacts = { status: string; status_reason: string | null; rebase: unknown }
 
-/**
- * Returns why a patch takes no more votes; `undefined` if it does. For one that came too late, the refusal carries the
- * patch to propose instead.
- */
+/** Why a patch takes no more votes; `undefined` if it does. If too late, carries the patch to propose instead. */
 export const refusePatchDecision = (
   facts: OperationFacts,
   { status, status_reason, rebase }: PatchFacts,

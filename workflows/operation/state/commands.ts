@@ -39,10 +39,7 @@ const AGAIN_MS = 5000
 /** How many signals that no node waits for yet are kept; they are carried from run to run. */
 const KEPT_SIGNALS = 256
 
-/**
- * Takes a command once: only later numbers, and never an id that was seen. A command past its `not_after` is answered
- * `expired`; record_changes undoes its decision.
- */
+/** Takes a command once, by number and id. Past its `not_after` it is `expired`; record_changes undoes its decision. */
 export const takeCommand = (s: State, command: CommandMessage, at: number) => {
   if (command.seq <= s.last_seq || s.seen.includes(command.command_id)) return
   s.last_seq = command.seq

@@ -71,10 +71,7 @@ export const mayUndo = (s: State): boolean => s.control !== 'cancel' || s.mode =
 const loseUndo = (s: State, i: number, at: number) =>
   failUndo(s, i, { class: 'cancelled', message: 'The undo was stopped by a forced cancel.', retryable: false }, at)
 
-/**
- * Lays out the undo in reverse order: a node is undone once every node after it is undone. Also called
- * after a restore: undone nodes are skipped, an undo in flight resumes.
- */
+/** Lays out the undo: a node once all after it are undone. After a restore, skips these and resumes one in flight. */
 export const beginUndo = (s: State, at: number) => {
   s.undoing = true
   s.undo_left = 0

@@ -11,10 +11,7 @@ const AGAIN_MS = 1000
 /** Whether a gate lets its guarded nodes start. */
 export const isPassed = (status: GateStatus): boolean => status === 'approved' || status === 'bypassed'
 
-/**
- * Takes over a gate's state from the rows. A round before the known one is outdated; within one round a decided status
- * never changes back.
- */
+/** Takes a gate's state from the rows. Earlier rounds are outdated; within one, a decided status never changes back. */
 export const setGate = (s: State, g: number, status: GateStatus, round: number, at: number) => {
   const gate = item(s.gates, g)
   if (round < gate.round || (round === gate.round && isDecided(gate.status) && status !== gate.status)) return

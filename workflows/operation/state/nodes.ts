@@ -284,9 +284,7 @@ const isOverspent = ({ nodes, failure_budget, graph }: State): boolean =>
       item(graph.profiles, i).kind === 'task',
   ).length > failure_budget
 
-/**
- * A swap that waited is made only if its reason remains: people may have dealt with the failure, or moved the deadline.
- */
+/** A waiting swap is made only if its reason remains: people may have dealt with the failure or moved the deadline. */
 export const reviewWanted = (s: State, at: number) => {
   if (s.out_of_order || s.control !== 'run') return
   const { wanted } = s

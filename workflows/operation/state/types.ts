@@ -91,10 +91,7 @@ export type Wanted =
 /** An approved patch whose graph the reducer has not taken over yet. */
 export type Patching = CommandBodies['patch_applied'] & { command_id: string }
 
-/**
- * State of one operation in the reducer. `step` changes it in place, and it belongs to one caller: to keep an older
- * state, take a snapshot.
- */
+/** State of one operation. `step` changes it in place for its one caller: take a snapshot to keep an older state. */
 export type State = {
   operation_id: string
   plan_revision: number
@@ -160,10 +157,7 @@ export type State = {
   waits: Set<number>
   /** Ready, but held by an open patch. */
   held: Set<number>
-  /**
-   * A person has overridden a freeze, or bypassed a gate that was then asked again: the operation can at best succeed
-   * with exceptions.
-   */
+  /** A freeze was overridden, or a bypassed gate asked again: at best it succeeds with exceptions. */
   overridden: boolean
   /** The last known state of the leases; `none`: there is no lease to give back. */
   leases: 'held' | 'giving' | 'released' | 'taking' | 'waiting' | 'none'

@@ -6,10 +6,7 @@ import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.t
 const MAX_OUTPUTS = 64 * 1024
 const GRACE_S = 10
 
-/**
- * `command`: runs a program that the agent's file names, never a shell. The JSON object that it writes to the file
- * $SIGNALBOX_OUTPUTS becomes the outputs.
- */
+/** `command`: runs a program of the agent's file, never a shell. Outputs: JSON in the file $SIGNALBOX_OUTPUTS. */
 export const command: Tool = async (job) => {
   const { program: name, args = [], stdin = '', timeout_s } = job.work.inputs as Record<string, unknown>
   const program = job.file.known.get(String(name))

@@ -27,10 +27,7 @@ const LOOKS = 20
 const LOOK_MS = 500
 const MAX_LISTED = 500
 
-/**
- * `kubernetes.apply`: applies exactly the objects that were previewed. It first checks all of them again; if one result
- * differs from the preview, it writes no object.
- */
+/** `kubernetes.apply`: applies exactly the previewed objects, once all pass a new check; else writes no object. */
 export const applySet: Tool = (job) =>
   withCluster(job, async (cluster) => {
     const run = await openSaved(job, cluster)

@@ -95,10 +95,7 @@ const fieldsOf = (
   })
 }
 
-/**
- * Returns why a check differs from the preview. `undefined` if each field comes out as previewed, or already has that
- * value, and no other field changes.
- */
+/** Why a check differs from the preview; `undefined` if all fields, changed or already equal, come out as previewed. */
 export const movedFrom = (
   previewed: { action: Action; fields: readonly Found[]; taken: readonly string[] },
   now: Checked,

@@ -42,10 +42,7 @@ export class NoAnswer extends Error {}
 const unreachable = (name: string, why: string): Verdict =>
   failed('unreachable', `The cluster "${name}" is not answering: ${why} No change was made.`, true)
 
-/**
- * Opens the cluster that the step names. kubectl holds the connection and supports every way to sign in; it serves the
- * API on a socket in the attempt's folder.
- */
+/** Opens the step's cluster by kubectl, which can sign in every way; its API is a socket in the attempt's folder. */
 export const openCluster = async (job: Job): Promise<Cluster> => {
   const { cluster } = job.work.inputs as Record<string, unknown>
   const name = String(cluster)

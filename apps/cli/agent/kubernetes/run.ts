@@ -91,10 +91,7 @@ export const list = async (run: Run, entries: Entry[]) => {
   if (words !== undefined) throw fault(run, 'refused', `The server refused the inventory of the set: ${words}`)
 }
 
-/**
- * Applies one object against the version that was checked. If it has changed in the meantime, `renew` checks it again.
- * Returns the resulting object.
- */
+/** Applies one object at the checked version. If it changed meanwhile, `renew` checks again. Returns the result. */
 export const write = async (
   run: Run,
   placed: Placed,

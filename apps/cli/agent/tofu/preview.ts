@@ -10,10 +10,7 @@ import { baseOf, openModule } from './module.ts'
 /** The largest artifact, with room for the seal. */
 const MAX_PLAN = 255 * 1024 * 1024
 
-/**
- * `opentofu.preview`: plans, keeps the plan file, sealed, under its digest, and returns the changes without their
- * secrets. It only reads and takes no lock.
- */
+/** `opentofu.preview`: reads without a lock, keeps the sealed plan file by digest, returns changes without secrets. */
 export const preview: Tool = async (job) => {
   const { variables = {}, destroy = false } = job.work.inputs as Record<string, unknown>
   if (!isObject(variables)) return refusedBy('"variables" must be an object.')

@@ -47,10 +47,7 @@ Sign in with \`POST /v1/token\` and send the access token as a bearer token. Eve
 /** Routes of an app that the gateway does not serve, for internal callers. */
 const INSIDE = new Set(['GET /jwks'])
 
-/**
- * The single document of the public API: the apps' descriptions of their routes, at the paths of the gateway's table.
- * Throws unless rows and operations match one to one.
- */
+/** The one public API document: the apps' routes at the gateway's paths. Throws unless they match one to one. */
 export const publicDocument = (apps: Map<Upstream, Document>): Document => {
   const problems: string[] = []
   const left = new Map(

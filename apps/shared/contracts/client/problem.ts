@@ -55,10 +55,7 @@ export const problemFrom = (status: number, body: unknown, retryAfter: string | 
 /** What a client may conclude from the answer to a command (console.md section 6). */
 export type CommandAnswer = 'applied' | 'accepted' | 'unknown' | 'wait' | 'refused'
 
-/**
- * The retry rule that console and command line share: `unknown` and `wait` are repeated with the same key and body,
- * `refused` never is; a corrected request is a new one.
- */
+/** How clients retry: `unknown` and `wait` with the same key and body, `refused` never; a corrected request is new. */
 export const answerOf = (status: number | null, problem?: Pick<Problem, 'category' | 'code'>): CommandAnswer => {
   if (status === null) return 'unknown'
   if (status === 202) return 'accepted'

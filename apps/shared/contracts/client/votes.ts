@@ -74,10 +74,7 @@ export const short = (
   )
 }
 
-/**
- * Assigns each approval to one group: the first that still lacks votes, else any that the rule names. An approval of a
- * voter in none of the groups is left out.
- */
+/** Assigns each approval to one of the voter's groups: the first still lacking votes, else any. Others are left out. */
 export const filling = ({ groups }: GateRules, approvals: readonly [string, Vote][]): [string, Vote][] => {
   const filled: [string, Vote][] = []
   for (const [voter, given] of approvals) {
