@@ -287,7 +287,7 @@ describe('the calendar', () => {
 
 it('a passed gate that showed another output than the node uses is to be asked again, used or not', async () => {
   const uses = { spec: { with: { inputs: { plan: { $from: 'nodes/plan/outputs/saved/preview' } } } as never } }
-  const showed = (value: unknown): Setup['gate'] => ({
+  const showed = (value: unknown): NonNullable<Setup['gate']> => ({
     ...{ status: 'approved', approved_digest: 'new', policy: { binds: ['nodes/plan/outputs/saved/preview'] } as never },
     subject: { bound_outputs: [{ pointer: 'nodes/plan/outputs/saved/preview', value }] } as never,
   })
@@ -303,7 +303,7 @@ it('a passed gate that showed another output than the node uses is to be asked a
   }
   for (const value of [null, { digest: 'a', counts: 1 }, { digest: 'b' }, { digest: 'b', counts: 1, more: 1 }])
     for (const more of [{}, { consumed_at: new Date().toISOString() }, { status: 'bypassed' }]) {
-      const gate = { ...showed(value), ...more } as Setup['gate']
+      const gate = { ...showed(value), ...more } as NonNullable<Setup['gate']>
       const operation_id = await made({ ...uses, gate })
       expect(await claim(operation_id)).toMatchObject({ verdict: 'recheck', gate_ids: ['g'] })
       expect(await attemptsOf(operation_id)).toEqual([])
