@@ -57,3 +57,30 @@ it('an output that is corrected after its gate was used is shown before the next
   await lab.reaches(path, 'succeeded', 'apply')
   expect(lab.linesOf('effects/corrected')).toEqual(['new'])
 }, 90_000)
+
+it('a patch that has a node carry out another preview is refused without a gate that shows it', async () => {
+  const path = await lab.startGraph({
+    nodes: [
+      look('plan', 'shown'),
+      look('other', 'unshown'),
+      job('apply', command('act', preview('plan'), 'patched'), { depends_on: ['plan', 'other'] }),
+    ],
+    gates: [{ gate_id: 'go', policy, guards: ['apply'] }],
+  })
+  await lab.waiting(path)
+  const update = { op: 'update_node', node_id: 'apply', set: { with: command('act', preview('other'), 'patched') } }
+  const { body: operation } = must(await lab.p.as('olga').get(path), 200)
+  const propose = (...changes: object[]) =>
+    lab.p.as('olga').post(`${path}/patches`, { base_revision: operation.plan_revision, reason: 'a test', changes })
+  const { body: refused } = must(await propose(update), 422)
+  expect(refused.violations).toMatchObject([{ code: 'preview_unshown', pointer: '/nodes/apply/with' }])
+
+  const more = { op: 'add_gate', gate: { gate_id: 'more', policy, guards: ['apply'] } }
+  const { body: patch } = must(await propose(update, more), 201)
+  const vote = { reviewed_digest: patch.digest }
+  must(await lab.p.as('eva').post(`${path}/patches/${patch.patch_id}/approve`, vote), 200, 202)
+  expect(shownBy(await lab.approve(path, 'more'))).toEqual(['unshown'])
+  await lab.approve(path)
+  await lab.reaches(path, 'succeeded', 'apply')
+  expect(lab.linesOf('effects/patched')).toEqual(['unshown'])
+}, 90_000)

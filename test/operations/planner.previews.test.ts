@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Warning } from '../../apps/operations/graph/types.ts'
 import { policyOf } from '../../apps/operations/packs/defaults.ts'
-import { bindPreviews } from '../../apps/operations/packs/previews.ts'
+import { bindPreviews, unshownPreviews } from '../../apps/operations/packs/previews.ts'
 import type { PlanGate, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 
 const node = (node_id: string, depends_on: string[], inputs: object = {}) =>
@@ -58,4 +58,17 @@ it('a gate of many binds each of their previews', () => {
   expect(bindsOf([gate('go', ['apply', 'apply.b'])], two)).toEqual([
     ['nodes/plan/outputs/preview', 'nodes/plan.b/outputs/preview'],
   ])
+})
+
+it('a patch that has a node carry out another preview needs a gate that shows it', () => {
+  const [bound] = bindPreviews([gate('go', ['apply'])], graph, [])
+  const apply = node('apply', ['plan', 'other'], takes('other'))
+  const patched = [node('plan', []), node('other', []), apply]
+  const unshown = [{ node_id: 'apply', preview: 'nodes/other/outputs/preview' }]
+  expect(unshownPreviews([bound as PlanGate], patched, [apply])).toEqual(unshown)
+  const [more] = bindPreviews([gate('more', ['apply'])], patched, [])
+  expect(unshownPreviews([bound, more] as PlanGate[], patched, [apply])).toEqual([])
+  // As in a plan, without any gate between.
+  expect(unshownPreviews([gate('go', ['plan', 'other'])], patched, [apply])).toEqual([])
+  expect(unshownPreviews([bound as PlanGate], graph, graph)).toEqual([])
 })

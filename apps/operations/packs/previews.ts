@@ -45,6 +45,20 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
   return bound
 }
 
+/**
+ * Returns the previews that these nodes of a running graph carry out, although gates are between and none of them shows
+ * it. A gate keeps the policy with which it was planned, so only a new one can show another preview.
+ */
+export const unshownPreviews = (gates: readonly PlanGate[], nodes: readonly PlanNode[], some: readonly PlanNode[]) => {
+  const acting = some.flatMap((node) => previewsOf(node).map((preview) => ({ preview, node_id: node.node_id })))
+  if (acting.length === 0) return []
+  const cones = gates.map(({ guards, policy }) => ({ cone: coneOf(nodes, guards), binds: policy.binds }))
+  return acting.filter(({ preview, node_id }) => {
+    const between = cones.filter(({ cone }) => cone.has(node_id) && !cone.has(nodeIn(preview)))
+    return between.length > 0 && !between.some(({ binds }) => binds.includes(preview))
+  })
+}
+
 const MOST_WATCHES = 20
 
 /** A gate behind watches binds their findings, nearest first, for the person who decides (operations.md 7.2). */

@@ -4,6 +4,7 @@ import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { coneOf, inRankOrder, scheduleOf, timingOf } from '../graph/graph.ts'
 import { checkSoundness } from '../graph/soundness.ts'
+import { unshownPreviews } from '../packs/previews.ts'
 import { gatesFor, type Weight, weigh } from './bind.ts'
 import { entryPlace } from './gates.ts'
 import { editGraph, type PatchContext, type Running } from './patch.edit.ts'
@@ -65,6 +66,12 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
   const sound = checkSoundness(nodes, gates, { ...context.limits, programs: context.programs }, (id) => known.has(id))
   const reached = reachedBy(running, patched, brought)
   violations.push(...sound.map((fault) => ofCompensation(fault, running.begun)), ...weakened(running, nodes, reached))
+  for (const { preview, node_id } of unshownPreviews(gates, nodes, brought))
+    violations.push({
+      pointer: `/nodes/${node_id}/with`,
+      code: 'preview_unshown',
+      message: `No gate before "${node_id}" shows "${preview}", which it carries out. Add a gate before it in the same patch.`,
+    })
   return {
     ...patched,
     required: requiredBy(reached),

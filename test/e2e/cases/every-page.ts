@@ -110,7 +110,9 @@ describe('every page', () => {
       await page.getByRole('button', { name: 'New user' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.waitFor()
-      expect(await page.evaluate("getComputedStyle(document.querySelector('[role=dialog], dialog')).overflowY")).toBe('auto')
+      expect(await page.evaluate("getComputedStyle(document.querySelector('[role=dialog], dialog')).overflowY")).toBe(
+        'auto',
+      )
       const inner = await dialog.evaluate((box) => [...box.children].map((e) => e.scrollHeight - e.clientHeight))
       expect(Math.max(...inner)).toBeLessThanOrEqual(1)
       await context.close()

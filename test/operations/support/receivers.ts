@@ -30,9 +30,11 @@ export const startMailServer = async () => {
           : plain
         mails.push({ to: session.envelope.rcptTo.map(({ address }) => address), raw, body: decoded })
         done()
-      })
+      }, done)
     },
   })
+  // A sender that is killed cuts its connection in the middle of a message.
+  server.on('error', () => {})
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
   return {
