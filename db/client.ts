@@ -282,10 +282,9 @@ export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T
   }
   try {
     return await db.transaction((tx) => run(tx, last))
-  } catch (error) {
-    // The reason for the failed commit: the first failure, because later ones only follow from it.
+  } finally {
+    // The reason for a failed commit: later failures only follow from the first. One that no server saw is told too.
     await together(...all)
-    throw error
   }
 }
 

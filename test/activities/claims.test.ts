@@ -285,34 +285,6 @@ describe('the calendar', () => {
   })
 })
 
-it('a passed gate that showed another output than the node uses is to be asked again, used or not', async () => {
-  const uses = { spec: { with: { inputs: { plan: { $from: 'nodes/plan/outputs/saved/preview' } } } as never } }
-  const showed = (value: unknown): NonNullable<Setup['gate']> => ({
-    ...{ status: 'approved', approved_digest: 'new', policy: { binds: ['nodes/plan/outputs/saved/preview'] } as never },
-    subject: { bound_outputs: [{ pointer: 'nodes/plan/outputs/saved/preview', value }] } as never,
-  })
-  const made = async (setup: Setup) => {
-    const operation_id = await setUp(setup)
-    const outputs = { saved: { preview: { digest: 'b', counts: 1 } } }
-    const plan = {
-      ...{ operation_id, node_id: 'plan', ordinal: 1, name: 'P', kind: 'task', executor: 'noop' },
-      outputs,
-    }
-    await connection.db.insert(nodes).values({ ...plan, spec_digest: 'd', state: 'succeeded', spec: {} as never })
-    return operation_id
-  }
-  for (const value of [null, { digest: 'a', counts: 1 }, { digest: 'b' }, { digest: 'b', counts: 1, more: 1 }])
-    for (const more of [{}, { consumed_at: new Date().toISOString() }, { status: 'bypassed' }]) {
-      const gate = { ...showed(value), ...more } as NonNullable<Setup['gate']>
-      const operation_id = await made({ ...uses, gate })
-      expect(await claim(operation_id)).toMatchObject({ verdict: 'recheck', gate_ids: ['g'] })
-      expect(await attemptsOf(operation_id)).toEqual([])
-    }
-  await granted(await made({ ...uses, gate: showed({ counts: 1, digest: 'b' }) }))
-  // Outputs that it does not use change as the operation proceeds.
-  await granted(await made({ gate: showed(null) }))
-})
-
 it('refuses an unknown operation or node', async () => {
   expect(await claim(uuidv7())).toMatchObject({ verdict: 'refused', reason: 'superseded' })
   expect(await claim(await setUp(), { node_id: 'other' })).toMatchObject({ verdict: 'refused', reason: 'superseded' })

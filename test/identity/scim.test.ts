@@ -425,6 +425,11 @@ describe('a leaver', () => {
     expect((await find('/Users', `userName eq "${name}"`)).body.totalResults).toBe(0)
     expect(await patch(`/Users/${id}`, { op: 'replace', value: { active: true } })).toMatchObject(failed(404))
     expect(await scim('POST', '/Users', sent)).toMatchObject(failed(409, 'uniqueness'))
+    const removed = entraUser(`del-${nameless()}`)
+    const { id: both } = (await scim('POST', '/Users', removed)).body
+    expect((await scim('DELETE', `/Users/${both}`)).status).toBe(204)
+    await admin(`/users/${both}/delete`, { reason: 'left' })
+    expect(await scim('POST', '/Users', removed)).toMatchObject(failed(409, 'uniqueness'))
     const made = await scim('POST', '/Users', entraUser(name))
     expect(made).toMatchObject({ status: 201, body: { userName: name } })
     expect((await accountOf(id))?.status).toBe('DELETED')

@@ -718,12 +718,21 @@ describe('interventions beside the end of a node', () => {
     const approve = () => p.as('eva').post(`${path}/gates/${gate_id}/approve`, seen)
     const { both } = p.people
     const had = { ...both }
-    for (const lost of [{ disabled: true }, { roles: ['approver'] }]) {
+    // The approver may act everywhere, the author only where the operation does.
+    await p.query(`
+      insert into operations.catalog_resources (resource_id, type_key, type_version, name, parent_id, version, lifecycle_status, labels, desired_state, observed_state)
+      values ('asked-eu', 'topology.region', 1, 'eu', null, 1, 'active', '{}', '{}', '{}'), ('asked-host', 'fleet.host', 1, 'h', 'asked-eu', 1, 'active', '{}', '{}', '{}')`)
+    await p.query(`update operations.operations set resource_ids = '{asked-host}' where operation_id = $1`, [
+      operation_id,
+    ])
+    for (const lost of [{ disabled: true }, { roles: ['approver'] }, { scope: { regionId: 'us1' } }]) {
       Object.assign(both, lost)
       expect(await approve()).toMatchObject(refusal('policy_denied', 'not_eligible', 403))
-      Object.assign(both, { disabled: false }, had)
+      Object.assign(both, { disabled: false, scope: undefined }, had)
     }
+    Object.assign(both, { scope: { regionId: 'asked-eu' } })
     expect((await approve()).body.status).toBe('approved')
+    Object.assign(both, { scope: undefined }, had)
   })
 
   it('wait for a second person if the risk is high, and take effect in one step with the approval', async () => {

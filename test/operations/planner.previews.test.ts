@@ -65,10 +65,11 @@ it('a patch that has a node carry out another preview needs a gate that shows it
   const apply = node('apply', ['plan', 'other'], takes('other'))
   const patched = [node('plan', []), node('other', []), apply]
   const unshown = [{ node_id: 'apply', preview: 'nodes/other/outputs/preview' }]
-  expect(unshownPreviews([bound as PlanGate], patched, [apply])).toEqual(unshown)
+  expect(unshownPreviews([bound as PlanGate], patched, [apply], graph)).toEqual(unshown)
   const [more] = bindPreviews([gate('more', ['apply'])], patched, [])
-  expect(unshownPreviews([bound, more] as PlanGate[], patched, [apply])).toEqual([])
+  expect(unshownPreviews([bound, more] as PlanGate[], patched, [apply], graph)).toEqual([])
   // As in a plan, without any gate between.
-  expect(unshownPreviews([gate('go', ['plan', 'other'])], patched, [apply])).toEqual([])
-  expect(unshownPreviews([bound as PlanGate], graph, graph)).toEqual([])
+  expect(unshownPreviews([gate('go', ['plan', 'other'])], patched, [apply], graph)).toEqual([])
+  // Another change of a node does not need its preview shown again, such as behind the gate of an earlier patch.
+  expect(unshownPreviews([gate('patch-1', ['apply'])], graph, graph, graph)).toEqual([])
 })

@@ -41,7 +41,7 @@ const BriefBySpace = () => {
   const { Brief, place, ...named } = opened
   return createPortal(
     // Above the link that covers a card.
-    <div className="relative z-1 w-full">
+    <div className="relative z-1 w-full" data-brief="">
       <Suspense fallback={null}>
         <Brief key={link.pathname} {...named} />
       </Suspense>
@@ -50,10 +50,10 @@ const BriefBySpace = () => {
   )
 }
 
-/** The brief of the object that a link of the inbox leads to, and the card or line to which the link belongs. */
+/** The brief of the object that a link of the inbox leads to, and the card or line of the link. Links in a brief have none. */
 const briefOf = (link: HTMLAnchorElement) => {
-  const place = link.closest('.gate-card, [data-lines] > li')
-  const [, , operation_id = '', noun = '', id = ''] = link.pathname.split('/').map(decodeURIComponent)
+  const place = link.closest('[data-brief]') ? null : link.closest('.gate-card, [data-lines] > li')
+  const [, , operation_id = '', noun = '', id = ''] = link.pathname.split('/')
   const Brief = BRIEFS[noun]
-  return place && Brief ? { Brief, place, operation_id, id } : undefined
+  return place && Brief ? { Brief, place, operation_id, id: decodeURIComponent(id) } : undefined
 }

@@ -70,7 +70,7 @@ export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { n
   const name = wanted.name.normalize('NFKC')
   const folded = foldUsername(name)
   const same = external_id === null ? undefined : await scimBy(tx, provider, type, { external_id })
-  if (same?.row.removed) {
+  if (same?.row.removed && same.user?.status !== 'DELETED') {
     await updateScim(tx, same.row.id, { removed: false })
     return move(one, await findScim(tx, provider, type, same.row.id), { ...wanted, active })
   }

@@ -16,7 +16,7 @@ import type { CommandDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
 import type { InterventionDeps } from '../interventions/types.ts'
 import { refuseTogether } from '../patches/bulk.ts'
-import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import { loadPlaces, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import {
   delegationTo,
@@ -50,12 +50,13 @@ export const approveGate = (deps: DecideDeps, command: GateCommand, body: Approv
 const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
+    const placed = await placedForOthers(tx, row, subject)
     if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
-    else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id) ?? refuseLostAuthor(row.gate, subject, people))
+    else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id) ?? refuseLostAuthor(row.gate, placed, people))
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
     if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
     checkBatch(deps, row, 'approve', body)
-    throwIfRefused(refuseVoter(deps, { command, row, subject }, people))
+    throwIfRefused(refuseVoter(deps, { command, row, subject: placed }, people))
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
@@ -185,6 +186,12 @@ const inPlaceOf = (command: GateCommand, { gate }: GateRow, { now }: Subject): G
   const given = delegationTo(gate, command.caller, now)
   return given ? { ...command, actor: { ...command.actor, in_place_of: given.by.id } } : command
 }
+
+/** The author of an intervention and a person who delegated need their rights there, even if the caller has all. */
+const placedForOthers = async (tx: Tx, { gate }: GateRow, subject: Subject): Promise<Subject> =>
+  gate.author_id === null && gate.delegations.length === 0
+    ? subject
+    : { ...subject, places: await loadPlaces(tx, subject.resource_ids) }
 
 /** A right that a participant of the operation granted does not count, nor one delegated by a person who lost it. */
 const refuseVoter = (

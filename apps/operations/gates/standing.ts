@@ -2,27 +2,17 @@ import { inArray, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockOperation, tellEngine } from '../../../db/operations/commands/rows.ts'
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
-import { afresh, askAgain } from '../../../db/operations/gates/ask.ts'
-import { listRebound } from '../../../db/operations/gates/bind.ts'
+import { afresh } from '../../../db/operations/gates/ask.ts'
 import {
   askedService,
   carryVotes,
   type GateRow,
   listGates,
-  readRunningGates,
   swapGate,
   type Vote,
   voidVotes,
-  waitingGates,
 } from '../../../db/operations/gates/rows.ts'
-import {
-  listDue,
-  listUnseen,
-  listVotedBy,
-  markProved,
-  markStanding,
-  readClock,
-} from '../../../db/operations/gates/standing.ts'
+import { listDue, listVotedBy, markProved, markStanding, readClock } from '../../../db/operations/gates/standing.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import type { Uses } from '../deps.ts'
@@ -184,41 +174,12 @@ const reopen = async (
   }
 }
 
-const OTHER_OUTPUTS = 'The outputs that it showed have changed.'
-
-/** Has passed gates that showed other outputs ask again with the current ones; the next claim tells the engine. */
-const askUnseen = async (tx: Tx, operation_id: string, gate_ids: readonly string[]): Promise<void> => {
-  const operation = await lockOperation(tx, operation_id)
-  if (!operation || operation.control === 'cancel') return
-  const unseen = await listUnseen(tx, operation_id, gate_ids)
-  const now = (await listRebound(tx, operation_id, { status: ['approved', 'bypassed'] })).filter(({ gate_id }) =>
-    unseen.has(gate_id),
-  )
-  const { events } = await askAgain(
-    tx,
-    operation_id,
-    await readRunningGates(tx, operation_id),
-    now,
-    (gate_id) => unseen.get(gate_id) ?? [],
-  )
-  if (events.length === 0) return
-  await bumpRevision(tx, operation_id)
-  await stateFacts(tx, operation_id, {
-    events: events.map((event) => ({ ...event, actor: SYSTEM, reason: OTHER_OUTPUTS })),
-    set: { open_gates: waitingGates(operation_id) },
-  })
-}
-
-/** Before a claim, has gates ask again that showed other outputs, and proves those gates whose voters were not proved recently. */
+/** Before a claim, proves those gates whose voters were not proved recently. */
 export const proveDue = async (
   deps: Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>,
   operation_id: string,
   gate_ids: readonly string[],
 ) => {
-  if ((await listUnseen(deps.db, operation_id, gate_ids)).size > 0) {
-    await deps.db.transaction((tx) => askUnseen(tx, operation_id, gate_ids))
-    deps.nats.wake('operations')
-  }
   const due = await listDue(deps.db, operation_id, gate_ids, deps.config.OPERATIONS__GATES__STANDING_S)
   if (due.gate_ids.length > 0) await proveGates(deps, operation_id, due.gate_ids, due.at)
 }

@@ -4,7 +4,7 @@ import { askAgain, involvedWith } from '../../../db/operations/gates/ask.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
 import { listUnpassed, waitingGates } from '../../../db/operations/gates/rows.ts'
 import { getNode, listCone, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
-import { readRunning } from '../../../db/operations/patches/rows.ts'
+import { type RunningRows, readRunning } from '../../../db/operations/patches/rows.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
@@ -12,11 +12,14 @@ import { INTERVENTION_STATES, refuseGuardedEnd, refuseIntervention } from '../..
 import { type NodeIntervention, partiesOf } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { PlanningDeps, PolicyDeps } from '../deps.ts'
+import { coneOf } from '../graph/graph.ts'
 import { overrideInputs } from '../nodes/inputs.ts'
 import { generationMoved, generationsOf } from '../nodes/retry.ts'
 import { refuseOn } from '../operations/control.ts'
+import { isUntouched } from '../plans/ahead.ts'
 import type { Intervened, Intervening } from './types.ts'
 
 type Payload = InterventionBody['payload']
@@ -113,6 +116,10 @@ const end =
     return { before, generation: node.generation + 1 }
   }
 
+/** Whether a node refers to outputs of another one: a gate that has shown them shows their correction before it begins. */
+const usesOutputs = ({ spec, input_overrides }: RunningRows['nodes'][number], node_id: string): boolean =>
+  JSON.stringify([spec.with, input_overrides]).includes(`"nodes/${node_id}/outputs`)
+
 const CHANGES: Record<NodeIntervention, Change> = {
   skip: end(({ outputs }) => ({ exception: 'skip', ...(outputs && { outputs }) })),
   mark_succeeded: end(({ outputs }) => ({ exception: 'mark_succeeded', ...(outputs && { outputs }) })),
@@ -130,8 +137,14 @@ const CHANGES: Record<NodeIntervention, Change> = {
     const before = await readUndo(tx, operation_id, [node_id])
     await tx.update(nodes).set({ outputs }).where(equals(nodes, { operation_id, node_id }))
     const rebound = await listRebound(tx, operation_id, { status: ['waiting', 'approved', 'bypassed'] })
-    const { gates } = await readRunning(tx, operation_id)
-    return { before, gates: await askAgain(tx, operation_id, gates, rebound, () => []) }
+    const rows = await readRunning(tx, operation_id)
+    const unbegun = rows.nodes.filter((row) => isUntouched(row) && usesOutputs(row, node_id))
+    const behind = (gate_id: string): string[] => {
+      const gate = rows.gates.find((one) => one.gate_id === gate_id)
+      const cone = coneOf(pluck(rows.nodes, 'spec'), gate?.guards ?? [])
+      return unbegun.flatMap((row) => (cone.has(row.node_id) ? [row.node_id] : []))
+    }
+    return { before, gates: await askAgain(tx, operation_id, rows.gates, rebound, behind) }
   },
   set_input: async (deps, tx, { subject, node, payload: { input_overrides = {} } }) => {
     const before = await readUndo(tx, subject.operation_id, [node.node_id])

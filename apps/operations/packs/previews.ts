@@ -46,11 +46,20 @@ export const bindPreviews = (gates: PlanGate[], nodes: readonly PlanNode[], warn
 }
 
 /**
- * Returns the previews that these nodes of a running graph carry out, although gates are between and none of them shows
- * it. A gate keeps the policy with which it was planned, so only a new one can show another preview.
+ * Returns the previews that a patch has nodes carry out, although gates are between and none of them shows it. A gate
+ * keeps the policy with which it was planned, so only a new one can show another preview.
  */
-export const unshownPreviews = (gates: readonly PlanGate[], nodes: readonly PlanNode[], some: readonly PlanNode[]) => {
-  const acting = some.flatMap((node) => previewsOf(node).map((preview) => ({ preview, node_id: node.node_id })))
+export const unshownPreviews = (
+  gates: readonly PlanGate[],
+  nodes: readonly PlanNode[],
+  changed: readonly PlanNode[],
+  before: readonly PlanNode[],
+) => {
+  const old = new Map(before.map((node) => [node.node_id, node]))
+  const acting = changed.flatMap((node) => {
+    const known = previewsOf(old.get(node.node_id) ?? { ...node, with: {} })
+    return previewsOf(node).flatMap((preview) => (known.includes(preview) ? [] : [{ preview, node_id: node.node_id }]))
+  })
   if (acting.length === 0) return []
   const cones = gates.map(({ guards, policy }) => ({ cone: coneOf(nodes, guards), binds: policy.binds }))
   return acting.filter(({ preview, node_id }) => {

@@ -66,7 +66,7 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
   const sound = checkSoundness(nodes, gates, { ...context.limits, programs: context.programs }, (id) => known.has(id))
   const reached = reachedBy(running, patched, brought)
   violations.push(...sound.map((fault) => ofCompensation(fault, running.begun)), ...weakened(running, nodes, reached))
-  for (const { preview, node_id } of unshownPreviews(gates, nodes, brought))
+  for (const { preview, node_id } of unshownPreviews(gates, nodes, brought, running.nodes))
     violations.push({
       pointer: `/nodes/${node_id}/with`,
       code: 'preview_unshown',

@@ -120,7 +120,7 @@ const runningOf = (rows: RunningRows, { max_parallel, risk_level }: Subject): Ru
 })
 
 /** Whether no attempt was ever made, and no other act has settled the node. */
-const isUntouched = ({ state, attempt, removed }: RunningRows['nodes'][number]): boolean =>
+export const isUntouched = ({ state, attempt, removed }: RunningRows['nodes'][number]): boolean =>
   attempt === 0 && !removed && UNTOUCHED.has(state)
 
 /** Returns nodes as they would run: inputs that a person has replaced count for the gate's subject. */

@@ -15,35 +15,6 @@ export const standingDue = (gate: string, seconds: string, now: string): string 
     and (${gate}.standing_at is null or ${gate}.standing_at < ${gate}.decided_at
       or ${gate}.standing_at < ${now} - make_interval(secs => ${seconds})))`
 
-/**
- * SQL: whether a node refers to an output that its gate binds and did not show as it is now. People approved another
- * preview then, however that came about.
- */
-export const unseenBy = (node: string, gate: string): string =>
-  `exists (select from jsonb_array_elements_text(${gate}.policy -> 'binds') reference,
-    lateral (select split_part(reference, '/', 2) as step) s, lateral (select substr(reference, length('nodes/' || step || '/outputs') + 1) as rest) r,
-    operations.nodes o
-  where o.operation_id = ${gate}.operation_id and (o.node_id = step or starts_with(o.node_id, step || '.')) and o.outputs is not null
-    and strpos(concat(${node}.spec -> 'with', ${node}.input_overrides), 'nodes/' || o.node_id || '/outputs') > 0
-    and not exists (select from jsonb_array_elements(${gate}.subject -> 'bound_outputs') shown
-      where shown ->> 'pointer' = 'nodes/' || o.node_id || '/outputs' || rest and shown -> 'value' = coalesce(o.outputs #>
-        array(select replace(replace(part, '~1', '/'), '~0', '~') from unnest(string_to_array(substr(rest, 2), '/')) with ordinality u(part, i) order by i), 'null')))`
-
-/** Passed gates among these that did not show a current output, each with the nodes that would use it. */
-export const listUnseen = async (
-  db: Queryable,
-  operation_id: string,
-  gate_ids: readonly string[],
-): Promise<Map<string, string[]>> => {
-  const { rows } = await db.execute<{ gate_id: string; node_ids: string[] }>(sql`
-    select g.gate_id, array_agg(n.node_id order by n.node_id) as node_ids
-    from operations.gates g join operations.nodes n on n.operation_id = g.operation_id and g.gate_id = any(n.gate_ids)
-    where g.operation_id = ${operation_id} and g.gate_id = any(${sql.param(gate_ids)}::text[]) and g.status in ('approved', 'bypassed')
-      and n.state not in ('succeeded', 'skipped', 'removed', 'compensated') and ${sql.raw(unseenBy('n', 'g'))}
-    group by g.gate_id`)
-  return new Map(rows.map(({ gate_id, node_ids }) => [gate_id, node_ids]))
-}
-
 /** Which of these gates need proof again, and the time by Postgres' clock of this query. */
 export const listDue = async (
   db: Queryable,

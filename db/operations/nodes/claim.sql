@@ -2,7 +2,6 @@
 -- role: run or undo. locked: a statement before this one has locked the control row, and for an external pool its places.
 -- calendar: the digest of the calendar that was found to let the node start. places: those of each external pool.
 -- asked_at: when the catalog was asked about the target; it counts for 5 s, the wait for locks included.
--- A gate is stale, too, if the node uses an output that it binds and did not show: whoever proves it asks it again.
 -- standing_s: how many seconds ago voters may have been proved. unproved: no one can prove them now.
 -- Gates are read, not locked: a command that opens one again holds the control row. So a node with gates needs the lock
 -- first, else the snapshot of this statement may be older than the lock; so does one whose pool is counted. Without the
@@ -14,7 +13,7 @@ node as materialized (
   select n.* from control, operations.nodes n where n.operation_id = :operation_id and n.node_id = :node_id for no key update of n),
 gate as materialized (
   select g.gate_id, g.status, g.round, g.digest, g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest) as passed,
-    {standing_due} or {unseen} as stale, operations.iso(g.standing_at) as standing_at, operations.iso(clock.now) as at
+    {standing_due} as stale, operations.iso(g.standing_at) as standing_at, operations.iso(clock.now) as at
   from node n join operations.gates g on g.operation_id = :operation_id and g.gate_id = any(n.gate_ids), lateral (select clock_timestamp() as now) clock),
 known as materialized (
   select a.* from node, operations.node_attempts a

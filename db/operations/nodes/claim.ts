@@ -6,7 +6,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Refusal } from '../../../workflows/operation/state/events.ts'
 import { keyedLock } from '../../locks.ts'
 import { named } from '../../rows.ts'
-import { standingDue, unseenBy } from '../gates/standing.ts'
+import { standingDue } from '../gates/standing.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
@@ -49,7 +49,7 @@ export type Claim =
       closure?: Closure
     }
   | {
-      /** Voters of these gates, or its target if none, were checked too long ago, or a gate showed other outputs: check them, then claim again. */
+      /** The voters of these gates, or its target if none, were checked too long ago: check them, then claim again. */
       verdict: 'recheck'
       gate_ids: string[]
     }
@@ -64,9 +64,10 @@ export type Claim =
 
 /** The statement with numbered parameters, and their names in order. */
 const CLAIM = named(
-  readFileSync(new URL('./claim.sql', import.meta.url), 'utf8')
-    .replace('{standing_due}', standingDue('g', ':standing_s::double precision', 'clock.now'))
-    .replace('{unseen}', unseenBy('n', 'g')),
+  readFileSync(new URL('./claim.sql', import.meta.url), 'utf8').replace(
+    '{standing_due}',
+    standingDue('g', ':standing_s::double precision', 'clock.now'),
+  ),
 )
 
 const PLAIN = named(readFileSync(new URL('./claim.plain.sql', import.meta.url), 'utf8'))
