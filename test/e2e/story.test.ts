@@ -425,7 +425,7 @@ describe('the first minute', () => {
     await page.getByRole('link', { name: 'Room for machines' }).click()
     await page.getByRole('heading', { level: 1, name: 'Providers of Room for machines' }).waitFor()
     expect(await accessibilityOf(page)).toEqual([])
-    await page.getByRole('link', { name: 'eu1-web-01' }).click()
+    await page.getByRole('table').getByRole('link', { name: 'eu1-web-01' }).click()
     await page.getByText('compute.slots').first().waitFor()
     expect(await accessibilityOf(page)).toEqual([])
   }, 150_000)
