@@ -77,10 +77,18 @@ export const startAuth = async (env: Record<string, string> = {}, { clock }: { c
     GATEWAY__REDIS__TIMEOUT_MS: '3000',
     SESSION__REDIS__TIMEOUT_MS: '3000',
     ...Object.fromEntries(
-      ['LOGIN_IP', 'LOGIN_NAME', 'REFRESH_IP', 'SSO_IP', 'API', 'FAILED_TOKENS', 'JWKS', 'ENROL', 'DEVICE'].map((n) => [
-        `GATEWAY__LIMITS__${n}`,
-        HUGE,
-      ]),
+      [
+        'LOGIN_IP',
+        'LOGIN_NAME',
+        'REFRESH_IP',
+        'SSO_IP',
+        'API',
+        'FAILED_TOKENS',
+        'JWKS',
+        'ENROL',
+        'DEVICE',
+        'MACHINE',
+      ].map((n) => [`GATEWAY__LIMITS__${n}`, HUGE]),
     ),
     ...Object.fromEntries(['REFRESH', 'PASSWORD', 'LOGIN_FAILURES'].map((n) => [`SESSION__LIMITS__${n}`, HUGE])),
   }
