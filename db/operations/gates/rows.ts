@@ -217,8 +217,8 @@ export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readon
       /** Whether it asked about outputs of these nodes. */
       bound,
       guards_reset: sql<boolean>`${gates.guards} && ${ids}`,
-      guards_wait: sql<boolean>`exists (select from operations.nodes n where n.operation_id = ${operation_id}
-        and n.node_id = any(${gates.guards}) and n.state in ('pending', 'gated', 'ready'))`,
+      guards_wait: sql<boolean>`exists (select from unnest(${gates.guards}) guarded(id) cross join lateral
+        (select state from operations.nodes x where x.operation_id = ${operation_id} and x.node_id = guarded.id offset 0) n where n.state in ('pending', 'gated', 'ready'))`,
     })
     .from(gates)
     .where(and(eq(gates.operation_id, operation_id), sql`(${gates.guards} && ${ids} or ${bound})`))
@@ -300,7 +300,8 @@ export const getGateContext = async (db: Queryable, operation_id: string, gate_i
         from ${operation_evidence_index} e where e.operation_id = ${operation_id} order by e.seq desc limit ${EVIDENCE_SHOWN}) s) as evidence,
       (select coalesce(jsonb_agg(jsonb_build_object('node_id', n.node_id, 'name', n.name,
           'executor', n.spec #>> '{compensate,executor}') order by n.ordinal), '[]')
-        from ${nodes} n where n.operation_id = ${operation_id} and n.node_id = any(g.guards) and n.spec -> 'compensate' is not null) as compensations
+        from unnest(g.guards) guarded(id) cross join lateral (select * from ${nodes} x where x.operation_id = ${operation_id} and x.node_id = guarded.id offset 0) n
+        where n.spec -> 'compensate' is not null) as compensations
     from ${gates} g join ${operations} o using (operation_id) left join ${plans} p on p.plan_id = o.plan_id
     where g.operation_id = ${operation_id} and g.gate_id = ${gate_id}`)
   const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
