@@ -7,12 +7,21 @@ import { registerHooks } from 'node:module'
  */
 const MODULES = /\/node_modules\/(?:drizzle-orm\/[^?]*\.js|typebox\/[^?]*\.mjs)$/
 
+/** Where each package was found for our own files, which all share one `node_modules`. */
+const packages = new Map()
+
 registerHooks({
   resolve(specifier, context, next) {
     const parent = context.parentURL
-    if (!specifier.startsWith('.') || !parent) return next(specifier, context)
-    const own = specifier.endsWith('.ts') && !parent.includes('/node_modules/')
-    if (!own && !MODULES.test(parent)) return next(specifier, context)
-    return { url: new URL(specifier, parent).href, format: own ? 'module-typescript' : 'module', shortCircuit: true }
+    if (!parent) return next(specifier, context)
+    const ours = !parent.includes('/node_modules/')
+    if (ours && !/^\.|^\/|:/.test(specifier)) {
+      const key = `${specifier} ${context.conditions.join()}`
+      if (!packages.has(key)) packages.set(key, { ...next(specifier, context), shortCircuit: true })
+      return packages.get(key)
+    }
+    const file = ours ? specifier.endsWith('.ts') : MODULES.test(parent)
+    if (!specifier.startsWith('.') || !file) return next(specifier, context)
+    return { url: new URL(specifier, parent).href, format: ours ? 'module-typescript' : 'module', shortCircuit: true }
   },
 })
