@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHttp } from '../../activities/executors/http/run.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import type { ExecutorContext } from '../../activities/executors/types.ts'
+import { RETRYABLE } from '../../apps/shared/contracts/operations/graph.ts'
 import { until } from '../support/until.ts'
 
 type Seen = { method: string; url: string; headers: IncomingMessage['headers'] }
@@ -207,6 +208,25 @@ describe('a call', () => {
     expect(
       (await run({ base_url: base, request: { method: 'GET', url: '/x' }, max_response_bytes: 1000 })).result,
     ).toMatchObject({ class: 'unexpected_response' })
+  })
+
+  it('does not offer for repetition an effect whose response is too large or lacks an artifact', async () => {
+    answer(201, 'x'.repeat(5000))
+    const request = { method: 'POST', url: '/x' }
+    expect((await run({ base_url: base, request, max_response_bytes: 1000 })).result).toMatchObject({
+      status: 'unknown',
+      final: true,
+    })
+    answer(503, 'x'.repeat(5000))
+    expect((await run({ base_url: base, request, max_response_bytes: 1000 })).result).toMatchObject({
+      status: 'failed',
+      class: 'unexpected_response',
+    })
+    answer(200, {})
+    const artifacts = [{ name: 'certificate', kind: 'other', media_type: 'text/plain', pointer: '/body/certificate' }]
+    const { result } = await run({ base_url: base, request, artifacts })
+    expect(result).toMatchObject({ status: 'failed', class: 'outputs_invalid' })
+    expect(RETRYABLE.has((result as { class: string }).class)).toBe(false)
   })
 
   it('treats endlessly nested JSON as text', async () => {

@@ -85,7 +85,7 @@ const poll = async (
     const answer = await send(context, values, request, agent, { effect: false })
     let wait_s = interval_s
     if (isFailure(answer)) {
-      if (answer.status === 'failed' && answer.class !== 'unreachable') return answer
+      if (answer.class === 'address_denied' || answer.class === 'refused') return answer
     } else {
       const broken = answer.status >= 400
       if (fail_if && holds(fail_if, answer, broken))
@@ -108,7 +108,8 @@ const succeed = ({ artifact }: ExecutorContext, { artifacts = [] }: With, raw: R
   for (const { pointer, ...about } of artifacts) {
     const content = readPointer(raw, pointer)
     if (content === undefined)
-      return failed('unexpected_response', `The response has no value at ${pointer} for the artifact ${about.name}`)
+      // As with missing outputs, the effect has happened, so it is not repeated.
+      return failed('outputs_invalid', `The response has no value at ${pointer} for the artifact ${about.name}`)
     artifact({ ...about, content: typeof content === 'string' ? content : JSON.stringify(content) })
   }
   return { status: 'succeeded', raw }

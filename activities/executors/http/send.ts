@@ -56,10 +56,15 @@ export const send = async (
   try {
     const headers = headersOf(context, settings, request, effect)
     const signal = AbortSignal.any([context.signal, timeout])
-    const response = await readAnswer(await follow(url, request, headers, agent, signal), limit)
+    const answer = await follow(url, request, headers, agent, signal)
+    const response = await readAnswer(answer, limit)
     if (!response) {
       say('answers too much', 'warn')
-      return failed('unexpected_response', `${label}: the response is longer than ${limit} bytes`)
+      const message = `${label}: the response is longer than ${limit} bytes`
+      // Something has probably changed, and no one can tell what: it must not happen again under the next attempt's key.
+      if (effect && !SAFE.has(request.method) && answer.statusCode < 400)
+        return { status: 'unknown', class: 'unexpected_response', message, final: true }
+      return failed('unexpected_response', message)
     }
     say(`answered ${response.status}`, response.status >= 400 ? 'warn' : 'info')
     return response
