@@ -335,6 +335,57 @@ describe('freezes created while operations run', () => {
     await running.release()
   })
 
+  it('that reach further than the freeze approved at a gate hold the operation again', async () => {
+    const plane = p.service('demo-control-plane')
+    const put = (more: Record<string, unknown> = {}) => plane.put(`${NAME}season`, freeze(more))
+    const approved = async (beside?: () => Promise<unknown>) => {
+      const running = await onRack(beside)
+      const passed = await p.query(
+        `update operations.gates set status = 'bypassed' where operation_id = $1 and kind = 'freeze' returning question`,
+        [running.operation_id],
+      )
+      expect(passed).toMatchObject([{ question: expect.stringContaining('until 2100-01-01T00:00:00Z') }])
+      return running
+    }
+    await put()
+    const running = await approved()
+    await put({ to: '2099-01-01T00:00:00Z' })
+    // A shorter freeze is covered by the approval.
+    expect(await running.claim()).toBe('granted')
+    await running.release()
+    for (const further of [
+      { approvers: ['storage'] },
+      { to: '2101-01-01T00:00:00Z' },
+      { from: '2019-01-01T00:00:00Z' },
+    ]) {
+      await put()
+      const held = await approved()
+      await put(further)
+      expect([further, await held.claim()]).toEqual([further, 'frozen season'])
+      await put({ ...further, title: 'Another title' })
+      expect(await held.claim()).toBe('frozen season')
+      await held.release()
+    }
+    await plane.delete(`${NAME}season`)
+  })
+
+  it('that changed between plan and start are not passed at the gate for their earlier content', async () => {
+    const plane = p.service('demo-control-plane')
+    const put = (more: Record<string, unknown> = {}) => plane.put(`${NAME}season`, freeze(more))
+    for (const [more, claim] of [
+      [{ approvers: ['storage'] }, 'frozen season'],
+      [{ to: '2101-01-01T00:00:00Z' }, 'frozen season'],
+      [{}, 'granted'],
+    ] as const) {
+      await put()
+      const running = await operationOn(p, 'rack', undefined, () => put(more))
+      await p.query(`update operations.gates set status = 'bypassed' where operation_id = $1`, [running.operation_id])
+      expect([more, await running.claim()]).toEqual([more, claim])
+      await running.release()
+    }
+    await plane.delete(`${NAME}season`)
+  })
+
   it('reach every operation that starts meanwhile, and those whose notification was lost', async () => {
     const plane = p.service('demo-control-plane')
     // In whatever order start and freeze arrive, the operation sees the freeze.

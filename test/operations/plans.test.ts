@@ -765,6 +765,25 @@ describe('a start', () => {
     expect((await start(loser.plan, once)).status).toBe(202)
   })
 
+  it('narrows the limits of its reviewed plan, and never widens them', async () => {
+    const in_days = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+    const constraints = { max_parallel: 2, not_before: in_days(2), window_id: 'never-mind', deadline_s: 3600 }
+    const { plan } = await planned({ title: 'limited', constraints })
+    for (const wider of [
+      { max_parallel: 3 },
+      { not_before: in_days(1) },
+      { window_id: 'other-day' },
+      { deadline_s: 3601 },
+    ])
+      expect([wider, problem(await start(plan, wider))]).toEqual([wider, '422 validation_error/beyond_plan'])
+    const narrower = { max_parallel: 1, not_before: in_days(3), window_id: 'never-mind', deadline_s: 1800 }
+    const { body } = await start(plan, { ...narrower, dry_run: true })
+    expect(body).toMatchObject({ dry_run: true })
+    const begun = must(await start(plan, narrower), 202).body
+    expect(begun).toMatchObject({ max_parallel: 1, constraints: { max_parallel: 1, deadline_s: 1800 } })
+    expect(Date.parse(begun.constraints.not_before)).toBeGreaterThanOrEqual(Date.parse(narrower.not_before))
+  })
+
   it('counts its deadline from the time that lets it begin, with and without a wait for leases', async () => {
     const holder = must(await start((await planned({ title: 'holder' })).plan), 202).body
     const nights = [1, 2].map((days) => new Date(Date.now() + days * 86_400_000).toISOString())

@@ -3,7 +3,7 @@ import { type Queryable, updateRows } from '../../../db/client.ts'
 import { operation_control } from '../../../db/operations/tables/index.ts'
 import { refusePause } from '../../../workflows/operation/rules/control.ts'
 import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
-import type { OperationCalendar } from '../../shared/data/calendar.ts'
+import type { FrozenSpan, OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Command, Steps, Subject } from '../command/command.ts'
 import type { PolicyDeps, Uses } from '../deps.ts'
@@ -13,7 +13,8 @@ import { calendarOf } from '../targets/calendar.ts'
 /**
  * A running operation follows the calendar (operations.md 3.5): the current windows and freezes of its targets replace
  * its earlier ones. They hold or release its next claims; running nodes continue. An overridden freeze stays
- * overridden, unless it is `renewed` with other content.
+ * overridden, unless it is `renewed` with other content. A freeze that now reaches further than the one approved at a
+ * gate holds the operation again.
  */
 export const calendarSteps = (
   deps: PolicyDeps & Uses<'config' | 'db' | 'library'>,
@@ -62,7 +63,7 @@ export const lookAtCalendar = async (
     .where(eq(operation_control.operation_id, operation_id))
   const known = row?.calendar ?? null
   const made = await calendarOf(db, deps, { resource_ids, window_id: constraints.window_id }, now)
-  const next = made && withoutOverridden(made, known, renewed)
+  const next = made && regaining(withoutOverridden(made, known, renewed), known)
   const [before, after] = [inForce(known, now), inForce(next, now)]
   return {
     next,
@@ -84,6 +85,22 @@ const withoutOverridden = (
   const overridden = (id: string) => named.has(id) && known?.freezes[id] === undefined && !renewed.includes(id)
   return { ...made, freezes: Object.fromEntries(Object.entries(made.freezes).filter(([id]) => !overridden(id))) }
 }
+
+const regaining = (made: OperationCalendar, known: OperationCalendar | null): OperationCalendar => ({
+  ...made,
+  freezes: Object.fromEntries(
+    Object.entries(made.freezes).map(([id, freeze]) => {
+      const before = known?.freezes[id]
+      const within = before && !before.regained && reachesNoFurther(freeze, before)
+      return [id, within ? freeze : { ...freeze, regained: true }]
+    }),
+  ),
+})
+
+const reachesNoFurther = (freeze: FrozenSpan & { approvers: string[] }, before: typeof freeze): boolean =>
+  Date.parse(freeze.from) >= Date.parse(before.from) &&
+  Date.parse(freeze.to) <= Date.parse(before.to) &&
+  digest(freeze.approvers) === digest(before.approvers)
 
 /** Returns the part of a calendar that can hold a claim from now on. */
 const inForce = (calendar: OperationCalendar | null, now: number) => {

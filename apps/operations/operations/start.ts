@@ -4,21 +4,23 @@ import { takeLeases } from '../../../db/operations/leases/rows.ts'
 import { lockCalendar } from '../../../db/operations/plans/calendar.ts'
 import { intentOfPlan, listTargetsOfPlan, lockIntent, lockPlan, type Plan } from '../../../db/operations/plans/rows.ts'
 import { plans } from '../../../db/operations/tables/index.ts'
-import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import type { PlanGate, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type { StartBody } from '../../shared/contracts/operations/plans.ts'
-import { nextOpening } from '../../shared/data/calendar.ts'
+import { nextOpening, type OperationCalendar } from '../../shared/data/calendar.ts'
+import { digest } from '../../shared/data/digest.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError, notFound, refusal } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/command.ts'
 import type { PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
+import { freezeGate } from '../planner/gates.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
 import { isLost, refuseLost } from '../plans/reservations.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
 import { isVisible, placesFor, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import { calendarOf } from '../targets/calendar.ts'
+import { calendarOf, libraryNow } from '../targets/calendar.ts'
 import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 import { type StartSubject, writeOperation } from './write.ts'
@@ -45,7 +47,7 @@ export const startSteps = (
       throwIfRefused(refusePlanPolicy(deps, plan))
       throwIfRefused(refuseStart(plan))
       throwIfRefused(refuseHash(plan, body))
-      throwIfRefused(refuseWindow(deps, body))
+      throwIfRefused(refuseWider(deps, plan, body))
       heads.require()
       const pins = await currentPins(deps, tx, subject)
       await refuseLost(tx, plan.document.nodes, deps.clock.now().toISOString())
@@ -59,6 +61,7 @@ export const startSteps = (
       const window_id = body.window_id ?? plan.document.constraints.window_id
       await lockCalendar(tx, 'to read')
       const calendar = await calendarOf(tx, deps, { resource_ids, window_id }, now.getTime())
+      if (calendar) await regainChanged(tx, deps, calendar, plan.document.gates)
       return writeOperation(tx, command, subject, {
         body,
         pins,
@@ -105,10 +108,39 @@ export const refuseHash = (
         extra: { plan_hash },
       })
 
-const refuseWindow = ({ library }: Uses<'library'>, { window_id }: StartBody): RefusalCode | undefined =>
-  window_id === undefined || library.windows.some((window) => window.window_id === window_id)
-    ? undefined
-    : refusal('validation_error', 'unknown_reference', `There is no window "${window_id}".`, { status: 422 })
+/** The starter may narrow the limits that were reviewed with the plan, but not widen them. */
+const refuseWider = ({ library }: Uses<'library'>, { document }: Plan, body: StartBody): RefusalCode | undefined => {
+  const known = document.constraints as Pick<StartBody, 'window_id' | 'not_before' | 'max_parallel' | 'deadline_s'>
+  const window_id = body.window_id ?? known.window_id
+  if (window_id !== undefined && !library.windows.some((window) => window.window_id === window_id))
+    return refusal('validation_error', 'unknown_reference', `There is no window "${window_id}".`, { status: 422 })
+  const more = (['max_parallel', 'deadline_s'] as const).filter(
+    (name) => (body[name] ?? 0) > (known[name] ?? Number.POSITIVE_INFINITY),
+  )
+  const earlier = Date.parse(body.not_before ?? '') < Date.parse(known.not_before ?? '')
+  const other = known.window_id !== undefined && window_id !== known.window_id
+  const [wider] = [...more, ...(earlier ? ['not_before' as const] : []), ...(other ? ['window_id' as const] : [])]
+  const detail = `The reviewed plan has ${wider} ${wider && known[wider]}, which a start can narrow but not widen.`
+  return wider && refusal('validation_error', 'beyond_plan', detail, { status: 422 })
+}
+
+/** A freeze that changed after its gate was planned holds the operation even if that gate passes. */
+const regainChanged = async (
+  tx: Tx,
+  { library }: Uses<'library'>,
+  { freezes }: OperationCalendar,
+  gates: readonly PlanGate[],
+): Promise<void> => {
+  const asked = gates.filter(({ kind }) => kind === 'freeze')
+  if (asked.length === 0) return
+  for (const freeze of (await libraryNow(tx, library)).freezes) {
+    const gate = asked.find(({ policy }) => policy.key === freeze.freeze_id)
+    const { question, policy } = freezeGate(freeze)
+    const same = gate && gate.question === question && digest(gate.policy.groups) === digest(policy.groups)
+    const held = freezes[freeze.freeze_id]
+    if (held && !same) held.regained = true
+  }
+}
 
 /** Returns the targets' fresh versions. If one moved, a plan made now must do the same; otherwise this one is stale. */
 const currentPins = async (deps: PlanningDeps, tx: Tx, { plan, intent }: StartSubject) => {

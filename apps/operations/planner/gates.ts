@@ -105,14 +105,14 @@ export const freezeGates = (
   freezes
     .filter((freeze) => Date.parse(freeze.from) < Date.parse(until) && Date.parse(freeze.to) > Date.parse(from))
     .filter((freeze) => targets.some((target) => covers(freeze, target)))
-    .map((freeze) => ({
-      kind: 'freeze',
-      question: `${freeze.title}: continue despite this freeze?`,
-      policy: policyOf(freeze.freeze_id, {
-        approvals: { quorum: 1, groups: freeze.approvers.map((group) => ({ group, min: 0 })) },
-      }),
-      guards: entry.toSorted(byText),
-    }))
+    .map((freeze) => ({ ...freezeGate(freeze), guards: entry.toSorted(byText) }))
+
+/** The gate for a freeze: who may pass it, and for how long. */
+export const freezeGate = ({ freeze_id, title, to, approvers }: Freeze): Omit<Wanted, 'guards'> => ({
+  kind: 'freeze',
+  question: `${title}: continue despite this freeze until ${to}?`,
+  policy: policyOf(freeze_id, { approvals: { quorum: 1, groups: approvers.map((group) => ({ group, min: 0 })) } }),
+})
 
 /** A soft policy that forbids the plan can be overridden at the entry, by the groups that it names. */
 export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): Wanted[] =>

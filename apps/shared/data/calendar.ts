@@ -17,8 +17,11 @@ export type FrozenSpan = { from: string; to: string }
 /** The limits on an operation's starts: windows and freezes by id, and which of them cover a target. */
 export type OperationCalendar = {
   windows: Record<string, WindowHours>
-  /** Any of the listed groups may override a freeze; if there are none, anyone who may intervene. */
-  freezes: Record<string, FrozenSpan & { approvers: string[] }>
+  /**
+   * Any of the listed groups may override a freeze; if there are none, anyone who may intervene. `regained`: it reaches
+   * further than the freeze of this name that a gate of the operation asked about, so that approval does not count.
+   */
+  freezes: Record<string, FrozenSpan & { approvers: string[]; regained?: true }>
   /** The requested window, which applies to every node. */
   asked: string | null
   targets: Record<string, { windows: string[]; freezes: string[] }>
@@ -56,7 +59,10 @@ export const thawOf = (freezes: readonly FrozenSpan[], at: number): number =>
     at,
   )
 
-/** Returns what keeps a node of this target from starting at `at`, if anything; freezes `passed` at a gate do not. */
+/**
+ * Returns what keeps a node of this target from starting at `at`, if anything. Freezes that `passed` at a gate do not,
+ * unless they have regained their force.
+ */
 export const closureOf = (
   calendar: OperationCalendar,
   target_id: string | null,
@@ -65,7 +71,7 @@ export const closureOf = (
 ): Closure | undefined => {
   const { windows = [], freezes = [] } = calendar.targets[target_id ?? ''] ?? {}
   const frozen = freezes
-    .filter((id) => !passed.includes(id))
+    .filter((id) => !passed.includes(id) || calendar.freezes[id]?.regained)
     .map((id) => until('freeze', id, thawOf(pick(calendar.freezes, id), at)))
   const freeze = frozen.sort((a, b) => b.until - a.until)[0]
   if (freeze && freeze.until > at) return freeze

@@ -143,6 +143,11 @@ export const REQUEST = {
     ],
     parameters_invalid: ['The parameters do not fit their schema.', FIX, 422],
     unknown_reference: ['The request names something unknown.', FIX, 422],
+    beyond_plan: [
+      'The start would widen the limits of its reviewed plan.',
+      'Start within them, or state a new intent with other constraints.',
+      422,
+    ],
     unknown_executor: ['There is no such executor.', 'Name an executor of the hint.', 422],
     expression_error: ['An expression cannot be evaluated.', FIX, 422],
     reconciliation_required: [
