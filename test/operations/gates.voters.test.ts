@@ -125,7 +125,7 @@ describe('a patch', () => {
     const node = { node_id: 'more', executor: 'noop', with: {}, depends_on: ['behind'] }
     const body = { base_revision: plan_revision, changes: [{ op: 'add_node', node }], reason: 'a test' }
     const { patch_id, digest } = must(await p.as('olga').post(`${path}/patches`, body), 201, 202).body
-    const approve = (who: 'eva' | 'ada' | 'both') =>
+    const approve = (who: 'eva' | 'ada' | 'both' | 'ivo') =>
       p.as(who).post(`${path}/patches/${patch_id}/approve`, { reviewed_digest: digest })
     return { operation_id, approve }
   }
@@ -142,6 +142,18 @@ describe('a patch', () => {
       { reason: expect.stringContaining('The approval of eva no longer counts'), data: { why } },
     ])
     expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('counts the vote of a person who has changed groups only for those that are left', async () => {
+    const groups = [
+      { group: 'netops', min: 1 },
+      { group: 'storage', min: 1 },
+    ]
+    const { approve } = await proposed({ groups })
+    expect(must(await approve('eva'), 200, 202).body.status).toBe('awaiting_approval')
+    lose('eva', { groups: ['storage'] })
+    expect(must(await approve('ivo'), 200, 202).body.status).toBe('awaiting_approval')
+    expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
   })
 
   it.each(LOSSES)('does not start once its voter %s, until another vote replaces it', async (_what, how, why) => {

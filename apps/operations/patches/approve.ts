@@ -37,7 +37,7 @@ import {
   revisionOf,
 } from '../plans/ahead.ts'
 import { refused, throwIfRefused } from '../policies/authority.ts'
-import { type People, refuseTainted, withPeople } from '../policies/footing.ts'
+import { groupsLeft, type People, refuseTainted, withPeople } from '../policies/footing.ts'
 import {
   checkBatch,
   evidenceOf,
@@ -94,7 +94,8 @@ const approveSteps = (
     const outlook = await soundOutlook(deps, tx, subject, patch.changes as PatchChange[], patch.patch_id)
     if (outlook.result_hash !== patch.result_hash)
       throw refused(notApplicable('unsound', 'The effect of the patch has changed since your review.'))
-    const { user_id, groups } = command.caller
+    const { user_id } = command.caller
+    const groups = groupsLeft(command.caller.groups, { ...command.caller, group_keys: command.caller.groups }, footing)
     const { operation_id, patch_id: id, digest, required: policies } = patch
     const voted = { operation_id, type: 'patch' as const, id, round: null, digest, user_id }
     const given = { policies, assertion: body.assertion, proof, dry_run: body.dry_run === true }
@@ -103,7 +104,10 @@ const approveSteps = (
     const others = patch.votes.filter((other) => other.user_id !== user_id && other.decision === 'approve')
     const complete = outcomeOfPatch(patch.required, [...others, vote]) === 'approved'
     const lost = complete ? await lostPatchVotes(tx, subject, others, people, footing) : []
-    const left = others.filter((other) => !lost.some((gone) => gone.user_id === other.user_id))
+    // Someone who has changed groups meanwhile counts only for those of the vote that are left.
+    const left = others
+      .filter((other) => !lost.some((gone) => gone.user_id === other.user_id))
+      .map((other) => ({ ...other, groups: groupsLeft(other.groups, people.get(other.user_id), footing) }))
     const status = outcomeOfPatch(patch.required, [...left, vote])
     const own = patch.votes.find((other) => other.user_id === user_id)
     const effect = { patch_id: patch.patch_id, status }

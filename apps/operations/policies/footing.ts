@@ -185,6 +185,13 @@ const untainted = ({ grants, group_keys, memberships, reset }: Rights, taint: Ta
   }
 }
 
+/** Returns those of a vote's groups that its voter still belongs to, without memberships that a participant gave. */
+export const groupsLeft = (of_vote: readonly string[], person: Rights | undefined, { taint }: Footing): string[] => {
+  if (!person) return []
+  const { group_keys } = taint ? untainted(person, taint) : person
+  return of_vote.filter((group) => group_keys.includes(group))
+}
+
 /** Returns the refusal of a vote whose right a participant of the operation granted, or `undefined`. */
 export const refuseTainted = (caller: Caller, footing: Footing): RefusalCode | undefined =>
   isTainted(caller.user_id, { ...caller, group_keys: caller.groups }, footing)
