@@ -39,6 +39,16 @@ export const noteTaken = async (db: Queryable, token_sha256: string, agent: stri
   await db.execute(sql`update operations.executions set agent = ${agent} where token_sha256 = ${token_sha256}`)
 }
 
+/** Records the work that an agent has begun which asks for none, and so proves itself by its pool. */
+export const noteBegun = async (db: Queryable, token_sha256: string, pool: string, name: string): Promise<void> => {
+  const [machine, agent] = [`pool:${pool}`, `pool:${pool}/${name}`]
+  await db.execute(sql`
+    with begun as (update operations.executions set agent = ${agent} where token_sha256 = ${token_sha256} and agent is null)
+    insert into operations.agents (agent, machine, pools, labels, draining) select ${agent}, ${machine}, array[${pool}], '{}', false
+    where (select count(*) from operations.agents where machine = ${machine} and agent <> ${agent}) < ${MAX_NAMES}
+    on conflict (agent) do update set seen_at = clock_timestamp()`)
+}
+
 /**
  * All agents by name, with the work that each has now. `visible` limits the operations that are named; work of others
  * is only counted. The last sign of life is a request for work or a report on it.
