@@ -190,6 +190,13 @@ describe('a call', () => {
     const { result, lines } = await run({ base_url: base, request, reason: '/body/reason' })
     expect(result).toMatchObject({ message: 'GET /health answered 500: cannot open the session store' })
     expect(lines).toEqual([expect.stringMatching(/\/health answered 500/), 'cannot open the session store'])
+    // Whoever masks it cuts it afterwards: a part of a secret at a cut would show.
+    answer(500, { reason: `${'x'.repeat(400)} s3cret` })
+    const long = await run({ base_url: base, request, reason: '/body/reason' })
+    expect([long.lines.join(), long.result.status === 'failed' && long.result.message]).toEqual([
+      expect.stringContaining('s3cret'),
+      expect.stringContaining('s3cret'),
+    ])
     answer(500, { reason: { code: 7 } })
     expect((await run({ base_url: base, request, reason: '/body/reason' })).result).toMatchObject({
       message: 'GET /health answered 500',

@@ -115,9 +115,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     : '"inputs" must be an object.'
   // Masking shorter values would garble ordinary words.
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
-  const log: Job['log'] = (text, { stream = 'log', level = 'info' } = {}) => {
+  const log: Job['log'] = (text, { stream = 'log', level = 'info', cut = false } = {}) => {
     seq += 1
-    lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text).slice(0, MAX_TEXT) })
+    lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text, { cut }).slice(0, MAX_TEXT) })
   }
   const stored = async () => {
     while (lines.length > HELD && !stop.signal.aborted) await delay(100)
