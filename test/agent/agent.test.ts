@@ -339,6 +339,10 @@ it('the list of agents shows who lives, for which pools, and its work; a killed 
   expect(Date.now() - Date.parse(seen_at)).toBeLessThan(15_000)
   // Its operation is out of this person's scope: the work is counted, not named.
   expect(await listed('one', elsewhere)).toMatchObject({ status: 'working', works: 1, work: [] })
+  // A predecessor of its name has said that it drains, and was killed: this one has begun work since.
+  await p.query(`update operations.agents set draining = true, seen_at = seen_at - interval '30 s'`)
+  expect(await listed('one')).toMatchObject({ status: 'working', works: 1 })
+  await becomes('one', 'working')
   agent.child.kill('SIGTERM')
   await becomes('one', 'draining')
   await ends(agent)
