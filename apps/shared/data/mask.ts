@@ -47,7 +47,7 @@ const spellingsOf = (value: string): string[] => {
   ]
 }
 
-/** Less of a value tells nothing, and many words begin so. */
+/** Less of a value tells too little, and many words begin so. */
 const SHORT_START = 4
 
 /** Where the longest beginning of one of these texts is, if the text ends with one. */
