@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { type NodeError, RETRYABLE } from '../../apps/shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../apps/shared/crash.ts'
-import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
+import { type Masker, maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 import { CelError } from '../../apps/shared/expressions/cel.ts'
 import { takeOutputs } from '../../apps/shared/expressions/outputs.ts'
 import { ValueError } from '../../apps/shared/expressions/values.ts'
@@ -96,7 +96,7 @@ type Prepared = {
   work: Work
   inputs: Record<string, unknown>
   with: Record<string, unknown>
-  mask: (text: string) => string
+  mask: Masker
   wanted: boolean
   /** Happens before the call, on the first slice. */
   look: Look | undefined

@@ -1,3 +1,4 @@
+import type { Masker } from '../../apps/shared/data/mask.ts'
 import type { LogLine } from '../../db/operations/nodes/attempts.ts'
 
 const MAX_LINE = 16 * 1024
@@ -6,11 +7,7 @@ export const CHUNK_BYTES = 64 * 1024
 const MAX_LOG = 50 * 1024 * 1024
 
 /** An attempt's log lines: numbered without gaps across its slices, masked and bounded. One line marks a cut. */
-export const createLog = (
-  { lines, bytes }: { lines: number; bytes: number },
-  mask: (text: string) => string,
-  now: () => Date,
-) => {
+export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, mask: Masker, now: () => Date) => {
   let seq = lines
   let size = bytes
   let full = size > MAX_LOG
@@ -24,15 +21,18 @@ export const createLog = (
     waiting.push({ seq, time: now().toISOString(), stream, level, text, ...(cut && { cut }) })
   }
   return {
-    add: (text: string, { level = 'info', stream = 'log' }: Partial<Pick<LogLine, 'level' | 'stream'>> = {}) => {
+    add: (
+      text: string,
+      { level = 'info', stream = 'log', cut: begun = false }: Partial<Pick<LogLine, 'level' | 'stream' | 'cut'>> = {},
+    ) => {
       if (full) return
       if (size > MAX_LOG) {
         full = true
         return push('The log is longer than 50 MiB; the rest is not stored.', 'warn', 'log', false)
       }
-      const masked = mask(text)
+      const masked = mask(text, { cut: begun })
       const cut = Buffer.byteLength(masked) > MAX_LINE
-      push(cut ? Buffer.from(masked).subarray(0, MAX_LINE).toString('utf8') : masked, level, stream, cut)
+      push(cut ? Buffer.from(masked).subarray(0, MAX_LINE).toString('utf8') : masked, level, stream, cut || begun)
     },
     /** Bytes not stored yet. */
     waiting: () => held,

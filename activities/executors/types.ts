@@ -24,7 +24,7 @@ export type ExecutorContext = {
   signal: AbortSignal
   /** Aborted when this worker stops: an executor that is only waiting answers `pending`, and another worker resumes. */
   leave: AbortSignal
-  log: (text: string, options?: Partial<Pick<LogLine, 'level' | 'stream'>>) => void
+  log: (text: string, options?: Partial<Pick<LogLine, 'level' | 'stream' | 'cut'>>) => void
   /** Records that the effect has happened: a repeat resumes from here. False: another attempt has taken over. */
   checkpoint: (resume: Record<string, unknown>) => Promise<boolean>
   /** Resolves when few enough lines are waiting to be stored, so that a heavy writer is held back. */

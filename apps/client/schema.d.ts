@@ -2117,7 +2117,7 @@ export interface paths {
         };
         /**
          * List agents
-         * @description Lists the agents that ask for the work of pools, with their last sign of life and their current work. A silent one stays for seven days; one that ends in order leaves at once. Agents that read the stream or listen at an endpoint are not listed.
+         * @description Lists the agents of pools, with their last sign of life and their current work. A silent one stays for seven days; one that ends in order leaves at once. An agent that reads the stream or listens at an endpoint is listed if it gives its name.
          */
         get: operations["listAgents"];
         put?: never;
@@ -3490,7 +3490,7 @@ export interface components {
             items: components["schemas"]["AgentView"][];
         };
         AgentView: {
-            /** @description The machine, and the name that the agent gives itself. */
+            /** @description The machine, and the name that the agent gives itself; without a machine, its pool: pool:infra/one. */
             agent: string;
             machine: string;
             /**

@@ -118,7 +118,7 @@ describe('a program', () => {
     const { lines, waits } = await run('echo out; echo err >&2; printf "no end"; head -c 100000 /dev/zero | tr "\\0" x')
     expect(lines).toContainEqual({ text: 'out', stream: 'stdout', level: 'info' })
     expect(lines).toContainEqual({ text: 'err', stream: 'stderr', level: 'warn' })
-    expect(lines.at(-1)?.text.length).toBe(32 * 1024)
+    expect(lines.at(-1)).toMatchObject({ text: expect.stringMatching(/^no end(x{32762})$/), cut: true })
     expect(waits).toBeGreaterThan(0)
   })
 

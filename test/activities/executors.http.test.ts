@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -114,6 +115,36 @@ describe('a call', () => {
     })
   })
 
+  it('signs the bytes of its body, and neither polls nor redirects to another host carry the signature', async () => {
+    const bodies: Buffer[] = []
+    handler = async (req, res) => {
+      for await (const chunk of req) bodies.push(chunk as Buffer)
+      res.writeHead(req.url === '/moved' ? 307 : 200, { location: `${otherBase}/there` }).end('{}')
+    }
+    const sign = { secret: 'It is a secret to all', header: 'X-Hub-Signature-256' }
+    const poll = { request: { method: 'GET', url: '/state' }, until: 'true', interval_s: 1, timeout_s: 5 }
+    const body = { text: 'Grüße', n: 1 }
+    const { lines } = await run({ base_url: base, sign, poll, request: { method: 'POST', url: '/hook', body } })
+    const right = createHmac('sha256', sign.secret)
+      .update(bodies[0] as Buffer)
+      .digest('hex')
+    expect(bodies[0]?.toString()).toBe(JSON.stringify(body))
+    expect(seen.map(({ headers }) => headers['x-hub-signature-256'])).toEqual([`sha256=${right}`, undefined])
+    expect(lines.join('\n')).not.toMatch(new RegExp(`secret to all|${right}`))
+    await run({ base_url: base, sign, request: { method: 'POST', url: '/moved', body } })
+    expect(seen.map(({ url, headers }) => [url, 'x-hub-signature-256' in headers])).toEqual([
+      ['/moved', true],
+      ['other/there', false],
+    ])
+    const { result } = await run({
+      base_url: base,
+      sign: { ...sign, secret: '' },
+      request: { method: 'POST', url: '/' },
+    })
+    expect(result).toMatchObject({ status: 'failed', class: 'refused', message: expect.stringContaining('is empty') })
+    expect(seen).toEqual([])
+  })
+
   it('logs neither credentials nor bodies nor queries', async () => {
     answer(200, { token: 'geheim' })
     const { lines } = await run({
@@ -160,6 +191,13 @@ describe('a call', () => {
     const { result, lines } = await run({ base_url: base, request, reason: '/body/reason' })
     expect(result).toMatchObject({ message: 'GET /health answered 500: cannot open the session store' })
     expect(lines).toEqual([expect.stringMatching(/\/health answered 500/), 'cannot open the session store'])
+    // Whoever masks it cuts it afterwards: a part of a secret at a cut would show.
+    answer(500, { reason: `${'x'.repeat(400)} s3cret` })
+    const long = await run({ base_url: base, request, reason: '/body/reason' })
+    expect([long.lines.join(), long.result.status === 'failed' && long.result.message]).toEqual([
+      expect.stringContaining('s3cret'),
+      expect.stringContaining('s3cret'),
+    ])
     answer(500, { reason: { code: 7 } })
     expect((await run({ base_url: base, request, reason: '/body/reason' })).result).toMatchObject({
       message: 'GET /health answered 500',

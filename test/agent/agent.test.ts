@@ -39,6 +39,10 @@ beforeAll(async () => {
       // Lines of which 500 are larger than one message may be.
       loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16000))" | head -n 1200; echo done >> ${effects}/"$2"`),
       long: program('long', `ulimit -t >> ${effects}/"$2"; sleep 15; echo done >> ${effects}/"$2"`),
+      held: program(
+        'held',
+        `echo begun >> ${effects}/"$2"; while [ ! -e ${effects}/go ]; do sleep 0.2; done; echo done >> ${effects}/"$2"`,
+      ),
       brief: program('brief', `echo begun >> ${effects}/"$2"; sleep 3; echo done >> ${effects}/"$2"`),
     },
   }
@@ -191,6 +195,12 @@ it('gives labeled work to the agent that has the labels', async () => {
   )
   await lab.reaches(path, 'succeeded', 'other')
   expect(effects('us')).toEqual([])
+  const nowhere = { job: 'command', labels: { region: 'nowhere' }, inputs: { program: 'effect', args: ['no'] } }
+  const untaken = await lab.start(job('greet', 'x', { pool: 'labelled', with: nowhere, timeouts: { start_s: 2 } }))
+  expect(await lab.reaches(untaken, 'failed')).toMatchObject({
+    error_class: 'not_picked_up',
+    error_message: 'No agent of the pool "labelled" with region=nowhere took it in time, so it has no effect.',
+  })
   const us = lab.startAgent({ ...file, pools: ['labelled'], labels: { region: 'us1' } })
   await lab.reaches(path, 'succeeded')
   for (const agent of [eu, us]) await ends(agent)
@@ -292,7 +302,7 @@ it('on SIGTERM it finishes its work, accepts no more and exits', async () => {
 it('an upgrade while it holds work: the old one ends its work, the new one takes what comes, and the list follows', async () => {
   const given = { ...file, pools: ['upgrade'], name: 'up' }
   const old = lab.startAgent(given)
-  const held = await lab.start(job('brief', 'held', { pool: 'upgrade' }))
+  const held = await lab.start(job('held', 'held', { pool: 'upgrade', timeouts: { run_s: 120 } }))
   await begins('held')
   const fresh = lab.startAgent(given)
   await until(() => fresh.said().includes('Asking for work'), { timeout_ms: 30_000, what: 'the new agent' })
@@ -300,6 +310,8 @@ it('an upgrade while it holds work: the old one ends its work, the new one takes
   await until(() => old.said().includes('Taking no more work'), { timeout_ms: 30_000, what: 'the old agent told' })
   const next = await lab.start(job('slow', 'next', { pool: 'upgrade', timeouts: { run_s: 600, heartbeat_s: 5 } }))
   await begins('next')
+  // Not before: an agent whose work has ended may be asking when it is told to end, and takes what its request brings.
+  lab.write('effects/go', '')
   expect(await exitOf(old)).toBe(0)
   await lab.reaches(held, 'succeeded')
   expect(effects('held')).toEqual(['begun', 'done'])
@@ -339,6 +351,10 @@ it('the list of agents shows who lives, for which pools, and its work; a killed 
   expect(Date.now() - Date.parse(seen_at)).toBeLessThan(15_000)
   // Its operation is out of this person's scope: the work is counted, not named.
   expect(await listed('one', elsewhere)).toMatchObject({ status: 'working', works: 1, work: [] })
+  // A predecessor of its name has said that it drains, and was killed: this one has begun work since.
+  await p.query(`update operations.agents set draining = true, seen_at = seen_at - interval '30 s'`)
+  expect(await listed('one')).toMatchObject({ status: 'working', works: 1 })
+  await becomes('one', 'working')
   agent.child.kill('SIGTERM')
   await becomes('one', 'draining')
   await ends(agent)

@@ -80,6 +80,7 @@ beforeAll(async () => {
     ...{ pools: ['infra'], uid: 0, concurrency: 3 },
     ansible: {
       program,
+      hosts: ['127.0.*'],
       sources: {
         web: { path: web, vars: { ansible_python_interpreter: '/usr/bin/python3' } },
         linked: { path: linked },
@@ -248,6 +249,7 @@ it("refuses variables, hosts and playbooks that reach beyond the agent's file, a
     [{ extra_vars: { ansible_connection: 'local' } }, /cannot set the variable "ansible_connection"/],
     [inventory({ web1: host({ vars: { ansible_ssh_common_args: '-oProxyCommand=id' } }) }), /cannot set the variable/],
     [inventory({ web1: host({ address: '-oProxyCommand=id' }) }), /no valid address/],
+    [inventory({ web1: host(), web2: host({ address: '10.127.0.1' }) }), /names no host "10\.127\.0\.1" for playbooks/],
     [inventory({ web1: host({ user: '-x' }) }), /user of "web1"/],
     [inventory({ web1: host({ host_keys: ['ssh-ed25519 x\n* ssh'] }) }), /not a public key/],
     [inventory({ web1: host() }, { all: ['web1'] }), /not a group name/],

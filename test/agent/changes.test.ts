@@ -75,6 +75,18 @@ it('masks each spelling that a tool may give a secret, also inside a longer enco
   }
 })
 
+it('masks the beginning of a value at the end of a text that was cut', () => {
+  const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
+  const mask = maskerOf([value, 'other-value-1'])
+  const base64 = Buffer.from(value).toString('base64')
+  for (const left of [4, 20, value.length - 1]) {
+    expect(mask(`x ${value} ${value.slice(0, left)}`, { cut: true })).toBe('x ••• •••')
+    expect(mask(`x ${base64.slice(0, left)}`, { cut: true })).toBe('x •••')
+  }
+  expect(mask('a long line of an honest tool', { cut: true })).toBe('a long line of an honest tool')
+  expect(mask(`x ${value.slice(0, 20)}`)).toBe(`x ${value.slice(0, 20)}`)
+})
+
 it('masks a long key that a tool wraps, or takes out of the JSON of its credential', () => {
   const body = randomBytes(300).toString('base64')
   const key = `-----BEGIN KEY-----\n${body.match(/.{1,64}/g)?.join('\n')}\n-----END KEY-----\n`

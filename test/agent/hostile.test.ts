@@ -10,9 +10,11 @@ const outputs = (json: string) => `printf '%s' '${json}' > "$SIGNALBOX_OUTPUTS"`
 beforeAll(async () => {
   lab = await startLab(['infra'])
   const place = lab.place('effects')
+  lab.write('key', 'a-key-of-the-cloud')
   const program = (name: string, text: string) => [name, { path: lab.script(name, text), args }] as const
   lab.startAgent({
-    ...{ pools: ['infra'], concurrency: 4, uid: 1500 },
+    ...{ pools: ['infra'], concurrency: 4, uid: [1500, 1501, 1502, 1503] },
+    credentials: { cloud: { jobs: ['command'], env: { CLOUD_KEY: { file: `${lab.folder}/key` } } } },
     programs: Object.fromEntries([
       program('binary', `printf 'a\\000b\\n'; sleep 3; ${outputs('{"text": "a\\u0000b\\ud83d"}')}; echo done`),
       // A pair of surrogates lies across the end of the longest line.
@@ -23,6 +25,13 @@ beforeAll(async () => {
       program('deep', outputs(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)),
       program('linked', 'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"'),
       program('moving', 'touch "$HOME/../mine" || echo kept out; touch "$HOME/own" && echo at home'),
+      program('keeps', `echo $$ > ${place}/keeps; echo "$CLOUD_KEY" > "$HOME/kept"; sleep 60`),
+      program(
+        'snoops',
+        `p=$(cat ${place}/keeps); kill "$p" 2>/dev/null && echo killed it
+cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep CLOUD_KEY
+for one in "$HOME"/../../signalbox-agent-*; do cat "$one/home/kept"; done; echo saw all`,
+      ),
       program('stray', `setsid sh -c 'echo $$ > ${place}/stray; exec sleep 60' </dev/null >/dev/null 2>&1 & sleep 1`),
     ]),
   })
@@ -74,6 +83,21 @@ it('a program writes only to its own part of the folder', async () => {
   const log = await logOf(path, 'moving')
   expect(log).toContain('kept out')
   expect(log).toContain('at home')
+}, 90_000)
+
+it('a job neither reads nor ends what runs beside it', async () => {
+  const kept = job('keeps', { job: 'command', inputs: { program: 'keeps', args: [], credentials: 'cloud' } })
+  const path = await lab.start({ ...kept, timeouts: { run_s: 60, heartbeat_s: 5 } })
+  const pid = await until(() => lab.linesOf('effects/keeps')[0], { timeout_ms: 30_000, what: 'it to run' })
+  const other = await lab.start(job('snoops'))
+  await lab.reaches(other, 'succeeded', 'snoops')
+  const log = await logOf(other, 'snoops')
+  expect(log).toContain('saw all')
+  expect(log).toContain('Permission denied')
+  // Not even the mask of a value that this job never had.
+  expect(log).not.toMatch(/CLOUD_KEY|a-key-of|killed/)
+  expect(existsSync(`/proc/${pid}`)).toBe(true)
+  await lab.force(path)
 }, 90_000)
 
 it('a process that left its group ends with its attempt', async () => {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
-import { takeFromStream } from '../support/agent/stream.ts'
+import { announce, takeFromStream } from '../support/agent/stream.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Platform, startPlatform } from './support/platform.ts'
@@ -114,6 +114,49 @@ it('work of a pool waits in the stream for an agent, which takes, reports and en
   })
   const jsm = await nc.jetstreamManager()
   expect((await jsm.streams.info(stream())).state.messages).toBe(0)
+}, 90_000)
+
+it('agents that read the stream or listen at an endpoint are listed by the names that they give, with their work', async () => {
+  const listed = async () => {
+    const { items } = (await p.as('vic').get('/v1/agents')).body
+    return Object.fromEntries(items.map(({ agent, ...rest }: { agent: string }) => [agent, rest]))
+  }
+  const say = (text: string) => nc.publish(`${p.prefix}.agents.lab`, text)
+  for (const text of ['{', '[]', 'null', '{"agent":{"name":"../x"}}', '{"agent":{"name":"x","pools":7}}', '{}'])
+    say(text)
+  const about = { labels: { region: 'eu1' }, agent: { name: 'one', version: '3.1', concurrency: 2 } }
+  const leave = announce(nc, `${p.prefix}.agents.lab`, about)
+  await until(async () => (await listed())['pool:lab/one'], { what: 'it listed' })
+  expect(await listed()).toEqual({
+    'pool:lab/one': expect.objectContaining({
+      ...{ machine: 'pool:lab', pools: ['lab'], labels: { region: 'eu1' }, version: '3.1', concurrency: 2 },
+      ...{ status: 'idle', work: [] },
+    }),
+  })
+  let go = () => {}
+  const goes = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const held: Job = () => goes.then(() => ({}))
+  answerBy = (work) => carryOut(work, held, 'two')
+  const agent = await agentOf('lab', (work) => carryOut(work, held, 'one'))
+  const { operation_id } = await start(external('ada'), external('eve', { pool: 'web' }))
+  const work = (node_id: string, pool: string) => ({
+    ...{ status: 'working', works: 1 },
+    work: [expect.objectContaining({ operation_id, node_id, pool })],
+  })
+  await until(async () => (await listed())['pool:web/two']?.works && (await listed())['pool:lab/one']?.works, {
+    ...{ timeout_ms: 30_000, what: 'both at work' },
+  })
+  expect(await listed()).toMatchObject({ 'pool:lab/one': work('ada', 'lab'), 'pool:web/two': work('eve', 'web') })
+  // A message about work changes nothing else that the agent has said of itself.
+  expect((await listed())['pool:lab/one']).toMatchObject({ labels: { region: 'eu1' }, version: '3.1' })
+  go()
+  await reaches(operation_id, 'succeeded')
+  await agent.close()
+  leave()
+  await until(async () => !(await listed())['pool:lab/one'], { what: 'it left' })
+  expect((await listed())['pool:web/two']).toMatchObject({ status: 'idle', works: 0 })
 }, 90_000)
 
 it('work that no agent takes in time fails definitely, and a late agent is refused', async () => {

@@ -84,10 +84,12 @@ beforeAll(async () => {
   process.env.FLOW_PASSWORD = 'hunter2-hunter2'
   p = await startPlatform({
     instances: 2,
-    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '10000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
   })
   worker = await startWorker(p, policy_file)
-}, 90_000)
+  // The first workflow of a worker takes seconds on a busy machine, longer than a command waits for its outcome.
+  await reaches((await p.startOperation({ nodes: [noop('first', 0)] })).operation_id, 'succeeded')
+}, 120_000)
 afterAll(async () => {
   await worker.stop()
   await p.stop()
@@ -106,7 +108,7 @@ const status = async (operation_id: string) =>
   (await p.as('olga').get(`/v1/operations/${operation_id}`)).body.status as string
 const reaches = (operation_id: string, ...wanted: string[]) =>
   until(async () => wanted.includes(await status(operation_id)), {
-    timeout_ms: 30_000,
+    timeout_ms: 60_000,
     what: `status ${wanted.join(' or ')}`,
   })
 const attempts = async (operation_id: string) =>
@@ -369,7 +371,7 @@ describe('an operation', () => {
         ['undo', 'succeeded'],
       ],
     )
-  })
+  }, 90_000)
 })
 
 describe('a running graph', () => {

@@ -129,6 +129,12 @@ describe('a graph is refused with the code of its fault', () => {
       ['unknown_reference /nodes/a/with/headers/x/$secret'],
     ],
     [
+      'inputs_invalid: a signature whose secret is in the plan, in a header that is none',
+      'schema_violation',
+      [call('a', { ...get('http://h/'), sign: { secret: 's3cret', header: 'x: y' } })],
+      ['inputs_invalid /nodes/a/with/sign/secret', 'inputs_invalid /nodes/a/with/sign/header'],
+    ],
+    [
       'target_unresolved',
       'schema_violation',
       [{ ...noop('a'), target_id: 'nowhere' }],

@@ -85,6 +85,9 @@ it("lets the worker hand out work, only the pool's agent take it, and no one els
   await refuses('relay', (nc) => nc.jetstream().publish('execution.lab', '{}', { timeout: 500 }))
   await refuses('agent-lab', (nc) => nc.jetstream().publish('execution.lab', '{}', { timeout: 500 }), agentInbox('lab'))
   await refuses('agent-lab', (nc) => nc.jetstream().publish('operations.x', '{}', { timeout: 500 }), agentInbox('lab'))
+  // The list of agents says only what each pool's own agents say.
+  for (const [user, inbox] of [['agent-other', agentInbox('other')], ['gateway'], ['worker']] as const)
+    await refuses(user, (nc) => nc.request('agents.lab', '{}', { timeout: 500 }), inbox)
   await refuses('gateway', (nc) => nc.request('$JS.API.STREAM.MSG.GET.EXECUTION', '{"seq":1}', { timeout: 500 }))
   await refuses('gateway', (nc) =>
     nc.request('$JS.API.CONSUMER.CREATE.EXECUTION', '{"stream_name":"EXECUTION","config":{}}', { timeout: 500 }),

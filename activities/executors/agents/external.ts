@@ -49,11 +49,16 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     if (!known.started && known.start_due && (await close('not_started')))
       return known.begun
         ? unknown('An agent was lost, and no other took the work in time.', known)
-        : failed('not_picked_up', 'No agent took it in time, so it has no effect.')
+        : failed('not_picked_up', `${noneOf(known.pool, context.with.labels)} took it in time, so it has no effect.`)
     if (known.silent && (await close('silent'))) return unknown('The agent was silent for three heartbeats.', known)
     return waiting(known.look_after_s)
   },
 })
+
+const noneOf = (pool: string, labels: unknown): string => {
+  const asked = Object.entries(isObject(labels) ? labels : {}).map((pair) => pair.join('='))
+  return `No agent of the pool "${pool}"${asked.length > 0 ? ` with ${asked.join(', ')}` : ''}`
+}
 
 const unknown = (message: string, { handovers = 0 }: Partial<Execution> = {}) => {
   const lost = { status: 'unknown' as const, class: 'timeout', message }

@@ -125,11 +125,10 @@ const holds = (source: string, response: Response, lenient: boolean): boolean =>
   }
 }
 
-const MAX_REASON = 300
-
+/** Not cut here: a part of a secret would not be masked. */
 const reasonOf = (answer: Response, pointer: string | undefined): string => {
   const text = pointer === undefined ? undefined : readPointer(answer, pointer)
-  return typeof text === 'string' ? text.trim().slice(0, MAX_REASON) : ''
+  return typeof text === 'string' ? text.trim() : ''
 }
 
 const where = ({ method, url }: Request): string => `${method} ${url.split('?')[0]}`

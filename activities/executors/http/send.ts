@@ -1,4 +1,5 @@
 import { type Agent, type Dispatcher, errors, request as undiciRequest } from 'undici'
+import { hmacSha256 } from '../../../apps/shared/data/digest.ts'
 import { isDeeper } from '../../../apps/shared/data/json.ts'
 import { Denied, Unreachable } from '../../../apps/shared/web/agent.ts'
 import type { ExecutorContext, ExecutorResult } from '../types.ts'
@@ -15,7 +16,13 @@ export type Request = {
 export type Sender = Pick<ExecutorContext, 'log' | 'signal' | 'slice_end' | 'deadline' | 'key' | 'fence'>
 /** The raw result that expressions and outputs see. */
 export type Response = { status: number; headers: Record<string, string>; body: unknown }
-export type Settings = { base_url?: string; headers?: Record<string, string>; max_response_bytes?: number }
+export type Settings = {
+  base_url?: string
+  headers?: Record<string, string>
+  max_response_bytes?: number
+  /** The header with the HMAC-SHA-256 of the call's body, by which a receiver of webhooks knows its sender. */
+  sign?: { secret: string; header: string }
+}
 export type Failure = Extract<ExecutorResult, { status: 'failed' | 'unknown' }>
 
 const DEFAULT_TIMEOUT_S = 30
@@ -47,6 +54,7 @@ export const send = async (
 ): Promise<Response | Failure> => {
   const url = urlOf(settings.base_url, request)
   if (!url) return failed('refused', `"${request.url}" is not an http or https URL`)
+  if (settings.sign?.secret === '') return failed('refused', 'The secret that signs the call is empty')
   const limit = Math.min(settings.max_response_bytes ?? DEFAULT_BYTES, MAX_BYTES)
   const timeout = AbortSignal.timeout(Math.max(Math.floor(timeLeft(context, request)), 1))
   const started = performance.now()
@@ -54,9 +62,13 @@ export const send = async (
   const say = (text: string, level: 'info' | 'warn') =>
     context.log(`${label} ${text} (${Math.round(performance.now() - started)} ms)`, { level })
   try {
+    const body = textOf(request)
     const headers = headersOf(context, settings, request, effect)
+    const { sign } = settings
+    if (sign && effect)
+      headers[sign.header.toLowerCase()] = `sha256=${hmacSha256(Buffer.from(sign.secret), body ?? '').toString('hex')}`
     const signal = AbortSignal.any([context.signal, timeout])
-    const answer = await follow(url, request, headers, agent, signal)
+    const answer = await follow(url, request.method, body, headers, agent, signal)
     const response = await readAnswer(answer, limit)
     if (!response) {
       say('answers too much', 'warn')
@@ -100,21 +112,23 @@ const headersOf = (context: Sender, settings: Settings, request: Request, effect
   return headers
 }
 
+const textOf = ({ body }: Request): string | undefined =>
+  body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+
 /** Follows at most three redirects of a safe or repeatable kind; credentials are not sent to another host. */
 const follow = async (
   start: URL,
-  request: Request,
+  method: string,
+  body: string | undefined,
   given: Record<string, string>,
   agent: Agent,
   signal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> => {
-  const body =
-    request.body === undefined || typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
   let url = start
   let headers = given
   for (let hops = 0; ; hops++) {
     const answer = await undiciRequest(url, {
-      method: request.method as Dispatcher.HttpMethod,
+      method: method as Dispatcher.HttpMethod,
       headers,
       body: body ?? null,
       dispatcher: agent,
@@ -122,7 +136,7 @@ const follow = async (
       reset: true,
     })
     const location = answer.headers.location
-    const repeatable = SAFE.has(request.method) || answer.statusCode === 307 || answer.statusCode === 308
+    const repeatable = SAFE.has(method) || answer.statusCode === 307 || answer.statusCode === 308
     const leads = typeof location === 'string' && URL.canParse(location, url.href)
     if (!FOLLOWED.has(answer.statusCode) || !leads || !repeatable || hops >= MAX_REDIRECTS) return answer
     await answer.body.dump()

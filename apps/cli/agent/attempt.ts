@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -20,6 +20,7 @@ import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
 import { type AgentFile, environmentOf, named } from './tools/file.ts'
+import { letIn } from './tools/host.ts'
 import { fitting } from './tools/picture.ts'
 import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
@@ -48,12 +49,12 @@ const FOLDER = 'signalbox-agent-'
 const LEFT_MS = 300_000
 
 /** Removes the folders that agents left when they were killed: they hold keys and variables of their jobs. */
-export const removeLeft = ({ uid }: AgentFile): void => {
+export const removeLeft = ({ uids }: AgentFile): void => {
   for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(FOLDER))) {
     const path = join(tmpdir(), name)
     try {
       const { uid: owner, mtimeMs } = lstatSync(path)
-      if ([uid, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS)
+      if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS)
         rmSync(path, { recursive: true, force: true })
     } catch {
       // Another agent was faster, or its owner took the right away.
@@ -115,9 +116,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     : '"inputs" must be an object.'
   // Masking shorter values would garble ordinary words.
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
-  const log: Job['log'] = (text, { stream = 'log', level = 'info' } = {}) => {
+  const log: Job['log'] = (text, { stream = 'log', level = 'info', cut = false } = {}) => {
     seq += 1
-    lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text).slice(0, MAX_TEXT) })
+    lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text, { cut }).slice(0, MAX_TEXT) })
   }
   const stored = async () => {
     while (lines.length > HELD && !stop.signal.aborted) await delay(100)
@@ -131,10 +132,8 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
       return refusedBy('This agent resolves no references to secrets; name a credential of its file.')
     const home = join(folder, 'home')
     const own = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: home, TMPDIR: join(home, 'tmp'), LANG: 'C.UTF-8' }
-    for (const path of [home, own.TMPDIR]) mkdirSync(path)
-    // The folder itself stays the agent's: its jobs cannot replace what the agent writes there by links.
-    if (file.uid) chmodSync(folder, 0o711)
-    if (file.uid) for (const path of [home, own.TMPDIR]) chownSync(path, file.uid, file.uid)
+    for (const path of [home, own.TMPDIR]) mkdirSync(path, { mode: 0o700 })
+    if (file.uid) letIn(file.uid, folder, home, own.TMPDIR)
     return tool({ work, file, folder, home, env: { ...own, ...env }, mask, signal, log, stored, keep, fetch, left_ms })
   }
   try {

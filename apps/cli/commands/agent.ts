@@ -15,7 +15,8 @@ import { versionOfClient } from '../version.ts'
 const LONGEST_WAIT_MS = 30_000
 const WAIT_S = 5
 const SWEEP_MS = 60_000
-const LAST_WORD_MS = 2000
+/** On a busy network it still gets through; a supervisor waits longer than this before it kills. */
+const LAST_WORD_MS = 10_000
 
 const proveIt: Command['run'] = async ({ out }, _, values): Promise<ExitCode> => {
   const { ConformanceFile, proveAgent } = await load()
@@ -68,8 +69,8 @@ export const agentCommands: Command[] = [
       context.out.note(`Asking for work of ${file.pools.join(', ')}.`)
       try {
         const places = values.once === true ? 1 : (file.concurrency ?? 1)
-        const taken = Array.from({ length: places }, () =>
-          takeTurns(context, file, values.once === true, stop, kill.signal),
+        const taken = Array.from({ length: places }, (_, at) =>
+          takeTurns(context, { ...file, uid: file.uids[at] ?? file.uid }, values.once === true, stop, kill.signal),
         )
         let told: Promise<unknown> = Promise.resolve()
         stop.signal.addEventListener('abort', () => {

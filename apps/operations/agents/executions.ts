@@ -11,6 +11,7 @@ import {
   lockExecution,
   noteMessage,
 } from '../../../db/operations/agents/results.ts'
+import { noteBegun } from '../../../db/operations/agents/rows.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { tellEngine } from '../../../db/operations/commands/rows.ts'
 import { stateFacts } from '../../../db/operations/facts/state.ts'
@@ -50,10 +51,12 @@ export const takeResult = async (
   const token_sha256 = sha256Hex(token ?? '')
   const stored = await storedAmong(deps, message)
   const mayEnd = TERMINAL.has(message.phase) || message.phase === 'started'
+  let pool = ''
   const outcome = await deps.db.transaction(async (tx): Promise<Outcome> => {
     const handed = await lockExecution(tx, token_sha256, mayEnd)
     if (!handed || handed.expired) throw tokenRefused()
     checkIds(handed, message)
+    pool = handed.pool
     const fingerprint = digest(message)
     const known = await knownAnswer(tx, token_sha256, message.result_id)
     if (known)
@@ -71,6 +74,11 @@ export const takeResult = async (
     deps.nats.wake('operations')
   }
   if ('refusal' in outcome) throw refused(outcome.refusal)
+  // The list of agents is for people: no failure here keeps an agent from its work.
+  if (message.agent !== undefined && mayEnd)
+    await noteBegun(deps.db, token_sha256, pool, message.agent).catch((error) =>
+      deps.telemetry.log.warn({ err: error }, 'the list of agents could not be written'),
+    )
   return outcome.reply
 }
 

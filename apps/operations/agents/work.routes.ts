@@ -7,6 +7,7 @@ import { PoolParams, Work, WorkRequest } from '../../shared/contracts/engine/exe
 import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/authority.ts'
+import { hearAgents } from './presence.ts'
 import { createSeen } from './seen.ts'
 import { refuseAgent, seenOf, takeWork } from './work.ts'
 
@@ -18,11 +19,12 @@ type Deps = Uses<'agentsOf' | 'config' | 'db' | 'nats' | 'telemetry'>
 /** The endpoint for agents that ask for work (operations.md 7.4): only machines that the pool names. The list of agents. */
 export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
   const seen = createSeen(deps.db, deps.telemetry)
+  hearAgents(deps, seen)
   app.get('/v1/agents', {
     operationId: 'listAgents',
     summary: 'List agents',
     description:
-      'Lists the agents that ask for the work of pools, with their last sign of life and their current work. A silent one stays for seven days; one that ends in order leaves at once. Agents that read the stream or listen at an endpoint are not listed.',
+      'Lists the agents of pools, with their last sign of life and their current work. A silent one stays for seven days; one that ends in order leaves at once. An agent that reads the stream or listens at an endpoint is listed if it gives its name.',
     response: { 200: AgentList },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller }) => ({ items: await listAgents(deps.db, visibleSql(caller, operations)) }),

@@ -25,6 +25,10 @@ const HTTP: Shape = {
   expect: { kind: 'cel' },
   fail_if: { kind: 'cel' },
   reason: { kind: 'text' },
+  sign: {
+    kind: 'object',
+    shape: { secret: { kind: 'text', required: true }, header: { kind: 'text', required: true } },
+  },
   poll: {
     kind: 'object',
     shape: {
@@ -142,8 +146,15 @@ const checkCommand = ({ args, env, files, exit_codes }: Record<string, unknown>)
   return faults
 }
 
+const HEADER = /^[A-Za-z0-9-]{1,100}$/
+
 const checkHttp = (values: Record<string, unknown>): Fault[] => {
   const faults: Fault[] = []
+  const { secret, header } = isObject(values.sign) ? values.sign : {}
+  // Everyone who reads the plan would know it.
+  if (typeof secret === 'string') faults.push({ pointer: '/sign/secret', message: 'must be {"$secret": name}' })
+  if (typeof header === 'string' && !HEADER.test(header))
+    faults.push({ pointer: '/sign/header', message: 'must be the name of a header' })
   const poll = isObject(values.poll) ? values.poll.request : undefined
   for (const [at, request] of [
     ['/request', values.request],

@@ -54,7 +54,7 @@ export const natsRights = (app: string): NatsRights => {
     '$JS.API.STREAM.PURGE.>',
   ]
   const refused = app === 'worker' ? [] : app === 'operations' ? TAKER : EXECUTION.publish
-  const publish = [...(app === 'relay' ? [] : outboxes), ...refused]
+  const publish = [...(app === 'relay' ? [] : outboxes), ...refused, 'agents.>']
   return {
     publish: { deny: publish },
     subscribe: { deny: app === 'worker' ? ['_INBOX_AGENT.>'] : EXECUTION.subscribe },
@@ -64,13 +64,14 @@ export const natsRights = (app: string): NatsRights => {
 /** Where an agent receives its answers: the inbox prefix of its connection. */
 export const agentInbox = (pool: string): string => `_INBOX_AGENT.${pool}`
 
-/** The rights of an external agent: take the work of its pool from the stream, and receive stop requests. */
+/** The rights of an external agent: take the work of its pool from the stream, receive stop requests, say that it lives. */
 export const agentRights = (pool: string): NatsRights => ({
   publish: {
     allow: [
       `$JS.API.CONSUMER.INFO.EXECUTION.${pool}`,
       `$JS.API.CONSUMER.MSG.NEXT.EXECUTION.${pool}`,
       `$JS.ACK.EXECUTION.${pool}.>`,
+      `agents.${pool}`,
     ],
   },
   subscribe: { allow: [`${agentInbox(pool)}.>`, `execution.${pool}.cancel`] },

@@ -47,16 +47,35 @@ const spellingsOf = (value: string): string[] => {
   ]
 }
 
+/** Less of a value tells too little, and many words begin so. */
+const SHORT_START = 4
+
+/** Where the longest beginning of one of these texts is, if the text ends with one. */
+const beginningIn = (text: string, forms: readonly string[]): number => {
+  let at = text.length
+  for (const form of forms)
+    for (let size = Math.min(form.length - 1, text.length); size >= Math.max(SHORT_START, text.length - at + 1); size--)
+      if (text.endsWith(form.slice(0, size))) at = text.length - size
+  return at
+}
+
+export type Masker = (text: string, about?: { cut?: boolean }) => string
+
 /**
  * Replaces these secret values wherever they appear: verbatim, without a scheme such as "Bearer", line by line, in hex,
- * in base64, and as URLs and JSON escape them. In base64 it finds them within a longer text too.
+ * in base64, and as URLs and JSON escape them. In base64 it finds them within a longer text too. `cut`: the text may end
+ * within a value.
  */
-export const maskerOf = (secrets: readonly string[]): ((text: string) => string) => {
+export const maskerOf = (secrets: readonly string[]): Masker => {
   const values = secrets.flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
   const forms = [...new Set(values.filter((value) => value.length > 0).flatMap(spellingsOf))]
     .filter(Boolean)
     .sort((a, b) => b.length - a.length)
-  return (text) => forms.reduce((masked, form) => masked.replaceAll(form, MASK), text)
+  return (text, { cut = false } = {}) => {
+    const masked = forms.reduce((shown, form) => shown.replaceAll(form, MASK), text)
+    const at = cut ? beginningIn(masked, forms) : masked.length
+    return at < masked.length ? `${masked.slice(0, at)}${MASK}` : masked
+  }
 }
 
 /** Masks the texts and names of a JSON value, and numbers that are a secret. */

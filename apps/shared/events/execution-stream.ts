@@ -18,6 +18,8 @@ import { prefixed } from './events.ts'
  */
 export const EXECUTION_STREAM = 'EXECUTION'
 export const executionSubject = (pool: string): string => `execution.${pool}`
+/** Where agents that read the stream say that they live. */
+export const presenceSubject = (pool: string): string => `agents.${pool}`
 export const cancelSubject = (pool: string): string => `execution.${pool}.cancel`
 
 const MINUTE = 60_000

@@ -34,7 +34,8 @@ export type ProcessInput = {
   /** Identifies the run of this program and its descendants; several programs may share it. */
   mark: string
   signal: AbortSignal
-  log: (text: string, options: { stream: 'stdout' | 'stderr'; level: 'info' | 'warn' }) => void
+  /** `cut`: the line was longer than is read. */
+  log: (text: string, options: { stream: 'stdout' | 'stderr'; level: 'info' | 'warn'; cut?: boolean }) => void
   /** Resolves when few enough lines are waiting to be stored. */
   stored: () => Promise<void>
   path: string
@@ -167,21 +168,26 @@ const read = async (
 ): Promise<void> => {
   const decoder = new StringDecoder('utf8')
   let open = ''
-  const put = (line: string) =>
-    log(line.replace(/\r$/, ''), { stream: name, level: name === 'stderr' ? 'warn' : 'info' })
+  let cut = false
+  const put = () => {
+    const level = name === 'stderr' ? 'warn' : 'info'
+    log(open.replace(/\r$/, ''), { stream: name, level, ...(cut && { cut }) })
+    open = ''
+    cut = false
+  }
   try {
     for await (const chunk of stream) {
       const parts = decoder.write(chunk as Buffer).split('\n')
       for (const [i, part] of parts.entries()) {
+        cut ||= open.length + part.length > max_line
         open = (open + part).slice(0, max_line)
         if (i === parts.length - 1) break
-        put(open)
-        open = ''
+        put()
       }
       await Promise.race([stored(), over])
     }
   } catch {
     // The stream broke off with the process; its exit status says the rest.
   }
-  if (open !== '') put(open)
+  if (open !== '') put()
 }

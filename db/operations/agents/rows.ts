@@ -39,19 +39,30 @@ export const noteTaken = async (db: Queryable, token_sha256: string, agent: stri
   await db.execute(sql`update operations.executions set agent = ${agent} where token_sha256 = ${token_sha256}`)
 }
 
+/** Records the work that an agent has begun which asks for none, and so proves itself by its pool. */
+export const noteBegun = async (db: Queryable, token_sha256: string, pool: string, name: string): Promise<void> => {
+  const [machine, agent] = [`pool:${pool}`, `pool:${pool}/${name}`]
+  await db.execute(sql`
+    with begun as (update operations.executions set agent = ${agent} where token_sha256 = ${token_sha256} and agent is null)
+    insert into operations.agents (agent, machine, pools, labels, draining) select ${agent}, ${machine}, array[${pool}], '{}', false
+    where (select count(*) from operations.agents where machine = ${machine} and agent <> ${agent}) < ${MAX_NAMES}
+    on conflict (agent) do update set seen_at = clock_timestamp()`)
+}
+
 /**
  * All agents by name, with the work that each has now. `visible` limits the operations that are named; work of others
- * is only counted. The last sign of life is a request for work or a report on it.
+ * is only counted. The last sign of life is a request for work or a report on it. One that drains begins no work: if
+ * some has begun since it said so, a successor has its name.
  */
 export const listAgents = async (db: Queryable, visible: SQL | undefined): Promise<AgentView[]> => {
   const { rows } = await db.execute<AgentView>(sql`
     select a.agent, a.machine, a.pools, a.labels, a.version, a.concurrency, operations.iso(a.since) as since, operations.iso(s.seen_at) as seen_at,
       w.works, w.work,
       case when s.seen_at < clock_timestamp() - make_interval(secs => ${SILENT_S}) then 'silent'
-        when a.draining then 'draining' when w.works > 0 then 'working' else 'idle' end as status
+        when a.draining and coalesce(w.begun_at <= a.seen_at, true) then 'draining' when w.works > 0 then 'working' else 'idle' end as status
     from operations.agents a
     cross join lateral (
-      select count(*)::int as works, max(e.heartbeat_at) as heard_at,
+      select count(*)::int as works, max(e.heartbeat_at) as heard_at, max(e.started_at) as begun_at,
         coalesce(jsonb_agg(jsonb_build_object('operation_id', e.operation_id, 'node_id', e.node_id, 'pool', e.pool, 'attempt', e.attempt,
           'started_at', operations.iso(e.started_at)) order by e.created_at) filter (where v.visible), '[]') as work
       from operations.executions e

@@ -93,7 +93,7 @@ export const startActs = async ({ rest_s = 1, more = {} }: { rest_s?: number; mo
     tofu: { uid: 0, tofu: { program: tofu, sources: { web: { path: web, state } } } },
     ansible: {
       uid: 0,
-      ansible: { program: ansible, sources: { web: { path: web, vars } } },
+      ansible: { program: ansible, hosts: ['127.0.0.1'], sources: { web: { path: web, vars } } },
       ...credentials('ansible.run'),
     },
     ssh: { uid: user, ssh: { ...client, programs }, ...credentials('ssh') },

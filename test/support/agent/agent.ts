@@ -75,13 +75,13 @@ const send = async (
 }
 
 /** The reports of one piece of work, numbered in order. */
-export const createReporter = (work: Work) => {
+export const createReporter = (work: Work, agent?: string) => {
   const { operation_id, node_id, attempt, generation, fence, results_url } = work
   let sequence = 0
   return async (phase: Phase, more: More = {}, once = false): Promise<Answer> => {
     sequence += 1
     const ids = { operation_id, node_id, attempt, generation, fence }
-    const body = JSON.stringify({ result_id: randomUUID(), ...ids, sequence, phase, ...more })
+    const body = JSON.stringify({ result_id: randomUUID(), ...ids, sequence, phase, ...(agent && { agent }), ...more })
     const { status, text } = await send(work, results_url, 'application/json', { method: 'POST', body }, once)
     return { ...(JSON.parse(text) as object), status }
   }
@@ -92,8 +92,8 @@ const working = new Map<number, AbortController>()
 export const stopWork = ({ fence }: Pick<Work, 'fence'>) => working.get(fence)?.abort()
 
 /** Carries out one piece of work; a refusal anywhere means that it now belongs to another agent. */
-export const carryOut = async (work: Work, job: Job | undefined): Promise<void> => {
-  const report = createReporter(work)
+export const carryOut = async (work: Work, job: Job | undefined, name?: string): Promise<void> => {
+  const report = createReporter(work, name)
   const first = await report('started')
   if (first.status !== 200) return
   const stop = new AbortController()

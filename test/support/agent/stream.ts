@@ -1,6 +1,21 @@
 import type { NatsConnection } from 'nats'
 import { stopWork, type Work } from './agent.ts'
 
+/** More often than the minute after which an agent counts as silent. */
+const LIFE_MS = 20_000
+
+/** Says that an agent lives, until it is told to end: `subject` is that of its pool, such as agents.infra. */
+export const announce = (nc: NatsConnection, subject: string, about: { labels?: object; agent: { name: string } }) => {
+  const say = (leaves?: 'gone') =>
+    nc.publish(subject, JSON.stringify({ ...about, agent: { ...about.agent, ...(leaves && { leaves }) } }))
+  say()
+  const timer = setInterval(say, LIFE_MS)
+  return () => {
+    clearInterval(timer)
+    say('gone')
+  }
+}
+
 /**
  * Takes the work of a pool from the stream. Each piece is acknowledged before it begins, so that no two agents ever
  * begin the same one; a piece that is lost then is given out again when its time to begin is over.

@@ -93,7 +93,7 @@ const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) =>
   const log: Job['log'] = (text, line) => {
     const event = line?.stream === 'stdout' ? eventOf(text) : undefined
     if (event) return take(job, told, diffs, event)
-    if (text.trim() !== '') told.said = job.mask(text)
+    if (text.trim() !== '') told.said = job.mask(text, line)
     job.log(text, line)
   }
   const { timeout_s } = job.work.inputs as Record<string, unknown>

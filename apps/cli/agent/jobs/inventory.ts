@@ -1,4 +1,5 @@
 import { isObject } from '../../../shared/data/pointer.ts'
+import { fits } from '../tools/file.ts'
 import { ADDRESS, hostKeysOf } from '../tools/host.ts'
 import { type Job, refusal } from '../tools/types.ts'
 
@@ -42,12 +43,14 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
   >
   if (!isObject(hosts) || Object.keys(hosts).length === 0 || Object.keys(hosts).length > MAX_HOSTS)
     return refuse(`"inventory.hosts" must be an object of 1 to ${MAX_HOSTS} hosts.`)
+  const allowed = job.file.ansible?.hosts ?? []
   if (!isObject(groups)) return refuse('"inventory.groups" must be an object.')
   const keys: string[] = []
   const entries = Object.entries(hosts).map(([name, given]) => {
     if (!HOST.test(name)) refuse(`"${name}" is not a host name.`)
     const { address = name, port = 22, user, host_keys = [], vars = {} } = (given ?? {}) as Record<string, unknown>
-    if (typeof address !== 'string' || !ADDRESS.test(address)) refuse(`The host "${name}" has no valid address.`)
+    if (typeof address !== 'string' || !ADDRESS.test(address)) return refuse(`The host "${name}" has no valid address.`)
+    if (!allowed.some((one) => fits(one, address))) refuse(`The agent's file names no host "${address}" for playbooks.`)
     if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
       refuse(`The port of "${name}" is not valid.`)
     if (user !== undefined && !USER.test(String(user))) refuse(`The user of "${name}" is not valid.`)

@@ -72,7 +72,7 @@ export const openRepo = async (job: Job): Promise<Repo> => {
         out += `${text}\n`
         return
       }
-      said = `${said}${job.mask(text)}\n`.slice(-4000)
+      said = `${said}${job.mask(text, line)}\n`.slice(-4000)
       job.log(text, line)
     }
     const end = await runTool(job, {

@@ -51,8 +51,8 @@ export const ssh: Tool = async (job) => {
     }
     const [, ended] = line?.stream === 'stderr' ? (new RegExp(`^${nonce} end (\\d+)$`).exec(text) ?? []) : []
     if (ended !== undefined) code = Number(ended)
-    else if (line?.stream === 'stdout') out = `${out}${job.mask(text)}\n`.slice(-MAX_STDOUT)
-    else if (!begun) said = `${said}${job.mask(text)}\n`.slice(-4000)
+    else if (line?.stream === 'stdout') out = `${out}${job.mask(text, line)}\n`.slice(-MAX_STDOUT)
+    else if (!begun) said = `${said}${job.mask(text, line)}\n`.slice(-4000)
     if (ended === undefined && text !== '') job.log(text, line)
   }
   const end = await runTool(job, {

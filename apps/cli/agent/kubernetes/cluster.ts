@@ -69,8 +69,8 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
       {
         ...{ path: rules.program, cwd: place, grace_s: GRACE_S },
         args: ['proxy', ...options, '--unix-socket', socketPath],
-        log: (text) => {
-          if (text.trim() !== '') said = job.mask(text)
+        log: (text, line) => {
+          if (text.trim() !== '') said = job.mask(text, line)
         },
       },
     ).then((end) => {

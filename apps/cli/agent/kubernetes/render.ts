@@ -97,7 +97,7 @@ const outputOf = async (job: Job, program: string | undefined, args: string[]): 
     env: { HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home },
     log: (text, line) => {
       if (line?.stream === 'stdout') lines.push(text)
-      else if (text.trim() !== '') said = job.mask(text)
+      else if (text.trim() !== '') said = job.mask(text, line)
     },
   })
   const other = stopped(end, args[0] ?? '', true)

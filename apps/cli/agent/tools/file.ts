@@ -9,6 +9,10 @@ import { usageError } from '../../errors.ts'
 
 const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
 const Path = Type.String({ pattern: '^/', maxLength: 1000 })
+const Uid = Type.Integer({ minimum: 0 })
+
+/** Addresses that steps may name; * matches any text. */
+const Hosts = Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 })
 
 /** The permissions that the owner of an agent gives it. No plan can change them. */
 export const AgentFile = Closed({
@@ -20,8 +24,8 @@ export const AgentFile = Closed({
   concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   /** Holds the key that seals saved plans, and the plugin cache. */
   state_dir: Path,
-  /** The user that jobs run as; 0 must be stated explicitly. */
-  uid: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** The user that jobs run as; 0 must be stated explicitly. A list has one for each job that runs at once. */
+  uid: Type.Optional(Type.Union([Uid, Type.Array(Uid, { minItems: 1, maxItems: 100, uniqueItems: true })])),
   programs: Type.Optional(Programs),
   tofu: Type.Optional(
     Closed({
@@ -38,8 +42,7 @@ export const AgentFile = Closed({
     Closed({
       /** The OpenSSH client. */
       program: Path,
-      /** Addresses that steps may name; * matches any text. */
-      hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 }),
+      hosts: Hosts,
       users: Type.Array(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' }), { minItems: 1, maxItems: 100 }),
       programs: Type.Optional(Programs),
     }),
@@ -65,6 +68,7 @@ export const AgentFile = Closed({
   ansible: Type.Optional(
     Closed({
       program: Path,
+      hosts: Hosts,
       /** Folders with playbooks. `vars` apply to every host, such as ansible_connection; a step cannot set them. */
       sources: Type.Record(
         Name,
@@ -104,23 +108,36 @@ export const AgentFile = Closed({
   ),
 })
 type Known = ReturnType<typeof programsOf>
-/** `known` are programs on this machine, `remote` those on the hosts that ssh reaches. */
-export type AgentFile = Static<typeof AgentFile> & { known: Known; remote: Known }
+type Given = Static<typeof AgentFile>
+/** `known` are programs on this machine, `remote` those on the hosts that ssh reaches. `uid` is that of one job. */
+export type AgentFile = Omit<Given, 'uid'> & { uid?: number | undefined; uids: number[]; known: Known; remote: Known }
 
 /** Reads the agent's file; the error for a broken one names the faulty member. */
 export const readAgentFile = (path: string): AgentFile => {
   const document = readDocument(path)
   const [fault] = Value.Errors(AgentFile, document)
   if (fault) throw usageError(`${path}${fault.instancePath}: ${fault.message}.`)
-  const file = document as Static<typeof AgentFile>
+  const file = document as Given
   if (!isAbsolute(file.state_dir)) throw usageError(`${path}/state_dir must be absolute.`)
   if (process.getuid?.() === 0 && file.uid === undefined)
     throw usageError(`${path} must name a uid, because this agent runs as root.`, 'Name the uid that jobs run as.')
   try {
-    return { ...file, known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
+    const known = { known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
+    const uids = usersOf(file)
+    return { ...file, ...known, uids, uid: uids[0] }
   } catch (error) {
     throw usageError(`${path}${(error as Error).message}`)
   }
+}
+
+/** The users of the jobs. What one of them wrote outside of its attempt, the others could not change. */
+const usersOf = ({ uid, concurrency = 1, tofu }: Given): number[] => {
+  if (!Array.isArray(uid)) return uid === undefined ? [] : [uid]
+  if (uid.length < concurrency) throw new Error(`/uid lists ${uid.length} users for ${concurrency} jobs at once.`)
+  const [name] = Object.entries(tofu?.sources ?? {}).find(([, { state }]) => state !== undefined) ?? []
+  if (name !== undefined)
+    throw new Error(`/tofu/sources/${name}/state belongs to one user. Give the module a backend, or name one uid.`)
+  return uid
 }
 
 /** Whether a text matches a pattern of the agent's file, in which * is any text. */

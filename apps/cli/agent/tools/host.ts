@@ -1,4 +1,4 @@
-import { chownSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job } from './types.ts'
 
@@ -10,6 +10,16 @@ const HOST_KEY = /^((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{40,16000}={0,2
 /** The name under which pinned keys are known, whatever the address. */
 const ALIAS = 'pinned'
 const CONNECT_S = 10
+
+/**
+ * Lets one user into the folder of an attempt, and owns these parts of it. The folder itself stays the agent's: its jobs
+ * cannot replace what the agent writes there by links.
+ */
+export const letIn = (uid: number, folder: string, ...parts: string[]): void => {
+  chownSync(folder, process.getuid?.() ?? uid, uid)
+  chmodSync(folder, 0o710)
+  for (const path of parts) chownSync(path, uid, uid)
+}
 
 /** Writes a file that only the jobs of this attempt can read. */
 export const writeOwn = (job: Job, name: string, text: string | Buffer): string => {

@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import type { Work } from '../../../shared/contracts/engine/executions.ts'
+import type { Masker } from '../../../shared/data/mask.ts'
 import { type ProcessEnd, runProcess } from '../../../shared/run/process.ts'
 import type { AgentFile } from './file.ts'
 
@@ -9,7 +10,7 @@ export type Verdict =
   /** The tool was killed, so its effect is unknown. */
   | { status: 'unknown'; class: string; message: string }
 
-export type LogLine = { stream: 'stdout' | 'stderr' | 'log'; level: 'info' | 'warn' | 'error' }
+export type LogLine = { stream: 'stdout' | 'stderr' | 'log'; level: 'info' | 'warn' | 'error'; cut?: boolean }
 
 /** The environment of a job: one sandbox and access to the control plane. */
 export type Job = {
@@ -21,7 +22,7 @@ export type Job = {
   home: string
   env: Record<string, string>
   /** Masks the values of the job's credentials. */
-  mask: (text: string) => string
+  mask: Masker
   /** Aborted when the work must stop. */
   signal: AbortSignal
   log: (text: string, line?: Partial<LogLine>) => void

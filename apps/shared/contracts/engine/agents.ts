@@ -2,10 +2,10 @@ import Type, { type Static } from 'typebox'
 import { NodeId, Nullable, NullableText, OperationId, Time } from '../operations/common.ts'
 import { text } from '../shapes.ts'
 
-/** An agent that asked for work over the API, and its life. */
+/** An agent and its life. */
 export const AgentView = Type.Object({
   agent: text('machine:runner/eu1-runner-01', {
-    description: 'The machine, and the name that the agent gives itself.',
+    description: 'The machine, and the name that the agent gives itself; without a machine, its pool: pool:infra/one.',
   }),
   machine: text('machine:runner'),
   status: Type.Enum(['idle', 'working', 'draining', 'silent'], {

@@ -12,6 +12,8 @@ const Line = Closed({
   text: Type.String({ maxLength: 16_384 }),
 })
 
+const AGENT_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
+
 const MAX_ARTIFACT = 268_435_456
 const Artifact = Closed({
   name: text('certificate.pem', { minLength: 1, maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f]+$' }),
@@ -41,6 +43,12 @@ export const ExecutionResult = Closed(
       description: 'Grows by one with each message of an attempt.',
     }),
     phase: Type.Enum(['started', 'heartbeat', 'progress', 'succeeded', 'failed', 'unknown']),
+    agent: Type.Optional(
+      text('eu1-runner-01', {
+        pattern: AGENT_NAME,
+        description: 'The name of an agent that does not ask for its work, so that GET /v1/agents lists the work.',
+      }),
+    ),
     progress: Type.Optional(Json),
     outputs: Type.Optional(Json),
     error: OptionalClosed({
@@ -108,7 +116,7 @@ export const WorkRequest = Closed(
     wait_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 8, description: 'How long to wait for work.' })),
     agent: OptionalClosed({
       name: text('eu1-runner-01', {
-        pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
+        pattern: AGENT_NAME,
         description: 'Tells apart the agents of one machine in GET /v1/agents.',
       }),
       version: Type.Optional(text('0.1.0', { pattern: '^[\\w.+-]{1,40}$' })),
