@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
+import { until } from '../support/until.ts'
 import { gated, must, type Platform, type Reply, startPlatform } from './support/platform.ts'
 
 let p: Platform
@@ -70,6 +72,23 @@ describe('pause, resume, cancel', () => {
       status: 200,
       body: { command: { status: 'accepted' }, outcome: null },
     })
+  })
+
+  it('does not resume over an outcome that turns out unknown while it waits for the lock', async () => {
+    const { path, operation_id } = await running()
+    must(await p.as('olga').post(`${path}/pause`, { reason }), 200, 202)
+    const waits = () =>
+      p.query(`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%operation_control%'`)
+    const resumed = await p.deps.db.transaction(async (tx) => {
+      await tx.execute(sql`update operations.operations set updated_at = clock_timestamp() where operation_id = ${operation_id}`)
+      const answer = p.as('olga').post(`${path}/resume`, { reason })
+      await until(async () => (await waits()).length > 0, { what: 'the resume waits for the lock' })
+      await tx.execute(
+        sql`update operations.nodes set state = 'outcome_unknown' where operation_id = ${operation_id} and node_id = 'before'`,
+      )
+      return { answer }
+    })
+    expect(await resumed.answer).toMatchObject(refusal('invalid_state_transition', 'outcome_unknown_open', 409))
   })
 
   it('does not resume over an unknown outcome, a drift or a lost engine', async () => {

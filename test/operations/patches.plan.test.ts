@@ -189,6 +189,35 @@ describe('a patch that acts on a further target of the operation', () => {
   })
 })
 
+describe('a patch that acts on a place of which the operation has only a share', () => {
+  const leaseOf = (operation_id: string, resource_id: string) =>
+    p.query('select mode from operations.leases where operation_id = $1 and resource_id = $2', [
+      operation_id,
+      resource_id,
+    ])
+
+  it('takes it whole, unless another operation works in it', async () => {
+    catalog.put('dc1', { type_key: 'topology.region' })
+    const inside = () => {
+      const id = host()
+      catalog.put(id, { parent_id: 'dc1' })
+      return id
+    }
+    const [one, two] = [inside(), inside()]
+    const targets = [one, 'dc1'].map((resource_id) => ({ resource_id }))
+    const { path, operation_id } = await started({ nodes: [call('a', one)] }, { targets })
+    expect(await leaseOf(operation_id, 'dc1')).toEqual([{ mode: 'shared' }])
+    const whole = await propose(path, [add(call('n', 'dc1'))])
+    const other = await started({ nodes: [call('x', two)] })
+    expect(problem(await approve(path, whole, 'ivo'))).toBe('409 plan_locked/resource_lease_held')
+    expect(await leaseOf(operation_id, 'dc1')).toEqual([{ mode: 'shared' }])
+    must(await p.as('olga').post(`${other.path}/cancel`, { reason }), 200, 202)
+    must(await approve(path, whole, 'ivo'), 202)
+    expect(await leaseOf(operation_id, 'dc1')).toEqual([{ mode: 'exclusive' }])
+    expect(await leaseOf(operation_id, one)).toEqual([{ mode: 'exclusive' }])
+  })
+})
+
 describe('a patch that raises the risk', () => {
   const plain = (labels: Record<string, string> = {}, constraints: Record<string, unknown> = {}) =>
     started({ nodes: [look('a'), look('b', { depends_on: ['a'] })] }, { labels, constraints })

@@ -1,5 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
+import { countUnknown } from '../../../db/operations/commands/rows.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
 import { cancelGates, waitingGates } from '../../../db/operations/gates/rows.ts'
@@ -44,7 +45,8 @@ export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Co
 export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drift: boolean): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
-    refuseOn(deps, command, subject, refuseResume(subject.facts, { acknowledge_drift }))
+    const unknown_nodes = await countUnknown(tx, subject.operation_id)
+    refuseOn(deps, command, subject, refuseResume({ ...subject.facts, unknown_nodes }, { acknowledge_drift }))
     checkIfMatch(command.if_match, subject.revision)
     heads.require()
     const ignored = subject.constraints.on_drift === 'ignore'

@@ -12,7 +12,10 @@ import { lease_waits, nodes, operation_commands, operation_control, operations, 
 /** When the plan of an operation was made: no participant knew of it earlier. */
 export const PLANNED_AT = sql<string>`coalesce((select operations.iso(p.created_at) from operations.plans p where p.plan_id = ${operations.plan_id}), operations.iso(${operations.created_at}))`
 
-/** What a command reads from its operation; both rows stay locked until the end of the transaction. */
+/**
+ * What a command reads from its operation; both rows stay locked until the end of the transaction. Unknown outcomes are
+ * left to those who need them (`countUnknown`): a statement that waited for the lock would count those of before.
+ */
 export const lockOperation = (tx: Tx, operation_id: string) =>
   tx
     .select({
@@ -27,7 +30,7 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
       ...pick(operation_control, 'pause_reason', 'lease_state', 'revision'),
       now: iso(sql`clock_timestamp()`),
       head: HEAD,
-      unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
+      unknown_nodes: sql<number>`0`,
     })
     .from(operation_control)
     .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
@@ -35,6 +38,10 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
     .for('update')
     .then(first)
 export type LockedOperation = NonNullable<Awaited<ReturnType<typeof lockOperation>>>
+
+/** How many nodes have an unknown outcome; the caller has locked the operation. */
+export const countUnknown = (tx: Tx, operation_id: string): Promise<number> =>
+  tx.$count(nodes, equals(nodes, { operation_id, state: 'outcome_unknown' }))
 
 /** The revision of an operation's graph. */
 export const revisionNow = async (db: Queryable, operation_id: string): Promise<number> => {

@@ -1,4 +1,4 @@
-import { and, asc, eq, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, eq, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, equals, first, type Queryable, type Tx, together, updateRows } from '../../client.ts'
@@ -29,8 +29,26 @@ export type Blocker = { resource_id: string; operation_id: string; title: string
 const lockLeases = (tx: Tx) => tx.execute(sql`select ${lockOf('leases')}`)
 const SHOWN = 100
 
-/** The holders of leases that exclude these: two on one resource conflict unless both are shared. */
-export const listBlockers = async (db: Queryable, wanted: readonly Lease[]): Promise<Blocker[]> => {
+/** One lease for each resource: an exclusive one includes a shared one. */
+const strongest = (all: readonly Lease[]): Lease[] => {
+  const modes = new Map<string, Lease['mode']>()
+  for (const { resource_id, mode } of all)
+    if (modes.get(resource_id) !== 'exclusive') modes.set(resource_id, mode)
+  return [...modes].map(([resource_id, mode]) => ({ resource_id, mode }))
+}
+
+/** Returns those of the leases that these do not include. */
+const without = (wanted: readonly Lease[], these: readonly Lease[]): Lease[] => {
+  const modes = new Map(these.map(({ resource_id, mode }) => [resource_id, mode]))
+  return wanted.filter(({ resource_id, mode }) => ![mode, 'exclusive'].includes(modes.get(resource_id) ?? ''))
+}
+
+/** The other holders of leases that exclude these: two on one resource conflict unless both are shared. */
+export const listBlockers = async (
+  db: Queryable,
+  wanted: readonly Lease[],
+  operation_id?: string,
+): Promise<Blocker[]> => {
   if (wanted.length === 0) return []
   const ids = wanted.map(({ resource_id }) => resource_id)
   const exclusive = wanted.flatMap(({ resource_id, mode }) => (mode === 'exclusive' ? [resource_id] : []))
@@ -41,6 +59,7 @@ export const listBlockers = async (db: Queryable, wanted: readonly Lease[]): Pro
     .where(
       and(
         sql`${leases.resource_id} in ${textArray(ids)}`,
+        operation_id === undefined ? undefined : ne(leases.operation_id, operation_id),
         or(eq(leases.mode, 'exclusive'), sql`${leases.resource_id} in ${textArray(exclusive)}`),
       ),
     )
@@ -82,7 +101,7 @@ export const takeLeases = async (
 ): Promise<Blocker[]> => {
   if (wanted.length === 0) return []
   await lockLeases(tx)
-  const blockers = [...(await listBlockers(tx, wanted)), ...(await listWaiting(tx, wanted))].slice(0, SHOWN)
+  const blockers = [...(await listBlockers(tx, wanted, operation_id)), ...(await listWaiting(tx, wanted))].slice(0, SHOWN)
   if (blockers.length === 0) await insertLeases(tx, operation_id, wanted)
   else if (queue) await tx.insert(lease_waits).values({ operation_id, wanted: [...wanted] })
   return blockers
@@ -92,7 +111,8 @@ const insertLeases = (tx: Tx, operation_id: string, wanted: readonly Lease[]) =>
   tx.execute(sql`
     insert into ${leases} (resource_id, operation_id, mode)
     select resource_id, ${operation_id}::uuid, mode
-    from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)`)
+    from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)
+    on conflict (resource_id, operation_id) do update set mode = excluded.mode`)
 
 /** Releases an operation's leases and waits; returns the leases it held. The sweeper's next turn serves waiters. */
 export const releaseLeases = async (tx: Tx, operation_id: string): Promise<string[]> => {
@@ -116,6 +136,7 @@ const readControl = (tx: Tx, operation_id: string) =>
     .innerJoin(plans, eq(plans.plan_id, operations.plan_id))
     .where(eq(operation_control.operation_id, operation_id))
     .then(first)
+    .then((row) => row && { ...row, needed: strongest(row.needed) })
 
 const readNeeded = async (tx: Tx, operation_id: string) => (await readControl(tx, operation_id))?.needed ?? []
 
@@ -125,28 +146,26 @@ export const takeMoreLeases = async (
   { operation_id, lease_state }: { operation_id: string; lease_state: LeaseState },
   wanted: readonly Lease[],
 ): Promise<Blocker[]> => {
-  const known = new Set((await readNeeded(tx, operation_id)).map(({ resource_id }) => resource_id))
-  const more = wanted.filter(({ resource_id }) => !known.has(resource_id))
+  const more = without(wanted, await readNeeded(tx, operation_id))
   if (more.length === 0) return []
-  const added = JSON.stringify(more)
   await updateRows(tx, { operation_id }, operation_control, {
-    more_leases: sql`${operation_control.more_leases} || ${added}::jsonb` as never,
+    more_leases: sql`${operation_control.more_leases} || ${JSON.stringify(more)}::jsonb` as never,
   })
-  const { rowCount } = await tx
-    .update(lease_waits)
-    .set({ wanted: sql`${lease_waits.wanted} || ${added}::jsonb` as never })
+  const waiting = await tx
+    .select({ wanted: lease_waits.wanted })
+    .from(lease_waits)
     .where(eq(lease_waits.operation_id, operation_id))
-  return rowCount === 0 && lease_state === 'held' ? takeLeases(tx, operation_id, more, { queue: false }) : []
+    .then(first)
+  if (!waiting) return lease_state === 'held' ? takeLeases(tx, operation_id, more, { queue: false }) : []
+  await updateRows(tx, { operation_id }, lease_waits, { wanted: strongest([...waiting.wanted, ...more]) })
+  return []
 }
 
 /** The leases that an operation needs and has released. */
 export const listReleased = async (tx: Tx, operation_id: string, needed?: readonly Lease[]): Promise<Lease[]> => {
   const wanted = needed ?? (await readNeeded(tx, operation_id))
-  const held = await tx
-    .select({ resource_id: leases.resource_id })
-    .from(leases)
-    .where(eq(leases.operation_id, operation_id))
-  return wanted.filter((lease) => !held.some(({ resource_id }) => resource_id === lease.resource_id))
+  const held = await tx.select(pick(leases, 'resource_id', 'mode')).from(leases).where(eq(leases.operation_id, operation_id))
+  return without(wanted, held)
 }
 
 /** Why an operation does not start or continue, for display. */
@@ -172,7 +191,7 @@ export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }
     .where(
       sql`not exists (select from jsonb_to_recordset(${lease_waits.wanted}) as wanted(resource_id text, mode text)
         join ${leases} on ${leases.resource_id} = wanted.resource_id
-        where ${leases.mode} = 'exclusive' or wanted.mode = 'exclusive')`,
+        where ${leases.operation_id} <> ${lease_waits.operation_id} and (${leases.mode} = 'exclusive' or wanted.mode = 'exclusive'))`,
     )
     .orderBy(asc(lease_waits.since), asc(lease_waits.operation_id))
   let granted = 0
@@ -203,7 +222,7 @@ export const moveLeases = async (
   if (row.state === 'held') return { state: 'held', blocked_on: [], events: [] }
   const wanted = await listReleased(tx, operation_id, row.needed)
   const queued = row.state === 'waiting'
-  const blockers = queued ? await listBlockers(tx, wanted) : await takeLeases(tx, operation_id, wanted, { queue: true })
+  const blockers = queued ? await listBlockers(tx, wanted, operation_id) : await takeLeases(tx, operation_id, wanted, { queue: true })
   if (queued || blockers.length > 0) {
     await setLeaseState(tx, operation_id, 'waiting')
     const events = queued ? [] : [{ type: 'lease.waiting', actor: ENGINE, data: { blockers } }]
@@ -249,7 +268,7 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     .then(first)
   if (!wait) return false
   const { wanted, since } = wait
-  if ((await listBlockers(tx, wanted)).length > 0 || (await listWaiting(tx, wanted, operation_id)).length > 0)
+  if ((await listBlockers(tx, wanted, operation_id)).length > 0 || (await listWaiting(tx, wanted, operation_id)).length > 0)
     return false
   await tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id))
   await insertLeases(tx, operation_id, wanted)
