@@ -72,7 +72,7 @@ describe('a person', () => {
       })
       await page.reload()
       expect(await page.getByLabel('A patch that waits').isChecked()).toBe(false)
-      expect(await page.getByLabel('From').inputValue()).toBe('22:00')
+      expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe('22:00')
       await press(page, 'Restore defaults')
       await page.getByText('Defaults restored.').waitFor()
       expect(await rules()).toMatchObject({ min_risk: 'low', quiet: null, steps: [] })
