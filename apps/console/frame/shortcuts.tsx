@@ -5,7 +5,7 @@ import { lazyPart } from '../ui/lazy.ts'
 
 const KeyList = lazyPart(() => import('./key-list.tsx').then((part) => ({ default: part.KeyList })))
 
-const loadPress = () => import('./press.ts')
+const loadPress = () => import('../kit/press.ts')
 const ignore = () => {}
 const AFTER_PAGE_MS = 3000
 

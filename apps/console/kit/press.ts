@@ -1,5 +1,5 @@
 import type { UseNavigateResult } from '@tanstack/react-router'
-import { display, setDisplay } from '../kit/prefs.ts'
+import { display, setDisplay } from './prefs.ts'
 
 type Navigate = UseNavigateResult<string>
 const PAIR_MS = 1000
