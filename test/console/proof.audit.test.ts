@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { actorOf, readable } from '../../apps/console/queries/audit.ts'
+import { actionWords, actorOf, readable } from '../../apps/console/queries/audit.ts'
 
 it('shows names for known ids of people, and the ends of all other ids', () => {
   const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
@@ -19,4 +19,13 @@ it("queries each log by the person's id that it knows, whether a name or an id w
   expect(actorOf('catalog', 'svc:worker', names)).toBe('svc:worker')
   expect(actorOf('catalog', '', names)).toBe('')
   expect(actorOf('users', 'user:0195f0c2', new Map())).toBe('0195f0c2')
+})
+
+it('says what was done in words, also of routes and of actions that it does not know', () => {
+  expect(actionWords('gate_decided')).toBe('Gate decided')
+  expect(actionWords('machine.credential_created')).toBe('Machine credential created')
+  expect(actionWords('start')).toBe('Operation started')
+  const applied = 'POST /internal/v1/resources/:resource_id/apply-operation-result'
+  expect(actionWords(applied)).toBe('Result of an operation applied')
+  expect(actionWords('POST /v1/resources::import')).toBe('Resource imported')
 })

@@ -315,10 +315,10 @@ describe('the first minute', () => {
     await signInAs(desk, stack.gateway_url, ada)
     await desk.getByRole('link', { name: 'Audit' }).click()
     for (const [log, row] of [
-      ['Operations', /gate_decided/],
-      ['Catalog', /POST \/v1\/resources/],
-      ['Users', /user\./],
-      ['Sign-ins', /login/],
+      ['Operations', /Gate decided/],
+      ['Catalog', /^Resource (created|imported)/],
+      ['Users', /^User /],
+      ['Sign-ins', /^Signed in/],
     ] as const) {
       await desk.getByRole('navigation', { name: 'Log' }).getByRole('link', { name: log, exact: true }).click()
       await desk.getByRole('cell', { name: row }).first().waitFor()

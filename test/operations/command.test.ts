@@ -744,12 +744,19 @@ describe('interventions beside the end of a node', () => {
     await p.query(`update operations.operations set resource_ids = '{asked-host}' where operation_id = $1`, [
       operation_id,
     ])
+    const offered = async () =>
+      (await p.as('eva').get(`${path}/gates/${gate_id}`)).body.allowed_actions.find(
+        ({ action }: { action: string }) => action === 'approve',
+      )
     for (const lost of [{ disabled: true }, { roles: ['approver'] }, { scope: { regionId: 'us1' } }]) {
       Object.assign(both, lost)
       expect(await approve()).toMatchObject(refusal('policy_denied', 'not_eligible', 403))
+      // The page of the gate says so before anyone votes.
+      expect(await offered()).toMatchObject({ allowed: false, reason_code: 'not_eligible' })
       Object.assign(both, { disabled: false, scope: undefined }, had)
     }
     Object.assign(both, { scope: { regionId: 'asked-eu' } })
+    expect(await offered()).toMatchObject({ allowed: true })
     expect((await approve()).body.status).toBe('approved')
     Object.assign(both, { scope: undefined }, had)
   })

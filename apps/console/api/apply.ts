@@ -57,7 +57,7 @@ export const applyLive = (client: QueryClient): void => {
   let silent = true
   const pollOnce = async () => {
     const from = Date.now()
-    await client.invalidateQueries({ predicate: (query) => !isPaging(query) })
+    await client.invalidateQueries({ predicate: (query) => !isReading(query) })
     const answered = client
       .getQueryCache()
       .getAll()
@@ -96,7 +96,7 @@ function applyFrame(client: QueryClient, known: WeakMap<Query, Known>, frame: Fr
       return
     case 'resource':
       refetch(client, (key) => key[0] === 'resources' || key[1] === frame.data.resource_id)
-      for (const query of client.getQueryCache().findAll({ queryKey: ['places'] })) gather(client, query, 2000)
+      for (const query of client.getQueryCache().findAll({ queryKey: ['places'] })) gather(client, query, ANY, 2000)
       return
     case 'resync':
       refetchTopics(client, [frame.data.topic])
@@ -112,12 +112,12 @@ function applyToQuery(client: QueryClient, known: WeakMap<Query, Known>, query: 
   const state = stateOf(known, query)
   const place = state && placeOf(state, change_seq)
   if (state === undefined) followUnnumbered(client, query, frame)
-  if (place === 'refetch') gather(client, query)
+  if (place === 'refetch') gather(client, query, change_seq)
   if (state === undefined || place !== 'patch') return
   state.applied = change_seq
   const { data, read } = patch(query.queryKey[0] as string, query.state.data, frame)
   if (data !== undefined) client.setQueryData(query.queryKey, data, { updatedAt: query.state.dataUpdatedAt })
-  if (read) gather(client, query)
+  if (read) gather(client, query, change_seq)
 }
 
 /** The patched reply if the frame is enough; `read` if the reply must be read again. */
@@ -212,7 +212,7 @@ function applyToRows(
     const data = query.state.data as InfiniteData<Page<OperationRow>> | undefined
     if (data === undefined) continue
     const row = data.pages.flatMap((page) => page.items).find((item) => item.operation_id === change.operation_id)
-    if (row === undefined || row.change_seq + 1 < change.change_seq) gather(client, query, 2000)
+    if (row === undefined || row.change_seq + 1 < change.change_seq) gather(client, query, ANY, 2000)
     if (row === undefined || row.change_seq >= change.change_seq) continue
     const pages = data.pages.map((page) => ({
       ...page,
@@ -248,9 +248,9 @@ function followUnnumbered(client: QueryClient, query: Query, frame: OperationFra
     const rows = patchNodeRows(query.state.data as InfiniteData<Page<NodeRow>>, frame.data)
     client.setQueryData(query.queryKey, rows, { updatedAt: query.state.dataUpdatedAt })
     // Each of its pages is read again, and its rows are already patched.
-    gather(client, query, 2000 * rows.pages.length)
+    gather(client, query, ANY, 2000 * rows.pages.length)
   } else if (noun === 'patches' && frame.event === 'patch') gather(client, query)
-  else if (noun === 'timeline' || noun === 'evidence' || noun === 'artifacts') gather(client, query, 1000)
+  else if (noun === 'timeline' || noun === 'evidence' || noun === 'artifacts') gather(client, query, ANY, 1000)
 }
 
 /** The change that a full reply contains, if it names one. */
@@ -269,10 +269,28 @@ function stateOf(known: WeakMap<Query, Known>, query: Query): Known | undefined 
   return fresh
 }
 
-/** Reads a query again, by `createGather`; a read would end that of a page which a person asked for, so it comes after it. */
-const soon = createGather<Query>(Date.now, isPaging)
-function gather(client: QueryClient, query: Query, after_ms?: number): void {
-  soon(query, () => void client.invalidateQueries({ predicate: (candidate) => candidate === query }), after_ms)
+/** News that names no change: only a read that begins after it has it. */
+const ANY = Number.POSITIVE_INFINITY
+/** The newest change that a query is to be read again for. */
+const wanted = new WeakMap<Query, number>()
+/** Reads a query again, by `createGather`, unless a read that was on its way brings the change `upTo`. */
+function gather(client: QueryClient, query: Query, upTo = ANY, after_ms?: number): void {
+  wanted.set(query, Math.max(wanted.get(query) ?? 0, upTo))
+  const read = () => {
+    const brought = (seqOf(query.state.data) ?? 0) >= (wanted.get(query) ?? ANY)
+    wanted.delete(query)
+    if (!brought) void client.invalidateQueries({ predicate: (candidate) => candidate === query })
+  }
+  soon(query, read, after_ms)
+}
+
+/**
+ * Another read would end one that is on its way and begin it anew, so it comes after it: where an answer takes longer
+ * than news stays away, none would ever arrive. A read that is being repeated after a failure may be replaced.
+ */
+const soon = createGather<Query>(Date.now, isReading)
+function isReading({ state: { fetchStatus, fetchFailureCount } }: Query): boolean {
+  return fetchStatus === 'fetching' && fetchFailureCount === 0
 }
 
 /** Whether a further page of a list is on its way. */

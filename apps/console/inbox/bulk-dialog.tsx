@@ -1,16 +1,16 @@
-import { type QueryFunction, useQueries } from '@tanstack/react-query'
+import { type QueryFunction, useQueries, useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useConnection } from '../api/hooks.ts'
 import type { Gate, Patch } from '../api/types.ts'
 import { ConfirmField, PasswordAgain, ReasonField } from '../command/fields.tsx'
 import { patchQuery } from '../queries/changes.ts'
-import { gateQuery } from '../queries/operations.ts'
+import { gateQuery, graphQuery } from '../queries/operations.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { Loading } from '../ui/page.tsx'
 import { Status } from '../values/status.tsx'
 import { ChangeLine, Said } from '../votes/brief.tsx'
-import { changeWords } from '../votes/patch-words.ts'
+import { changeWords, nodeNames } from '../votes/patch-words.ts'
 import { stepOf } from '../votes/releases.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
@@ -36,7 +36,7 @@ export const BulkDialog = ({ rows, verdict, close }: { rows: Ballot[]; verdict: 
   const [alone] = useState(() => rows.filter((row) => !mayTogether(row, verdict)))
   const { candidates, failed } = useCandidates(asked)
   return candidates === undefined ? (
-    <DialogFrame title={words.titles[verdict](nounOf(rows))} close={close}>
+    <DialogFrame title={words.titles[verdict](rows.length, nounOf(rows))} close={close}>
       {failed ? <p role="alert">{words.unread}</p> : <Loading rows={2} />}
     </DialogFrame>
   ) : (
@@ -110,7 +110,7 @@ const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
   const over = begun && !sending && left.length === 0
   return (
     <DialogFrame
-      title={words.titles[verdict](noun)}
+      title={words.titles[verdict](chosen.length, noun)}
       close={close}
       wide
       footer={
@@ -206,17 +206,7 @@ const Row = ({ candidate: { row, read }, apart, ticked, result, toggle }: RowPro
 
 /** The changes of a gate, and its steps by name if no field shows their effect; for a patch, its graph changes. */
 const Change = ({ read }: Pick<Candidate, 'read'>) => {
-  if (isPatch(read))
-    return (
-      <ul className="list-disc pl-5">
-        {read.changes.slice(0, STEPS).map((change) => (
-          <li key={JSON.stringify(change)} className="wrap-anywhere">
-            <Said>{changeWords(change)}</Said>
-          </li>
-        ))}
-        {read.changes.length > STEPS ? <li className="text-muted">{t.others(read.changes.length - STEPS)}</li> : null}
-      </ul>
-    )
+  if (isPatch(read)) return <PatchChange patch={read} />
   const { subject, brief } = read
   return subject === null ? null : (
     <div>
@@ -230,6 +220,20 @@ const Change = ({ read }: Pick<Candidate, 'read'>) => {
   )
 }
 const STEPS = 6
+const PatchChange = ({ patch: { operation_id, changes } }: { patch: Patch }) => {
+  const nodes = useQuery(graphQuery(operation_id)).data?.nodes
+  const nameOf = nodeNames(nodes, changes)
+  return (
+    <ul className="list-disc pl-5">
+      {changes.slice(0, STEPS).map((change) => (
+        <li key={JSON.stringify(change)} className="wrap-anywhere">
+          <Said>{changeWords(change, nameOf)}</Said>
+        </li>
+      ))}
+      {changes.length > STEPS ? <li className="text-muted">{t.others(changes.length - STEPS)}</li> : null}
+    </ul>
+  )
+}
 const stepsOf = ({ releases }: NonNullable<Gate['subject']>): string => {
   const names = [...new Set(releases.map(stepOf))]
   return t.and([...names.slice(0, STEPS), ...(names.length > STEPS ? [t.others(names.length - STEPS)] : [])])

@@ -45,12 +45,14 @@ export const InboxPage = () => {
     ...gates.rows.flatMap(({ row, gone }) => (gone ? [] : [ballotOf(row)])),
   ])
   const news = gates.news + lines.news
+  // Where the rows would be says so, and what waits for others.
+  const empty = inbox.isSuccess && waiting.isSuccess && [...lines.rows, ...gates.rows].every(({ gone }) => gone)
   return (
     <Page>
       <div className="flex flex-wrap items-end justify-between gap-3">
         <div>
           <Heading title={tDecide.inbox.title}>{tDecide.inbox.title}</Heading>
-          <p className="text-muted" aria-live="polite">
+          <p className={empty ? 'sr-only' : 'text-muted'} aria-live="polite">
             {counts ? tDecide.inbox.sentence(counts, lines.rows.length > 0) : ' '}
           </p>
         </div>
@@ -97,7 +99,7 @@ export const InboxPage = () => {
           {gates.rows.length > 0 ? <Cards rows={gates.rows} selection={selection} /> : null}
         </Listing>
       </div>
-      {inbox.isSuccess && waiting.isSuccess && [...lines.rows, ...gates.rows].every(({ gone }) => gone) ? (
+      {empty ? (
         <div className="card">
           <Empty next={<Elsewhere whose={whose} others={counts?.gates_all ?? 0} />}>
             {whose === 'me' ? tDecide.inbox.empty : tDecide.inbox.empty_all}

@@ -1,8 +1,10 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { NodeDetail } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { objectIn } from '../forms/object-in.ts'
+import { graphQuery } from '../queries/operations.ts'
+import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
@@ -15,6 +17,7 @@ const NAMED = 6
 /** Retries a node: shows which nodes and gates follow. After an unknown outcome, asks what was found at the target. */
 export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => void }) => {
   const client = useQueryClient()
+  const nameOf = nodeNames(useQuery(graphQuery(node.operation_id)).data?.nodes)
   const unknown = node.state === 'outcome_unknown'
   const [finding, setFinding] = useState<Finding | null>(null)
   const [inputs, setInputs] = useState('')
@@ -37,7 +40,7 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
       blocked={(unknown && finding === null) || overrides === undefined}
       consequences={({ reset_cone = [], rearmed_gates = [] }) => (
         <>
-          <p>{tDecide.command.retry.effect(cut(reset_cone))}</p>
+          <p>{tDecide.command.retry.effect(cut(reset_cone, nameOf))}</p>
           {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(cut(rearmed_gates))}</p> : null}
         </>
       )}
@@ -80,7 +83,7 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
   )
 }
 
-const cut = (items: unknown[]): string[] => {
-  const names = items.map(String)
+const cut = (items: unknown[], nameOf: (id: string) => string = String): string[] => {
+  const names = items.map((item) => nameOf(String(item)))
   return names.length > NAMED ? [...names.slice(0, NAMED), t.others(names.length - NAMED)] : names
 }

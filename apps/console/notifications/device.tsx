@@ -2,9 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { Told, useChanges } from '../account/changes.tsx'
 import { problemOf } from '../api/client.ts'
 import { offered } from '../kit/install.ts'
-import { pushQuery } from '../queries/me.ts'
 import { Failure } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
+import { pushQuery } from './notifications.api.ts'
 import { canPush, isSubscribed, startPush, stopPush } from './push.ts'
 
 const words = tAccount.notifications.device

@@ -1,65 +1,88 @@
-import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
-import type {
-  DeliveryView,
-  DestinationKind,
-  DestinationView,
-} from '../../shared/contracts/notifications/notifications.ts'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import type { DeliveryView, DestinationView } from '../../shared/contracts/notifications/notifications.ts'
 import { needsProof, send, Told, useChanges } from '../account/changes.tsx'
 import { PasswordAgain } from '../command/fields.tsx'
-import { TextField } from '../forms/field.tsx'
-import { SelectField } from '../forms/select.tsx'
-import { deliveriesQuery, destinationsQuery } from '../queries/me.ts'
+import { Filter } from '../forms/select.tsx'
+import { groupsQuery } from '../queries/admin.ts'
+import { meQuery } from '../queries/me.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
+import { AddForm, CodeForm } from './add.tsx'
 import { ThisDevice } from './device.tsx'
+import { deliveriesQuery, destinationsQuery, type PartProps, pathFor, type Whose } from './notifications.api.ts'
+import { Rules } from './rules.tsx'
+import { WebhookSecret } from './secret.tsx'
 
-const PATH = '/api/v1/notifications'
-const DESTINATIONS = `${PATH}/destinations`
 const words = tAccount.notifications
-/** A browser is not an address that a person types. */
-const KINDS = (Object.keys(words.kinds) as DestinationKind[]).filter((kind) => kind !== 'push')
 
-type Act = ReturnType<typeof useChanges>['act']
-
-/** Where the person is notified of decisions, and whether the messages arrived. */
+/** Where, when and about which decisions the person, or a group, is notified, and whether the messages arrived. */
 export const NotificationsPage = () => {
-  const list = useQuery(destinationsQuery())
+  const whose = useSearch({ from: '/shell/settings/notifications' })
+  const list = useQuery(destinationsQuery(whose))
   const { busy, said, setSaid, act } = useChanges('notifications')
+  const part = { whose, busy, act }
   const rows = list.data?.items ?? []
   return (
     <Page>
-      <PageHead title={words.title} note={words.note} />
+      <PageHead title={words.title} note={whose.group === undefined ? words.note : words.group_note(whose.group)} />
+      <OfWhom whose={whose} />
       <Told said={said} />
       {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
-      <ThisDevice />
+      {whose.group === undefined ? <ThisDevice /> : null}
       <ListTable
         list={list}
-        empty={words.empty}
+        empty={whose.group === undefined ? words.empty : words.group_empty}
         caption={words.title}
-        columns={columnsFor(act, busy)}
+        columns={columnsFor(part)}
         rows={rows}
         keyOf="destination_id"
       />
       {rows
         .filter(({ status }) => status === 'unconfirmed')
         .map((row) => (
-          <CodeForm key={row.destination_id} row={row} act={act} busy={busy} />
+          <CodeForm key={row.destination_id} row={row} {...part} />
         ))}
-      <AddForm act={act} busy={busy} />
-      <Log act={act} busy={busy} />
+      <AddForm {...part} />
+      {list.isSuccess ? <Rules whose={whose} destinations={rows} labelOf={labelOf} /> : null}
+      <Log {...part} />
     </Page>
+  )
+}
+
+/** Administrators also set the notifications of groups. */
+const OfWhom = ({ whose }: { whose: Whose }) => {
+  const may = useQuery(meQuery()).data?.permissions.includes('identity:admin') ?? false
+  const groups = rowsOf(useInfiniteQuery({ ...groupsQuery(), enabled: may }))
+  const navigate = useNavigate({ from: '/settings/notifications' })
+  if (!may) return null
+  return (
+    <Filter
+      label={words.whose}
+      choices={[['', words.own], ...groups.map(({ group_key, name }) => [group_key, name] as const)]}
+      value={whose.group ?? ''}
+      change={(group) => void navigate({ search: group === '' ? {} : { group } })}
+    />
   )
 }
 
 /** All browsers of one vendor share an origin, so a name distinguishes them. */
 const labelOf = ({ kind, name, address }: DestinationView) => (kind === 'push' ? name : address)
 
-const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
+const columnsFor = ({ whose, act, busy }: PartProps): Column<DestinationView>[] => [
   { name: words.to, kind: 'lead', cell: labelOf },
-  { name: words.kind, cell: ({ kind }) => words.kinds[kind] },
+  {
+    name: words.kind,
+    cell: (row) => (
+      <>
+        {words.kinds[row.kind]}
+        {row.kind === 'webhook' ? <WebhookSecret whose={whose} id={row.destination_id} label={labelOf(row)} /> : null}
+      </>
+    ),
+  },
   { name: words.status, cell: ({ status, status_reason }) => status_reason ?? words.statuses[status] },
   {
     name: words.test,
@@ -69,7 +92,9 @@ const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
           name={words.test}
           label={words.test_one(labelOf(row))}
           busy={busy}
-          act={() => act(() => send('POST', `${DESTINATIONS}/${row.destination_id}/test`, {}), words.tested)}
+          act={() =>
+            act(() => send('POST', pathFor(whose, `destinations/${row.destination_id}/test`), {}), words.tested)
+          }
         />
       ) : (
         '–'
@@ -82,7 +107,7 @@ const columnsFor = (act: Act, busy: boolean): Column<DestinationView>[] => [
         name={words.remove}
         label={words.remove_one(labelOf(row))}
         busy={busy}
-        act={() => act(() => send('DELETE', `${DESTINATIONS}/${row.destination_id}`), words.removed)}
+        act={() => act(() => send('DELETE', pathFor(whose, `destinations/${row.destination_id}`)), words.removed)}
       />
     ),
   },
@@ -95,73 +120,7 @@ const RowButton = ({ name, label, busy, act }: RowButtonProps) => (
   </button>
 )
 
-const CodeForm = ({ row, act, busy }: { row: DestinationView; act: Act; busy: boolean }) => {
-  const [code, setCode] = useState('')
-  const [wrong, setWrong] = useState(false)
-  const submit = (event: React.FormEvent) => {
-    event.preventDefault()
-    const valid = /^[0-9]{8}$/.test(code.trim())
-    setWrong(!valid)
-    if (valid)
-      void act(
-        () => send('POST', `${DESTINATIONS}/${row.destination_id}/confirm`, { code: code.trim() }),
-        words.confirmed,
-      )
-  }
-  return (
-    <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
-      <TextField
-        label={words.code(row.address)}
-        error={wrong ? words.missing_code : null}
-        inputMode="numeric"
-        autoComplete="one-time-code"
-        maxLength={8}
-        value={code}
-        change={setCode}
-      />
-      <button type="submit" className="button" aria-disabled={busy}>
-        {words.confirm}
-      </button>
-    </form>
-  )
-}
-
-const AddForm = ({ act, busy }: { act: Act; busy: boolean }) => {
-  const [kind, setKind] = useState<DestinationKind>('email')
-  const [address, setAddress] = useState('')
-  const [missing, setMissing] = useState(false)
-  const submit = async (event: React.FormEvent) => {
-    event.preventDefault()
-    const given = address.trim()
-    setMissing(given === '')
-    if (given === '') return
-    const body = { kind, name: words.kinds[kind], address: given }
-    if (await act(() => send('POST', DESTINATIONS, body), words.added)) setAddress('')
-  }
-  return (
-    <form noValidate onSubmit={(event) => void submit(event)} className="flex max-w-96 flex-col gap-3">
-      <SelectField
-        label={words.kind}
-        choices={KINDS.map((one) => [one, words.kinds[one]] as const)}
-        value={kind}
-        change={(one) => setKind(one as DestinationKind)}
-      />
-      <TextField
-        label={words.address}
-        note={words.address_note}
-        error={missing ? words.missing_address : null}
-        maxLength={2000}
-        value={address}
-        change={setAddress}
-      />
-      <button type="submit" className="button main" aria-disabled={busy}>
-        {words.add}
-      </button>
-    </form>
-  )
-}
-
-const logColumns = (act: Act, busy: boolean): Column<DeliveryView>[] => [
+const logColumns = ({ whose, act, busy }: PartProps): Column<DeliveryView>[] => [
   { name: words.about, kind: 'lead', cell: ({ purpose }) => words.purposes[purpose] },
   { name: words.state, cell: ({ state }) => words.states[state] },
   { name: words.at, cell: ({ created_at }) => <TimeText at={created_at} /> },
@@ -174,7 +133,7 @@ const logColumns = (act: Act, busy: boolean): Column<DeliveryView>[] => [
           name={words.again}
           label={words.again_one(words.purposes[purpose])}
           busy={busy}
-          act={() => act(() => send('POST', `${PATH}/deliveries/${delivery_id}/redeliver`, {}), words.queued)}
+          act={() => act(() => send('POST', pathFor(whose, `deliveries/${delivery_id}/redeliver`), {}), words.queued)}
         />
       ) : (
         '–'
@@ -182,8 +141,8 @@ const logColumns = (act: Act, busy: boolean): Column<DeliveryView>[] => [
   },
 ]
 
-const Log = ({ act, busy }: { act: Act; busy: boolean }) => {
-  const list = useQuery(deliveriesQuery())
+const Log = (part: PartProps) => {
+  const list = useQuery(deliveriesQuery(part.whose))
   const rows = list.data?.items ?? []
   return (
     <section aria-labelledby="notify-log" className="flex flex-col gap-3">
@@ -194,7 +153,7 @@ const Log = ({ act, busy }: { act: Act; busy: boolean }) => {
         list={list}
         empty={words.no_log}
         caption={words.log}
-        columns={logColumns(act, busy)}
+        columns={logColumns(part)}
         rows={rows}
         keyOf="delivery_id"
       />

@@ -229,9 +229,7 @@ const Gates = ({ plan }: { plan: Plan }) =>
           </span>
           <div>
             <p className="font-medium">{gate.question}</p>
-            <p className="text-muted">
-              {ruleWords(gate)}. {tDecide.gate.releases(gate.guards.length)}.
-            </p>
+            <p className="text-muted">{tPlan.plan.rule(ruleWords(gate), tDecide.gate.releases(gate.guards.length))}</p>
             <p className="text-muted">
               {tPlan.plan.who(gate.who)} {gate.can_i ? tPlan.plan.can_i : tPlan.plan.cannot_i}
             </p>

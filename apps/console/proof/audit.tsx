@@ -6,6 +6,7 @@ import { Field } from '../forms/field.tsx'
 import { SearchField } from '../forms/search.tsx'
 import {
   type AuditFind,
+  actionWords,
   actorOf,
   auditQuery,
   isOfUsers,
@@ -143,8 +144,8 @@ const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>
     kind: 'lead',
     className: 'wrap-anywhere',
     cell: ({ action }) => (
-      <Link to="/audit" search={{ ...at, action }}>
-        {action}
+      <Link to="/audit" search={{ ...at, action }} title={action}>
+        {actionWords(action)}
       </Link>
     ),
   },

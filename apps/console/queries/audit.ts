@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, read } from '../api/client.ts'
 import type { AuditRow, Page } from '../api/types.ts'
+import { tAudit } from '../words/audit.ts'
 
 export const SOURCES = ['operations', 'catalog', 'users', 'sign-ins'] as const
 export type Source = (typeof SOURCES)[number]
@@ -59,6 +60,12 @@ export const namesQuery = () =>
       return new Map(items.map(({ id, username }) => [id, username]))
     },
   })
+
+/** An action in words. Routes may have two colons before a verb. */
+export const actionWords = (code: string): string => {
+  const words = code.replaceAll(/[._]/g, ' ')
+  return tAudit.audit.actions[code.replace('::', ':')] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`
+}
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 

@@ -24,20 +24,5 @@ export const identitiesQuery = () => queryOf(['identities'], '/v1/users/me/ident
 /** Whether the person has an authenticator app. */
 export const totpQuery = () => queryOf(['totp'], '/v1/users/me/totp')
 
-/** Where the person is notified of decisions. */
-export const destinationsQuery = () => queryOf(['notifications', 'destinations'], '/v1/notifications/destinations')
-
-/** How this browser is notified of decisions. */
-export const pushQuery = () => queryOf(['notifications', 'push'], '/v1/notifications/push')
-
-/** The latest messages to the person; a queued one changes without a frame. */
-export const deliveriesQuery = () =>
-  queryOf(
-    ['notifications', 'deliveries'],
-    '/v1/notifications/deliveries',
-    { query: { page_size: 10 } },
-    { refetchInterval: 5000 },
-  )
-
 export const inboxQuery = (whose: 'me' | 'all') =>
   pagesOf(['inbox', whose], '/v1/gates', { query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 50 } })

@@ -24,7 +24,13 @@ const settings = page('/settings/display', () => import('../account/display.tsx'
 const sessions = page('/settings/sessions', () => import('../account/sessions.tsx'), 'SessionsPage')
 const passkeys = page('/settings/passkeys', () => import('../account/factors/passkeys.tsx'), 'PasskeysPage')
 const password = page('/settings/password', () => import('../account/password.tsx'), 'PasswordPage')
-const notifications = page('/settings/notifications', () => import('../notifications/page.tsx'), 'NotificationsPage')
+
+const notifications = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/notifications',
+  validateSearch: (search) => texts(search, 'group'),
+  component: lazyPage(() => import('../notifications/page.tsx'), 'NotificationsPage'),
+})
 
 const device = createRoute({
   getParentRoute: () => shell,

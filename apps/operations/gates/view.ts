@@ -19,6 +19,7 @@ import {
   impactFor,
   isInScope,
   isVisible,
+  loadPlaces,
   placesFor,
   refuseByPolicy,
 } from '../policies/authority.ts'
@@ -71,13 +72,27 @@ export const refuseBypass = ({ kind }: GateRow['gate']): RefusalCode | undefined
     ? refusal('policy_denied', 'break_glass_not_allowed', 'An intervention needs the approval of a second person.')
     : undefined
 
-/** Returns a gate for readers: votes, missing votes, and whether the caller may decide, by the rules that decide it. */
+/** Why no one can approve the intervention that this gate asks about; nothing while identity is away: the vote asks. */
+const lostAuthorOf = async (deps: Uses<'db' | 'trust'>, { gate, operation }: GateRow) => {
+  const { author_id } = gate
+  if (author_id === null || gate.status !== 'waiting') return undefined
+  const author = await deps.trust.principals.get(author_id).catch(() => null)
+  if (author === null) return undefined
+  const places = await loadPlaces(deps.db, operation.resource_ids)
+  return refuseLostAuthor(gate, { places }, new Map([[author_id, author]]))
+}
+
+/**
+ * Returns a gate for readers: votes, missing votes, and whether the caller may decide, by the rules that decide it.
+ * `lost`: why no one may.
+ */
 export const viewGate = (
   authority: Authority & { lookback_s: number },
   caller: Caller,
   row: GateRow,
   places: readonly Place[],
   approvers: readonly Principal[],
+  lost?: RefusalCode,
 ): GateSummary => {
   const { gate, operation } = row
   const facts = gateFacts(row)
@@ -90,6 +105,7 @@ export const viewGate = (
   const people = delegatorsOf(row, approvers)
   const approve =
     refuseAuthor(gate, caller.user_id) ??
+    lost ??
     may('gate.approve') ??
     refuseTainted(caller, footingOf(row, caller.user_id, measure)) ??
     // Without identity's answer this view has no list; the vote itself asks.
@@ -171,16 +187,17 @@ export const readGate = async (
   if (!row) throw notFound('gate', gate_id)
   const places = await placesFor(deps.db, caller, row.operation.resource_ids)
   if (!isVisible(caller, row.operation.requester_id, places)) throw notFound('operation', operation_id)
-  const [{ subject, context: read }, approvers, conflicts, brief] = await Promise.all([
+  const [{ subject, context: read }, approvers, conflicts, brief, lost] = await Promise.all([
     getGateContext(deps.db, operation_id, gate_id),
     deps.trust.approvers.list(),
     for_voter ? conflictsOf(deps, operation_id) : [],
     for_voter ? readBrief(deps, caller, row.gate) : null,
+    for_voter ? lostAuthorOf(deps, row) : undefined,
   ])
   const { impact, ...context } = read
   const { dependents = [], affected = null } = impact ? await impactFor(deps.db, caller, impact) : {}
   const view = {
-    ...viewGate(deps, caller, row, places, approvers),
+    ...viewGate(deps, caller, row, places, approvers, lost),
     subject,
     context: { ...context, dependents, affected, conflicts },
     brief,

@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { approveGate } from '../../../apps/platform/demo/operations.ts'
 import type { Gate } from '../../../apps/shared/contracts/operations/gates.ts'
 import { watchFirstRow } from '../../support/first-row.ts'
 import { until } from '../../support/until.ts'
-import { nodesOf, PATIENCE_MS, people, sitDown, start } from '../desk.ts'
+import { isHeld, letGo, nodesOf, PATIENCE_MS, people, sitDown, start } from '../desk.ts'
 
 /** console.md 10. A busy machine may draw the first row only after the live stream has asked once more. */
 const RELOADS = 5
@@ -67,6 +68,40 @@ it(
     const times: number[] = []
     while (times.length < 5 && !times.some((ms) => ms <= 1000)) times.push(await decide())
     expect(Math.min(...times)).toBeLessThanOrEqual(1000)
+    await context.close()
+  },
+  PATIENCE_MS,
+)
+
+/** Longer than the time between two changes. */
+const SLOW_MS = 1500
+
+it(
+  'a slow answer arrives, however often the operation changes meanwhile: no read is ended to begin it anew',
+  async () => {
+    const { operation_id, url } = await start('slow answers', { held: true })
+    await isHeld()
+    const { context, page } = await sitDown('eva')
+    await page.goto(url)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const own = new RegExp(`/v1/operations/${operation_id}$`)
+    let [begun, ended] = [0, 0]
+    page.on('requestfailed', (request) => {
+      if (own.test(request.url())) ended += 1
+    })
+    await page.route(own, async (route) => {
+      begun += 1
+      await delay(SLOW_MS)
+      await route.continue().catch(() => {})
+    })
+    for (let n = 0; n < 5; n++)
+      for (const verb of ['pause', 'resume'])
+        await people.olga.post(`/v1/operations/${operation_id}/${verb}`, { reason: 'a test' })
+    await people.olga.post(`/v1/operations/${operation_id}/pause`, { reason: 'the last of them' })
+    await page.getByText('“the last of them”').waitFor()
+    expect(begun).toBeGreaterThan(0)
+    expect(ended).toBe(0)
+    letGo()
     await context.close()
   },
   PATIENCE_MS,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { mail, PATIENCE_MS, press, sitDown, stack, start } from '../desk.ts'
+import { mail, PATIENCE_MS, people, press, sitDown, stack, start, tabOf } from '../desk.ts'
 
 describe('a person', () => {
   it(
@@ -50,8 +50,62 @@ describe('a person', () => {
       await press(page, 'Send again: Test')
       await page.getByText('The message is sent again.').waitFor()
       await until(() => tests() === 2, { what: 'the message that was given up', timeout_ms: 30_000 })
+      type Rules = { events: string[]; min_risk: string; steps: object[]; quiet: object | null; digest_s: number }
+      const rules = () => people.eva.get<Rules>('/v1/notifications/rules')
+      await page.getByLabel('A patch that waits').uncheck()
+      await page.getByLabel('From risk').selectOption('high')
+      await page.getByLabel('No messages at these hours').check()
+      await page.getByLabel('Time zone').selectOption('Europe/Berlin')
+      await page.getByLabel('Notify eva@example.org').selectOption('never')
+      await press(page, 'Save rules')
+      await page.getByText('Notify at least one destination, or clear all events.').waitFor()
+      await page.getByLabel('Notify eva@example.org').selectOption('if it still waits after 15\u00a0min')
+      await press(page, 'Save rules')
+      await page.getByText('Rules saved.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      expect(await rules()).toEqual({
+        events: ['gate.waiting', 'gate.reopened', 'gate.escalated'],
+        min_risk: 'high',
+        digest_s: 300,
+        quiet: { timezone: 'Europe/Berlin', from: '22:00', to: '07:00' },
+        steps: [{ destination_id: expect.any(String), after_s: 900 }],
+      })
+      await page.reload()
+      expect(await page.getByLabel('A patch that waits').isChecked()).toBe(false)
+      expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe('22:00')
+      await press(page, 'Restore defaults')
+      await page.getByText('Defaults restored.').waitFor()
+      expect(await rules()).toMatchObject({ min_risk: 'low', quiet: null, steps: [] })
       await press(page, 'Remove eva@example.org')
       await page.getByText('You have no destinations.').waitFor()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'with rights over groups sets where and when a group is told, on the same page',
+    async () => {
+      const page = await tabOf('ada')
+      await page.goto(`${stack.gateway_url}/settings/notifications`)
+      await page.getByLabel('Notifications of').selectOption('netops')
+      await page.getByText('netops is told of gates and patches that name it.').waitFor()
+      await page.getByLabel('From risk').selectOption('critical')
+      await press(page, 'Save rules')
+      await page.getByText('Rules saved.').waitFor()
+      const risks = (query: string) =>
+        people.ada.get<{ min_risk: string }>(`/v1/notifications/rules${query}`).then(({ min_risk }) => min_risk)
+      expect(await Promise.all(['?group=netops', ''].map(risks))).toEqual(['critical', 'low'])
+      // The address leads to the same group.
+      await page.reload()
+      await until(async () => (await page.getByLabel('From risk').inputValue()) === 'critical', { what: 'its rules' })
+      await press(page, 'Restore defaults')
+      await page.getByText('Defaults restored.').waitFor()
+      await page.close()
+      const reader = await tabOf('eva')
+      await reader.goto(`${stack.gateway_url}/settings/notifications`)
+      await reader.getByLabel('From risk').waitFor()
+      expect(await reader.getByLabel('Notifications of').count()).toBe(0)
+      await reader.close()
     },
     PATIENCE_MS,
   )

@@ -4,6 +4,7 @@ import { count, list } from './plural.ts'
 /** A gate, a patch, or a mix of both: as the subject, as the object, in the plural, and the verb of an approval. */
 const ONE = { gate: 'Eine Freigabe', patch: 'Eine Planänderung', item: 'Ein Eintrag' }
 const THE_ONE = { ...ONE, item: 'Einen Eintrag' }
+const THIS = { gate: 'Diese Freigabe', patch: 'Diese Planänderung', item: 'Diesen Eintrag' }
 const MANY = { gate: 'Freigaben', patch: 'Planänderungen', item: 'Einträge' }
 const GIVE = { gate: 'erteilen', patch: 'annehmen', item: 'freigeben' }
 
@@ -56,8 +57,8 @@ export const inbox: typeof en.inbox = {
     clear: 'Auswahl aufheben',
     decide: { approve: 'Auswahl freigeben …', reject: 'Auswahl ablehnen …' },
     titles: {
-      approve: (noun) => `Diese ${MANY[noun]} ${GIVE[noun]}?`,
-      reject: (noun) => `Diese ${MANY[noun]} ablehnen?`,
+      approve: (n, noun) => `${n === 1 ? THIS[noun] : `Diese ${MANY[noun]}`} ${GIVE[noun]}?`,
+      reject: (n, noun) => `${n === 1 ? THIS[noun] : `Diese ${MANY[noun]}`} ablehnen?`,
     },
     buttons: {
       approve: (n, noun) => `${count(n, THE_ONE[noun], `{n} ${MANY[noun]}`)} ${GIVE[noun]}`,

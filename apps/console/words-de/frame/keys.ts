@@ -14,6 +14,7 @@ export const keys: typeof en.keys = {
     ['g r', 'Ressourcen'],
     ['g f', 'Änderungssperren'],
     ['g p', 'Pakete'],
+    ['t', 'genaue oder relative Zeiten, wie ein Tipp auf eine Zeit'],
     ['j, k', 'nächste, vorige Zeile'],
     ['x', 'Freigabe oder Planänderung auswählen'],
     ['Leertaste', 'im Eingang: Entscheidungsvorlage öffnen oder schließen'],

@@ -72,6 +72,7 @@ export const plan: typeof en.plan = {
   moved_title: 'Seit dem Plan geändert',
   more_changes: (n: number) => `Die ersten ${number(n)} Ressourcen sind aufgeführt.`,
 
+  rule: (rule, steps) => `Braucht ${rule}. Davor: ${steps}.`,
   no_gates: 'Keine Freigaben: läuft ohne Rückfrage durch.',
   who: (groups: string[]) =>
     groups.length === 0

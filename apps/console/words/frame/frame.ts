@@ -46,7 +46,7 @@ export const frame = {
     notifications: 'Notifications',
     password: 'Change password',
     go_to: 'Go to a page, operation or resource',
-    go_to_placeholder: 'Go to …',
+    go_to_placeholder: 'Go to',
     environment: (name: string) => `Environment ${name}`,
   },
   connection: {

@@ -56,8 +56,8 @@ export const inbox = {
     clear: 'Clear selection',
     decide: { approve: 'Approve selected …', reject: 'Reject selected …' },
     titles: {
-      approve: (noun: Noun) => `Approve these ${MANY[noun]}?`,
-      reject: (noun: Noun) => `Reject these ${MANY[noun]}?`,
+      approve: (n: number, noun: Noun) => count(n, `Approve this ${noun}?`, `Approve these ${MANY[noun]}?`),
+      reject: (n: number, noun: Noun) => count(n, `Reject this ${noun}?`, `Reject these ${MANY[noun]}?`),
     },
     buttons: {
       approve: (n: number, noun: Noun) => count(n, `Approve one ${noun}`, `Approve {n} ${MANY[noun]}`),

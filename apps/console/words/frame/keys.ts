@@ -12,6 +12,7 @@ export const keys = {
     ['g r', 'resources'],
     ['g f', 'freezes'],
     ['g p', 'packs'],
+    ['t', 'exact or relative times, as a tap on a time'],
     ['j, k', 'next, previous row'],
     ['x', 'select a gate or patch in the inbox'],
     ['Space', 'open or close a brief in the inbox'],

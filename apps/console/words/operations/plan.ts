@@ -32,6 +32,7 @@ export const plan = {
   moved_title: 'Changed since the plan',
   more_changes: (n: number) => `The first ${number(n)} resources are listed.`,
 
+  rule: (rule: string, steps: string) => `Needs ${rule}. Guards ${steps}.`,
   no_gates: 'No gates: it runs to the end without stopping.',
   who: (groups: string[]) =>
     groups.length === 0 ? 'Anyone with gate:decide may decide.' : `Members of ${list.format(groups)} may decide.`,

@@ -1,0 +1,166 @@
+import { useQuery } from '@tanstack/react-query'
+import { useId, useState } from 'react'
+import {
+  type DestinationView,
+  NOTIFY_EVENTS,
+  type NotifyRules,
+  RISKS,
+} from '../../shared/contracts/notifications/notifications.ts'
+import { send, Told, useChanges } from '../account/changes.tsx'
+import { TextField } from '../forms/field.tsx'
+import { Select, SelectField } from '../forms/select.tsx'
+import { coarse } from '../kit/format.ts'
+import { display } from '../kit/prefs.ts'
+import { Card } from '../ui/card.tsx'
+import { Failure } from '../ui/failure.tsx'
+import { tAccount } from '../words/account.ts'
+import { t } from '../words/index.ts'
+import { pathFor, rulesQuery, type Whose } from './notifications.api.ts'
+import { draftOf, faultOf, type RulesDraft, rulesOf } from './rules.ts'
+
+const words = tAccount.notifications.rules
+const AFTER_S = [0, 300, 900, 1800, 3600, 14_400, 86_400]
+const GATHER_S = [0, 60, 300, 900, 3600, 86_400]
+const ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+const zone = () => ({ utc: 'UTC', local: HERE })[display().zone as string] ?? display().zone
+
+type RulesProps = { whose: Whose; destinations: readonly DestinationView[]; labelOf: (one: DestinationView) => string }
+
+/** Which decisions notify whom and when, and when not. */
+export const Rules = (props: RulesProps) => {
+  const { data: rules, error, refetch } = useQuery(rulesQuery(props.whose))
+  if (error) return <Failure error={error} retry={() => void refetch()} />
+  if (rules === undefined) return null
+  const ids = props.destinations.map(({ destination_id }) => destination_id)
+  // Rules that changed elsewhere are shown; those that have not leave the edited ones alone.
+  return <RulesForm key={JSON.stringify([rules, ids])} rules={rules} {...props} />
+}
+
+const RulesForm = ({ rules, whose, destinations, labelOf }: RulesProps & { rules: NotifyRules }) => {
+  const [draft, setDraft] = useState(() => draftOf(rules, destinations, zone()))
+  const { busy, said, setSaid, act } = useChanges('notifications')
+  const set = (change: Partial<RulesDraft>) => setDraft({ ...draft, ...change })
+  const path = pathFor(whose, 'rules')
+  const save = (event: React.FormEvent) => {
+    event.preventDefault()
+    const fault = faultOf(draft)
+    if (fault) setSaid(words[fault])
+    else void act(() => send('PUT', path, rulesOf(draft)), words.saved)
+  }
+  return (
+    <Card title={words.title} note={words.note}>
+      <form noValidate onSubmit={save} className="flex flex-col gap-4 p-4">
+        <Events draft={draft} set={set} />
+        <div className="flex flex-wrap gap-4">
+          <SelectField
+            label={words.min_risk}
+            choices={RISKS.map((risk) => [risk, t.risk[risk] ?? risk] as const)}
+            value={draft.min_risk}
+            change={(risk) => set({ min_risk: risk as RulesDraft['min_risk'] })}
+          />
+          <SelectField
+            label={words.gather}
+            choices={timesOf(GATHER_S, draft.digest_s, words.gather_none, words.every)}
+            value={draft.digest_s}
+            change={(seconds) => set({ digest_s: Number(seconds) })}
+          />
+        </div>
+        <QuietHours draft={draft} set={set} />
+        {destinations.map((one) => (
+          <After key={one.destination_id} one={one} label={labelOf(one)} draft={draft} set={set} />
+        ))}
+        <Told said={said} />
+        <div className="flex flex-wrap gap-2">
+          <button type="submit" className="button main" aria-disabled={busy}>
+            {words.save}
+          </button>
+          <button
+            type="button"
+            className="button"
+            aria-disabled={busy}
+            onClick={() => void act(() => send('DELETE', path), words.reset_done)}
+          >
+            {words.reset}
+          </button>
+        </div>
+      </form>
+    </Card>
+  )
+}
+
+type PartProps = { draft: RulesDraft; set: (change: Partial<RulesDraft>) => void }
+
+/** The usual times, and the one that was set elsewhere. */
+const timesOf = (usual: number[], own: number, none: string, word: (time: string) => string) =>
+  [...new Set([...usual, own])]
+    .sort((a, b) => a - b)
+    .map((seconds) => [seconds, seconds === 0 ? none : word(coarse(seconds * 1000))] as const)
+
+const Events = ({ draft: { events }, set }: PartProps) => (
+  <fieldset>
+    <legend className="label">{words.events}</legend>
+    <div className="grid gap-x-4 sm:grid-cols-2">
+      {NOTIFY_EVENTS.map((event) => (
+        <label key={event} className="flex min-h-8 items-center gap-2">
+          <input
+            type="checkbox"
+            checked={events.includes(event)}
+            onChange={({ target }) =>
+              set({ events: NOTIFY_EVENTS.filter((one) => (one === event ? target.checked : events.includes(one))) })
+            }
+          />
+          {words.of[event]}
+        </label>
+      ))}
+    </div>
+  </fieldset>
+)
+
+const QuietHours = ({ draft: { quiet }, set }: PartProps) => {
+  const change = (part: Partial<RulesDraft['quiet']>) => set({ quiet: { ...quiet, ...part } })
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="label">{words.quiet}</legend>
+      <label className="flex min-h-8 items-center gap-2">
+        <input type="checkbox" checked={quiet.on} onChange={({ target }) => change({ on: target.checked })} />
+        {words.quiet_on}
+      </label>
+      {quiet.on ? (
+        <div className="flex flex-wrap gap-4">
+          <TextField type="time" label={words.from} value={quiet.from} change={(from) => change({ from })} />
+          <TextField type="time" label={words.to} value={quiet.to} change={(to) => change({ to })} />
+          <SelectField
+            label={words.zone}
+            choices={[...new Set([quiet.timezone, ...ZONES])].map((name) => [name, name] as const)}
+            value={quiet.timezone}
+            change={(timezone) => change({ timezone })}
+          />
+        </div>
+      ) : null}
+    </fieldset>
+  )
+}
+
+type AfterProps = PartProps & { one: DestinationView; label: string }
+const After = ({ one: { destination_id, kind }, label, draft: { after }, set }: AfterProps) => {
+  const id = useId()
+  const own = after[destination_id] ?? 0
+  const never = kind === 'push' ? [] : [['never', words.never] as const]
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <label htmlFor={id}>
+        {words.tell} <bdi className="wrap-anywhere">{label}</bdi>
+      </label>
+      <Select
+        id={id}
+        choices={[...timesOf(AFTER_S, own === 'never' ? 0 : own, words.at_once, words.after), ...never]}
+        value={own}
+        change={(seconds) =>
+          set({ after: { ...after, [destination_id]: seconds === 'never' ? seconds : Number(seconds) } })
+        }
+      />
+    </div>
+  )
+}
