@@ -299,6 +299,20 @@ describe('commands to Temporal', () => {
     expect((await pool.query(own, [operation_id])).rows).toEqual([{ found: 'running' }])
   })
 
+  it('says only once that an operation is lost', async () => {
+    const operation_id = randomUUID()
+    const started = await add(operation_id, 1, 'start')
+    await pool.query(`update operations.operation_commands set status = 'applied' where command_id = $1`, [started])
+    await insertOperation(operation_id, {})
+    await pool.query(
+      `update operations.operation_control set control = 'pause', pause_reason = 'engine_lost' where operation_id = $1`,
+      [operation_id],
+    )
+    await reconcile(pool, engine)
+    const own = 'select found from operations.engine_findings where operation_id = $1'
+    expect((await pool.query(own, [operation_id])).rows).toEqual([])
+  })
+
   it('sends no command to another engine than the one of its operations, and takes none of them for lost', async () => {
     const address = serverUrl('TEMPORAL_ADDRESS')
     const place = `sb-${randomUUID().slice(0, 8)}`
