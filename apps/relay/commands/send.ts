@@ -226,18 +226,23 @@ const settle = async (
   }
 }
 
+/** How many operations a turn asks the engine about. */
+const DESCRIBED = 100
+const NONE = '00000000-0000-0000-0000-000000000000'
+
 /**
  * Checks operations that the engine has not moved for a minute: one that is gone or closed there is added to
- * engine_findings, on which the sweeper of operations acts; so is one that was lost and runs again.
+ * engine_findings, on which the sweeper of operations acts; so is one that was lost and runs again. Each turn continues
+ * `after` the last operation of the turn before, which it returns, because those found healthy do not change.
  */
-export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> => {
+export const reconcile = async (pool: pg.Pool, engine: Engine, after = NONE): Promise<string> => {
   const { rows } = await pool.query<{ operation_id: string; lost: boolean }>(
     `select o.operation_id, ${KNOWN_LOST} as lost from operations.operations o join operations.operation_control c using (operation_id)
      where not c.ended and not coalesce(${ELSEWHERE} $1, false) and o.updated_at < clock_timestamp() - interval '60 s'
        and exists (select 1 from operations.operation_commands k where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
        and not exists (select 1 from operations.engine_findings f where f.operation_id = o.operation_id and f.at > clock_timestamp() - interval '10 min')
-     order by o.updated_at limit 100`,
-    [engine.namespace],
+       and o.operation_id > $2 order by o.operation_id limit ${DESCRIBED}`,
+    [engine.namespace, after],
   )
   for (const { operation_id, lost } of rows) {
     const found = await engine.describe(operation_id)
@@ -247,4 +252,5 @@ export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> =>
         found,
       ])
   }
+  return rows.length < DESCRIBED ? NONE : (rows.at(-1)?.operation_id ?? NONE)
 }
