@@ -398,8 +398,66 @@ const slowWay = async (to: string) => {
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
+const sha = (text: string) => createHash('sha256').update(text).digest('hex')
+/** A node whose work an agent has taken up, with the agent's token. */
+const atWork = async () => {
+  const { operation_id } = await p.startOperation(gated())
+  const token = `exe_${randomBytes(24).toString('base64url')}`
+  await p.query(
+    `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'behind'),
+     attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
+       values ($1, 'behind', 1, 1, 7, 'running', 'external', 'x'))
+     insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, started_at, heartbeat_at)
+     values ($2, $1, 'behind', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h', now(), now())`,
+    [operation_id, sha(token)],
+  )
+  let sequence = Date.now()
+  const call = async (method: string, path: string, body: string, content_type: string, bearer = token) => {
+    const headers = { authorization: `Bearer ${bearer}`, 'content-type': content_type }
+    const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
+    return { status: response.status, body: await response.json() }
+  }
+  const says = (artifacts: unknown[], lines: unknown[] = []) => {
+    const ids = { result_id: randomUUID(), operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7 }
+    sequence += 1
+    const message = { ...ids, sequence, phase: 'progress', artifacts, lines }
+    return call('POST', 'execution-results', JSON.stringify(message), 'application/json')
+  }
+  const brings = (sha256: string, bytes: string, bearer?: string) =>
+    call('PUT', `artifacts/${sha256}`, bytes, 'application/octet-stream', bearer)
+  const listed = async () =>
+    (await p.as('vic').get(`/v1/operations/${operation_id}/artifacts`)).body.items as Record<string, string>[]
+  const content = (id = '') => p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${id}/content`)
+  const logs = async (query = '') =>
+    must(await p.as('vic').get(`/v1/operations/${operation_id}/nodes/behind/logs${query}`), 200).body
+  return { operation_id, token, says, logs, brings, listed, content }
+}
+
+describe('log lines of agents', () => {
+  const lines = (...seqs: number[]) =>
+    seqs.map((seq) => ({ seq, time: '2026-01-01T00:00:00Z', stream: 'log', level: 'info', text: `line ${seq}` }))
+  const seqsOf = (page: { lines: { seq: number }[] }) => page.lines.map(({ seq }) => seq)
+
+  it('are compared only with stored ones that they may repeat', async () => {
+    const { operation_id, says, logs } = await atWork()
+    await says([], lines(1, 2, 3))
+    await says([], lines(5000, 5001))
+    // A part that cannot be read shows whether it is read.
+    const set = (part: string) =>
+      p.query(`update operations.log_chunks set lines = $2 where operation_id = $1 and chunk = 1`, [operation_id, part])
+    await set('{}')
+    expect(await says([], lines(5001, 5002))).toMatchObject({ status: 200 })
+    const other = [{ ...lines(5000)[0], text: 'another' }]
+    expect(await says([], other)).toMatchObject({ status: 422, body: { code: 'log_conflict' } })
+    await set(JSON.stringify(lines(1, 2, 3)))
+    const past = [{ ...lines(3)[0], text: 'another' }]
+    expect(await says([], past)).toMatchObject({ status: 422, body: { code: 'log_conflict' } })
+    expect(seqsOf(await logs())).toEqual([1, 2, 3])
+    expect(seqsOf(await logs('?after_seq=3'))).toEqual([5000, 5001, 5002])
+  })
+})
+
 describe('artifacts of agents', () => {
-  const sha = (text: string) => createHash('sha256').update(text).digest('hex')
   const artifact = (name: string, text: string, more = {}) => ({
     name,
     kind: 'report',
@@ -408,38 +466,6 @@ describe('artifacts of agents', () => {
     sha256: sha(text),
     ...more,
   })
-  /** A node whose work an agent has taken up, with the agent's token. */
-  const atWork = async () => {
-    const { operation_id } = await p.startOperation(gated())
-    const token = `exe_${randomBytes(24).toString('base64url')}`
-    await p.query(
-      `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'behind'),
-       attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
-         values ($1, 'behind', 1, 1, 7, 'running', 'external', 'x'))
-       insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, started_at, heartbeat_at)
-       values ($2, $1, 'behind', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h', now(), now())`,
-      [operation_id, sha(token)],
-    )
-    let sequence = Date.now()
-    const call = async (method: string, path: string, body: string, content_type: string, bearer = token) => {
-      const headers = { authorization: `Bearer ${bearer}`, 'content-type': content_type }
-      const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
-      return { status: response.status, body: await response.json() }
-    }
-    const says = (artifacts: unknown[]) => {
-      const ids = { result_id: randomUUID(), operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7 }
-      sequence += 1
-      const message = { ...ids, sequence, phase: 'progress', artifacts }
-      return call('POST', 'execution-results', JSON.stringify(message), 'application/json')
-    }
-    const brings = (sha256: string, bytes: string, bearer?: string) =>
-      call('PUT', `artifacts/${sha256}`, bytes, 'application/octet-stream', bearer)
-    const listed = async () =>
-      (await p.as('vic').get(`/v1/operations/${operation_id}/artifacts`)).body.items as Record<string, string>[]
-    const content = (id = '') => p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${id}/content`)
-    return { operation_id, token, says, brings, listed, content }
-  }
-
   it('are stored only if the bytes match those announced', async () => {
     const { operation_id, says, brings, listed, content } = await atWork()
     const mismatch = { status: 422, body: { category: 'execution_result_rejected', code: 'artifact_digest_mismatch' } }

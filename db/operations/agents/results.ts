@@ -82,7 +82,13 @@ export const noteMessage = async (
       progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, progress) where ${ofAttempt(key)}`)
 }
 
-/** Appends log lines that are new. Returns the number of a line that already exists with another text. */
+/** No chunk of an agent's log is longer: the lines of a message, and the one that says where the log was cut. */
+const LONGEST = 1001
+
+/**
+ * Appends log lines that are new, each run of consecutive numbers as a chunk. Returns the number of a line that already
+ * exists with another text.
+ */
 export const appendLines = async (
   tx: Tx,
   key: Key,
@@ -91,10 +97,12 @@ export const appendLines = async (
 ): Promise<number | undefined> => {
   if (lines.length === 0) return undefined
   const given = JSON.stringify(lines)
+  const seqs = lines.map(({ seq }) => seq)
   const { rows } = await tx.execute<{ seq: number; same: boolean }>(sql`
     select (g ->> 'seq')::int as seq, l ->> 'text' = g ->> 'text' as same
     from jsonb_array_elements(${given}::jsonb) g
     join operations.log_chunks c on c.operation_id = ${key.operation_id} and c.node_id = ${key.node_id} and c.role = ${key.role} and c.attempt = ${key.attempt}
+      and c.chunk > ${Math.min(...seqs) - LONGEST} and c.chunk <= ${Math.max(...seqs)}
     cross join lateral jsonb_array_elements(c.lines) l where l ->> 'seq' = g ->> 'seq'`)
   const other = rows.find(({ same }) => !same)
   if (other) return other.seq
@@ -104,21 +112,23 @@ export const appendLines = async (
     if ((own.get(line.seq) ?? line).text !== line.text) return line.seq
     if (!known.has(line.seq)) own.set(line.seq, line)
   }
-  const fresh = [...own.values()].toSorted((a, b) => a.seq - b.seq)
-  const [first] = fresh
-  const last = fresh.at(-1)
-  if (!first || !last) return undefined
-  const bytes = fresh.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-  const levels = [...new Set(fresh.map(({ level }) => level))]
+  if (own.size === 0) return undefined
+  const fresh = JSON.stringify([...own.values()])
   await tx.execute(sql`
-    insert into operations.log_chunks (operation_id, node_id, role, attempt, chunk, lines)
-    values (${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, ${first.seq}, ${JSON.stringify(fresh)}::jsonb)`)
-  await tx.execute(sql`
-    insert into operations.operation_job_log_index (operation_id, node_id, role, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes, levels)
-    values (${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, ${first.seq}, ${generation}, ${first.seq}, ${last.seq},
-      ${first.time}::timestamptz, ${last.time}::timestamptz, ${fresh.length}, ${bytes}, ${sql.param(levels)}::text[])`)
-  await tx.execute(sql`
-    update operations.node_attempts set log_lines = log_lines + ${fresh.length}, log_bytes = log_bytes + ${bytes} where ${ofAttempt(key)}`)
+    with line as (
+      select l as line, (l ->> 'seq')::int as seq, (l ->> 'seq')::int - row_number() over (order by (l ->> 'seq')::int) as run,
+        (l ->> 'time')::timestamptz as at, octet_length(l ->> 'text') as bytes
+      from jsonb_array_elements(${fresh}::jsonb) l),
+    run as (
+      select min(seq) as first_seq, max(seq) as last_seq, jsonb_agg(line order by seq) as lines, count(*) as count, min(at) as first_at,
+        max(at) as last_at, sum(bytes) as bytes, array_agg(distinct line ->> 'level') as levels from line group by run),
+    chunk as (
+      insert into operations.log_chunks (operation_id, node_id, role, attempt, chunk, lines)
+      select ${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, first_seq, lines from run),
+    indexed as (
+      insert into operations.operation_job_log_index (operation_id, node_id, role, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes, levels)
+      select ${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, first_seq, ${generation}, first_seq, last_seq, first_at, last_at, count, bytes, levels from run)
+    update operations.node_attempts set log_lines = log_lines + ${own.size}, log_bytes = log_bytes + (select sum(bytes) from run) where ${ofAttempt(key)}`)
   return undefined
 }
 
