@@ -438,6 +438,23 @@ describe('log lines of agents', () => {
     seqs.map((seq) => ({ seq, time: '2026-01-01T00:00:00Z', stream: 'log', level: 'info', text: `line ${seq}` }))
   const seqsOf = (page: { lines: { seq: number }[] }) => page.lines.map(({ seq }) => seq)
 
+  it('are read to the end and back, whatever numbers are missing or came late', async () => {
+    const { says, logs } = await atWork()
+    expect(await says([], lines(1, 2000))).toMatchObject({ status: 200 })
+    expect(await says([], lines(6000, 6001))).toMatchObject({ status: 200 })
+    expect(await logs('?after_seq=1&limit=500')).toMatchObject({ first_seq: 2000, last_seq: 2000, total_lines: 6001 })
+    expect(seqsOf(await logs('?after_seq=2000&limit=1'))).toEqual([6000])
+    expect(seqsOf(await logs('?before_seq=6000&limit=500'))).toEqual([2000])
+    expect(seqsOf(await logs('?before_seq=2000&limit=500'))).toEqual([1])
+    for (const query of ['?after_seq=6001', '?before_seq=1']) expect(seqsOf(await logs(query))).toEqual([])
+    // Those that fill a gap are in their place.
+    expect(await says([], lines(2, 3, 1999))).toMatchObject({ status: 200 })
+    const read: number[] = []
+    for (let page = await logs('?after_seq=0&limit=2'); page.lines.length > 0; )
+      page = await logs(`?after_seq=${read.push(...seqsOf(page)) && read.at(-1)}&limit=2`)
+    expect(read).toEqual([1, 2, 3, 1999, 2000, 6000, 6001])
+  })
+
   it('are compared only with stored ones that they may repeat', async () => {
     const { operation_id, says, logs } = await atWork()
     await says([], lines(1, 2, 3))
