@@ -86,12 +86,9 @@ describe('signals of control planes', () => {
     const plane = p.service('demo-control-plane')
     const drift = (...resource_ids: string[]) =>
       plane.post(signals(operation_id), { signal_id: randomUUID(), type: 'catalog_drift', body: { resource_ids } })
-    const moves = (version: number, delay: number) =>
-      p.query(
-        `update operations.catalog_resources set version = $1, desired_state = jsonb_build_object('delay', $2::int),
-           change_seq = nextval('operations.catalog_change_seq') where resource_id = 'moved'`,
-        [version, delay],
-      )
+    const moved = `update operations.catalog_resources set version = $1, desired_state = jsonb_build_object('delay', $2::int),
+      change_seq = nextval('operations.catalog_change_seq') where resource_id = 'moved'`
+    const moves = (version: number, delay: number) => p.query(moved, [version, delay])
     const row = async () =>
       (
         await p.query(
@@ -154,7 +151,19 @@ describe('signals of control planes', () => {
     })
     await moves(6, 20)
     expect(await watch()).toBe(0)
-    await p.query(`delete from operations.catalog_resources where resource_id = 'moved'`)
+    // Its number is drawn first and committed last.
+    const late = await p.deps.pool.connect()
+    await late.query('begin')
+    await late.query(moved, [7, 30])
+    await p.query(
+      `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state, change_seq)
+       values ('other', 't', 1, 'other', 1, 'active', '{}', '{}', '{}', nextval('operations.catalog_change_seq'))`,
+    )
+    expect(await watch()).toBe(0)
+    await late.query('commit')
+    late.release()
+    expect(await watch()).toBe(1)
+    await p.query(`delete from operations.catalog_resources where resource_id in ('moved', 'other')`)
   })
 
   it('answer gates of external checks, which people cannot', async () => {
