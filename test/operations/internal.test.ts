@@ -8,6 +8,7 @@ import { createDriftWatch } from '../../apps/operations/upkeep/drift.ts'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
+import { pruneAnswers } from '../../db/operations/agents/results.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
@@ -481,6 +482,25 @@ describe('log lines of agents', () => {
     expect(seqsOf(await logs())).toEqual([1, 2, 3])
     expect(seqsOf(await logs('?after_seq=3'))).toEqual([5000, 5001, 5002])
   })
+})
+
+it('answers to messages of agents are kept as long as a message can be repeated', async () => {
+  const [ended, open] = [await atWork(), await atWork()]
+  for (const { says } of [ended, ended, open]) expect(await says([])).toMatchObject({ status: 200 })
+  const kept = async ({ token }: { token: string }) =>
+    (await p.query('select from operations.execution_results where token_sha256 = $1', [sha(token)])).length
+  const passes = (minutes: number) =>
+    p.query(
+      `update operations.executions set deadline_at = now() - make_interval(mins => $2) where token_sha256 = $1`,
+      [sha(ended.token), minutes],
+    )
+  await passes(9)
+  await pruneAnswers(p.deps.db)
+  expect([await kept(ended), await kept(open)]).toEqual([2, 1])
+  await passes(11)
+  await pruneAnswers(p.deps.db)
+  expect([await kept(ended), await kept(open)]).toEqual([0, 1])
+  expect(await ended.says([])).toMatchObject({ status: 401 })
 })
 
 describe('artifacts of agents', () => {

@@ -5,6 +5,7 @@ import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
 import { giveUpAttempts } from '../../../db/operations/agents/executions.ts'
+import { pruneAnswers } from '../../../db/operations/agents/results.ts'
 import { pruneAgents } from '../../../db/operations/agents/rows.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { listOverdueStarts, lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
@@ -77,6 +78,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
       await pruneInbox(db, inboxOf)
       await pruneDrafts(db)
       await pruneAgents(db)
+      await pruneAnswers(db)
     }
   }
   return startLoop('sweep', turn, {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { Tx } from '../../client.ts'
+import type { Db, Tx } from '../../client.ts'
 import type { LogLine } from '../nodes/attempts.ts'
 
 /** A handover, its attempt and its node, locked against other messages and against the executor's checks. */
@@ -37,6 +37,9 @@ export type Handed = {
   deadline_at: string
 }
 
+/** Late messages are answered for ten minutes. */
+const TOKEN_EXPIRED = sql`e.deadline_at + interval '10 min' <= clock_timestamp()`
+
 /** Control before attempts, as everywhere; messages that end no attempt share the control row with claims. */
 export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boolean): Promise<Handed | undefined> => {
   const { rows } = await tx.execute<Handed>(sql`
@@ -46,7 +49,7 @@ export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boole
       ${may_end ? sql`for update` : sql`for share`})
     select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::float8 as fence, e.pool, e.heartbeat_s, e.sequence::float8 as sequence,
       e.started_at is not null as started, e.closed_at is not null as closed, e.start_before <= clock_timestamp() as start_due,
-      e.deadline_at + interval '10 min' <= clock_timestamp() as expired,
+      ${TOKEN_EXPIRED} as expired,
       not exists (select from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id
         and o.role = e.role and o.attempt = e.attempt and o.fence > e.fence) as newest,
       e.lines_before, h.handovers, h.begun_before, extract(epoch from e.deadline_at - clock_timestamp())::int as left_s,
@@ -177,3 +180,24 @@ export const keepAnswer = (tx: Tx, token_sha256: string, result_id: string, fing
   tx.execute(sql`
     insert into operations.execution_results (token_sha256, result_id, fingerprint, answer)
     values (${token_sha256}, ${result_id}, ${fingerprint}, ${JSON.stringify(answer)}::jsonb)`)
+
+const BATCH = 1000
+
+/** Deletes the answers under tokens that have expired, because no message can ask for them again. */
+export const pruneAnswers = async (db: Db): Promise<void> => {
+  // Tokens are found one after the other in the index, and only until a batch is full.
+  const expired = sql`
+    with recursive token as (
+      select min(token_sha256) as token_sha256 from operations.execution_results
+      union all select (select min(r.token_sha256) from operations.execution_results r where r.token_sha256 > t.token_sha256)
+      from token t where t.token_sha256 is not null)
+    select r.ctid from token t
+    cross join lateral (select from operations.executions e where e.token_sha256 = t.token_sha256 and ${TOKEN_EXPIRED} offset 0) e
+    cross join lateral (select r.ctid from operations.execution_results r where r.token_sha256 = t.token_sha256 offset 0) r limit ${BATCH}`
+  for (let removed = BATCH; removed === BATCH; ) {
+    const { rowCount } = await db.execute(
+      sql`delete from operations.execution_results where ctid = any(array(${expired}))`,
+    )
+    removed = rowCount ?? 0
+  }
+}
