@@ -191,9 +191,10 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
     nc.subscribe(prefixed(prefix, 'wake.operations'), { callback: () => loop.wake() })
   })
   const commands: Loop = { wake: loop.wake, stop: () => loop.stop().then(sender.drain) }
+  let described: string | undefined
   const reconciling = startLoop('reconcile', log, MINUTE, async () => {
     await refuse()
-    await reconcile(pool, engine)
+    described = await reconcile(pool, engine, described)
     return false
   })
   return { commands, reconciling }

@@ -13,6 +13,7 @@ import { pruneAssertions } from '../../db/identity/machines.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import { AREAS } from '../../db/migrate.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
+import { pruneAnswers } from '../../db/operations/agents/results.ts'
 import { archiveLogs, expireLogs } from '../../db/operations/history/archive.ts'
 import { pruneDeliveries } from '../../db/operations/notifications/deliveries.ts'
 import { pruneDrafts } from '../../db/operations/plans/prune.ts'
@@ -63,6 +64,7 @@ it('expired rows are found by an index: a sweep scans no table that grows with o
     await pruneDeliveries(db)
     await pruneDrafts(db)
     await pruneHookDeliveries(db)
+    await pruneAnswers(db)
     await archiveLogs(db, 7)
     await expireLogs(db, 90)
     await expireArtifacts(db, 90, async () => {})
@@ -72,7 +74,14 @@ it('expired rows are found by an index: a sweep scans no table that grows with o
     )
     const by_index = rows.filter(({ idx_scan }) => Number(idx_scan) > 0).map(({ name }) => name)
     expect(by_index).toEqual(
-      expect.arrayContaining(['inbox', 'durations', 'notify_deliveries', 'idempotency', 'log_chunks']),
+      expect.arrayContaining([
+        'inbox',
+        'durations',
+        'notify_deliveries',
+        'idempotency',
+        'log_chunks',
+        'execution_results',
+      ]),
     )
     expect(rows.filter(({ name, seq_scan }) => Number(seq_scan) > 0 && !SMALL.includes(name))).toEqual([])
   } finally {

@@ -8,6 +8,7 @@ import { createDriftWatch } from '../../apps/operations/upkeep/drift.ts'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
+import { pruneAnswers } from '../../db/operations/agents/results.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
@@ -86,12 +87,9 @@ describe('signals of control planes', () => {
     const plane = p.service('demo-control-plane')
     const drift = (...resource_ids: string[]) =>
       plane.post(signals(operation_id), { signal_id: randomUUID(), type: 'catalog_drift', body: { resource_ids } })
-    const moves = (version: number, delay: number) =>
-      p.query(
-        `update operations.catalog_resources set version = $1, desired_state = jsonb_build_object('delay', $2::int),
-           change_seq = nextval('operations.catalog_change_seq') where resource_id = 'moved'`,
-        [version, delay],
-      )
+    const moved = `update operations.catalog_resources set version = $1, desired_state = jsonb_build_object('delay', $2::int),
+      change_seq = nextval('operations.catalog_change_seq') where resource_id = 'moved'`
+    const moves = (version: number, delay: number) => p.query(moved, [version, delay])
     const row = async () =>
       (
         await p.query(
@@ -154,7 +152,19 @@ describe('signals of control planes', () => {
     })
     await moves(6, 20)
     expect(await watch()).toBe(0)
-    await p.query(`delete from operations.catalog_resources where resource_id = 'moved'`)
+    // Its number is drawn first and committed last.
+    const late = await p.deps.pool.connect()
+    await late.query('begin')
+    await late.query(moved, [7, 30])
+    await p.query(
+      `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state, change_seq)
+       values ('other', 't', 1, 'other', 1, 'active', '{}', '{}', '{}', nextval('operations.catalog_change_seq'))`,
+    )
+    expect(await watch()).toBe(0)
+    await late.query('commit')
+    late.release()
+    expect(await watch()).toBe(1)
+    await p.query(`delete from operations.catalog_resources where resource_id in ('moved', 'other')`)
   })
 
   it('answer gates of external checks, which people cannot', async () => {
@@ -449,18 +459,9 @@ const slowWay = async (to: string) => {
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-describe('artifacts of agents', () => {
-  const sha = (text: string) => createHash('sha256').update(text).digest('hex')
-  const artifact = (name: string, text: string, more = {}) => ({
-    name,
-    kind: 'report',
-    media_type: 'text/plain',
-    size: Buffer.byteLength(text),
-    sha256: sha(text),
-    ...more,
-  })
-  /** A node whose work an agent has taken up, with the agent's token. */
-  const atWork = async () => {
+const sha = (text: string) => createHash('sha256').update(text).digest('hex')
+/** A node whose work an agent has taken up, with the agent's token. */
+const atWork = async () => {
     const { operation_id } = await p.startOperation(gated())
     const token = `exe_${randomBytes(24).toString('base64url')}`
     await p.query(
@@ -477,10 +478,10 @@ describe('artifacts of agents', () => {
       const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
       return { status: response.status, body: await response.json() }
     }
-    const says = (artifacts: unknown[]) => {
+  const says = (artifacts: unknown[], lines: unknown[] = []) => {
       const ids = { result_id: randomUUID(), operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7 }
       sequence += 1
-      const message = { ...ids, sequence, phase: 'progress', artifacts }
+    const message = { ...ids, sequence, phase: 'progress', artifacts, lines }
       return call('POST', 'execution-results', JSON.stringify(message), 'application/json')
     }
     const brings = (sha256: string, bytes: string, bearer?: string) =>
@@ -488,9 +489,80 @@ describe('artifacts of agents', () => {
     const listed = async () =>
       (await p.as('vic').get(`/v1/operations/${operation_id}/artifacts`)).body.items as Record<string, string>[]
     const content = (id = '') => p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${id}/content`)
-    return { operation_id, token, says, brings, listed, content }
-  }
+  const logs = async (query = '') =>
+    must(await p.as('vic').get(`/v1/operations/${operation_id}/nodes/behind/logs${query}`), 200).body
+  return { operation_id, token, says, logs, brings, listed, content }
+}
 
+describe('log lines of agents', () => {
+  const lines = (...seqs: number[]) =>
+    seqs.map((seq) => ({ seq, time: '2026-01-01T00:00:00Z', stream: 'log', level: 'info', text: `line ${seq}` }))
+  const seqsOf = (page: { lines: { seq: number }[] }) => page.lines.map(({ seq }) => seq)
+
+  it('are read to the end and back, whatever numbers are missing or came late', async () => {
+    const { says, logs } = await atWork()
+    expect(await says([], lines(1, 2000))).toMatchObject({ status: 200 })
+    expect(await says([], lines(6000, 6001))).toMatchObject({ status: 200 })
+    expect(await logs('?after_seq=1&limit=500')).toMatchObject({ first_seq: 2000, last_seq: 2000, total_lines: 6001 })
+    expect(seqsOf(await logs('?after_seq=2000&limit=1'))).toEqual([6000])
+    expect(seqsOf(await logs('?before_seq=6000&limit=500'))).toEqual([2000])
+    expect(seqsOf(await logs('?before_seq=2000&limit=500'))).toEqual([1])
+    for (const query of ['?after_seq=6001', '?before_seq=1']) expect(seqsOf(await logs(query))).toEqual([])
+    // Those that fill a gap are in their place.
+    expect(await says([], lines(2, 3, 1999))).toMatchObject({ status: 200 })
+    const read: number[] = []
+    for (let page = await logs('?after_seq=0&limit=2'); page.lines.length > 0; )
+      page = await logs(`?after_seq=${read.push(...seqsOf(page)) && read.at(-1)}&limit=2`)
+    expect(read).toEqual([1, 2, 3, 1999, 2000, 6000, 6001])
+  })
+
+  it('are compared only with stored ones that they may repeat', async () => {
+    const { operation_id, says, logs } = await atWork()
+    await says([], lines(1, 2, 3))
+    await says([], lines(5000, 5001))
+    // A part that cannot be read shows whether it is read.
+    const set = (part: string) =>
+      p.query(`update operations.log_chunks set lines = $2 where operation_id = $1 and chunk = 1`, [operation_id, part])
+    await set('{}')
+    expect(await says([], lines(5001, 5002))).toMatchObject({ status: 200 })
+    const other = [{ ...lines(5000)[0], text: 'another' }]
+    expect(await says([], other)).toMatchObject({ status: 422, body: { code: 'log_conflict' } })
+    await set(JSON.stringify(lines(1, 2, 3)))
+    const past = [{ ...lines(3)[0], text: 'another' }]
+    expect(await says([], past)).toMatchObject({ status: 422, body: { code: 'log_conflict' } })
+    expect(seqsOf(await logs())).toEqual([1, 2, 3])
+    expect(seqsOf(await logs('?after_seq=3'))).toEqual([5000, 5001, 5002])
+  })
+})
+
+it('answers to messages of agents are kept as long as a message can be repeated', async () => {
+  const [ended, open] = [await atWork(), await atWork()]
+  for (const { says } of [ended, ended, open]) expect(await says([])).toMatchObject({ status: 200 })
+  const kept = async ({ token }: { token: string }) =>
+    (await p.query('select from operations.execution_results where token_sha256 = $1', [sha(token)])).length
+  const passes = (minutes: number) =>
+    p.query(
+      `update operations.executions set deadline_at = now() - make_interval(mins => $2) where token_sha256 = $1`,
+      [sha(ended.token), minutes],
+    )
+  await passes(9)
+  await pruneAnswers(p.deps.db)
+  expect([await kept(ended), await kept(open)]).toEqual([2, 1])
+  await passes(11)
+  await pruneAnswers(p.deps.db)
+  expect([await kept(ended), await kept(open)]).toEqual([0, 1])
+  expect(await ended.says([])).toMatchObject({ status: 401 })
+})
+
+describe('artifacts of agents', () => {
+  const artifact = (name: string, text: string, more = {}) => ({
+    name,
+    kind: 'report',
+    media_type: 'text/plain',
+    size: Buffer.byteLength(text),
+    sha256: sha(text),
+    ...more,
+  })
   it('are stored only if the bytes match those announced', async () => {
     const { operation_id, says, brings, listed, content } = await atWork()
     const mismatch = { status: 422, body: { category: 'execution_result_rejected', code: 'artifact_digest_mismatch' } }

@@ -347,6 +347,26 @@ describe('a schedule', () => {
     expect(await look()).toHaveLength(3)
   })
 
+  it('runs for a resource whose change is committed after a later one', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const [one, two] = hosts as [string, string]
+    const when = { on: { type_key: 'fleet.host', when: `target.labels.?slow.orValue('') == 'yes'` } }
+    const { schedule_id } = must(await create({ when, intent }), 201).body
+    await p.deps.projection.catchUp()
+    await fire()
+    const change = `update operations.catalog_resources set labels = labels || $2, change_seq = nextval('operations.catalog_change_seq') where resource_id = $1`
+    const late = await p.deps.pool.connect()
+    await late.query('begin')
+    await late.query(change, [one, { slow: 'yes' }])
+    await p.query(change, [two, { slow: 'no' }])
+    await fire()
+    expect(await runsOf(schedule_id)).toEqual([])
+    await late.query('commit')
+    late.release()
+    await fire()
+    expect(await runsOf(schedule_id)).toMatchObject([{ targets: [one] }])
+  })
+
   it('runs once the operation has ended that ran as resources began to meet its condition, unless it is paused', async () => {
     const { targets: _, ...intent } = bodyOf().intent
     const when = { on: { type_key: 'fleet.host', when: `target.labels.?late.orValue('') == 'yes${number}'` } }

@@ -299,6 +299,54 @@ describe('commands to Temporal', () => {
     expect((await pool.query(own, [operation_id])).rows).toEqual([{ found: 'running' }])
   })
 
+  it('says only once that an operation is lost', async () => {
+    const operation_id = randomUUID()
+    const started = await add(operation_id, 1, 'start')
+    await pool.query(`update operations.operation_commands set status = 'applied' where command_id = $1`, [started])
+    await insertOperation(operation_id, {})
+    await pool.query(
+      `update operations.operation_control set control = 'pause', pause_reason = 'engine_lost' where operation_id = $1`,
+      [operation_id],
+    )
+    await reconcile(pool, engine)
+    const own = 'select found from operations.engine_findings where operation_id = $1'
+    expect((await pool.query(own, [operation_id])).rows).toEqual([])
+  })
+
+  it('finds a lost operation however many healthy ones wait before it', async () => {
+    const healthy = Array.from({ length: 120 }, () => randomUUID())
+    for (const operation_id of healthy) await add(operation_id, 1, 'start')
+    const sender = senderOf(engine)
+    const unsent = `select from operations.operation_commands where operation_id = any($1) and status <> 'delivered'`
+    await until(
+      async () => {
+        await sender.turn()
+        return (await pool.query(unsent, [healthy])).rowCount === 0
+      },
+      { timeout_ms: 60_000 },
+    )
+    for (const operation_id of healthy) await insertOperation(operation_id, {})
+    // Last in every order.
+    const operation_id = `ffffffff-${randomUUID().slice(9)}`
+    const started = await add(operation_id, 1, 'start')
+    await pool.query(`update operations.operation_commands set status = 'applied' where command_id = $1`, [started])
+    await insertOperation(operation_id, {})
+    await pool.query(`update operations.operations set updated_at = now() - interval '2 min' where operation_id = $1`, [
+      operation_id,
+    ])
+    const own = 'select found from operations.engine_findings where operation_id = $1'
+    const found = async () => (await pool.query(own, [operation_id])).rows
+    let after = await reconcile(pool, engine)
+    expect(await found()).toEqual([])
+    after = await reconcile(pool, engine, after)
+    expect(await found()).toEqual([{ found: 'gone' }])
+    // The next turn begins anew.
+    await pool.query('delete from operations.engine_findings where operation_id = $1', [operation_id])
+    after = await reconcile(pool, engine, after)
+    await reconcile(pool, engine, after)
+    expect(await found()).toEqual([{ found: 'gone' }])
+  }, 90_000)
+
   it('sends no command to another engine than the one of its operations, and takes none of them for lost', async () => {
     const address = serverUrl('TEMPORAL_ADDRESS')
     const place = `sb-${randomUUID().slice(0, 8)}`

@@ -7,6 +7,7 @@ import {
   listArchivedLines,
   listLines,
   listWholeLog,
+  nearestLine,
   searchArchivedLines,
   searchLines,
 } from '../../../db/operations/history/logs.ts'
@@ -32,9 +33,11 @@ export const readLog = async (deps: Uses<'db'>, place: Place, query: LogQuery): 
   if (!head) throw notFound('attempt', String(ref.attempt))
   if (head.storage === 'gone') throw logGone()
   const archived = head.storage === 'archive'
-  const range = rangeOf(query, head.total_lines, limit, stream !== undefined || level !== undefined)
+  const filtered = stream !== undefined || level !== undefined
   const [lines, matches] = await Promise.all([
-    (archived ? listArchivedLines : listLines)(deps.db, ref, { ...range, stream, level, limit }),
+    rangeOf(deps, ref, query, { total: head.total_lines, limit, filtered }).then((range) =>
+      (archived ? listArchivedLines : listLines)(deps.db, ref, { ...range, stream, level, limit }),
+    ),
     q === undefined ? undefined : (archived ? searchArchivedLines : searchLines)(deps.db, ref, { q, match_before_seq }),
   ])
   return {
@@ -61,13 +64,21 @@ const EMPTY: LogPage = {
   storage: 'hot',
 }
 
-/** Line numbers have no gaps, so without filters a page is a number range; with filters all of that side is read. */
-const rangeOf = ({ after_seq, before_seq, tail }: LogQuery, total: number, limit: number, filtered: boolean) => {
-  if (before_seq !== undefined)
-    return { from_seq: filtered ? 1 : Math.max(1, before_seq - limit), to_seq: before_seq - 1, backwards: true }
-  if (tail) return { from_seq: filtered ? 1 : Math.max(1, total - limit + 1), to_seq: total, backwards: true }
-  const from_seq = (after_seq ?? 0) + 1
-  return { from_seq, to_seq: filtered ? total : from_seq + limit - 1, backwards: false }
+/** Without filters a page is a range of numbers, from the line next to the position; with filters all of that side is read. */
+const rangeOf = async (
+  { db }: Uses<'db'>,
+  ref: LogRef,
+  { after_seq, before_seq, tail }: LogQuery,
+  { total, limit, filtered }: { total: number; limit: number; filtered: boolean },
+) => {
+  const backwards = before_seq !== undefined || tail === true
+  const from = before_seq !== undefined ? before_seq - 1 : tail ? total : (after_seq ?? 0) + 1
+  if (filtered)
+    return backwards ? { from_seq: 1, to_seq: from, backwards } : { from_seq: from, to_seq: total, backwards }
+  const next = (await nearestLine(db, ref, from, backwards)) ?? from
+  return backwards
+    ? { from_seq: Math.max(1, next - limit + 1), to_seq: next, backwards }
+    : { from_seq: next, to_seq: next + limit - 1, backwards }
 }
 
 const refOf = async (

@@ -1,5 +1,5 @@
 import type { Tx } from '../../../db/client.ts'
-import { listChangedSince } from '../../../db/operations/leases/drift.ts'
+import { readChangeMark } from '../../../db/operations/history/tail.ts'
 import { beginRun, lockWatching, moveSchedule, type Schedule } from '../../../db/operations/plans/schedules.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
@@ -11,10 +11,10 @@ const MOST = 1000
 /** Begins a run for resources that newly meet a schedule's condition; one that stops and begins again counts again. */
 export const watchConditions = (deps: Uses<'clock' | 'db'>): Promise<void> =>
   deps.db.transaction(async (tx) => {
-    const { last } = await listChangedSince(tx, 0)
-    for (const schedule of await lockWatching(tx, last)) {
+    const seen = await readChangeMark(tx)
+    for (const schedule of await lockWatching(tx, seen)) {
       await look(deps, tx, schedule)
-      await moveSchedule(tx, schedule.schedule_id, { seen: last })
+      await moveSchedule(tx, schedule.schedule_id, { seen })
     }
   })
 

@@ -1,6 +1,6 @@
 import type { Db } from '../../../db/client.ts'
 import { type LogRef, listLogHeads } from '../../../db/operations/history/logs.ts'
-import { listChangedResources, listChanges, readLogEnds } from '../../../db/operations/history/tail.ts'
+import { listChangedResources, listChanges, RESOURCE_WINDOW, readLogEnds } from '../../../db/operations/history/tail.ts'
 import type { Uses } from '../deps.ts'
 import { loadFrames } from './frames.ts'
 import { type Cursor, isResumable } from './resume.ts'
@@ -10,8 +10,6 @@ import type { Stream } from './stream.ts'
 const POLL_MS = 50
 const HEARTBEAT_MS = 15_000
 const BATCH = 200
-/** The catalog's counter is drawn before the commit, so a late commit can appear behind the newest number. */
-const RESOURCE_WINDOW = 500
 /** A reader further behind, or ahead after a restore, reloads instead: each row is a question about rights. */
 const RESOURCES_BEHIND = 1000
 

@@ -1,4 +1,5 @@
 import { SYSTEM } from '../../../db/operations/facts/state.ts'
+import { RESOURCE_WINDOW, readChangeMark } from '../../../db/operations/history/tail.ts'
 import {
   type Drifting,
   listChangedSince,
@@ -13,9 +14,6 @@ import type { AcceptDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { driftSteps } from '../operations/control.ts'
 import { driftOf } from '../operations/drift.ts'
 
-/** Changes of the projection get their numbers before they are visible, so this many are checked again. */
-const OVERLAP = 200
-
 /**
  * Checks running operations when the projection of the catalog has moved (operations.md 3.4). An operation whose nodes
  * would act differently pauses. A version that moves without a value is pinned again, and nobody is asked. Each call
@@ -23,13 +21,16 @@ const OVERLAP = 200
  */
 export const createDriftWatch = (deps: AcceptDeps & PlanningDeps & PolicyDeps) => {
   let seen = 0
+  let seen_mark = 0
   return async (): Promise<number> => {
-    const changed = await listChangedSince(deps.db, seen === 0 ? 0 : Math.max(seen - OVERLAP, 1))
-    if (changed.last <= seen) return 0
+    const mark = await readChangeMark(deps.db)
+    if (mark === seen_mark) return 0
+    const changed = await listChangedSince(deps.db, seen === 0 ? 0 : Math.max(seen - RESOURCE_WINDOW, 1))
     let paused = 0
     for (const running of await listFollowing(deps.db, seen === 0 ? undefined : changed.resource_ids))
       if (await look(deps, running)) paused += 1
     seen = changed.last
+    seen_mark = mark
     return paused
   }
 }

@@ -1,13 +1,14 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import { type Db, equals, type Tx, updateRows } from '../../../db/client.ts'
+import { type Db, type Tx, updateRows } from '../../../db/client.ts'
 import { pruneKeys } from '../../../db/command/keys.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
 import { giveUpAttempts } from '../../../db/operations/agents/executions.ts'
+import { pruneAnswers } from '../../../db/operations/agents/results.ts'
 import { pruneAgents } from '../../../db/operations/agents/rows.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
-import { lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
+import { listOverdueStarts, lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { expireIntervention, listOverdueInterventions } from '../../../db/operations/gates/awaiting.ts'
 import { archiveLogs, expireLogs } from '../../../db/operations/history/archive.ts'
@@ -16,7 +17,7 @@ import { pauseMismatched } from '../../../db/operations/nodes/mismatch.ts'
 import { pruneDeliveries } from '../../../db/operations/notifications/deliveries.ts'
 import { pruneRemoved } from '../../../db/operations/notifications/destinations.ts'
 import { closeOperation } from '../../../db/operations/operations/close.ts'
-import { withdraw } from '../../../db/operations/operations/undo.ts'
+import { undoCommand, withdraw } from '../../../db/operations/operations/undo.ts'
 import { closePatch } from '../../../db/operations/patches/close.ts'
 import { listExpiredPatches } from '../../../db/operations/patches/rows.ts'
 import { pruneDrafts } from '../../../db/operations/plans/prune.ts'
@@ -42,7 +43,7 @@ const PRUNE_EVERY_MS = 60_000
 const ARCHIVE_EVERY_MS = 3_600_000
 
 /**
- * Work that only time triggers. It withdraws start-class commands that were not sent in time and acts on findings about
+ * Work that only time triggers. It withdraws start-class commands that had no effect in time and acts on findings about
  * the engine. It expires plans and intents, and grants leases and places that became free. Changes of calendar and
  * catalog reach running operations, and old logs are packed. One process works at a time, by an advisory lock of the
  * turn's transaction.
@@ -77,6 +78,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
       await pruneInbox(db, inboxOf)
       await pruneDrafts(db)
       await pruneAgents(db)
+      await pruneAnswers(db)
     }
   }
   return startLoop('sweep', turn, {
@@ -93,7 +95,7 @@ const rethrow = (error: unknown) => {
 export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow): Promise<number> => {
   const overdue = await db.transaction(async (tx) => {
     if (!(await isLeader(tx))) return undefined
-    const commands = await listOverdue(tx)
+    const commands = await listOverdueStarts(tx, BATCH)
     const findings = await listFindings(tx)
     await expireDue(tx)
     return {
@@ -132,25 +134,15 @@ const isLeader = async (tx: Tx): Promise<boolean> => {
   return rows[0]?.held ?? false
 }
 
-const listOverdue = (tx: Tx) =>
-  tx
-    .select({ command_id: operation_commands.command_id, operation_id: operation_commands.operation_id })
-    .from(operation_commands)
-    .where(
-      and(
-        equals(operation_commands, { status: 'pending', attempts: 0, class: 'start' }),
-        sql`${operation_commands.not_after} < clock_timestamp()`,
-      ),
-    )
-    .orderBy(operation_commands.not_after)
-    .limit(BATCH)
-
-/** Withdraws one command that is still unsent and past its time, with its decision (operations.md 1.4). */
+/** Withdraws one command that is past its time and has no effect, with its decision (operations.md 1.4). */
 const withdrawOverdue = async (tx: Tx, operation_id: string, command_id: string): Promise<void> => {
   const operation = await lockOperation(tx, operation_id)
   const command = operation && (await lockOverdueStart(tx, command_id))
   if (!command) return
-  const events = await withdraw(tx, command)
+  // A lost engine takes no number; one that knows the operation again gets a later one with its pause.
+  const events = await (operation.pause_reason === 'engine_lost'
+    ? undoCommand(tx, command, 'withdrawn')
+    : withdraw(tx, command))
   await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, { events, request_id: command.request_id, trace: command.trace })
 }

@@ -173,6 +173,8 @@ const inputOf = (row: CommandRow, message: CommandMessage, config: RelayConfig):
 
 /** Its worker has recorded another namespace for it: the relay asks at the wrong place, so it is not lost. */
 const ELSEWHERE = `o.engine_ref ->> 'namespace' <> `
+/** The sweeper has acted on a finding that the engine lost it. */
+const KNOWN_LOST = `coalesce(c.pause_reason = 'engine_lost', false)`
 
 const settle = async (
   pool: pg.Pool,
@@ -193,7 +195,8 @@ const settle = async (
       log.error({ command_id, operation_id, namespace }, 'the engine does not know this operation')
       await pool.query(
         `with finding as (insert into operations.engine_findings (operation_id, found)
-           select $2, 'gone' where not exists (select from operations.operations o where o.operation_id = $2 and ${ELSEWHERE} $3))
+           select $2, 'gone' where not exists (select from operations.operations o join operations.operation_control c using (operation_id)
+             where o.operation_id = $2 and (${ELSEWHERE} $3 or ${KNOWN_LOST})))
          update operations.operation_commands set last_error = 'the engine does not know this operation', next_try_at = clock_timestamp() + interval '30 s' where command_id = $1`,
         [command_id, operation_id, namespace],
       )
@@ -223,25 +226,31 @@ const settle = async (
   }
 }
 
+/** How many operations a turn asks the engine about. */
+const DESCRIBED = 100
+const NONE = '00000000-0000-0000-0000-000000000000'
+
 /**
  * Checks operations that the engine has not moved for a minute: one that is gone or closed there is added to
- * engine_findings, on which the sweeper of operations acts; so is one that was lost and runs again.
+ * engine_findings, on which the sweeper of operations acts; so is one that was lost and runs again. Each turn continues
+ * `after` the last operation of the turn before, which it returns, because those found healthy do not change.
  */
-export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> => {
+export const reconcile = async (pool: pg.Pool, engine: Engine, after = NONE): Promise<string> => {
   const { rows } = await pool.query<{ operation_id: string; lost: boolean }>(
-    `select o.operation_id, coalesce(c.pause_reason = 'engine_lost', false) as lost from operations.operations o join operations.operation_control c using (operation_id)
+    `select o.operation_id, ${KNOWN_LOST} as lost from operations.operations o join operations.operation_control c using (operation_id)
      where not c.ended and not coalesce(${ELSEWHERE} $1, false) and o.updated_at < clock_timestamp() - interval '60 s'
        and exists (select 1 from operations.operation_commands k where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
        and not exists (select 1 from operations.engine_findings f where f.operation_id = o.operation_id and f.at > clock_timestamp() - interval '10 min')
-     order by o.updated_at limit 100`,
-    [engine.namespace],
+       and o.operation_id > $2 order by o.operation_id limit ${DESCRIBED}`,
+    [engine.namespace, after],
   )
   for (const { operation_id, lost } of rows) {
     const found = await engine.describe(operation_id)
-    if (found !== 'running' || lost)
+    if ((found === 'running') === lost)
       await pool.query('insert into operations.engine_findings (operation_id, found) values ($1, $2)', [
         operation_id,
         found,
       ])
   }
+  return rows.length < DESCRIBED ? NONE : (rows.at(-1)?.operation_id ?? NONE)
 }

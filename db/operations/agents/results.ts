@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { Tx } from '../../client.ts'
+import type { Db, Tx } from '../../client.ts'
 import type { LogLine } from '../nodes/attempts.ts'
 
 /** A handover, its attempt and its node, locked against other messages and against the executor's checks. */
@@ -37,6 +37,9 @@ export type Handed = {
   deadline_at: string
 }
 
+/** Late messages are answered for ten minutes. */
+const TOKEN_EXPIRED = sql`e.deadline_at + interval '10 min' <= clock_timestamp()`
+
 /** Control before attempts, as everywhere; messages that end no attempt share the control row with claims. */
 export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boolean): Promise<Handed | undefined> => {
   const { rows } = await tx.execute<Handed>(sql`
@@ -46,7 +49,7 @@ export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boole
       ${may_end ? sql`for update` : sql`for share`})
     select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::float8 as fence, e.pool, e.heartbeat_s, e.sequence::float8 as sequence,
       e.started_at is not null as started, e.closed_at is not null as closed, e.start_before <= clock_timestamp() as start_due,
-      e.deadline_at + interval '10 min' <= clock_timestamp() as expired,
+      ${TOKEN_EXPIRED} as expired,
       not exists (select from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id
         and o.role = e.role and o.attempt = e.attempt and o.fence > e.fence) as newest,
       e.lines_before, h.handovers, h.begun_before, extract(epoch from e.deadline_at - clock_timestamp())::int as left_s,
@@ -82,7 +85,13 @@ export const noteMessage = async (
       progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, progress) where ${ofAttempt(key)}`)
 }
 
-/** Appends log lines that are new. Returns the number of a line that already exists with another text. */
+/** No chunk of an agent's log is longer: the lines of a message, and the one that says where the log was cut. */
+const LONGEST = 1001
+
+/**
+ * Appends log lines that are new, each run of consecutive numbers as a chunk. Returns the number of a line that already
+ * exists with another text.
+ */
 export const appendLines = async (
   tx: Tx,
   key: Key,
@@ -91,10 +100,12 @@ export const appendLines = async (
 ): Promise<number | undefined> => {
   if (lines.length === 0) return undefined
   const given = JSON.stringify(lines)
+  const seqs = lines.map(({ seq }) => seq)
   const { rows } = await tx.execute<{ seq: number; same: boolean }>(sql`
     select (g ->> 'seq')::int as seq, l ->> 'text' = g ->> 'text' as same
     from jsonb_array_elements(${given}::jsonb) g
     join operations.log_chunks c on c.operation_id = ${key.operation_id} and c.node_id = ${key.node_id} and c.role = ${key.role} and c.attempt = ${key.attempt}
+      and c.chunk > ${Math.min(...seqs) - LONGEST} and c.chunk <= ${Math.max(...seqs)}
     cross join lateral jsonb_array_elements(c.lines) l where l ->> 'seq' = g ->> 'seq'`)
   const other = rows.find(({ same }) => !same)
   if (other) return other.seq
@@ -104,21 +115,23 @@ export const appendLines = async (
     if ((own.get(line.seq) ?? line).text !== line.text) return line.seq
     if (!known.has(line.seq)) own.set(line.seq, line)
   }
-  const fresh = [...own.values()].toSorted((a, b) => a.seq - b.seq)
-  const [first] = fresh
-  const last = fresh.at(-1)
-  if (!first || !last) return undefined
-  const bytes = fresh.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-  const levels = [...new Set(fresh.map(({ level }) => level))]
+  if (own.size === 0) return undefined
+  const fresh = JSON.stringify([...own.values()])
   await tx.execute(sql`
-    insert into operations.log_chunks (operation_id, node_id, role, attempt, chunk, lines)
-    values (${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, ${first.seq}, ${JSON.stringify(fresh)}::jsonb)`)
-  await tx.execute(sql`
-    insert into operations.operation_job_log_index (operation_id, node_id, role, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes, levels)
-    values (${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, ${first.seq}, ${generation}, ${first.seq}, ${last.seq},
-      ${first.time}::timestamptz, ${last.time}::timestamptz, ${fresh.length}, ${bytes}, ${sql.param(levels)}::text[])`)
-  await tx.execute(sql`
-    update operations.node_attempts set log_lines = log_lines + ${fresh.length}, log_bytes = log_bytes + ${bytes} where ${ofAttempt(key)}`)
+    with line as (
+      select l as line, (l ->> 'seq')::int as seq, (l ->> 'seq')::int - row_number() over (order by (l ->> 'seq')::int) as run,
+        (l ->> 'time')::timestamptz as at, octet_length(l ->> 'text') as bytes
+      from jsonb_array_elements(${fresh}::jsonb) l),
+    run as (
+      select min(seq) as first_seq, max(seq) as last_seq, jsonb_agg(line order by seq) as lines, count(*) as count, min(at) as first_at,
+        max(at) as last_at, sum(bytes) as bytes, array_agg(distinct line ->> 'level') as levels from line group by run),
+    chunk as (
+      insert into operations.log_chunks (operation_id, node_id, role, attempt, chunk, lines)
+      select ${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, first_seq, lines from run),
+    indexed as (
+      insert into operations.operation_job_log_index (operation_id, node_id, role, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes, levels)
+      select ${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, first_seq, ${generation}, first_seq, last_seq, first_at, last_at, count, bytes, levels from run)
+    update operations.node_attempts set log_lines = log_lines + ${own.size}, log_bytes = log_bytes + (select sum(bytes) from run) where ${ofAttempt(key)}`)
   return undefined
 }
 
@@ -167,3 +180,24 @@ export const keepAnswer = (tx: Tx, token_sha256: string, result_id: string, fing
   tx.execute(sql`
     insert into operations.execution_results (token_sha256, result_id, fingerprint, answer)
     values (${token_sha256}, ${result_id}, ${fingerprint}, ${JSON.stringify(answer)}::jsonb)`)
+
+const BATCH = 1000
+
+/** Deletes the answers under tokens that have expired, because no message can ask for them again. */
+export const pruneAnswers = async (db: Db): Promise<void> => {
+  // Tokens are found one after the other in the index, and only until a batch is full.
+  const expired = sql`
+    with recursive token as (
+      select min(token_sha256) as token_sha256 from operations.execution_results
+      union all select (select min(r.token_sha256) from operations.execution_results r where r.token_sha256 > t.token_sha256)
+      from token t where t.token_sha256 is not null)
+    select r.ctid from token t
+    cross join lateral (select from operations.executions e where e.token_sha256 = t.token_sha256 and ${TOKEN_EXPIRED} offset 0) e
+    cross join lateral (select r.ctid from operations.execution_results r where r.token_sha256 = t.token_sha256 offset 0) r limit ${BATCH}`
+  for (let removed = BATCH; removed === BATCH; ) {
+    const { rowCount } = await db.execute(
+      sql`delete from operations.execution_results where ctid = any(array(${expired}))`,
+    )
+    removed = rowCount ?? 0
+  }
+}

@@ -226,16 +226,30 @@ export const lockUnsentStarts = (tx: Tx, operation_id: string) =>
     .where(equals(operation_commands, { operation_id, class: 'start', status: 'pending', attempts: 0 }))
     .orderBy(sql`${operation_commands.seq} desc`)
     .for('update')
-/** One start-class command that is unsent and past its deadline; `undefined` if it was sent meanwhile. */
+
+/**
+ * Start-class commands that are past their deadline and have no effect: those that were never sent, and all on an
+ * operation that the engine has lost. Its own start stays: nodes may have run, and only a cancel ends it.
+ */
+const OVERDUE = sql`${operation_commands.class} = 'start' and ${operation_commands.not_after} < clock_timestamp()
+  and ${operation_commands.status} in ('pending', 'sending', 'delivered')
+  and (${operation_commands.status} = 'pending' and ${operation_commands.attempts} = 0
+    or ${operation_commands.kind} <> 'start' and exists (select from ${operation_control}
+      where ${operation_control.operation_id} = ${operation_commands.operation_id} and ${operation_control.pause_reason} = 'engine_lost'))`
+
+export const listOverdueStarts = (tx: Tx, limit: number) =>
+  tx
+    .select(pick(operation_commands, 'command_id', 'operation_id'))
+    .from(operation_commands)
+    .where(OVERDUE)
+    .orderBy(operation_commands.not_after)
+    .limit(limit)
+
+/** One overdue start-class command; `undefined` if it was sent, or has its outcome, meanwhile. */
 export const lockOverdueStart = (tx: Tx, command_id: string) =>
   tx
     .select()
     .from(operation_commands)
-    .where(
-      and(
-        equals(operation_commands, { command_id, class: 'start', status: 'pending', attempts: 0 }),
-        sql`${operation_commands.not_after} < clock_timestamp()`,
-      ),
-    )
+    .where(and(equals(operation_commands, { command_id }), OVERDUE))
     .for('update')
     .then(first)

@@ -6,7 +6,7 @@ import { anyCase } from '../../columns.ts'
 import { log_chunks, node_attempts, operation_job_log_index } from '../tables/index.ts'
 import { openChunk } from './archive.ts'
 
-/** One attempt's log. Line numbers are dense, so a range of lines is a range of numbers. */
+/** One attempt's log. Its chunks have no gaps, and there may be gaps between them: agents number their lines. */
 export type LogRef = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number }
 
 const i = operation_job_log_index
@@ -38,6 +38,19 @@ export const getLogHead = (db: Queryable, ref: LogRef) =>
     .from(node_attempts)
     .where(equals(node_attempts, { ...pick(ref, 'operation_id', 'node_id', 'role', 'attempt') }))
     .then(first)
+
+/** The number of the nearest line from `seq` on, or back from it; `undefined` if there is none. */
+export const nearestLine = async (db: Queryable, ref: LogRef, seq: number, backwards: boolean) => {
+  const [row] = await db
+    .select({
+      seq: backwards
+        ? sql<number | null>`max(least(${i.last_seq}, ${seq}::bigint))::int`
+        : sql<number | null>`min(greatest(${i.first_seq}, ${seq}::bigint))::int`,
+    })
+    .from(i)
+    .where(and(ofLog(ref), backwards ? sql`${i.first_seq} <= ${seq}` : sql`${i.last_seq} >= ${seq}`))
+  return row?.seq ?? undefined
+}
 
 export type LogRange = {
   /** Lines with from_seq <= seq <= to_seq. */

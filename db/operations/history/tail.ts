@@ -123,6 +123,18 @@ export const listCommandOwners = async (db: Queryable, command_ids: string[]): P
   return new Map(rows.map(({ command_id, owner }) => [command_id, owner]))
 }
 
+/** The catalog's counter is drawn before the commit, so a late commit can appear this far behind the newest number. */
+export const RESOURCE_WINDOW = 500
+
+/** Another number after each commit of the projection, also after a late one. The sum of the window fits in 17 bits. */
+export const readChangeMark = async (db: Queryable): Promise<number> => {
+  const { rows } = await db.execute<{ mark: string }>(sql`
+    with newest as (select max(change_seq) as last from ${catalog_resources})
+    select coalesce(last * 131072 + (select sum(change_seq - last + ${RESOURCE_WINDOW}::bigint) from ${catalog_resources}
+      where change_seq > last - ${RESOURCE_WINDOW}::bigint), 0)::text as mark from newest`)
+  return Number(rows[0]?.mark)
+}
+
 /** Resources whose projection changed after a position of its counter. */
 export const listChangedResources = (db: Queryable, after: number, limit: number) =>
   db

@@ -77,12 +77,12 @@ export const lockDue = (tx: Tx, now: string, limit: number) =>
     .limit(limit)
     .for('update', { skipLocked: true })
 
-/** Active conditional schedules that have not seen the projection at `last`, locked; skips those held elsewhere. */
-export const lockWatching = (tx: Tx, last: number) =>
+/** Active conditional schedules that have not seen the projection at this mark, locked; skips those held elsewhere. */
+export const lockWatching = (tx: Tx, mark: number) =>
   tx
     .select(columns)
     .from(schedules)
-    .where(and(eq(schedules.status, 'active'), ne(schedules.seen, last), sql`${schedules.when} ? 'on'`))
+    .where(and(eq(schedules.status, 'active'), ne(schedules.seen, mark), sql`${schedules.when} ? 'on'`))
     .for('update', { skipLocked: true })
 
 /** Starts the run for a due time, once; returns false if it exists. Deletes old runs that no later run depends on. */

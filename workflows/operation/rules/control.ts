@@ -1,5 +1,5 @@
 import type { CancelMode, RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
-import { cancelling, hasEnded, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
+import { cancelling, hasEnded, type OperationFacts, refusal, refuseLost, terminal, wrongState } from './facts.ts'
 
 export const refusePause = ({ status, cancel_mode }: OperationFacts): RefusalCode | undefined => {
   if (hasEnded(status)) return terminal(status)
@@ -15,8 +15,8 @@ export const refuseResume = (facts: OperationFacts, { acknowledge_drift }: { ack
   if (status === 'cancelling') return cancelling(cancel_mode)
   if (status !== 'pausing' && status !== 'paused')
     return wrongState('not_paused', `The operation is ${status}, not paused.`)
-  if (pause_reason === 'engine_lost')
-    return wrongState('engine_lost', 'The workflow engine has lost this operation; it can only be cancelled.')
+  const lost = refuseLost(facts)
+  if (lost) return lost
   if (unknown_nodes > 0)
     return wrongState(
       'outcome_unknown_open',

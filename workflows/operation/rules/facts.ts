@@ -78,6 +78,12 @@ export const terminal = (status: OperationStatus) =>
 export const cancelling = (mode: CancelMode | null) =>
   wrongState('already_cancelling', `The operation is being cancelled (${mode ?? 'graceful'}).`)
 
+/** Only a cancel, which ends its rows, still has an effect: the engine would carry out nothing else. */
+export const refuseLost = ({ pause_reason }: OperationFacts): RefusalCode | undefined =>
+  pause_reason === 'engine_lost'
+    ? wrongState('engine_lost', 'The workflow engine has lost this operation; it can only be cancelled.')
+    : undefined
+
 export const hasEnded = (status: OperationStatus): boolean =>
   status === 'succeeded' ||
   status === 'succeeded_with_exceptions' ||

@@ -4,7 +4,16 @@ import type {
   OperationIntervention,
   RefusalCode,
 } from '../../../apps/shared/contracts/operations/graph.ts'
-import { cancelling, hasEnded, type NodeFacts, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
+import {
+  cancelling,
+  hasEnded,
+  type NodeFacts,
+  type OperationFacts,
+  refusal,
+  refuseLost,
+  terminal,
+  wrongState,
+} from './facts.ts'
 
 /** Whether an attempt in this state may have an effect at this moment. */
 export const isInFlight = (state: NodeState): boolean =>
@@ -77,6 +86,8 @@ export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean
 export const refuseRetry = (facts: OperationFacts, node: NodeFacts, { cone, reconciliation }: RetryCommand) => {
   if (hasEnded(facts.status)) return terminal(facts.status)
   if (facts.status === 'cancelling') return cancelling(facts.cancel_mode)
+  const lost = refuseLost(facts)
+  if (lost) return lost
   if (!RETRYABLE.has(node.state))
     return wrongState('node_not_retryable', `The node is ${node.state}; only an ended node can run again.`)
   const busy = cone.filter(({ state }) => isInFlight(state))
@@ -121,6 +132,8 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   const undoing = OF_AN_UNDO.has(type) && node.state === 'compensation_failed'
   if (status === 'cancelling' && !(undoing && (type === 'mark_compensated' || cancel_mode === 'compensate')))
     return cancelling(cancel_mode)
+  const lost = refuseLost(facts)
+  if (lost) return lost
   // No one has to wait until three heartbeats are missed.
   const givenUp = type === 'mark_failed' && node.state === 'running' && node.silent === true
   if (!INTERVENTION_STATES[type].has(node.state) && !givenUp)
@@ -189,13 +202,14 @@ const refuseBegun = (nodes: readonly NodeFacts[], what: string) => {
 
 /** Returns the operation's own refusal; the caller checks the object that is extended, delegated or limited. */
 export const refuseOperationIntervention = (
-  { status, cancel_mode }: OperationFacts,
+  facts: OperationFacts,
   type: OperationIntervention,
 ): RefusalCode | undefined => {
+  const { status, cancel_mode } = facts
   if (hasEnded(status)) return terminal(status)
   // A cancel may have to wait for an attempt: only that time can be extended.
   if (status === 'cancelling' && type !== 'extend_deadline') return cancelling(cancel_mode)
   if (type === 'release_leases' && status !== 'paused')
     return notApplicable(`The operation is ${status}: only a paused operation can release its leases.`)
-  return undefined
+  return refuseLost(facts)
 }

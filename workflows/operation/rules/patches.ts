@@ -1,10 +1,11 @@
 import type { RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
-import { cancelling, hasEnded, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
+import { cancelling, hasEnded, type OperationFacts, refusal, refuseLost, terminal, wrongState } from './facts.ts'
 
 /** Returns why the graph of an operation cannot be changed; `undefined` if it can (operations.md 2.6). */
-export const refusePatch = ({ status, cancel_mode }: OperationFacts): RefusalCode | undefined => {
+export const refusePatch = (facts: OperationFacts): RefusalCode | undefined => {
+  const { status, cancel_mode } = facts
   if (hasEnded(status)) return terminal(status)
-  return status === 'cancelling' ? cancelling(cancel_mode) : undefined
+  return status === 'cancelling' ? cancelling(cancel_mode) : refuseLost(facts)
 }
 
 export type PatchFacts = { status: string; status_reason: string | null; rebase: unknown }
