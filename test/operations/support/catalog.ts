@@ -110,20 +110,14 @@ export const catalogLog = async () => {
       return next
     },
     /** A change of so many relationships that they come in parts, before its event. */
-    linkMany: (resource_id: string, type_key: string, parts: string[][]) => {
+    linkMany: (resource_id: string, type_key: string, parts: string[][], direction: 'in' | 'out' = 'out') => {
       const event_id = uuidv7()
       const version = (documents.get(resource_id)?.version ?? 0) + 1
       for (const [index, to_ids] of parts.entries()) {
-        const relationship_changes = to_ids.map((to_id) => {
+        const relationship_changes = to_ids.map((peer_id) => {
           state.links += 1
-          const edge = {
-            relationship_id: `rel_${state.links}`,
-            rev: 1,
-            type_key,
-            from_id: resource_id,
-            to_id,
-            properties: {},
-          }
+          const [from_id, to_id] = direction === 'in' ? [peer_id, resource_id] : [resource_id, peer_id]
+          const edge = { relationship_id: `rel_${state.links}`, rev: 1, type_key, from_id, to_id, properties: {} }
           edges.set(edge.relationship_id, { op: 'added', ...edge })
           return { op: 'added', ...edge }
         })
