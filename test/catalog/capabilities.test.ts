@@ -400,6 +400,20 @@ describe('capabilities', () => {
     expect(await refused(`at=${moments[0]?.[0]}&max_lag_ms=5`)).toBe(400)
   })
 
+  it('do not change by an equal report, with an expiry in any spelling', async () => {
+    const owner = 'equal-01'
+    await c.as('ada').record(hostOf(owner, 'eu1-a-web'))
+    const at = Math.floor(c.deps.clock.now().getTime() / 1000) * 1000 + 60_000
+    const report = (ms: number, zone = '.000Z') =>
+      provide(owner, { expires_at: new Date(ms).toISOString().replace('.000Z', zone) })
+    expect((await report(at)).body).toMatchObject({ applied: true, version: 2 })
+    const before = await c.traces()
+    for (const zone of ['.000Z', 'Z', '+00:00'])
+      expect((await report(at, zone)).body).toMatchObject({ applied: false, code: 'no_change', version: 2 })
+    expect((await c.traces()).outbox).toBe(before.outbox)
+    expect((await report(at + 1000)).body).toMatchObject({ applied: true, version: 3 })
+  })
+
   it('emit each change of their offers and claims, by the owner and in order', async () => {
     const owner = 'told-01'
     await c.as('ada').record(hostOf(owner, 'eu1-a-web'))
