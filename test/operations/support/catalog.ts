@@ -224,7 +224,12 @@ export const catalogLog = async () => {
         watermark: last_pub_seq,
       }
     }
-    if (url.pathname === '/internal/v1/resource-types') return { items: types.map((type) => ({ version: 1, ...type })) }
+    if (url.pathname === '/internal/v1/resource-types') {
+      // Smaller pages than asked for, as an installation may limit them.
+      const from = Number(url.searchParams.get('page_token'))
+      const items = types.slice(from, from + 2).map((type) => ({ version: 1, ...type }))
+      return { items, next_page_token: from + 2 < types.length ? String(from + 2) : null }
+    }
     if (url.pathname === '/internal/v1/relationship-types')
       return {
         items: [
