@@ -4,6 +4,7 @@ import semver from 'semver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweepHealth, sweepProviders, sweepReservations } from '../../apps/catalog/expiry.ts'
 import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
+import { addMany } from './support/many.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 describe('matching', () => {
@@ -731,6 +732,41 @@ describe('capabilities', () => {
       expect((await needOf(made.body.resource_id)).state).toBe('bound')
     })
   })
+
+  it('are compared with 1,000 needs in short turns: other requests need not wait', async () => {
+    const region = 'many1'
+    await seedRegion(c, region, 1)
+    const { resource_id } = await machine(`${region}-a-web`)
+    await addMany(c, resource_id, 'need', 1000, () => undefined)
+    const hosts = await addMany(c, `${region}-web-01`, 'offer', 1900, () => undefined)
+    await provide(`${region}-web-01`, { attributes: { cpu_cores: 8 }, capacity: { total: 4 } })
+    await c.rows(
+      `insert into catalog.provider select (jsonb_populate_record(v, jsonb_build_object('provider_id', 'prv-' || r.rid,
+         'rid', r.rid, 'priority', r.rid % 100))).*
+       from catalog.provider v join catalog.resource o using (rid), catalog.resource r
+       where o.resource_id = $1 and v.withdrawn_at is null and r.resource_id = any($2)`,
+      [`${region}-web-01`, hosts],
+    )
+    const cpu_ms = () => process.threadCpuUsage().user / 1000
+    let last = cpu_ms()
+    const turns: number[] = []
+    let over = false
+    const tick = () => {
+      turns.push(cpu_ms() - last)
+      last = cpu_ms()
+      if (!over) setTimeout(tick, 2)
+    }
+    setTimeout(tick, 2)
+    const reply = await c
+      .as('vic')
+      .get(`/v1/capabilities/graph?region_id=${region}`)
+      .finally(() => {
+        over = true
+      })
+    await c.rows(`delete from catalog.provider where provider_id like 'prv-%'`)
+    expect(reply.status, reply.text).toBe(200)
+    expect(Math.max(...turns)).toBeLessThan(400)
+  }, 120_000)
 
   it.each([
     ['sort=colour', 400],
