@@ -4,6 +4,7 @@ import semver from 'semver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweepHealth, sweepProviders, sweepReservations } from '../../apps/catalog/expiry.ts'
 import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
+import { addMany } from './support/many.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 describe('matching', () => {
@@ -400,6 +401,20 @@ describe('capabilities', () => {
     expect(await refused(`at=${moments[0]?.[0]}&max_lag_ms=5`)).toBe(400)
   })
 
+  it('do not change by an equal report, with an expiry in any spelling', async () => {
+    const owner = 'equal-01'
+    await c.as('ada').record(hostOf(owner, 'eu1-a-web'))
+    const at = Math.floor(c.deps.clock.now().getTime() / 1000) * 1000 + 60_000
+    const report = (ms: number, zone = '.000Z') =>
+      provide(owner, { expires_at: new Date(ms).toISOString().replace('.000Z', zone) })
+    expect((await report(at)).body).toMatchObject({ applied: true, version: 2 })
+    const before = await c.traces()
+    for (const zone of ['.000Z', 'Z', '+00:00'])
+      expect((await report(at, zone)).body).toMatchObject({ applied: false, code: 'no_change', version: 2 })
+    expect((await c.traces()).outbox).toBe(before.outbox)
+    expect((await report(at + 1000)).body).toMatchObject({ applied: true, version: 3 })
+  })
+
   it('emit each change of their offers and claims, by the owner and in order', async () => {
     const owner = 'told-01'
     await c.as('ada').record(hostOf(owner, 'eu1-a-web'))
@@ -717,6 +732,41 @@ describe('capabilities', () => {
       expect((await needOf(made.body.resource_id)).state).toBe('bound')
     })
   })
+
+  it('are compared with 1,000 needs in short turns: other requests need not wait', async () => {
+    const region = 'many1'
+    await seedRegion(c, region, 1)
+    const { resource_id } = await machine(`${region}-a-web`)
+    await addMany(c, resource_id, 'need', 1000, () => undefined)
+    const hosts = await addMany(c, `${region}-web-01`, 'offer', 1900, () => undefined)
+    await provide(`${region}-web-01`, { attributes: { cpu_cores: 8 }, capacity: { total: 4 } })
+    await c.rows(
+      `insert into catalog.provider select (jsonb_populate_record(v, jsonb_build_object('provider_id', 'prv-' || r.rid,
+         'rid', r.rid, 'priority', r.rid % 100))).*
+       from catalog.provider v join catalog.resource o using (rid), catalog.resource r
+       where o.resource_id = $1 and v.withdrawn_at is null and r.resource_id = any($2)`,
+      [`${region}-web-01`, hosts],
+    )
+    const cpu_ms = () => process.threadCpuUsage().user / 1000
+    let last = cpu_ms()
+    const turns: number[] = []
+    let over = false
+    const tick = () => {
+      turns.push(cpu_ms() - last)
+      last = cpu_ms()
+      if (!over) setTimeout(tick, 2)
+    }
+    setTimeout(tick, 2)
+    const reply = await c
+      .as('vic')
+      .get(`/v1/capabilities/graph?region_id=${region}`)
+      .finally(() => {
+        over = true
+      })
+    await c.rows(`delete from catalog.provider where provider_id like 'prv-%'`)
+    expect(reply.status, reply.text).toBe(200)
+    expect(Math.max(...turns)).toBeLessThan(400)
+  }, 120_000)
 
   it.each([
     ['sort=colour', 400],

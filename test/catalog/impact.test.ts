@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../apps/catalog/graph/store.ts'
 import { readAffected } from '../../apps/catalog/impact/affected.ts'
+import { walkImpact } from '../../apps/catalog/impact/walk.ts'
 import type { Impact } from '../../apps/shared/contracts/topology/impact.ts'
+import { addMany } from './support/many.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
@@ -169,6 +172,31 @@ describe('the impact of a resource', () => {
   it('is read by services too', async () => {
     const reply = await c.internally('GET', '/resources/host/impact')
     expect([reply.status, reply.body.counts?.total]).toEqual([200, 5])
+  })
+
+  it('reads each edge a few times, however many members of a large group are affected', async () => {
+    const COUNT = 1000
+    for (const id of ['crowd', 'crowd-pool', 'crowd-apart']) await record(id)
+    await record('crowd-member', [], 'crowd')
+    const leads = () => ({ type_key: 'member_of', to: 'crowd-pool' })
+    await addMany(c, 'crowd-member', 'crowd', COUNT, leads)
+    await addMany(c, 'crowd-apart', 'crowd-apart', 2 * COUNT, leads)
+    await c.followed()
+    const store = c.deps.graph.store() as Store
+    let read = 0
+    const counted: Store = {
+      ...store,
+      eachArc: (rid, visit) =>
+        store.eachArc(rid, (...arc) => {
+          read += 1
+          visit(...arc)
+        }),
+    }
+    const limits = { max_distance: 64, max_visited: 20_000 }
+    const { affected } = walkImpact(counted, c.deps.registry.types, [store.ridOf('crowd') as number], limits)
+    expect(affected).toHaveLength(COUNT + 2)
+    expect(affected.at(-1)).toMatchObject({ rid: store.ridOf('crowd-pool'), distance: 2, effect: 'degraded' })
+    expect(read).toBeLessThan(20 * COUNT)
   })
 
   it('agrees with the roll-up once the resource really fails', { timeout: 120_000 }, async () => {

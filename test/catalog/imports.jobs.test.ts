@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startImporter } from '../../apps/catalog/imports/worker.ts'
 import { prune } from '../../apps/catalog/jobs.ts'
+import { LOCKS } from '../../db/locks.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -122,6 +123,31 @@ describe('an import as a job', () => {
     expect(moves).toBeGreaterThan(3)
     // Load from other work on the machine is not a wait for the lock, so only the 90th percentile counts.
     expect(waited[Math.floor(waited.length * 0.9)] ?? 0).toBeLessThan(100)
+  }, 120_000)
+
+  it('that others keep blocking lets later ones pass, and fails in the end', async () => {
+    const stuck = await start(chain(`b${randomUUID().slice(0, 8)}`, 2))
+    const free = await start(chain(`f${randomUUID().slice(0, 8)}`, 2))
+    const [source] = await c.rows<{ name: string }>(
+      `select source ->> 'name' as name from catalog.import_job where job_id = $1`,
+      [stuck],
+    )
+    const client = await c.deps.pool.connect()
+    await client.query('begin')
+    await client.query(`select pg_advisory_xact_lock(${LOCKS.importSource}, hashtext($1))`, [source?.name])
+    const importer = startImporter(c.deps)
+    try {
+      await ended(free)
+      expect(await read(free)).toMatchObject({ status: 'done', done: 2 })
+      expect(await read(stuck)).toMatchObject({ status: 'queued', done: 0 })
+      await c.rows('update catalog.import_job set failures = 4999 where job_id = $1', [stuck])
+      await ended(stuck)
+      expect(await read(stuck)).toMatchObject({ status: 'failed', problem: { category: expect.any(String) } })
+    } finally {
+      await client.query('rollback')
+      client.release()
+      await importer.stop()
+    }
   }, 120_000)
 
   it('is forgotten with its rows a week after its end, and not before', async () => {

@@ -261,6 +261,68 @@ describe('import', () => {
     expect(kinds.sort()).toEqual(['contained_in', 'depends_on'])
   })
 
+  it('names no hidden resource, and does not tell whether one exists', async () => {
+    await seedRegion(c, 'us1', 0)
+    const grants = (...places: string[]) => {
+      c.people.rover.grants = places.map((regionId) => ({ role: 'admin', scope: { regionId } }))
+    }
+    const sendAs = (items: Item[], options = {}, from = source()) =>
+      c.as('rover').post('/v1/resources:import', { source: from, items, options })
+    const refusal = (reply: { body: { results: { outcome: string; problem?: { code: string } }[] } }) =>
+      reply.body.results.map(({ outcome, problem }) => [outcome, problem?.code])
+    const hidden = await c.as('ada').record({ ...service('far'), external_id: undefined, parent_id: 'us1-a-web' })
+    grants('eu1')
+
+    // A name below a hidden parent, taken or not.
+    for (const options of [{}, { adopt: true }]) {
+      const below = [hidden.name, `free-${randomUUID()}`].map((name) => service('x', { name, parent_id: 'us1-a-web' }))
+      const replies = await Promise.all(below.map((item) => sendAs([item], options)))
+      for (const reply of replies) {
+        expect(refusal(reply)).toEqual([['refused', 'out_of_scope']])
+        expect(reply.text).not.toContain(hidden.resource_id)
+      }
+    }
+
+    // An edge to a hidden resource, which an item does not list, stays unnoticed.
+    const own = await c
+      .as('ada')
+      .record({
+        ...service('near'),
+        external_id: undefined,
+        parent_id: 'eu1-a-web',
+        relationships: [{ type_key: 'depends_on', target_id: hidden.resource_id }],
+      })
+    const taken = await sendAs([service('near', { name: own.name, parent_id: 'eu1-a-web' })], {
+      adopt: true,
+      complete_relationship_types: ['depends_on'],
+    })
+    expect(outcomes(taken)).toEqual(['unchanged'])
+    expect(taken.text).not.toContain(hidden.resource_id)
+
+    // The source knows resources that its importer may no longer see: as itself, as a target, as a container.
+    grants('eu1', 'us1')
+    const from = source()
+    const place = service('place', { parent_id: 'us1-a-web' })
+    const [far] = (await sendAs([place], {}, from)).body.results
+    grants('eu1')
+    const again = await sendAs(
+      [
+        place,
+        service('user', { parent_id: 'eu1-a-web', relationships: [calls('place')] }),
+        service('inside', { parent_external_id: 'place' }),
+      ],
+      {},
+      from,
+    )
+    expect(refusal(again)).toEqual([
+      ['refused', 'resource'],
+      ['refused', 'target_not_found'],
+      ['refused', 'out_of_scope'],
+    ])
+    expect(again.text).not.toContain(far.resource_id)
+    expect(again.body.results[0].problem.detail).toContain('place')
+  })
+
   it('removes edges that the source stated and an item no longer lists; those of others stay', async () => {
     const [from, other] = [source(), source()]
     const [a, b, d, e] = ['a', 'b', 'd', 'e'].map((id) => service(id)) as [Item, Item, Item, Item]

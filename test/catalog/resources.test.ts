@@ -298,6 +298,10 @@ describe('patching', () => {
     const [one, two] = ['Z\u00fcrich-\u00e9', 'Zu\u0308rich-e\u0301']
     const made = await make({ name: two, display_name: two, owner: two })
     expect(made).toMatchObject({ name: one, display_name: one, owner: one })
+    for (const test of [`name="${two}"`, `display_name:"${two}"`, `owner="${two}" AND NOT owner!="${two}"`]) {
+      const { body } = await c.as('vic').get(`/v1/resources?filter=${encodeURIComponent(test)}`)
+      expect(body.items, test).toMatchObject([{ resource_id: made.resource_id }])
+    }
     for (const name of [one, two])
       expect(await c.as('olga').post('/v1/resources', { ...service(), name })).toMatchObject({
         status: 409,

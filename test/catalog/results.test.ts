@@ -297,6 +297,21 @@ describe('apply-operation-result', () => {
     ])
   })
 
+  it('refuses health of a resource that has ended, except in the result that ends it', async () => {
+    const id = await fresh()
+    const ends = { lifecycle_status: 'deprovisioning' }
+    expect((await c.result(id, { expected_version: 1, changes: ends })).status).toBe(200)
+    const last = { lifecycle_status: 'retired', health_status: 'unknown' }
+    expect((await c.result(id, { expected_version: 2, changes: last })).status).toBe(200)
+    const before = await c.traces()
+    for (const reply of [
+      await c.result(id, { expected_version: 3, changes: { health_status: 'healthy' } }),
+      await c.observe(id, { status: 'healthy' }),
+    ])
+      expect(reply).toMatchObject({ status: 422, body: { code: 'resource_terminal' } })
+    expect({ ...(await c.traces()), audit: 0 }).toEqual({ ...before, audit: 0 })
+  })
+
   it('treats health_status as an observation: it changes health, never the version', async () => {
     const id = await fresh()
     const reply = await c.result(id, { expected_version: 1, changes: { health_status: 'degraded' } })

@@ -13,7 +13,7 @@ import { Away, isOutage } from '../../apps/shared/process/outage.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { loadAncestors, loadResources } from '../../db/operations/plans/planning.ts'
-import { firstHeld, startWatermark } from '../../db/operations/projection/rows.ts'
+import { endFill, firstHeld, startFill } from '../../db/operations/projection/rows.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
@@ -286,6 +286,43 @@ describe('following the log', () => {
     expect((await projection.watermark())?.pub_seq).toBe(String(catalog.events.length))
   })
 
+  it('knows every edge that opens or ends while it is filled, although only the later end tells it', async () => {
+    const ends = { type_key: 'depends_on', from_id: 'a', to_id: 'y' }
+    for (const id of ['a', 'b', 'c', 'd', 'y']) catalog.put(id)
+    const [gone, moved, early] = [catalog.link(ends), catalog.link({ ...ends, from_id: 'b' }), catalog.link(ends)]
+    const client = createCatalogClient(catalog.url, () => 'token')
+    let pages = 0
+    /** Changes happen after the first page was read; the first fill does not survive the second page. */
+    const snapshot = async (after: string | null) => {
+      const page = await client.snapshot(after)
+      pages += 1
+      if (pages === 2) throw new Away('away')
+      if (pages !== 3) return page
+      catalog.relink(gone, 'removed', 'y')
+      catalog.relink(moved, 'updated', 'y')
+      catalog.link({ type_key: 'contained_in', from_id: 'a', to_id: 'x' }, 'x')
+      catalog.linkMany('z', 'depends_on', [['b', 'c'], ['a']], 'in')
+      return page
+    }
+    const filling = createCatalogProjection({
+      db: connection.db,
+      catalog: { ...client, snapshot },
+      log,
+      createIntent: createRequestedIntent,
+    })
+    await expect(filling.catchUp()).rejects.toThrow('away')
+    catalog.relink(early, 'removed', 'a')
+    await filling.catchUp()
+    const open = async () =>
+      (await rows()).catalog_relationships?.filter((row) => (row as { open: boolean }).open) as unknown[]
+    const filled = await open()
+    expect((await loadResources(connection.db, ['a'])).map(({ parent_id }) => parent_id)).toEqual(['x'])
+    await clear()
+    await applyAll(catalog.events)
+    expect(filled).toEqual(await open())
+    expect(filled).toHaveLength(5)
+  })
+
   it('gives the same rows as one event after another, whatever NATS has delivered before', async () => {
     history()
     catalog.linkMany('eu1', 'connects_to', [['eu1-web-01', 'eu1-web-02'], ['us1']])
@@ -298,7 +335,8 @@ describe('following the log', () => {
     const expected = await rows()
     for (const before of fc.sample(fc.subarray(catalog.events), 8)) {
       await clear()
-      await startWatermark(connection.db, '0')
+      await startFill(connection.db, '0')
+      await endFill(connection.db)
       await applyAll(before)
       await projection.catchUp()
       expect(await rows()).toEqual(expected)

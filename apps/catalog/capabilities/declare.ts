@@ -124,6 +124,8 @@ const valuesOf = (change: CapabilityChange, known?: ProviderRow) => ({
   expires_at: change.expires_at === undefined ? (known?.expires_at ?? null) : change.expires_at,
 })
 
+const timeOf = (time: string | null): number | null => (time === null ? null : Date.parse(time))
+
 type When = { at: string; command_id: string }
 
 const add = (
@@ -153,7 +155,9 @@ const add = (
 const revise = (tx: Tx, known: HeldOffer, change: CapabilityChange, { at, command_id }: When) => {
   const values = valuesOf(change, known)
   const { attributes, capacity, priority, expires_at } = known
-  if (equalJson({ attributes, capacity, priority, expires_at }, values)) return undefined
+  // The database spells a time in its own way.
+  const same = timeOf(expires_at) === timeOf(values.expires_at)
+  if (same && equalJson({ attributes, capacity, priority, expires_at: values.expires_at }, values)) return undefined
   const row = heldOf(tx).offers.revise(known, { ...values, last_command_id: command_id }, at)
   return { row, event: { provider: toldOf(row.capability_key, row), change: 'updated' as const } }
 }

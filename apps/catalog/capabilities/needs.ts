@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers.ts'
 import { accessSql, conditions, listResources } from '../../../db/catalog/resources/lists.ts'
@@ -19,6 +20,9 @@ import { FIT, FIT_DEGRADED, requirementsOf, wishOf } from './requirements.ts'
 const MAX_ROOTS = 20
 /** How many pairs of a requirement and a provider one answer may compare. */
 const MAX_PAIRS = 2_000_000
+
+/** Pairs between two yields to the event loop. */
+const PART = 20_000
 
 /** One requirement of one resource with its current state, and the reasons why other providers do not match. */
 export type Need = Matched & {
@@ -90,16 +94,23 @@ export const assessNeeds = async (
   const claims = await listClaims(deps.db, rids, usesCapability(types))
   const visible = await visiblePeers(deps, claims, reader)
   const claimed = Map.groupBy(claims, ({ rid }) => rid)
-  const needs = asked.map(({ row, requirement }): Need => {
+  const needs: Need[] = []
+  let compared = 0
+  for (const { row, requirement } of asked) {
+    const candidates = offered.get(requirement.capability_key) ?? []
+    compared += candidates.length
+    if (compared > PART) {
+      await turn()
+      compared = 0
+    }
     const asker = { resource_id: row.resource_id, scope: scopeOf(row) }
     const wanted = wishOf(requirement, allow_degraded ? FIT_DEGRADED : FIT)
-    const matched = matchOffers(offered.get(requirement.capability_key) ?? [], (offer) =>
-      mismatchOf(wanted, offer, asker),
-    )
+    const matched = matchOffers(candidates, (offer) => mismatchOf(wanted, offer, asker))
     const bound = (claimed.get(row.rid) ?? []).filter((claim) => isBinding(claim, requirement))
     const satisfiable = matched.providers.length >= requirement.min
     const state = bound.length > 0 ? 'bound' : satisfiable ? 'satisfiable' : 'unsatisfied'
-    return { ...matched, row, requirement, state, bound_to: bound.filter(({ peer_rid }) => visible.has(peer_rid)) }
-  })
+    const bound_to = bound.filter(({ peer_rid }) => visible.has(peer_rid))
+    needs.push({ ...matched, row, requirement, state, bound_to })
+  }
   return { needs, offered }
 }

@@ -51,12 +51,12 @@ export const heldOffers = (tx: Tx, types: Types, owner: ResourceRow): OfferRow[]
   return held.of(owner.rid).map((offer) => ({ ...owner, ...offer, ...held.claimed(offer, usesCapability(types)) }))
 }
 
-/** Offers with the members that matching needs. */
+/** Offers with the members that matching needs, the best first. */
 export const rankable = async (deps: Reading, rows: readonly OfferRow[], now: Date): Promise<Candidate[]> => {
   const { types } = deps.registry
   const scopeOf = await scopesOf(deps.db, types, rows)
   const health = await healthOf(deps.db, rows, now)
-  return rows.map((row) => candidateOf(row, { types, now, scope: scopeOf(row), health }))
+  return rows.map((row) => candidateOf(row, { types, now, scope: scopeOf(row), health })).sort(byRank)
 }
 
 /** A past resource counts as it was then: open unless its lifecycle had ended. */
@@ -119,13 +119,13 @@ const candidateOf = (row: OfferRow, { types, now, scope, health }: Known): Candi
 
 export type Matched = { providers: Provider[]; rejected: Rejection[]; rejected_count: Record<string, number> }
 
-/** Splits candidates into those that match and those that do not, with the first reasons and the counts of all. */
+/** Splits ranked candidates into those that match and those that do not, with the first reasons and the counts of all. */
 export const matchOffers = (
   candidates: readonly Candidate[],
   refuse: (offer: Offer) => Mismatch | undefined,
 ): Matched => {
   const matched: Matched = { providers: [], rejected: [], rejected_count: {} }
-  for (const { view, offer } of [...candidates].sort(byRank)) {
+  for (const { view, offer } of candidates) {
     const mismatch = refuse(offer)
     if (!mismatch) {
       matched.providers.push(view)

@@ -1,7 +1,7 @@
 import type { Effect } from '../../shared/contracts/topology/impact.ts'
 import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
-import { contribution, type FlowRule } from '../rules/roll-up.ts'
+import { contribution, type FlowRule, noPeers, type PeerCounts } from '../rules/roll-up.ts'
 
 /** How many resources a walk may visit: 20,000 take about 50 ms, during which nothing else is answered. */
 export const MAX_VISITED = 20_000
@@ -83,7 +83,13 @@ const eachDependent = (
     if (rule && out === (rule.dependent === 'dst') && store.isOpen(peer)) visit(peer, type)
   })
 
-/** The least fixpoint of the roll-up's rules over the reached resources; everything outside counts as healthy. */
+/** A resource's dependencies by relationship type, as their badness was told; `turn` is when they were counted. */
+type Counted = { turn: number; types: Map<number, PeerCounts> }
+
+/**
+ * The least fixpoint of the roll-up's rules over the reached resources; everything outside counts as healthy. Each
+ * resource counts its dependencies once, and then only what changes: one may have 10,000, which fail one by one.
+ */
 const settle = (
   store: Store,
   along: ReadonlyMap<number, Dependence>,
@@ -91,14 +97,24 @@ const settle = (
   found: ReadonlyMap<number, Step>,
 ): ReadonlyMap<number, number> => {
   const badness = new Map(roots.map((root) => [root, UNHEALTHY]))
+  const told = new Map<number, number>()
+  const counted = new Map<number, Counted>()
   const open = new Set(roots)
+  let turn = 0
   for (const rid of open) {
     open.delete(rid)
-    eachDependent(store, along, rid, (dependent) => {
-      if (!found.has(dependent)) return
+    if (!store.isOpen(rid)) continue
+    turn += 1
+    const [had, has] = [told.get(rid) ?? HEALTHY, badness.get(rid) ?? HEALTHY]
+    told.set(rid, has)
+    eachDependent(store, along, rid, (dependent, type) => {
       const before = badness.get(dependent) ?? HEALTHY
-      if (before === UNHEALTHY) return
-      const after = takenBy(store, along, dependent, badness)
+      if (!found.has(dependent) || before === UNHEALTHY) return
+      const known = counted.get(dependent) ?? { turn, types: countsOf(store, along, dependent, told) }
+      if (known.turn === turn) counted.set(dependent, known)
+      else shift(known.types.get(type), had, has)
+      const given = [...known.types].map(([one, counts]) => contribution(along.get(one) as FlowRule, counts))
+      const after = Math.max(...given)
       if (after <= before) return
       badness.set(dependent, after)
       open.add(dependent)
@@ -107,20 +123,27 @@ const settle = (
   return badness
 }
 
-/** The health that a resource takes from all its dependencies. */
-const takenBy = (
+const shift = (counts: PeerCounts | undefined, from: number, to: number): void => {
+  if (!counts) return
+  counts[from] = (counts[from] ?? 0) - 1
+  counts[to] = (counts[to] ?? 0) + 1
+}
+
+/** The dependencies of a resource by type and by badness as told. */
+const countsOf = (
   store: Store,
   along: ReadonlyMap<number, Dependence>,
   rid: number,
-  badness: ReadonlyMap<number, number>,
-): number => {
-  const peers = new Map<number, number[]>()
+  told: ReadonlyMap<number, number>,
+): Map<number, PeerCounts> => {
+  const types = new Map<number, PeerCounts>()
   store.eachArc(rid, (type, out, peer) => {
     const rule = along.get(type)
     if (!rule || out !== (rule.dependent === 'src') || !store.isOpen(peer)) return
-    const group = peers.get(type) ?? []
-    if (group.length === 0) peers.set(type, group)
-    group.push(badness.get(peer) ?? HEALTHY)
+    const counts = types.get(type) ?? noPeers()
+    types.set(type, counts)
+    const bad = told.get(peer) ?? HEALTHY
+    counts[bad] = (counts[bad] ?? 0) + 1
   })
-  return Math.max(HEALTHY, ...[...peers].map(([type, group]) => contribution(along.get(type) as FlowRule, group)))
+  return types
 }

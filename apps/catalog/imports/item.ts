@@ -1,6 +1,6 @@
 import { statementsOf } from '../../../db/catalog/held/edges.ts'
 import { heldOf } from '../../../db/catalog/held/rows.ts'
-import { getResource } from '../../../db/catalog/resources/rows.ts'
+import { getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
@@ -8,13 +8,13 @@ import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
-import { asObject, type Causing, type Write } from '../command/request.ts'
+import { asObject, type Causing, readAccess, type Write } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
-import type { Types } from '../packs/registry.ts'
+import { visibleOf } from '../read/access.ts'
 import { documentOf } from '../read/documents.ts'
 import { statedBy } from '../relationships/edges.ts'
-import { insertNew, twinExists, twinOf } from '../resources/create.ts'
+import { insertNew, refuseForeignPlace, twinExists, twinOf } from '../resources/create.ts'
 import { lockResource, lockToWrite } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
@@ -55,14 +55,14 @@ export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<
 }
 
 const settleOpen = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Settled> => {
-  const { deps, request, known } = taking
+  const { known } = taking
   const parent_id = parentOf(item, known)
   const { found: edges, missing } = edgesOf(item, known)
   const mine = known.get(item.external_id)
   const resource_id = mine ?? (await adoptable(tx, taking, item, parent_id))
   if (resource_id === undefined) return { ...(await create(tx, taking, item, parent_id, edges)), missing }
   edges.unshift(...(await moved(tx, resource_id, parent_id)))
-  edges.push(...superfluous(tx, deps.registry.types, resource_id, request, item, known))
+  edges.push(...(await superfluous(tx, taking, resource_id, item)))
   return { ...(await change(tx, taking, item, { resource_id, adopted: mine === undefined, edges })), missing }
 }
 
@@ -101,12 +101,19 @@ export const edgesOf = ({ relationships = [] }: ImportItem, known: ReadonlyMap<s
   return { found, missing }
 }
 
-/** The existing resource where the item belongs: adopted with `adopt`, else a conflict for a person to resolve. */
+/**
+ * The existing resource where the item belongs: adopted with `adopt`, else a conflict for a person to resolve. Only those
+ * who may write there learn of it, and only those who may see it adopt it.
+ */
 const adoptable = async (tx: Tx, { deps, request, write }: Taking, item: ImportItem, parent_id: string | undefined) => {
   const parent = parent_id === undefined ? undefined : await getResource(tx, parent_id)
-  const twin = twinOf(tx, { ...item, resource_id: '' }, deps.registry.types.newest(item.type_key), parent)
-  if (!twin || request.options?.adopt) return twin?.resource_id
-  throw await twinExists(tx, deps, twin, write)
+  const type = deps.registry.types.newest(item.type_key)
+  await refuseForeignPlace(tx, deps, { name: item.external_id, type, parent }, factsOf(write))
+  const twin = twinOf(tx, { ...item, resource_id: '' }, type, parent)
+  if (!twin) return undefined
+  const refusal = await twinExists(tx, deps, twin, write)
+  if (request.options?.adopt && refusal.options.extra?.existing_resource_id !== undefined) return twin.resource_id
+  throw refusal
 }
 
 const create = async (
@@ -219,16 +226,15 @@ const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined)
 
 /**
  * Edges that an item no longer lists, of complete types, stated by this source or, if asked, by no known manager. An edge
- * that others state too stays theirs.
+ * that others state too stays theirs; one to a resource that the caller may not see stays, unnamed.
  */
-const superfluous = (
+const superfluous = async (
   tx: Tx,
-  types: Types,
+  { deps, request, write, known }: Taking,
   resource_id: string,
-  request: ImportRequest,
   { relationships = [] }: ImportItem,
-  known: ReadonlyMap<string, string>,
-): RelationshipChange[] => {
+): Promise<RelationshipChange[]> => {
+  const { types } = deps.registry
   if (!readsEdges(request)) return []
   const { complete_relationships, unowned_relationships, complete_relationship_types = [] } = request.options ?? {}
   const nameOf = (type_key: string, end: 'src' | 'dst', target_id: string | undefined) =>
@@ -238,21 +244,25 @@ const superfluous = (
       nameOf(type_key, direction === 'in' ? 'dst' : 'src', target_id ?? known.get(target_external_id)),
     ),
   )
-  return heldOf(tx)
-    .edgesOf(resource_id)
-    .flatMap(({ edge, end, peer_id: target_id }) => {
-      const { type_key = '', containment } = types.relationshipById(edge.reltype_id) ?? {}
-      const [statement, statements] = [statedBy(managerOf(request), end), statementsOf(edge)]
-      const own = complete_relationships && statements.includes(statement)
-      const unowned = unowned_relationships && statements.length === 0
-      const free = end === 'src' && (unowned || complete_relationship_types.includes(type_key))
-      if (containment || listed.has(nameOf(type_key, end, target_id)) || !(own || free)) return []
-      if (!free && statements.length > 1) {
-        heldOf(tx).edges.leave(edge, statement)
-        return []
-      }
-      return [{ op: 'remove' as const, type_key, target_id, ...(end === 'dst' && { direction: 'in' as const }) }]
-    })
+  const edges = heldOf(tx).edgesOf(resource_id)
+  const peerOf = ({ edge, end }: (typeof edges)[number]) => (end === 'src' ? edge.dst : edge.src)
+  const peers = await getResourcesByRid(tx, edges.map(peerOf))
+  const seen = await visibleOf(tx, types, readAccess(deps, write.caller), peers)
+  return edges.flatMap((one) => {
+    const { edge, end, peer_id: target_id } = one
+    const { type_key = '', containment } = types.relationshipById(edge.reltype_id) ?? {}
+    const [statement, statements] = [statedBy(managerOf(request), end), statementsOf(edge)]
+    const own = complete_relationships && statements.includes(statement)
+    const unowned = unowned_relationships && statements.length === 0
+    const free = end === 'src' && (unowned || complete_relationship_types.includes(type_key))
+    if (containment || listed.has(nameOf(type_key, end, target_id)) || !(own || free) || !seen.has(peerOf(one)))
+      return []
+    if (!free && statements.length > 1) {
+      heldOf(tx).edges.leave(edge, statement)
+      return []
+    }
+    return [{ op: 'remove' as const, type_key, target_id, ...(end === 'dst' && { direction: 'in' as const }) }]
+  })
 }
 
 /** Whether every existing edge of an item is needed. */

@@ -155,9 +155,17 @@ const takeOne = async (tx: Tx, taking: Taking, item: ImportItem, index: number):
   return { missing, result: { index, external_id, outcome, resource_id, version, diff } }
 }
 
+/** The source's names of all resources that it named: an importer may no longer see them. */
+const namesIn = ({ made, known, ended }: Taking): Map<string, string> => {
+  const named = [...known, ...ended].map(([external_id, resource_id]): [string, string] => [resource_id, external_id])
+  return new Map([...named, ...made])
+}
+
 const CONFLICTS = new Set(['already_exists', 'type_changed', 'field_owned'])
-const refusedItem = ({ made, write }: Taking, { external_id }: ImportItem, index: number, error: AppError): Taken => {
-  const refusal = refusedAs(error, made)
+const refusedItem = (taking: Taking, { external_id }: ImportItem, index: number, error: AppError): Taken => {
+  const { made, write } = taking
+  const unseen = error.category === 'not_found' || error.code === 'target_not_found'
+  const refusal = refusedAs(error, unseen ? namesIn(taking) : made)
   const outcome = CONFLICTS.has(refusal.code) ? 'conflict' : 'refused'
   const resource_id = error.options.extra?.existing_resource_id as string | undefined
   const problem = problemFor(refusal, write)

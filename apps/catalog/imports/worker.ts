@@ -32,8 +32,9 @@ const pace = (took_ms: number): void => {
   chunk = Math.max(1, Math.min(CHUNK, Math.floor((chunk * HELD_MS) / took_ms)))
 }
 const CHUNK_MS = 4000
-/** How many consecutive attempts a chunk has before its job fails. */
+/** How many consecutive attempts a chunk has before its job fails; outages and locks of others may last an hour. */
 const TRIES = 5
+const PASSING_TRIES = 5000
 const IDLE_MS = 500
 
 /**
@@ -115,12 +116,12 @@ const writeOfJob = async (deps: CatalogDeps, { user_id, request_id, reason }: Jo
 const problemOfJob = ({ job_id, request_id }: JobRow, error: AppError) =>
   problemOf(error, request_id ?? '', `/v1/imports/${job_id}`)
 
-/** Fails a job after repeated errors so that the others get their turn. */
+/** Lets the other jobs pass, and fails this one after repeated errors. */
 const giveUpOrWait = async (deps: CatalogDeps, job: JobRow, cause: unknown): Promise<void> => {
   const error = toAppError(cause, CATALOG_CODES)
-  if (error.options.retryable) return
   const at = deps.clock.now().toISOString()
-  if ((await noteFailure(deps.db, job.job_id, at)) < TRIES) return
+  const weight = error.options.retryable ? 1 : PASSING_TRIES / TRIES
+  if ((await noteFailure(deps.db, job.job_id, at, weight)) < PASSING_TRIES) return
   const problem = problemOfJob(job, error)
   await deps.db.transaction((tx) => advanceJob(tx, job.job_id, { at, status: 'failed', problem }))
 }

@@ -103,8 +103,7 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   const read = readAccess(deps, write.caller)
   const cause = by(parent)
 
-  const lacking = mayWrite(known?.id ?? -1, parent ? await scopeOfRow(tx, types, parent) : NOWHERE)
-  if (lacking !== undefined) throw outOfScope(body.resource_id, lacking)
+  await refuseForeignPlace(tx, deps, { name: body.resource_id, type: known, parent }, write)
   const sees: Sees = (rows) => visibleOf(tx, types, read, rows)
   await refuseForeignEdges(tx, types, plan, sees)
   await refuseTwin(tx, deps, body, known, parent, write)
@@ -131,6 +130,14 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   const made = await writeVersion(tx, deps, tied, told)
   const intent = await intentFor(tx, deps, type, made.row, write, cause)
   return { row: { ...made, scope: await scopeOfRow(tx, types, made.row) }, intent }
+}
+
+type Place = { name: string; type: StoredType | undefined; parent: ResourceRow | undefined }
+/** Refuses a new resource where the caller may not write, before anything there is looked at. */
+export const refuseForeignPlace = async (tx: Tx, deps: CatalogDeps, { name, type, parent }: Place, write: Write) => {
+  const scope = parent ? await scopeOfRow(tx, deps.registry.types, parent) : NOWHERE
+  const lacking = mayWriteOf(deps, write)(type?.id ?? -1, scope)
+  if (lacking !== undefined) throw outOfScope(name, lacking)
 }
 
 const NOWHERE = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }

@@ -23,6 +23,7 @@ import type { Ignored } from '../relationships/edges.ts'
 import { lockResource, refuseVersion } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange, keepReferences } from '../resources/write.ts'
+import { refuseTerminal } from '../rules/change.ts'
 
 /** The sender of an internal command, and its route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
@@ -81,6 +82,7 @@ export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, 
     const locked = await lockResource(tx, deps.registry.types, resource_id, { ...changes, read: 'all' })
     const conflict = refuseVersion(locked.row, [body.expected_version])
     if (conflict) throw conflict
+    if (changes.health_status !== undefined) refuseEnded(deps, locked.row)
     const cause = causeOf(body, sender, stamp(locked.row))
     const written = await applyChange(tx, deps, locked, changeOf(locked.row, changes), cause)
     let { row, applied } = written
@@ -93,6 +95,13 @@ export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, 
   }
   const { relationship_changes: edges = [], lifecycle_status } = changes
   return { command: commandOf(deps, body, sender), wish: { resource_id, edges, lifecycle_status }, work }
+}
+
+/** A resource that has ended has no more health; the result that ends it may still report one. */
+const refuseEnded = ({ registry }: Uses<'registry'>, { type_id, lifecycle_status }: ResourceRow): void => {
+  const type = registry.types.byId(type_id)
+  const refusal = type && refuseTerminal(type, lifecycle_status, true)
+  if (refusal) throw refusal
 }
 
 const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
@@ -169,6 +178,7 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
     const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
     const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, [body.expected_version])
     if (conflict) throw conflict
+    refuseEnded(deps, row)
     const cause = causeOf(body, sender, stamp(row))
     const { source, check_key, status, ttl_s, summary, attributes } = body
     const observation = { source, check_key, status, ttl_s, summary, attributes, observed_at: body.observed_at }

@@ -28,7 +28,7 @@ export type Mismatch = Omit<Rejection, 'provider_id' | 'resource_id'>
 /** The first rule that an offer fails, or `undefined`: status, version, scope, attributes as asked, capacity, self. */
 export const mismatchOf = (wanted: Wanted, offer: Offer, asker: Asker | undefined): Mismatch | undefined => {
   if (!wanted.statuses.includes(offer.status)) return { rule: 'status', wanted: wanted.statuses, offered: offer.status }
-  if (!semver.satisfies(offer.version, wanted.version_range))
+  if (!satisfies(offer.version, wanted.version_range))
     return { rule: 'version', wanted: wanted.version_range, offered: offer.version }
   const far = asker && scopeMismatch(wanted.scope, asker.scope, offer.scope)
   if (far) return far
@@ -43,6 +43,18 @@ export const mismatchOf = (wanted: Wanted, offer: Offer, asker: Asker | undefine
   if (asker?.resource_id === offer.resource_id)
     return { rule: 'self', wanted: 'another resource', offered: offer.resource_id }
   return undefined
+}
+
+/** Answers for versions and ranges, of which packs define few: parsing them takes most of the time of a comparison. */
+const known = new Map<string, boolean>()
+const MAX_KNOWN = 10_000
+
+const satisfies = (version: string, range: string): boolean => {
+  const key = `${version} ${range}`
+  const found = known.get(key) ?? semver.satisfies(version, range)
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(key, found)
+  return found
 }
 
 const SCOPES = { same_region: 'region_id', same_datacenter: 'datacenter_id', same_segment: 'segment_id' } as const
@@ -69,7 +81,7 @@ export const meets = (rule: string, wanted: unknown, offered: unknown): boolean 
   }
   if (rule === 'semver') {
     const version = typeof offered === 'string' ? (semver.valid(offered) ?? semver.coerce(offered)?.version) : undefined
-    return typeof wanted === 'string' && version !== undefined && semver.satisfies(version, wanted)
+    return typeof wanted === 'string' && version !== undefined && satisfies(version, wanted)
   }
   return equalJson(offered, wanted)
 }

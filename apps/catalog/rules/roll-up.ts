@@ -31,8 +31,12 @@ export const rollUp = ({ own, flows, rules }: HealthGraph): Map<string, HealthSt
     const kinds = Map.groupBy(groups.get(rid) ?? [], ({ kind }) => kind)
     const given = [...kinds].map(([kind, edges]) => {
       const rule = rules.get(kind)
-      const peers = edges.map(({ peer }) => value.get(peer) ?? 0).filter((bad) => bad >= 0)
-      return rule ? contribution(rule, peers) : 0
+      const counts = noPeers()
+      for (const { peer } of edges) {
+        const bad = value.get(peer) ?? 0
+        if (bad >= 0) counts[bad] = (counts[bad] ?? 0) + 1
+      }
+      return rule ? contribution(rule, counts) : 0
     })
     const after = Math.max(before, ...given)
     if (after === before) continue
@@ -42,14 +46,22 @@ export const rollUp = ({ own, flows, rules }: HealthGraph): Map<string, HealthSt
   return new Map([...value].map(([rid, bad]) => [rid, ORDER[bad] ?? 'maintenance']))
 }
 
+/** How many peers have each badness. */
+export type PeerCounts = number[]
+export const noPeers = (): PeerCounts => ORDER.map(() => 0)
+
 /** What a dependent takes from its peers by one rule, as badness: 0 is healthy, 3 unhealthy. */
-export const contribution = ({ mode, k, cap }: FlowRule, peers: readonly number[]): number => {
-  if (peers.length === 0) return 0
+export const contribution = ({ mode, k, cap }: FlowRule, counts: PeerCounts): number => {
+  const [healthy = 0] = counts
+  const peers = counts.reduce((sum, count) => sum + count, 0)
+  if (healthy === peers) return 0
   const most = cap === null ? ORDER.length - 1 : badness(cap)
-  if (mode === 'worst') return Math.min(most, Math.max(...peers))
-  const healthy = peers.filter((bad) => bad === 0).length
-  if (healthy === peers.length) return 0
-  const wanted = k < 1 ? k * peers.length : k
+  if (mode === 'worst')
+    return Math.min(
+      most,
+      counts.findLastIndex((count) => count > 0),
+    )
+  const wanted = k < 1 ? k * peers : k
   return Math.min(most, badness(healthy >= wanted ? 'degraded' : 'unhealthy'))
 }
 

@@ -101,9 +101,10 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
       resume.end()
     }
     const gone = goneOf(known, items, run.results)
-    if (values['mark-missing'] === true) run.missing = await markMissing(context, gone)
+    const marked = values['mark-missing'] === true ? await markMissing(context, gone) : { missing: [], failed: [] }
     const pruned = values.prune === true ? await prune(context, name, gone) : none
-    const whole = { ...run, pruned, kept }
+    const failed = [...marked.failed, ...pruned.failed]
+    const whole = { ...run, missing: marked.missing, pruned: { ...pruned, failed }, kept }
     if (file_of_report !== undefined) writeReport(file_of_report, context, whole)
     return report(context, whole)
   },

@@ -14,6 +14,7 @@ const PAGE = 500
 
 export type EventsPage = { items: CatalogEvent[]; last_pub_seq: string }
 export type ResourceVersion = { resource_id: string; version: number }
+type TypesPage = { items: ResourceType[]; next_page_token?: string | null }
 export type SnapshotPage = { items: SnapshotItem[]; next: string | null; watermark: string }
 
 /** The catalog did not answer, or not as agreed. */
@@ -46,6 +47,17 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
       throw new CatalogUnavailable(path, error)
     }
   }
+  /** Every page: an installation may limit pages to fewer than were asked for. */
+  const resourceTypes = async (): Promise<ResourceType[]> => {
+    const types: ResourceType[] = []
+    for (let token: string | null | undefined = ''; token != null; ) {
+      const after = token && `&page_token=${encodeURIComponent(token)}`
+      const page: TypesPage = await call(`/internal/v1/resource-types?page_size=${PAGE}${after}`)
+      types.push(...page.items)
+      token = page.next_page_token
+    }
+    return types
+  }
   return {
     eventsAfter: (pub_seq: string, limit = PAGE) =>
       call<EventsPage>(`/internal/v1/events?after=${pub_seq}&limit=${limit}`),
@@ -69,7 +81,7 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
     /** A document that was too large for its event. */
     document: (href: string) => call<ResourceDocument>(href.replace(/^\/v1\//, '/internal/v1/')),
     types: async () => ({
-      types: (await call<{ items: ResourceType[] }>(`/internal/v1/resource-types?page_size=${PAGE}`)).items,
+      types: await resourceTypes(),
       relationship_types: (await call<{ items: RelationshipType[] }>('/internal/v1/relationship-types')).items,
     }),
   }

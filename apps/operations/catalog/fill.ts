@@ -1,5 +1,5 @@
 import { clearProjection, rewindWatermark, type Truth } from '../../../db/operations/projection/refill.ts'
-import { saveTypes, startWatermark } from '../../../db/operations/projection/rows.ts'
+import { endFill, saveTypes, startFill } from '../../../db/operations/projection/rows.ts'
 import { foldSnapshot } from '../../../db/operations/projection/snapshot.ts'
 import type { ApplyDeps } from './apply.ts'
 import type { SnapshotPage } from './client.ts'
@@ -8,17 +8,16 @@ import type { SnapshotPage } from './client.ts'
 export const fillAll = async ({ db, catalog, log }: Pick<ApplyDeps, 'db' | 'catalog' | 'log'>): Promise<void> => {
   const { types, relationship_types } = await catalog.types()
   await db.transaction((tx) => saveTypes(tx, types, relationship_types))
-  let watermark: string | undefined
   // Reads the next page while this one is folded.
   for (let next: Promise<SnapshotPage> | undefined = catalog.snapshot(null); next; ) {
     const page: SnapshotPage = await next
-    watermark ??= page.watermark
+    await startFill(db, page.watermark)
     next = page.next === null ? undefined : catalog.snapshot(page.next)
     next?.catch(() => {})
     if (page.items.length > 0) await db.transaction((tx) => foldSnapshot(tx, page.items))
   }
-  await startWatermark(db, watermark ?? '0')
-  log.info({ watermark }, 'the projection of the catalog is filled')
+  await endFill(db)
+  log.info('the projection of the catalog is filled')
 }
 
 /**

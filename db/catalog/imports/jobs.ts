@@ -69,11 +69,11 @@ export const advanceJob = async (
   )
 }
 
-/** Records that a chunk failed; returns the number of consecutive failures. */
-export const noteFailure = async (db: Queryable, job_id: string, at: string): Promise<number> => {
+/** Records that a chunk failed; returns the weight of the consecutive failures. */
+export const noteFailure = async (db: Queryable, job_id: string, at: string, weight: number): Promise<number> => {
   const [row] = await rowsOf<{ failures: number }>(
     db,
-    sql`update catalog.import_job set failures = failures + 1, updated_at = ${at} where job_id = ${job_id} returning failures`,
+    sql`update catalog.import_job set failures = failures + ${weight}, updated_at = ${at} where job_id = ${job_id} returning failures`,
   )
   return row?.failures ?? 0
 }

@@ -45,6 +45,8 @@ const TEXT: Record<string, SQL> = {
   health_status: sql`s.health_status`,
   drift: sql`s.drift_status`,
 }
+/** These are stored in NFC. */
+const SPELLED = new Set(['name', 'display_name', 'owner'])
 const NUMBERS: Record<string, SQL> = {
   version: sql`s.version`,
   type_version: sql`r.type_version`,
@@ -66,7 +68,8 @@ export const filterSql = (filter: Filter, types: FilterTypes): SQL => {
 const testSql = (test: FilterTest, types: FilterTypes): SQL => {
   const [first = '', ...rest] = test.field
   if (rest.length === 0) {
-    if (TEXT[first]) return textSql(TEXT[first], test)
+    if (TEXT[first])
+      return textSql(TEXT[first], SPELLED.has(first) ? { ...test, value: test.value.normalize('NFC') } : test)
     if (NUMBERS[first]) return orderedSql(NUMBERS[first], test, sql`numeric`, isNumber(test.value), 'a number')
     if (TIMES[first])
       return orderedSql(TIMES[first], test, sql`timestamptz`, types.isTime(atMidnight(test.value)), 'an RFC 3339 time')

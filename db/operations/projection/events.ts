@@ -10,7 +10,7 @@ import {
   saveResources,
   setVersions,
 } from './many.ts'
-import { foldOperation, foldRelationships, ProjectionGap, type ResourceEvent } from './rows.ts'
+import { foldOperation, foldOvertaken, foldRelationships, ProjectionGap, type ResourceEvent } from './rows.ts'
 
 /** Whether an event contains all data for its row changes. */
 export const isPlain = (event: CatalogEvent): boolean => {
@@ -31,19 +31,20 @@ export const foldEvents = async (tx: Tx, events: readonly CatalogEvent[]): Promi
   const next = new Map(applicable.map((event) => [nameOf(event), known.get(nameOf(event))?.ver ?? 0]))
   const fresh = await receiveAll(tx, applicable)
   const taken: CatalogEvent[] = []
+  const overtaken: CatalogEvent[] = []
   for (const event of applicable) {
     const { agg_type, agg_id, agg_version } = event
     const have = next.get(nameOf(event)) ?? 0
     if (agg_version > have + 1) throw new ProjectionGap(agg_type, agg_id, have, agg_version)
-    if (agg_version <= have || !fresh.has(event.event_id)) continue
-    next.set(nameOf(event), agg_version)
-    taken.push(event)
+    if (!fresh.has(event.event_id)) continue
+    if (agg_version > have) next.set(nameOf(event), agg_version)
+    ;(agg_version > have ? taken : overtaken).push(event)
   }
-  if (taken.length === 0) return
   await lockResources(
     tx,
-    taken.map(({ resource_id, agg_id }) => resource_id ?? agg_id),
+    [...taken, ...overtaken].map(({ resource_id, agg_id }) => resource_id ?? agg_id),
   )
+  await foldOvertaken(tx, overtaken)
   const healths = taken.filter(({ agg_type }) => agg_type === 'health') as (CatalogEvent & { status: string })[]
   const resources = taken.filter(({ agg_type }) => agg_type === 'resource') as ResourceEvent[]
   const statuses = new Map(healths.map(({ agg_id, status }) => [agg_id, { resource_id: agg_id, status }]))

@@ -42,18 +42,47 @@ export type Applied = 'applied' | 'duplicate' | 'older' | 'held'
 /** A resource event with its document, whatever the document's source. */
 export type ResourceEvent = CatalogEvent & ResourceEventPayload & { document: ResourceDocument }
 
-/** Applies an event once, by inbox, then version: have + 1 folds, older is skipped, newer throws a ProjectionGap. */
+/** Applies an event once, by inbox, then version: have + 1 folds, older adds its edges, newer throws a ProjectionGap. */
 export const applyOnce = async (tx: Tx, event: CatalogEvent, fold: (tx: Tx) => Promise<void>): Promise<Applied> => {
   const { event_id, agg_type, agg_id, agg_version } = event
   const { ver, held } = await lockVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id)
   if (held) return 'held'
   if (agg_version > ver + 1) throw new ProjectionGap(agg_type, agg_id, ver, agg_version)
   if (!(await receive(tx, inboxOf, CATALOG_CONSUMER, event_id))) return 'duplicate'
-  if (agg_version <= ver) return 'older'
   await lockResources(tx, [event.resource_id ?? agg_id])
+  if (agg_version <= ver) {
+    await foldOvertaken(tx, [event])
+    return 'older'
+  }
   await fold(tx)
   await setVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id, agg_version)
   return 'applied'
+}
+
+/**
+ * Folds what events of already known versions say about others. A page of a snapshot has all of its resources, but not
+ * the edges that one reports from the far end, which an earlier page may lack or still have. Up to the watermark, the
+ * snapshot knew those too: an edge that has ended since must not return.
+ */
+export const foldOvertaken = async (tx: Tx, events: readonly CatalogEvent[]): Promise<void> => {
+  const resources = events.filter(({ agg_type }) => agg_type === 'resource') as ResourceEvent[]
+  if (resources.length === 0) return
+  const isNew = await unread(tx)
+  const overtaken = resources.filter(isNew)
+  await foldRelationships(
+    tx,
+    overtaken.flatMap(({ relationship_changes }) => relationship_changes),
+  )
+  for (const event of overtaken) await foldOperation(tx, event)
+}
+
+/** Whether the log has not brought an event yet, as far as the watermark says. */
+const unread = async (tx: Tx): Promise<(event: CatalogEvent) => boolean> => {
+  const [mark] = await tx
+    .select({ at: projection.pub_seq })
+    .from(projection)
+    .where(eq(projection.name, CATALOG_CONSUMER))
+  return ({ pub_seq }) => pub_seq === null || mark === undefined || BigInt(pub_seq) > mark.at
 }
 
 export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> => {
@@ -74,12 +103,10 @@ export const foldOperation = async (tx: Tx, event: ResourceEvent): Promise<void>
 type Members = Record<string, unknown>
 const NOW = sql<string>`clock_timestamp()`
 
-/** Folds a part of a version's relationship changes; a version that is already fully applied includes it. */
-export const foldPart = async (
-  tx: Tx,
-  { resource_id, version, relationship_changes }: CatalogEvent & RelationshipsEventPayload,
-): Promise<void> => {
-  if ((await projectedVersion(tx, resource_id ?? '')) < (version ?? 0))
+/** Folds a part of a version's relationship changes; a version that the log brought before includes it. */
+export const foldPart = async (tx: Tx, event: CatalogEvent & RelationshipsEventPayload): Promise<void> => {
+  const { resource_id, version, relationship_changes } = event
+  if ((await projectedVersion(tx, resource_id ?? '')) < (version ?? 0) || (await unread(tx))(event))
     await foldRelationships(tx, relationship_changes)
 }
 
@@ -152,7 +179,7 @@ export const readWatermark = async (
   const [row] = await db
     .select({ pub_seq: sql<string>`${projection.pub_seq}::text`, at: projection.at, state: projection.state })
     .from(projection)
-    .where(eq(projection.name, CATALOG_CONSUMER))
+    .where(and(eq(projection.name, CATALOG_CONSUMER), eq(projection.state, 'live')))
   return row
 }
 
@@ -171,15 +198,15 @@ export const moveWatermark = async (
     )
 }
 
-/** The projection is filled up to this watermark: from here on it follows the log. */
-export const startWatermark = async (db: Queryable, pub_seq: string): Promise<void> => {
-  await db
-    .insert(projection)
-    .values({ name: CATALOG_CONSUMER, state: 'live', pub_seq: BigInt(pub_seq) })
-    .onConflictDoUpdate({
-      target: projection.name,
-      set: { state: 'live', pub_seq: sql`greatest(${projection.pub_seq}, excluded.pub_seq)` },
-    })
+/** A fill begins at this watermark; one that another fill left unfinished stays, as its rows are not newer. */
+export const startFill = async (db: Queryable, pub_seq: string): Promise<void> => {
+  const row = { name: CATALOG_CONSUMER, state: 'filling', pub_seq: BigInt(pub_seq) }
+  await db.insert(projection).values(row).onConflictDoNothing()
+}
+
+/** The projection is filled: from its watermark on it follows the log. */
+export const endFill = async (db: Queryable): Promise<void> => {
+  await updateRows(db, { name: CATALOG_CONSUMER }, projection, { state: 'live' })
 }
 
 /** Parks an event so that it blocks no other: its aggregate is held until a person releases it (reliability.md 4.7). */

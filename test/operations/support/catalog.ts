@@ -110,20 +110,14 @@ export const catalogLog = async () => {
       return next
     },
     /** A change of so many relationships that they come in parts, before its event. */
-    linkMany: (resource_id: string, type_key: string, parts: string[][]) => {
+    linkMany: (resource_id: string, type_key: string, parts: string[][], direction: 'in' | 'out' = 'out') => {
       const event_id = uuidv7()
       const version = (documents.get(resource_id)?.version ?? 0) + 1
       for (const [index, to_ids] of parts.entries()) {
-        const relationship_changes = to_ids.map((to_id) => {
+        const relationship_changes = to_ids.map((peer_id) => {
           state.links += 1
-          const edge = {
-            relationship_id: `rel_${state.links}`,
-            rev: 1,
-            type_key,
-            from_id: resource_id,
-            to_id,
-            properties: {},
-          }
+          const [from_id, to_id] = direction === 'in' ? [peer_id, resource_id] : [resource_id, peer_id]
+          const edge = { relationship_id: `rel_${state.links}`, rev: 1, type_key, from_id, to_id, properties: {} }
           edges.set(edge.relationship_id, { op: 'added', ...edge })
           return { op: 'added', ...edge }
         })
@@ -230,7 +224,12 @@ export const catalogLog = async () => {
         watermark: last_pub_seq,
       }
     }
-    if (url.pathname === '/internal/v1/resource-types') return { items: types.map((type) => ({ version: 1, ...type })) }
+    if (url.pathname === '/internal/v1/resource-types') {
+      // Smaller pages than asked for, as an installation may limit them.
+      const from = Number(url.searchParams.get('page_token'))
+      const items = types.slice(from, from + 2).map((type) => ({ version: 1, ...type }))
+      return { items, next_page_token: from + 2 < types.length ? String(from + 2) : null }
+    }
     if (url.pathname === '/internal/v1/relationship-types')
       return {
         items: [

@@ -88,16 +88,17 @@ export const goneOf = (known: readonly Known[], items: readonly ImportItem[], re
   return known.filter((one) => !named.has(idOf(one)) && !found.has(one.resource_id))
 }
 
-/** Labels resources that came from this source and are no longer in it. Returns those that are missing now. */
+/** Labels resources of this source that are no longer in it. Returns those that are missing now, and refusals. */
 export const markMissing = async ({ api, dry_run }: Context, gone: readonly Known[]) => {
   const fresh = gone.filter(({ labels }) => labels[MISSING] === undefined)
   const patch = { labels: { [MISSING]: 'true' } }
-  if (!dry_run)
-    await change(
-      api,
-      fresh.map((one) => ({ one, op: 'update', patch })),
-    )
-  return fresh.map(({ resource_id }) => resource_id)
+  const wanted = fresh.map((one) => ({ one, op: 'update' as const, patch }))
+  const refusals = dry_run ? [] : await change(api, wanted)
+  const failed = fresh.flatMap(({ resource_id }, index) => {
+    const refusal = refusals[index]
+    return refusal ? [{ resource_id, reason: refusal.detail }] : []
+  })
+  return { missing: fresh.filter((_, index) => !refusals[index]).map(({ resource_id }) => resource_id), failed }
 }
 
 type Wanted = { one: Known; op: 'update' | 'retire'; patch?: object }
