@@ -31,7 +31,7 @@ let image: Image
 beforeAll(async () => {
   image = layOutImage()
   up = await startInstallation(made, image)
-}, 420_000)
+}, 900_000)
 afterAll(async () => {
   await up?.stop()
   image?.remove()
