@@ -1,10 +1,13 @@
 import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
+import { ConfigError } from '../apps/shared/config.ts'
 import { sessionLock } from './locks.ts'
 
 /** The areas that own a schema; each has its own migrations folder. */
@@ -117,4 +120,29 @@ export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all
   } finally {
     await client.end()
   }
+}
+
+type Asked = Pick<pg.Pool | pg.Client, 'query'>
+type Journal = { entries: { tag: string; when: number }[] }
+
+/** The migrations of an area that this build has and the database lacks. A newer build's migrations do not matter. */
+export const lackingMigrations = async (db: Asked, area: Area): Promise<string[]> => {
+  const { entries } = JSON.parse(readFileSync(join(folderOf(area), 'meta/_journal.json'), 'utf8')) as Journal
+  const table = `migrations.migrations_${area}`
+  const { rows: found } = await db.query('select where to_regclass($1) is not null', [table])
+  const { rows } =
+    found.length > 0 ? await db.query<{ at: string }>(`select created_at as at from ${table}`) : { rows: [] }
+  const applied = new Set(rows.map(({ at }) => Number(at)))
+  return entries.filter(({ when }) => !applied.has(when)).map(({ tag }) => `${area}/${tag}`)
+}
+
+/**
+ * Throws unless the database has every migration of this build. An app that started without one would fail only later,
+ * when no process of the previous build is left.
+ */
+export const requireMigrations = async (db: Asked, ...areas: Area[]): Promise<void> => {
+  const lacking: string[] = []
+  for (const area of areas) lacking.push(...(await lackingMigrations(db, area)))
+  if (lacking.length > 0)
+    throw new ConfigError(`the database lacks the migrations ${lacking.join(', ')}: run "npm run migrate".`)
 }

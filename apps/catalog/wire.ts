@@ -1,4 +1,5 @@
 import { createDb } from '../../db/client.ts'
+import { requireMigrations } from '../../db/migrate.ts'
 import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
@@ -42,7 +43,7 @@ export const createDeps = async (
     lock_timeout_ms: config.CATALOG__COMMANDS__LOCK_TIMEOUT_MS,
   })
   measurePool(telemetry, pool)
-  await waitFor('Postgres', () => pool.query('select 1'))
+  await waitFor('Postgres', () => requireMigrations(pool, 'catalog'))
   const allow_change = config.CATALOG__PACKS__ALLOW_CHANGE
   const loaded = await insist(() => storePacks(db, model, { clock, allow_change }))
   if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')

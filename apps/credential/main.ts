@@ -1,3 +1,4 @@
+import { requireMigrations } from '../../db/migrate.ts'
 import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
@@ -7,7 +8,7 @@ import { createDeps } from './deps.ts'
 await runApp('credential', async () => {
   const config = loadCredentialConfig()
   const deps = await createDeps(config)
-  await waitFor('Postgres', () => deps.pool.query('select 1'))
+  await waitFor('Postgres', () => requireMigrations(deps.pool, 'credential'))
   const { app, health } = buildApp(deps)
   await listen(app, config.CREDENTIAL__LISTEN__HOST, config.CREDENTIAL__RPC__PORT)
   return {

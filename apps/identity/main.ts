@@ -1,3 +1,4 @@
+import { requireMigrations } from '../../db/migrate.ts'
 import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
@@ -7,7 +8,7 @@ import { createDeps } from './wire.ts'
 await runApp('identity', async () => {
   const config = loadIdentityConfig()
   const deps = createDeps(config)
-  await waitFor('Postgres', () => deps.pool.query('select 1'))
+  await waitFor('Postgres', () => requireMigrations(deps.pool, 'identity'))
   void deps.jwks.start()
   const { app, internal, health } = buildApp(deps)
   await listen(internal, config.IDENTITY__LISTEN__HOST, config.IDENTITY__RPC__PORT)

@@ -1,3 +1,4 @@
+import { requireMigrations } from '../../db/migrate.ts'
 import { listen } from '../shared/http/app.ts'
 import { insist, runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
@@ -15,7 +16,7 @@ await runApp('operations', async () => {
   const library = await openLibrary(config)
   const trust = createTrust(config, telemetry)
   const deps = createDeps(config, trust, library, { telemetry })
-  await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
+  await waitFor('Postgres', () => requireMigrations(deps.pool, 'operations'))
   await insist(() => recordLibrary(deps.db, deps.library))
   const { app, internal, health } = await buildApp(deps)
   const background = startBackground(deps)

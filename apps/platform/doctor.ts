@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, statfsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { AREAS } from '../../db/migrate.ts'
+import { AREAS, lackingMigrations } from '../../db/migrate.ts'
 import { cacheDir, ROOT, signalboxDir } from './base/paths.ts'
 import { createPorts } from './base/ports.ts'
 import { answers, healthy, knowsNamespace } from './base/probes.ts'
@@ -117,12 +117,9 @@ const database = async (now: Run): Promise<Finding[]> => {
         : bad(`the clock of Postgres differs by ${skew} ms`, 'Set the clocks by NTP'),
     ]
     for (const area of AREAS) {
-      const journal = join(ROOT, 'db/migrations', area, 'meta/_journal.json')
-      const wanted = (JSON.parse(readFileSync(journal, 'utf8')) as { entries: unknown[] }).entries.length
-      const applied = await client.query<{ n: number }>(`select count(*)::int as n from migrations.migrations_${area}`)
-      const n = applied.rows[0]?.n ?? 0
-      if (n < wanted)
-        findings.push(bad(`${area}: ${n} of ${wanted} migrations are applied`, 'Start again: npm start applies them'))
+      const lacking = (await lackingMigrations(client, area)).join(', ')
+      if (lacking)
+        findings.push(bad(`the migrations ${lacking} are not applied`, 'Start again: npm start applies them'))
     }
     return findings
   } catch (error) {

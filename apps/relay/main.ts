@@ -1,3 +1,4 @@
+import { AREAS, requireMigrations } from '../../db/migrate.ts'
 import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp, startRelay } from './app.ts'
@@ -9,7 +10,7 @@ import { createDeps } from './wire.ts'
 await runApp('relay', async () => {
   const config = loadRelayConfig()
   const deps = await createDeps(config)
-  await waitFor('Postgres', () => deps.pool.query('select 1'))
+  await waitFor('Postgres', () => requireMigrations(deps.pool, ...AREAS))
   const { app, health } = buildApp(deps)
   const relay = startRelay(deps)
   measureRoom(deps.telemetry, deps.pool, deps.nats, config.SIGNALBOX__NATS__PREFIX)

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { requireMigrations } from '../../db/migrate.ts'
 import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
@@ -14,7 +14,7 @@ await runApp('session', async () => {
     if (redis.status === 'wait' || redis.status === 'end') await redis.connect()
     await redis.ping()
   })
-  await waitFor('Postgres', () => deps.db.execute(sql`select 1`))
+  await waitFor('Postgres', () => requireMigrations(deps.db.$client, 'session'))
   await checkRedisSettings(redis, config.production, telemetry.log)
   await deps.revocations.check()
   await deps.jwks.start()

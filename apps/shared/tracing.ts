@@ -2,7 +2,7 @@ import type { Tracer } from '@opentelemetry/api'
 import Type from 'typebox'
 import packageJson from '../../package.json' with { type: 'json' }
 import { loadConfig } from './config.ts'
-import { isTrace } from './process/trace.ts'
+import { isTrace, withinTrace } from './process/trace.ts'
 
 export const schema = Type.Object({
   SIGNALBOX__TELEMETRY__OTLP_URL: Type.Optional(
@@ -64,6 +64,25 @@ export const loadCollector = async (app: string, env: NodeJS.ProcessEnv) => {
 /** Begins a span within this trace, or a new trace if there is none. `undefined` if this process records no spans. */
 export const beginSpan = (name: string, parent: string | undefined, facts: SpanFacts = {}): OpenSpan | undefined =>
   begin?.(name, parent, facts)
+
+/** Runs work as a span of this trace, which its own calls pass on; without a trace it just runs. */
+export const withSpan = async <T>(
+  name: string,
+  parent: unknown,
+  facts: SpanFacts,
+  run: () => Promise<T>,
+): Promise<T> => {
+  if (!isTrace(parent)) return run()
+  const span = beginSpan(name, parent, facts)
+  try {
+    const result = await withinTrace(span?.traceparent ?? parent, run)
+    span?.end()
+    return result
+  } catch (error) {
+    span?.end({}, true)
+    throw error
+  }
+}
 
 const SEND_MS = 1000
 

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { createDb } from '../../db/client.ts'
+import { requireMigrations } from '../../db/migrate.ts'
 import { wakeChannel } from '../../db/outbox.ts'
 import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
@@ -38,7 +39,7 @@ export const createDeps = async (
   const registry = registryOf(config, telemetry)
   const settings = keySettingsOf(config, db, clock)
   const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK') })
-  await waitFor('Postgres', () => pool.query('select 1'))
+  await waitFor('Postgres', () => requireMigrations(pool, 'token'))
   await insist(() => tendKeys(settings))
   await insist(keyring.refresh)
 

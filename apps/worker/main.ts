@@ -1,3 +1,4 @@
+import { requireMigrations } from '../../db/migrate.ts'
 import { createHttpApp, listen } from '../shared/http/app.ts'
 import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
@@ -11,7 +12,7 @@ await runApp('worker', async () => {
   const config = loadWorkerConfig()
   const telemetry = createTelemetry('worker')
   const deps = createDeps(config, telemetry)
-  await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
+  await waitFor('Postgres', () => requireMigrations(deps.pool, 'operations'))
   const workers = startWorkers(deps)
   const app = await createHttpApp({ telemetry, codes: OPERATIONS_CODES, internal: true })
   const health = serveHealth(app, telemetry, {

@@ -1,7 +1,6 @@
 import { Context } from '@temporalio/activity'
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker'
-import { withinTrace } from '../shared/process/trace.ts'
-import { beginSpan, type SpanFacts } from '../shared/tracing.ts'
+import { type SpanFacts, withSpan } from '../shared/tracing.ts'
 
 const IDS = ['operation_id', 'node_id', 'attempt'] as const
 
@@ -10,18 +9,10 @@ const IDS = ['operation_id', 'node_id', 'attempt'] as const
  * in workflows would tie their histories to a library.
  */
 export const createSpans = (): ActivityInboundCallsInterceptor => ({
-  execute: async (input, next) => {
+  execute: (input, next) => {
     const given = (input.args[0] ?? {}) as Record<string, unknown> & { trace?: string }
-    if (given.trace === undefined) return next(input)
-    const span = beginSpan(`activity ${Context.current().info.activityType}`, given.trace, idsOf(given))
-    try {
-      const result = await withinTrace(span?.traceparent ?? given.trace, () => next(input))
-      span?.end()
-      return result
-    } catch (error) {
-      span?.end({}, true)
-      throw error
-    }
+    const name = `activity ${Context.current().info.activityType}`
+    return withSpan(name, given.trace, idsOf(given), () => next(input))
   },
 })
 

@@ -6,7 +6,8 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { AREAS, type Area, migrate } from '../../db/migrate.ts'
+import { waitFor } from '../../apps/shared/http/lifecycle.ts'
+import { AREAS, type Area, migrate, requireMigrations } from '../../db/migrate.ts'
 import { testDatabase } from '../support/database.ts'
 
 /** The original migrations that the initial ones have replaced. */
@@ -150,6 +151,31 @@ it('no migration takes away what an older build uses beside the new one', () => 
   ])
     expect(contractsIn(text), text).toHaveLength(1)
   expect(contractsIn(`ALTER TABLE "a"."b" ADD COLUMN "c" text DEFAULT 'x' NOT NULL; DROP INDEX "a"."i"`)).toEqual([])
+})
+
+it('an app waits for the migrations of its build, and ends with their names if they do not come', async () => {
+  const wait = (ms: number) => waitFor('Postgres', () => requireMigrations(client, 'token', 'catalog'), ms)
+  await expect(wait(0)).rejects.toThrow('lacks the migrations token/0000_initial, catalog/0000_initial, catalog/0001')
+  await migrate(database.url)
+  await wait(0)
+  const { rows } = await client.query<{ id: string }>(
+    'delete from migrations.migrations_catalog where id = (select max(id) from migrations.migrations_catalog) returning *',
+  )
+  const last = readdirSync(fileURLToPath(new URL('../../db/migrations/catalog', import.meta.url)))
+    .filter((name) => name.endsWith('.sql'))
+    .at(-1)
+  await expect(wait(0)).rejects.toThrow(
+    `the database lacks the migrations catalog/${last?.replace('.sql', '')}: run "npm run migrate".`,
+  )
+  const waiting = wait(10_000)
+  await client.query(
+    'insert into migrations.migrations_catalog select * from json_populate_record(null::migrations.migrations_catalog, $1)',
+    [rows[0]],
+  )
+  await waiting
+  // A newer build has been here.
+  await client.query("insert into migrations.migrations_catalog (hash, created_at) values ('newer', 9999999999999)")
+  await wait(0)
 })
 
 it.each(['for the first time', 'after a build that was cut off'])(

@@ -54,12 +54,18 @@ afterAll(async () => {
 }, 60_000)
 
 describe('a trace', () => {
-  it('goes from one approval through every app to the activity of the node behind the gate', async () => {
+  it('goes from one approval through the signal to the activity of the node behind the gate, and through its event to the catalog', async () => {
     const tracesOf = (name: RegExp) =>
       new Set(collector.spans.filter((one) => name.test(one.name)).map((s) => s.trace_id))
     const approved = /^POST .*\/gates\/.*approve$/
     const spansOfApproval = () => collector.spans.filter(({ trace_id }) => tracesOf(approved).has(trace_id))
-    const wanted = [/^gateway POST /, /^operations POST /, /^relay relay\.send$/, /^worker activity run_attempt$/]
+    const wanted = [
+      /^gateway POST /,
+      /^operations POST /,
+      /^relay relay\.send$/,
+      /^worker activity run_attempt$/,
+      /^catalog event /,
+    ]
     const missing = () => {
       const found = spansOfApproval().map(({ app, name }) => `${app.replace('signalbox-', '')} ${name}`)
       return wanted.filter((one) => !found.some((name) => one.test(name)))

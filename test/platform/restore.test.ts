@@ -14,4 +14,4 @@ it('after a restore no part of the lost future is believed, and a person settles
   expect(drill.text()).not.toContain('FAIL')
   expect(drill.text()).toContain('The drill held.')
   expect(code).toBe(0)
-}, 540_000)
+}, 1_200_000)

@@ -31,7 +31,7 @@ let image: Image
 beforeAll(async () => {
   image = layOutImage()
   up = await startInstallation(made, image)
-}, 420_000)
+}, 900_000)
 afterAll(async () => {
   await up?.stop()
   image?.remove()
@@ -68,6 +68,15 @@ const statusAs = async (app: string, url: string) => {
   const { statusCode, body } = await request(url, { dispatcher: shownBy(app) })
   return [statusCode, ((await body.json()) as { code?: string }).code]
 }
+
+/** A command in the container of an app. */
+const inImage = (app: string, ...args: string[]) =>
+  new Promise<{ status: number; text: string }>((resolve) => {
+    const options = { cwd: image.root, env: { PATH: process.env.PATH, ...image.env } }
+    execFile(image.program, [...envFilesOf(app), ...args], options, (error, stdout, stderr) =>
+      resolve({ status: Number(error?.code ?? 0), text: `${stdout}${stderr}` }),
+    )
+  })
 
 /** One of each class that a password needs. */
 const password = `Aa1-${randomBytes(9).toString('hex')}`
@@ -334,7 +343,7 @@ describe('npm run doctor -- --production', () => {
     [
       1,
       'a migration that is missing',
-      'migrations of its schema are applied',
+      'the database lacks the migrations credential/',
       async () => {
         const { rows } = await asOwner(
           'delete from migrations.migrations_credential where id = (select max(id) from migrations.migrations_credential) returning hash, created_at',
@@ -471,6 +480,20 @@ describe('a start in production', () => {
   })
 })
 
+it('an app without a migration of its build does not listen: it waits a minute, names it and exits 78', async () => {
+  const { rows } = await asOwner(
+    'delete from migrations.migrations_credential where id = (select max(id) from migrations.migrations_credential) returning *',
+  )
+  const started = await Promise.all(['credential', 'relay'].map((app) => node(...envFilesOf(app), entryOf(app))))
+  const { id, hash, created_at } = rows[0]
+  await asOwner(`insert into migrations.migrations_credential values (${id}, '${hash}', ${created_at})`)
+  for (const { status, text } of started)
+    expect([text, status]).toEqual([
+      expect.stringMatching(/^\w+: the database lacks the migrations credential\/\d{4}_.*npm run migrate/),
+      78,
+    ])
+})
+
 describe('a start with a certificate that no one would accept', () => {
   const brief = createAuthority()
   it.each<[string, string, () => [file: string, text: string]]>([
@@ -542,6 +565,6 @@ describe('the image', () => {
   })
 })
 
-dayTwo({ made, up: () => up, typed, doctor, readings })
+dayTwo({ made, up: () => up, typed, doctor, readings, inImage })
 
 type Component = { name: string; licenses?: unknown[]; hashes?: { content: string }[] }

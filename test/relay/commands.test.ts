@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer as createHttp2 } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { Client, Connection } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import pg from 'pg'
@@ -381,6 +384,26 @@ describe('commands to Temporal', () => {
     await Promise.all([other.close(), again.close()])
     link.stop()
     await adoptEngine(pool, engine)
+  })
+
+  it('trusts an engine that hides its namespace at the known address alone', async () => {
+    const shy = createHttp2()
+    shy.on('stream', (stream) => {
+      const refused = { 'grpc-status': '7', 'grpc-message': 'Request unauthorized.' }
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...refused }, { endStream: true })
+    })
+    await once(shy.listen(0, '127.0.0.1'), 'listening')
+    const hidden = createEngine(config(`127.0.0.1:${(shy.address() as AddressInfo).port}`))
+    await adoptEngine(pool, engine)
+    await expect(refuseOther(pool, hidden)).rejects.toThrow('may be another engine')
+    await expect(senderOf(hidden).turn()).rejects.toThrow('may be another engine')
+    await adoptEngine(pool, hidden)
+    await refuseOther(pool, hidden)
+    await expect(refuseOther(pool, engine)).rejects.toThrow('may be another engine')
+    await hidden.close()
+    shy.close()
+    await adoptEngine(pool, engine)
+    await refuseOther(pool, engine)
   })
 
   it('leaves a start that was never sent to the sweeper once its deadline has passed', async () => {

@@ -40,7 +40,7 @@ export const readOperation = (person: Person, operation_id: string) =>
 export const waitForGate = async (person: Person, operation_id: string): Promise<Gate> => {
   const waiting = async () =>
     (await person.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates`)).items.find(isWaiting)
-  const gate = await waitUntil('a waiting gate', waiting, (found) => found !== undefined, 90_000)
+  const gate = await waitUntil('a waiting gate', waiting, (found) => found !== undefined, 180_000)
   return person.get<Gate>(`/v1/operations/${operation_id}/gates/${gate?.gate_id}`)
 }
 const isWaiting = ({ status }: Gate): boolean => status === 'waiting'

@@ -119,12 +119,16 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
 }
 export type Engine = ReturnType<typeof createEngine>
 
-/** The id that the engine gave to the namespace when it was created; `undefined` if it does not say. */
+/** What an engine answers that may not tell this caller the id of its namespace. */
+export const HIDDEN = 'hidden'
+const PERMISSION_DENIED = 7
+
+/** The id that the engine gave to the namespace when it was created; `undefined` while it does not answer. */
 const identityOf = (client: Client, namespace: string): Promise<string | undefined> =>
   client
     .withDeadline(Date.now() + HEALTH_MS, () => client.workflowService.describeNamespace({ namespace }))
     .then(({ namespaceInfo }) => namespaceInfo?.id ?? undefined)
-    .catch(() => undefined)
+    .catch((error: unknown) => (codeOf(error) === PERMISSION_DENIED ? HIDDEN : undefined))
 
 /** The details that an engineer needs to continue on the engine's own pages. */
 const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>

@@ -17,6 +17,7 @@ import {
 import { type Links, linksOfProcess } from '../links.ts'
 import { isOutage } from '../process/outage.ts'
 import { repeatUntilDone } from '../process/repeat.ts'
+import { withSpan } from '../tracing.ts'
 import { bareHost } from '../web/addresses.ts'
 
 /** The streams, their subjects and retention (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
@@ -198,8 +199,10 @@ const applier = ({ handle, park, fenced, onError, max_deliver = 5 }: ConsumeOpti
     let event: Envelope | undefined
     try {
       if (await fenced?.(message)) return message.nak(FENCED_MS)
-      event = message.json<Envelope>()
-      await handle(event, message)
+      const taken = message.json<Envelope>()
+      event = taken
+      const { type, event_id } = taken
+      await withSpan(`event ${type}`, message.headers?.get('traceparent'), { event_id }, () => handle(taken, message))
       faults.delete(message.seq)
       message.ack()
     } catch (error) {

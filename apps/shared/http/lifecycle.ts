@@ -131,7 +131,7 @@ export const insist = async <T>(act: () => Promise<T>): Promise<T> => {
   }
 }
 
-/** Waits for a dependency at start; on timeout throws a ConfigError that names what is missing. */
+/** Waits for a dependency at start; on timeout throws a ConfigError: its own, or one that names what is missing. */
 export const waitFor = async (what: string, probe: () => Promise<unknown>, timeout_ms = START_MS): Promise<void> => {
   const end = performance.now() + timeout_ms
   for (;;) {
@@ -139,6 +139,7 @@ export const waitFor = async (what: string, probe: () => Promise<unknown>, timeo
       await probe()
       return
     } catch (error) {
+      if (performance.now() > end && error instanceof ConfigError) throw error
       if (performance.now() > end)
         throw new ConfigError(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
       await delay(AGAIN_MS)

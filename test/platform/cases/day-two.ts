@@ -8,7 +8,7 @@ import { silentScreen } from '../../../apps/platform/base/screen.ts'
 import { type Account, dataFolder, unprivileged } from '../../../apps/platform/servers/postgres.ts'
 import { locateTemporal } from '../../../apps/platform/servers/temporal.ts'
 import { withConnection } from '../../../db/connection.ts'
-import { blocksOf, GUIDES } from '../../support/guides.ts'
+import { blocksOf, GUIDES, guideText } from '../../support/guides.ts'
 import { until } from '../../support/until.ts'
 import { type Installation, NAMES, type startInstallation } from '../support/installation.ts'
 
@@ -18,12 +18,13 @@ type Given = {
   typed: (block: string, env?: NodeJS.ProcessEnv, account?: Account) => Promise<string>
   doctor: () => Promise<{ status: number; text: string }>
   readings: () => Promise<(number | string)[][]>
+  inImage: (app: string, ...args: string[]) => Promise<{ status: number; text: string }>
 }
 /** Each in its own describe, because something has to happen between their commands. */
 const APART = ['backup.md', 'rotate.md', 'uninstall.md']
 
 /** The guides' commands on an installation that has served; the last of them removes it. */
-export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Given) => {
+export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inImage }: Given) => {
   const restart = async (apps = up().apps) => {
     await Promise.all(apps.map((app) => app.stop()))
     await Promise.all(apps.map((app) => app.start()))
@@ -42,6 +43,16 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings }: Giv
     )
     it.each(blocks)('%s: %s', async (_guide, block) => {
       expect(await typed(block, { PGDATA: dataFolder(home) })).not.toContain('Warning')
+    })
+
+    it('creates an administrator in a pod by a command that the files of the image can carry out', async () => {
+      const [, app = '', command = ''] =
+        /exec deployment\/signalbox-(\w+) -- \\\n\s*node (.*)/.exec(guideText('install.md')) ?? []
+      // The first one exists, so it refuses; a wrong path, setting or right would fail before that.
+      expect(await inImage(app, ...command.split(' '))).toEqual({
+        status: 1,
+        text: expect.stringContaining('an administrator'),
+      })
     })
 
     it('leaves a support bundle that the apps answered', async () => {

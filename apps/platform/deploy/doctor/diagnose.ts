@@ -37,8 +37,10 @@ export const diagnose = async (dir: string | undefined): Promise<number> => {
   const envs = new Map(
     PRODUCTION_APPS.map(({ name }): [string, NodeJS.ProcessEnv] => [name, productionEnv(dir, name) ?? {}]),
   )
-  const all = [...envs].map(([app, env]) => findingsOf(app, env))
-  const found = [...(await Promise.all(all)).flat(), ...weakTogether(envs), ...openFiles(dir, envs)]
+  // One app after another: on a busy host the servers give up on many handshakes with one process at once.
+  const of_apps: Finding[][] = []
+  for (const [app, env] of envs) of_apps.push(await findingsOf(app, env))
+  const found = [...of_apps.flat(), ...weakTogether(envs), ...openFiles(dir, envs)]
   for (const { app, about, what, remedy } of found)
     console.log(`${paint('red', 'wrong')}  ${app.padEnd(11)} ${about.padEnd(12)} ${what}. ${remedy}.`)
   const checked = `${PRODUCTION_APPS.length} apps with their settings, certificates, Postgres, Redis, NATS and Temporal`

@@ -1,17 +1,14 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { Redis } from 'ioredis'
 import type { NatsConnection, StreamConfig } from 'nats'
 import type pg from 'pg'
 import { withConnection } from '../../../../db/connection.ts'
-import { AREAS } from '../../../../db/migrate.ts'
+import { AREAS, lackingMigrations } from '../../../../db/migrate.ts'
 import { SEARCH_ATTRIBUTES } from '../../../../workflows/operation/messages.ts'
 import { connectNats } from '../../../shared/events/events.ts'
 import { type Links, redisLink, temporalAuthorities, temporalOptions } from '../../../shared/links.ts'
 import { bareHost } from '../../../shared/web/addresses.ts'
 import { DATABASE_ROLES } from '../../base/database.ts'
-import { ROOT } from '../../base/paths.ts'
 
 /** A weakness and its remedy. */
 export type Weakness = readonly [what: string, remedy: string]
@@ -62,11 +59,8 @@ export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]>
 const weakTables = async (client: pg.Client, app: string): Promise<Weakness[]> => {
   const area = DATABASE_ROLES[app]
   if (!area) return []
-  const journal = readFileSync(join(ROOT, 'db/migrations', area, 'meta/_journal.json'), 'utf8')
-  const wanted = (JSON.parse(journal) as { entries: unknown[] }).entries.length
-  const { rows } = await client.query<{ n: number }>(`select count(*)::int as n from migrations.migrations_${area}`)
-  const n = rows[0]?.n ?? 0
-  return weak(n < wanted, `${n} of ${wanted} migrations of its schema are applied`, 'Run "npm run migrate"')
+  const lacking = await lackingMigrations(client, area)
+  return weak(lacking.length > 0, `the database lacks the migrations ${lacking.join(', ')}`, 'Run "npm run migrate"')
 }
 
 const weakPooler = (app: string, is_pooled: boolean, is_said: boolean): Weakness[] => {

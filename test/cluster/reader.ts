@@ -1,0 +1,78 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Agent, request } from 'undici'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
+
+/**
+ * `reader.ts CONFIG`: the administrator of the guide "On one machine" signs in every half minute and reads through every app, until
+ * SIGTERM. Prints what was refused, and exits with 1 if anything was.
+ */
+const ORIGIN = 'https://localhost:8443'
+const PATHS = ['/api/v1/me', '/api/v1/resource-types', '/api/v1/admin/users', '/api/v1/operations']
+const EVERY_MS = 50
+const SIGNED_IN_MS = 30_000
+
+const [config = ''] = process.argv.slice(2)
+const dispatcher = new Agent({ connect: { ca: readFileSync(join(config, 'tls/ca.pem'), 'utf8') } })
+const password = `Aa1-${randomBytes(9).toString('hex')}`
+
+const send = async (path: string, body?: object, token?: string) => {
+  const headers = {
+    ...(body && { 'content-type': 'application/json', 'idempotency-key': uuidv7() }),
+    ...(token && { authorization: `Bearer ${token}` }),
+  }
+  const given = {
+    dispatcher,
+    headers,
+    method: body ? 'POST' : 'GET',
+    body: body ? JSON.stringify(body) : null,
+  } as const
+  const { statusCode, body: reply } = await request(`${ORIGIN}${path}`, given)
+  return { status: statusCode, text: await reply.text() }
+}
+
+const link = execFileSync(
+  process.execPath,
+  [
+    ...['', '.secret'].map((kind) => `--env-file=${join(config, `env/identity${kind}.env`)}`),
+    ...[join(ROOT, 'apps/platform/admin.ts'), 'identity', 'bootstrap-admin', '--recover', 'root'],
+  ],
+  { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
+)
+const enrolment_token = link.split('/enrol#')[1]?.trim()
+const enrolled = await send('/api/v1/users/enrol', { enrolment_token, new_password: password })
+if (enrolled.status !== 204) throw new Error(`the link of root: ${enrolled.status} ${enrolled.text}`)
+
+let ended = false
+process.once('SIGTERM', () => {
+  ended = true
+})
+const refused: string[] = []
+let [reads, token, signed_in_at] = [0, '', Number.NEGATIVE_INFINITY]
+while (!ended) {
+  const path = PATHS[reads % PATHS.length] ?? ''
+  const sign_in = performance.now() - signed_in_at > SIGNED_IN_MS
+  const what = sign_in ? '/v1/token' : path
+  try {
+    const { status, text } = sign_in
+      ? await send(what, { grant_type: 'password', username: 'root', password })
+      : await send(what, undefined, token)
+    if (status !== 200) refused.push(`${new Date().toISOString()} ${what}: ${status} ${text}`)
+    else if (sign_in) {
+      token = JSON.parse(text).access_token
+      signed_in_at = performance.now()
+    }
+  } catch (error) {
+    refused.push(`${new Date().toISOString()} ${what}: ${(error as Error).message}`)
+  }
+  if (!sign_in) reads += 1
+  if (reads === PATHS.length) console.log('reads')
+  await delay(EVERY_MS)
+}
+for (const one of refused) console.log(`REFUSED  ${one}`)
+console.log(`${reads} reads and sign-ins through every app, refused: ${refused.length}`)
+process.exit(refused.length === 0 ? 0 : 1)
