@@ -9,7 +9,6 @@ import type { SessionDeps, Uses } from '../deps.ts'
 import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
 import { openFederated } from '../token/code.ts'
 import type { TokenPair } from '../token/issue.ts'
-import { SKEW_S } from './connections.ts'
 import { type Claims, exchangeCode, refusedToken } from './foreign.ts'
 import { callbackUrl, findProvider } from './start.ts'
 
@@ -21,6 +20,8 @@ export type Callback = {
   client: Client
   request_id: string
 }
+/** How much older than its request a fresh proof may seem: a longer time would admit an earlier one. */
+const PROOF_SKEW_S = 5
 /** Where the browser goes next; with tokens if it has signed in. */
 export type Finished = { location: string; pair?: TokenPair & { session_id: string } }
 
@@ -54,7 +55,7 @@ const claimsOf = async (deps: SessionDeps, provider: Provider, flow: Flow, { que
   const claims = await exchangeCode(connection, provider, url, { ...flow, state: query.state ?? '' })
   const asked = flow.purpose !== 'sign_in' || flow.native !== undefined
   const { auth_time } = claims
-  if (asked && !(typeof auth_time === 'number' && auth_time >= flow.started_s - SKEW_S))
+  if (asked && !(typeof auth_time === 'number' && auth_time >= flow.started_s - PROOF_SKEW_S))
     throw refused('reauth_failed', `${provider.title} did not ask for your credentials again.`)
   refuseEmail(provider, claims)
   refuseMethods(provider, claims)
