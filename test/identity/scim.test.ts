@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, inArray, like, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SCIM_ROUTES } from '../../apps/gateway/routes/table.ts'
 import { buildApp } from '../../apps/identity/app.ts'
+import { reportStranded } from '../../apps/identity/scim/aligning.ts'
 import { lossOf } from '../../apps/operations/policies/footing.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
@@ -18,6 +19,7 @@ import {
   outbox,
   scim_members,
   scim_resources,
+  scim_unaligned,
   user_events,
   users,
 } from '../../db/identity/tables.ts'
@@ -864,6 +866,23 @@ describe('a change', () => {
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
     await until(async () => (await inNetops()) === before, { what: 'everyone to leave', timeout_ms: 20_000 })
     expect(await rightsOf(people.at(-1)?.id ?? '')).toEqual([])
+  })
+
+  it('that waits for a directory no longer in the file is reported, and made once the directory is back', async () => {
+    const id = await hire()
+    await sso.identity_deps.db.execute(sql`insert into ${scim_unaligned} values (${id})`)
+    const error = vi.spyOn(sso.identity_deps.telemetry.log, 'error')
+    await reportStranded(sso.identity_deps)
+    expect(error).not.toHaveBeenCalled()
+    for (const gone of [{ scim: undefined }, { ...SCIM, enabled: false }]) {
+      sso.configure(gone)
+      await sso.identity_deps.db.execute(sql`insert into ${scim_unaligned} values (${id}) on conflict do nothing`)
+      await reportStranded(sso.identity_deps)
+      expect(error).toHaveBeenLastCalledWith({ provider: 'corp', people: 1 }, expect.stringContaining('cannot follow'))
+    }
+    error.mockRestore()
+    sso.configure(SCIM)
+    await until(async () => (await sso.identity_deps.db.$count(scim_unaligned)) === 0)
   })
 
   // The last ones: they leave tables of a size that slows others down.
