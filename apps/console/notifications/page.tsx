@@ -15,6 +15,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
 import { ThisDevice } from './device.tsx'
+import { Rules } from './rules.tsx'
 
 const PATH = '/api/v1/notifications'
 const DESTINATIONS = `${PATH}/destinations`
@@ -49,6 +50,7 @@ export const NotificationsPage = () => {
           <CodeForm key={row.destination_id} row={row} act={act} busy={busy} />
         ))}
       <AddForm act={act} busy={busy} />
+      <Rules destinations={rows} />
       <Log act={act} busy={busy} />
     </Page>
   )

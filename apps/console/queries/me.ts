@@ -27,6 +27,9 @@ export const totpQuery = () => queryOf(['totp'], '/v1/users/me/totp')
 /** Where the person is notified of decisions. */
 export const destinationsQuery = () => queryOf(['notifications', 'destinations'], '/v1/notifications/destinations')
 
+/** When the person is notified of decisions. */
+export const notifyRulesQuery = () => queryOf(['notifications', 'rules'], '/v1/notifications/rules')
+
 /** How this browser is notified of decisions. */
 export const pushQuery = () => queryOf(['notifications', 'push'], '/v1/notifications/push')
 

@@ -55,4 +55,50 @@ describe('a person', () => {
     },
     PATIENCE_MS,
   )
+
+  it(
+    'sets events, steps and quiet hours, is told which time is missing, and restores the defaults',
+    async () => {
+      const { page } = await sitDown('olga')
+      await page.goto(`${stack.gateway_url}/settings/notifications`)
+      const rules = async () => {
+        const answer = page.waitForResponse((one) => one.url().endsWith('/notifications/rules') && one.ok())
+        await page.reload()
+        return (await answer).json()
+      }
+      await page.getByLabel('Mail address or URL').fill('https://chat.example.org/hook')
+      await page.getByLabel('Kind').selectOption('slack')
+      await press(page, 'Add a destination')
+      await page.getByText('Destination added.').waitFor()
+      await page.getByLabel('a gate asks again').uncheck()
+      await page.getByLabel('From this risk on').selectOption('medium')
+      await press(page, 'Add a step')
+      await page.getByLabel('Minutes until step 1').fill('')
+      await page.getByLabel('Hold messages back').check()
+      await page.getByLabel('Until', { exact: true }).fill('06:30')
+      await page.getByLabel('Time zone').selectOption('Europe/Berlin')
+      expect(await accessibilityOf(page)).toEqual([])
+      await press(page, 'Save')
+      await page.getByText('Enter 0 to 10080 minutes.').waitFor()
+      await page.getByLabel('Minutes until step 1').fill('15')
+      await press(page, 'Save')
+      await page.getByText('Rules saved.').waitFor()
+      const set = await rules()
+      expect(set).toMatchObject({
+        events: ['gate.waiting', 'gate.escalated', 'patch.waiting'],
+        min_risk: 'medium',
+        steps: [{ after_s: 900 }],
+        quiet: { timezone: 'Europe/Berlin', from: '22:00', to: '06:30' },
+        digest_s: 300,
+      })
+      await expect.poll(() => page.getByLabel('Minutes until step 1').inputValue()).toBe('15')
+      await press(page, 'Restore the defaults')
+      await page.getByText('Defaults restored.').waitFor()
+      await expect.poll(() => page.getByLabel('Minutes until step 1').count()).toBe(0)
+      expect(await rules()).toMatchObject({ min_risk: 'low', steps: [], quiet: null })
+      await press(page, 'Remove https://chat.example.org')
+      await page.getByText('You have no destinations.').waitFor()
+    },
+    PATIENCE_MS,
+  )
 })

@@ -81,7 +81,7 @@ export const totp: typeof en.totp = {
 /** The German texts for notifications. */
 export const notifications: typeof en.notifications = {
   title: 'Benachrichtigungen',
-  note: 'Gemeldet wird, was auf Ihre Stimme wartet. Ruhezeiten und Stufen: signalbox notify rules.',
+  note: 'Gemeldet wird, was auf Ihre Stimme wartet.',
   kind: 'Art',
   kinds: { email: 'E-Mail', webhook: 'Webhook', slack: 'Slack', teams: 'Teams', push: 'Browser' },
   device: {
@@ -126,6 +126,36 @@ export const notifications: typeof en.notifications = {
   again: 'Noch einmal senden',
   again_one: (about: string) => `Noch einmal senden: ${about}`,
   queued: 'Die Nachricht wird noch einmal gesendet.',
+  rules: {
+    title: 'Wann Sie benachrichtigt werden',
+    events: 'Benachrichtigen, wenn',
+    event: {
+      'gate.waiting': 'ein Gate auf meine Stimme wartet',
+      'gate.reopened': 'ein Gate erneut fragt',
+      'gate.escalated': 'ein Gate eskaliert wird',
+      'patch.waiting': 'ein Patch auf meine Stimme wartet',
+    },
+    min_risk: 'Ab diesem Risiko',
+    digest: 'Minuten zwischen zwei Nachrichten an ein Ziel',
+    minutes_wrong: (most: number) => `0 bis ${most} Minuten eingeben.`,
+    steps: 'Stufen',
+    steps_note:
+      'Ohne Stufen werden alle Ziele sofort benachrichtigt. Eine Stufe gilt, wenn die Entscheidung noch wartet.',
+    destination: (n: number) => `Ziel der Stufe ${n}`,
+    after: (n: number) => `Minuten bis zur Stufe ${n}`,
+    add_step: 'Stufe hinzufügen',
+    remove_step: (n: number) => `Stufe ${n} entfernen`,
+    quiet: 'Ruhezeiten',
+    quiet_on: 'Nachrichten zurückhalten, außer bei hohem Risiko und Fristen in dieser Zeit',
+    from: 'Von',
+    to: 'Bis',
+    time_missing: 'Uhrzeit eingeben.',
+    zone: 'Zeitzone',
+    save: 'Speichern',
+    saved: 'Regeln gespeichert.',
+    reset: 'Voreinstellung wiederherstellen',
+    restored: 'Voreinstellung wiederhergestellt.',
+  },
 }
 
 /** The German texts for changing the person’s password. */

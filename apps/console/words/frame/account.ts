@@ -74,7 +74,7 @@ export const totp = {
 
 export const notifications = {
   title: 'Notifications',
-  note: 'You are told when a gate or a patch waits for your vote. Set quiet hours and steps by signalbox notify rules.',
+  note: 'You are told when a gate or a patch waits for your vote.',
   kind: 'Kind',
   kinds: { email: 'Mail', webhook: 'Webhook', slack: 'Slack', teams: 'Teams', push: 'Browser' },
   device: {
@@ -119,6 +119,36 @@ export const notifications = {
   again: 'Send again',
   again_one: (about: string) => `Send again: ${about}`,
   queued: 'The message is sent again.',
+  rules: {
+    title: 'When you are notified',
+    events: 'Notify me when',
+    event: {
+      'gate.waiting': 'a gate waits for my vote',
+      'gate.reopened': 'a gate asks again',
+      'gate.escalated': 'a gate is escalated',
+      'patch.waiting': 'a patch waits for my vote',
+    },
+    min_risk: 'From this risk on',
+    digest: 'Minutes between two messages to one destination',
+    minutes_wrong: (most: number) => `Enter 0 to ${most} minutes.`,
+    steps: 'Steps',
+    steps_note:
+      'Without steps, all destinations are notified at once. A step notifies one if the decision still waits.',
+    destination: (n: number) => `Destination of step ${n}`,
+    after: (n: number) => `Minutes until step ${n}`,
+    add_step: 'Add a step',
+    remove_step: (n: number) => `Remove step ${n}`,
+    quiet: 'Quiet hours',
+    quiet_on: 'Hold messages back, except for high risk and deadlines within these hours',
+    from: 'From',
+    to: 'Until',
+    time_missing: 'Enter a time.',
+    zone: 'Time zone',
+    save: 'Save',
+    saved: 'Rules saved.',
+    reset: 'Restore the defaults',
+    restored: 'Defaults restored.',
+  },
 }
 
 export const password = {
