@@ -151,7 +151,7 @@ describe('an API key', () => {
     expect(Date.parse(used?.last_used_at ?? '')).toBeGreaterThan(Date.now() - 60_000)
   })
 
-  it('grants only what both the grants and the key allow', async () => {
+  it('grants only what both the grants and the key allow (ASVS 10.3.2, 10.4.11)', async () => {
     const { id } = await machine('auditor')
     const { key } = await keyOf(id, { permissions: ['identity:read', 'plan:start'] })
     const all = bearer((await byKey(key)).body.access_token)
@@ -172,7 +172,7 @@ describe('an API key', () => {
     expect((await byKey(key, { client_id: name })).status).toBe(200)
   })
 
-  it('is refused if it is forged, unknown or expired', async () => {
+  it('is refused if it is forged, unknown or expired (ASVS 10.4.10)', async () => {
     const { id } = await machine('auditor')
     const { id: credential_id, key } = await keyOf(id)
     const broken = `${key.slice(0, 40)}${key[40] === 'A' ? 'B' : 'A'}${key.slice(41)}`
@@ -448,7 +448,7 @@ describe('a CI token', () => {
 })
 
 describe('an assertion and a CI token', () => {
-  it('are refused if they bring their own key, or name a place for one', async () => {
+  it('are refused if they bring their own key, or name a place for one (ASVS 9.1.3)', async () => {
     const { name } = await machine('auditor')
     const jwk = await exportJWK(own.publicKey)
     for (const member of [{ jwk }, { jku: `${issuer}/jwks` }, { x5u: issuer }, { x5c: ['AAAA'] }]) {

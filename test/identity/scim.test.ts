@@ -606,7 +606,7 @@ describe('a directory', () => {
     await scim('DELETE', `/Groups/${own}`)
   })
 
-  it('names no group for the map of another provider', async () => {
+  it('names no group for the map of another provider (ASVS 6.8.1)', async () => {
     const { db } = sso.identity_deps
     const sub = `s-${nameless()}`
     const id = await hire(sub, sub)

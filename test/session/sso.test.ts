@@ -67,7 +67,7 @@ describe('a sign-in through a provider', () => {
     expect(list.body.items).toMatchObject([{ metadata: { provider: 'corp' } }])
   })
 
-  it('finds the same account at the next sign-in, whatever its name and address there', async () => {
+  it('finds the same account at the next sign-in, whatever its name and address there (ASVS 10.5.2)', async () => {
     await sso.browser().signIn('s-mia')
     const before = await countOf()
     sso.state.amend = (claims) => ({ ...claims, preferred_username: 'renamed', email: 'other@example.com' })
@@ -76,7 +76,7 @@ describe('a sign-in through a provider', () => {
     expect(await userNamed('renamed')).toBeUndefined()
   })
 
-  it('finds no account that another provider knows by the same subject', async () => {
+  it('finds no account that another provider knows by the same subject (ASVS 6.8.1)', async () => {
     const other = await sso.addUser('namesake')
     await sso.identity_deps.db
       .insert(external_identities)
@@ -266,7 +266,7 @@ describe('a refused answer', () => {
     ['a subject that is too long', () => ({ sub: 'x'.repeat(256) }), 401, 'id_token_invalid'],
     ['a subject that cannot be stored', () => ({ sub: 's\0x' }), 401, 'id_token_invalid'],
     ['a subject that would be stored as another', () => ({ sub: 's\ud800' }), 401, 'id_token_invalid'],
-  ])('is an ID token with %s', async (_what, changes, status, code) => {
+  ])('is an ID token with %s (ASVS 10.5.1, 10.5.4)', async (_what, changes, status, code) => {
     claims(changes())
     expect(await refusal()).toEqual([status, code])
   })
@@ -290,12 +290,12 @@ describe('a refused answer', () => {
       },
     ],
     ['a changed claim', async (claims) => changedIn(await sso.provider.sign(claims))],
-  ])('is an ID token with %s', async (_what, seal) => {
+  ])('is an ID token with %s (ASVS 6.8.2)', async (_what, seal) => {
     sso.state.seal = seal
     expect(await refusal()).toEqual([401, 'id_token_invalid'])
   })
 
-  it('is a sign-in without the second factor that the provider had to require', async () => {
+  it('is a sign-in without the second factor that the provider had to require (ASVS 6.3.3, 6.3.4, 6.8.4)', async () => {
     sso.configure({ require_amr: ['mfa', 'hwk'] })
     for (const amr of [undefined, [], ['pwd'], 'mfa']) {
       claims({ amr })
@@ -305,7 +305,7 @@ describe('a refused answer', () => {
     expect((await sso.browser().signIn('s-mia')).status).toBe(303)
   })
 
-  it('is an answer at the callback of another provider', async () => {
+  it('is an answer at the callback of another provider (ASVS 10.2.2)', async () => {
     const told: string[] = []
     const { fetch } = globalThis
     const listening = vi.spyOn(globalThis, 'fetch').mockImplementation((to, init) => {
@@ -327,7 +327,7 @@ describe('a refused answer', () => {
     }
   })
 
-  it('is a start that a page of another site led to: the person must press the button', async () => {
+  it('is a start that a page of another site led to: the person must press the button (ASVS 7.6.2)', async () => {
     for (const site of ['cross-site', 'same-site']) {
       const link = { 'sec-fetch-site': site, 'sec-fetch-dest': 'document' }
       const led = await sso.browser().go('/v1/sso/corp/start', { headers: link })
@@ -339,12 +339,12 @@ describe('a refused answer', () => {
       ).toContain(`${sso.provider.issuer}/authorize`)
   })
 
-  it('is an ID token whose algorithm is not on the list', async () => {
+  it('is an ID token whose algorithm is not on the list (ASVS 9.1.2)', async () => {
     sso.configure({ algorithms: ['ES256'] })
     expect(await refusal()).toEqual([401, 'id_token_invalid'])
   })
 
-  it('is a state that was used, is unknown, or started in another browser', async () => {
+  it('is a state that was used, is unknown, or started in another browser (ASVS 10.1.2, 10.2.1)', async () => {
     const browser = sso.browser()
     const back = await browser.choose('s-mia')
     expect((await sso.browser().go(back)).body.code).toBe('sign_in_expired')
@@ -364,7 +364,7 @@ describe('a refused answer', () => {
     for (const { status, cookies } of answers) if (status === 401) expect(cookies).toEqual([])
   })
 
-  it('is an answer that names another issuer beside the code', async () => {
+  it('is an answer that names another issuer beside the code (ASVS 10.2.2)', async () => {
     const browser = sso.browser()
     const back = new URL(await browser.choose('s-mia'))
     back.searchParams.set('iss', 'https://evil.test')
@@ -525,7 +525,7 @@ describe('linking', () => {
     expect((await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })).body.id).toBe(lena.id)
   })
 
-  it('adds no second identity of a provider, and none without a fresh sign-in', async () => {
+  it('adds no second identity of a provider, and none without a fresh sign-in (ASVS 7.5.1)', async () => {
     await sso.addUser('pat')
     sso.state.amend = (claims) => ({ ...claims, sub: 's-pat' })
     expect((await linked('pat', 's-mia')).status).toBe(303)
@@ -716,7 +716,7 @@ describe('a confirmation through the provider', () => {
     expect((await sso.session.deps.store.get(id, session_id))?.auth_time).toBe(began + 10)
   })
 
-  it('makes the sign-in fresh only for the same person', async () => {
+  it('makes the sign-in fresh only for the same person (ASVS 6.8.4)', async () => {
     const { done, auth_time } = await confirm('s-mia')
     expect(done).toMatchObject({ status: 303, location: '/inbox' })
     expect(auth_time).toBeGreaterThan(Date.now() / 1000 - 60)
@@ -755,7 +755,7 @@ describe('a logout at the provider', () => {
     return { alive: async () => (await browser.go('/api/v1/users/me', { headers })).status === 200 }
   }
 
-  it('ends the session of its sid, or all of a person, and no other', async () => {
+  it('ends the session of its sid, or all of a person, and no other (ASVS 7.1.3, 7.6.1)', async () => {
     const [mia, tom] = [await signedIn('s-mia'), await signedIn('s-tom')]
     expect(await tell(await token({ sid: 'sid-s-mia', sub: 's-mia' }))).toMatchObject({ status: 200, body: {} })
     expect([await mia.alive(), await tom.alive()]).toEqual([false, true])
@@ -782,7 +782,7 @@ describe('a logout at the provider', () => {
     expect(await members()).toHaveLength(1)
   })
 
-  it('counts once', async () => {
+  it('counts once (ASVS 10.5.5)', async () => {
     const once = await token({ sub: 's-mia' })
     const told = await Promise.all([1, 2, 3].map(() => tell(once)))
     expect(told.map(({ status }) => status).sort()).toEqual([200, 400, 400])
@@ -834,7 +834,7 @@ describe('a logout at the provider', () => {
     expect((await send(`${sso.gateway.url}/v1/token`, { body: await codeNow() })).status).toBe(200)
   })
 
-  it('is refused if it is forged, foreign, old or not a logout token', async () => {
+  it('is refused if it is forged, foreign, old or not a logout token (ASVS 10.5.5)', async () => {
     const mia = await signedIn('s-mia')
     const { privateKey } = await generateKeyPair('RS256')
     const iat = Math.floor(Date.now() / 1000)
@@ -883,7 +883,7 @@ describe('an app outside the browser', () => {
     return url.searchParams.get('code') ?? ''
   }
 
-  it('gets its tokens for a code of one minute and the verifier; a second use ends the session', async () => {
+  it('gets its tokens for a code of one minute and the verifier; a second use ends the session (ASVS 6.5.1, 10.4.2, 10.4.3)', async () => {
     const code = await codeOf()
     const key = `${sso.prefix}ocode:${createHash('sha256').update(code).digest('hex')}`
     expect(await sso.redis.ttl(key)).toSatisfy((seconds: number) => seconds > 0 && seconds <= 60)
@@ -895,7 +895,7 @@ describe('an app outside the browser', () => {
     expect((await me()).status).toBe(401)
   })
 
-  it('signs a person in who typed their credentials at the provider for it, and for no longer than it allows', async () => {
+  it('signs a person in who typed their credentials at the provider for it, and for no longer than it allows (ASVS 7.3.2, 7.6.1, 10.7.1)', async () => {
     const started = new URL((await sso.browser().go(`/v1/sso/corp/start${await start()}`)).location)
     expect([started.searchParams.get('prompt'), started.searchParams.get('max_age')]).toEqual(['login', '0'])
     sso.state.amend = (claims) => ({ ...claims, auth_time: Math.floor(Date.now() / 1000) - 300 })
@@ -913,7 +913,7 @@ describe('an app outside the browser', () => {
     }
   })
 
-  it('keeps no session if its code is used twice at the same moment', async () => {
+  it('keeps no session if its code is used twice at the same moment (ASVS 10.4.2)', async () => {
     for (let round = 0; round < 8; round++) {
       const code = await codeOf()
       const answers = await Promise.all(Array.from({ length: 3 }, () => redeem(code)))
@@ -928,7 +928,7 @@ describe('an app outside the browser', () => {
     }
   })
 
-  it('gets none with another verifier or address, and the code is gone', async () => {
+  it('gets none with another verifier or address, and the code is gone (ASVS 10.4.6)', async () => {
     // The method "plain" would take the challenge as its own verifier.
     const plain = createHash('sha256').update(verifier).digest('base64url')
     for (const wrong of [
@@ -943,7 +943,7 @@ describe('an app outside the browser', () => {
     }
   })
 
-  it('learns of a refusal, and starts only at an address of one of our apps', async () => {
+  it('learns of a refusal, and starts only at an address of one of our apps (ASVS 10.4.1, 10.4.6)', async () => {
     const done = await sso.browser().signIn('s-out', await start())
     expect(new URL(done.location).searchParams.get('error')).toBe('no_account')
     const elsewhere = ['http://localhost:7777/callback', 'http://127.0.0.1:7777/x', 'https://evil.test/callback']
@@ -959,7 +959,7 @@ describe('an app outside the browser', () => {
     expect((await sso.browser().go(plain)).body.code).toBe('schema_violation')
   })
 
-  it('of an https address starts only at exactly that address', async () => {
+  it('of an https address starts only at exactly that address (ASVS 10.4.1)', async () => {
     const app = 'https://app.example.com/callback'
     const session = await sso.addSession({ SESSION__SSO__REDIRECT_URIS: JSON.stringify([app]) })
     const startAt = async (uri: string) => {
@@ -1038,7 +1038,7 @@ describe('a provider that refuses this installation', () => {
 })
 
 describe('a provider that is down', () => {
-  it('is one whose metadata names another issuer', async () => {
+  it('is one whose metadata names another issuer (ASVS 10.5.3)', async () => {
     const liar = createServer((_req, res) => {
       const { issuer } = sso.provider
       res.end(JSON.stringify({ issuer, authorization_endpoint: issuer, token_endpoint: issuer, jwks_uri: issuer }))
