@@ -226,7 +226,8 @@ describe('Entra ID', () => {
     })
     expect(made.headers.location).toBe(`http://console.test/scim/v2/Users/${id}`)
     const filters = [`userName eq "${userName.toUpperCase()}"`, `externalId eq "${sent.externalId}"`, `id eq "${id}"`]
-    for (const filter of [...filters, filters.join(' and ')])
+    const escaped = `userName Eq "\\u00${userName.charCodeAt(0).toString(16)}${userName.slice(1)}"`
+    for (const filter of [...filters, escaped, filters.join(' and ')])
       expect((await find('/Users', filter)).body).toMatchObject({ totalResults: 1, Resources: [{ id }] })
     const changed = await patch(
       `/Users/${id}`,
@@ -708,7 +709,17 @@ describe('a change', () => {
     ['a filter of another kind', () => find('/Users', 'userName co "a"'), failed(400, 'invalidFilter')],
     ['a filter on what is not kept', () => find('/Users', 'title eq "a"'), failed(400, 'invalidFilter')],
     ['a filter of two lines', () => find('/Users', 'userName eq "a\nb" and'), failed(400, 'invalidFilter')],
+    [
+      'a filter for a character that no name can have',
+      () => find('/Users', 'userName eq "a\\u0000"'),
+      failed(400, 'invalidFilter'),
+    ],
     ['half a filter', () => find('/Users', 'userName eq "a" and '), failed(400, 'invalidFilter')],
+    [
+      'a filter of four terms',
+      () => find('/Users', Array(4).fill('userName eq "a"').join(' and ')),
+      failed(400, 'invalidFilter'),
+    ],
     ['a filter with or', () => find('/Groups', 'id eq "a" or id eq "b"'), failed(400, 'invalidFilter')],
     ['a page that is none', () => scim('GET', '/Users?count=many'), failed(400, 'invalidValue')],
     ['a person without a name', () => scim('POST', '/Users', { schemas: [USER] }), failed(400, 'invalidValue')],

@@ -194,9 +194,12 @@ describe('the rights that a provider gives', () => {
 
   it('stay unchanged if the provider only refers to a list of groups', async () => {
     await sso.browser().signIn('s-mia')
+    const details = async () => JSON.parse((await audited()).at(-1)?.body ?? '').details
+    expect(await details()).toEqual({ provider: 'corp' })
     sso.state.amend = ({ groups: _, ...claims }) => ({ ...claims, _claim_names: { groups: 'src1' } })
     await sso.browser().signIn('s-mia')
     expect((await rightsOf('mia')).groups).toEqual(['netops'])
+    expect(await details()).toEqual({ provider: 'corp', groups_elsewhere: true })
   })
 
   it('never exceed the ceiling, not even through a group that was given more', async () => {

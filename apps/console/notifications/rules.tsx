@@ -15,7 +15,7 @@ const words = tAccount.notifications.rules
 /** The rules as typed: times in minutes. */
 type Draft = Pick<NotifyRules, 'events' | 'min_risk' | 'quiet'> & {
   digest: string
-  steps: { destination_id: string; minutes: string }[]
+  steps: { key: string; destination_id: string; minutes: string }[]
 }
 type Edit = (changed: Partial<Draft>) => void
 type Labeled = { id: string; label: string }
@@ -31,9 +31,11 @@ export const Rules = ({ destinations }: { destinations: readonly DestinationView
   return rules.data ? <RulesForm rules={rules.data} named={named} reload={reload} /> : null
 }
 
+const stepOf = (destination_id: string, minutes: string) => ({ key: crypto.randomUUID(), destination_id, minutes })
+
 const draftOf = ({ events, min_risk, quiet, digest_s, steps }: NotifyRules): Draft => ({
   ...{ events, min_risk, quiet, digest: String(digest_s / 60) },
-  steps: steps.map(({ destination_id, after_s }) => ({ destination_id, minutes: String(after_s / 60) })),
+  steps: steps.map(({ destination_id, after_s }) => stepOf(destination_id, String(after_s / 60))),
 })
 
 /** As in the contract: a day between messages, a week until a step. */
@@ -133,38 +135,38 @@ type StepsProps = Pick<Draft, 'steps'> & {
 }
 const Steps = ({ steps, named, edit, wrong }: StepsProps) => {
   const [first] = named
-  const change = (at: number, changed: Partial<Draft['steps'][number]>) =>
-    edit({ steps: steps.map((step, n) => (n === at ? { ...step, ...changed } : step)) })
+  const change = (key: string, changed: Partial<Draft['steps'][number]>) =>
+    edit({ steps: steps.map((step) => (step.key === key ? { ...step, ...changed } : step)) })
   return (
     <fieldset className="flex flex-col items-start gap-3">
       <legend className="label">{words.steps}</legend>
       <p className="text-meta text-muted">{words.steps_note}</p>
-      {steps.map(({ destination_id, minutes }, at) => (
-        <div key={`${at}:${steps.length}`} className="flex flex-wrap items-end gap-3">
+      {steps.map(({ key, destination_id, minutes }, at) => (
+        <div key={key} className="flex flex-wrap items-end gap-3">
           <SelectField
             label={words.destination(at + 1)}
             choices={named.map(({ id, label }) => [id, label] as const)}
             value={destination_id}
-            change={(id) => change(at, { destination_id: id })}
+            change={(id) => change(key, { destination_id: id })}
           />
           <TextField
             label={words.after(at + 1)}
             error={wrong(minutes, MOST.step)}
             inputMode="decimal"
             value={minutes}
-            change={(text) => change(at, { minutes: text })}
+            change={(text) => change(key, { minutes: text })}
           />
-          <button type="button" className="button" onClick={() => edit({ steps: steps.filter((_, n) => n !== at) })}>
+          <button
+            type="button"
+            className="button"
+            onClick={() => edit({ steps: steps.filter((step) => step.key !== key) })}
+          >
             {words.remove_step(at + 1)}
           </button>
         </div>
       ))}
       {first && steps.length < 20 ? (
-        <button
-          type="button"
-          className="button"
-          onClick={() => edit({ steps: [...steps, { destination_id: first.id, minutes: '0' }] })}
-        >
+        <button type="button" className="button" onClick={() => edit({ steps: [...steps, stepOf(first.id, '0')] })}>
           {words.add_step}
         </button>
       ) : null}

@@ -90,6 +90,7 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
     user_id: user.id,
     username: user.username,
     provider_id: provider.id,
+    groups_elsewhere: namesElsewhere(provider, claims),
     max_s: provider.session_max_s,
     auth_time: provedAt(deps, claims),
     proved_at: Math.floor(claims.iat),
@@ -137,6 +138,10 @@ const userOf = ({ user, refused: code }: Pick<ResolveExternalResponse, 'user' | 
     : refused(code as CodeOf<'policy_denied'>, detail)
 }
 
+/** For a long list of groups Entra sends a reference instead: that does not mean "no groups". */
+const namesElsewhere = ({ groups }: Provider, { _claim_names }: Claims): boolean =>
+  (_claim_names as Record<string, unknown> | undefined)?.[groups?.claim ?? ''] !== undefined
+
 /** The account of these claims; with `make`, a new one if the provider creates accounts. */
 const resolve = async (
   deps: SessionDeps,
@@ -145,9 +150,7 @@ const resolve = async (
   { request_id }: Callback,
   make = true,
 ) => {
-  const claim = provider.groups?.claim ?? ''
-  const named = claims[claim]
-  const elsewhere = claims._claim_names as Record<string, unknown> | undefined
+  const named = claims[provider.groups?.claim ?? '']
   const username = claims[provider.username_claim]
   const required = Object.entries(provider.jit.require_claims ?? {})
   const creates = make && required.every(([name, value]) => claims[name] === value)
@@ -158,8 +161,7 @@ const resolve = async (
         subject: claims.sub,
         username: creates && typeof username === 'string' ? username : '',
         groups: [named].flat().filter((name) => typeof name === 'string'),
-        // For a long list Entra sends a reference instead: that does not mean "no groups".
-        groupsKnown: elsewhere?.[claim] === undefined,
+        groupsKnown: !namesElsewhere(provider, claims),
         externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
       },
       withRequestId(request_id),
