@@ -4086,7 +4086,7 @@ export interface components {
              * @enum {unknown}
              */
             purpose: "notices" | "outcome" | "code" | "test" | "security";
-            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "break_glass.used" | "spray.suspected") | null;
+            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "key.seen" | "break_glass.used" | "spray.suspected") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
              * @enum {unknown}

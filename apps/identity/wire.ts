@@ -22,7 +22,7 @@ import type { IdentityDeps } from './deps.ts'
 import { noteEnding } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
-import { alignNext } from './scim/aligning.ts'
+import { alignNext, reportStranded } from './scim/aligning.ts'
 
 /** Longer than credential takes to answer, shorter than this app does. */
 const PASSWORD_MS = 7500
@@ -49,17 +49,18 @@ export const createDeps = (
     audit: deriveKey(secret, 'audit'),
     page: deriveKey(secret, 'page'),
   }
+  const registry = registryOf(config, telemetry)
+  const providers = providersOf(config, telemetry)
   const stopPruning = startPruning(
     [
       () => pruneKeys(db, idempotency),
       () => pruneOutbox(db, outbox),
       () => pruneAssertions(db),
       () => noteEnding({ db, clock, keys }),
+      () => reportStranded({ db, providers, telemetry }),
     ],
     (err) => telemetry.log.warn({ err }, 'old rows cannot be removed, or an expiry cannot be published'),
   )
-  const registry = registryOf(config, telemetry)
-  const providers = providersOf(config, telemetry)
   const aligning = startLoop('identity_aligning', () => alignNext({ db, keys, providers }), {
     every_ms: 1000,
     failed: (err) => telemetry.log.warn({ err }, 'the rights of people in large groups cannot follow'),

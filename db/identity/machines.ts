@@ -1,4 +1,5 @@
-import { and, asc, eq, gt, inArray, isNull, lt, not, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNull, lt, ne, not, or, sql } from 'drizzle-orm'
+import { pick } from '../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
 import { type MachineCredentialRow, machine_assertions, machine_credentials, machine_owners, users } from './tables.ts'
@@ -45,6 +46,24 @@ export const orphanedBy = (tx: Tx, user_id: string) =>
     .innerJoin(users, eq(users.id, machine_owners.machine_id))
     .innerJoin(machine_credentials, and(eq(machine_credentials.machine_id, users.id), live))
     .where(and(eq(machine_owners.user_id, user_id), not(owned)))
+
+/** The valid secrets of machines that this person owns, or that were shown to them. */
+export const secretsSeenBy = (tx: Tx, user_id: string) =>
+  tx
+    .select({ ...pick(machine_credentials, 'machine_id', 'name', 'kind'), username: users.username })
+    .from(machine_credentials)
+    .innerJoin(users, eq(users.id, machine_credentials.machine_id))
+    .where(
+      and(
+        live,
+        ne(machine_credentials.kind, 'trust'),
+        or(
+          eq(machine_credentials.created_by, `user:${user_id}`),
+          sql`exists (select 1 from ${machine_owners} o where o.machine_id = ${users.id} and o.user_id = ${user_id})`,
+        ),
+      ),
+    )
+    .orderBy(asc(machine_credentials.id))
 
 /** Machines by name, one page after a name. */
 export const listMachines = (db: Queryable, { after, limit }: { after: string | undefined; limit: number }) =>

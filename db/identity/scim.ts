@@ -151,6 +151,13 @@ export const listUnaligned = async (db: Queryable, providers: readonly string[],
     where r.provider = any(${sql.param(providers)}::text[]) limit ${limit}`)
   return rows
 }
+/** How many people so recorded are of each other provider. */
+export const countStranded = async (db: Queryable, providers: readonly string[]) => {
+  const { rows } = await db.execute<{ provider: string; people: number }>(sql`
+    select r.provider, count(*)::int as people from ${scim_unaligned} q join ${scim_resources} r on r.id = q.user_id
+    where r.provider <> all(${sql.param(providers)}::text[]) group by r.provider order by r.provider`)
+  return rows
+}
 export const dropUnaligned = (tx: Tx, user_ids: readonly string[]) =>
   tx.delete(scim_unaligned).where(isOneOf(scim_unaligned.user_id, user_ids))
 

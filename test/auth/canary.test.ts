@@ -203,7 +203,7 @@ const TABLES = [
   'session.idempotency',
 ]
 
-it('finds no secret, token or hash in any log, metric, event, problem, audit row or stored reply', async () => {
+it('finds no secret, token or hash in any log, metric, event, problem, audit row or stored reply (ASVS 10.1.1)', async () => {
   keepOwnSecrets(JSON.parse(readFileSync(join(stack.context.dir, 'keys/secrets.json'), 'utf8')))
   await runEverything()
   const db = new pg.Client({ connectionString: stack.database_url })

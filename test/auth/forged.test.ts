@@ -106,7 +106,7 @@ const stored = async () => {
 }
 
 describe('a bad access token', () => {
-  it('is refused by gateway, session and identity alike, and changes nothing', async () => {
+  it('is refused by gateway, session and identity alike, and changes nothing (ASVS 7.2.1, 9.2.2, 10.3.1)', async () => {
     const doors: [string, string, 'GET' | 'POST'][] = [
       ['gateway', `${gateway}/api/v1/resources`, 'GET'],
       ['gateway logout', `${gateway}/auth/logout`, 'POST'],

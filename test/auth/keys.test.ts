@@ -91,7 +91,7 @@ describe('the keys of token', () => {
     expect(kids.size).toBeGreaterThanOrEqual(4)
   })
 
-  it('are killed at once: their tokens are refused, new ones are not, and no caller sees an error of ours', async () => {
+  it('are killed at once: their tokens are refused, new ones are not, and no caller sees an error of ours (ASVS 7.4.5)', async () => {
     const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
     const old = await login()
     expect(await asked(old.access_token)).toBe(200)

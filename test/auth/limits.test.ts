@@ -38,7 +38,7 @@ const login = (at: Auth, username: string, password = PASSWORD, headers = {}) =>
   send(`${at.session.url}/auth/login`, { body: { username, password }, headers })
 
 describe('the limits of the design', () => {
-  it('are the defaults', () => {
+  it('are the defaults (ASVS 6.1.1, 7.1.1, 7.1.2)', () => {
     const secret = JSON.stringify([Buffer.from(randomUUID().slice(0, 32)).toString('base64').slice(0, 43)])
     const config = loadSessionConfig({
       SESSION__DATABASE__URL: 'postgres://db/x',

@@ -151,7 +151,7 @@ describe('an API key', () => {
     expect(Date.parse(used?.last_used_at ?? '')).toBeGreaterThan(Date.now() - 60_000)
   })
 
-  it('grants only what both the grants and the key allow', async () => {
+  it('grants only what both the grants and the key allow (ASVS 10.3.2, 10.4.11)', async () => {
     const { id } = await machine('auditor')
     const { key } = await keyOf(id, { permissions: ['identity:read', 'plan:start'] })
     const all = bearer((await byKey(key)).body.access_token)
@@ -172,7 +172,7 @@ describe('an API key', () => {
     expect((await byKey(key, { client_id: name })).status).toBe(200)
   })
 
-  it('is refused if it is forged, unknown or expired', async () => {
+  it('is refused if it is forged, unknown or expired (ASVS 10.4.10)', async () => {
     const { id } = await machine('auditor')
     const { id: credential_id, key } = await keyOf(id)
     const broken = `${key.slice(0, 40)}${key[40] === 'A' ? 'B' : 'A'}${key.slice(41)}`
@@ -303,13 +303,38 @@ describe('an API key', () => {
     expect(joined.status).toBe(204)
     const theirs = bearer((await byKey((await keyOf(shared.id)).key)).body.access_token)
     expect((await get('/api/v1/admin/users', others)).status).toBe(200)
+    const made = await keyOf(shared.id, { name: 'gone' })
+    await send(`${gateway.url}/api/v1/admin/machines/${shared.id}/credentials/${made.id}`, {
+      method: 'DELETE',
+      headers: { 'idempotency-key': randomUUID(), ...ada },
+    })
     expect((await post(`/api/v1/admin/users/${owner_id}/disable`, { reason: 'left' })).status).toBe(200)
+    const rows = await auth.identity_deps.db.select().from(user_events)
+    const warned = rows.filter(({ action }) => action === 'machine.credential_seen')
+    for (const { name } of [lone, shared])
+      expect(warned.filter(({ reason }) => reason?.startsWith(`${name},`))).toMatchObject([
+        { object: `user:${ada_id}`, reason: `${name}, key test; olga left` },
+      ])
     // The token that it has already got ends as well; that of a machine with another owner stays.
     await until(async () => (await get('/api/v1/admin/users', others)).status === 401, { timeout_ms: 3000 })
     expect((await get('/api/v1/admin/users', theirs)).status).toBe(200)
     const refused = await byKey(other)
     expect([refused.status, refused.body.code]).toEqual([401, 'invalid_client'])
     expect((await post(`/api/v1/admin/users/${owner_id}/enable`, { reason: 'back' })).status).toBe(200)
+  })
+
+  it('works again soon after its machine has an owner again, and the tokens from before stay refused', async () => {
+    const { id } = await machine('auditor')
+    const proof = await keyOf(id)
+    const before = bearer((await byKey(proof.key)).body.access_token)
+    const asked_ms = Date.now() - 5000
+    await auth.session.deps.store.revoke({ session_id: proof.id, reason: 'revoked', actor_type: 'system' })
+    const machine_session = { session_id: proof.id, user_id: id, username: 'machine:m' }
+    // Whoever proved the credential before it ended gets no session, however late.
+    expect(await auth.session.deps.store.openMachine({ ...machine_session, asked_ms })).toBe(false)
+    const again = await until(async () => (await byKey(proof.key)).body.access_token, { timeout_ms: 15_000 })
+    expect((await get('/api/v1/admin/users', before)).status).toBe(401)
+    expect((await get('/api/v1/admin/users', bearer(again))).status).toBe(200)
   })
 })
 
@@ -423,7 +448,7 @@ describe('a CI token', () => {
 })
 
 describe('an assertion and a CI token', () => {
-  it('are refused if they bring their own key, or name a place for one', async () => {
+  it('are refused if they bring their own key, or name a place for one (ASVS 9.1.3)', async () => {
     const { name } = await machine('auditor')
     const jwk = await exportJWK(own.publicKey)
     for (const member of [{ jwk }, { jku: `${issuer}/jwks` }, { x5u: issuer }, { x5c: ['AAAA'] }]) {

@@ -79,7 +79,7 @@ afterAll(async () => {
 }, 60_000)
 
 describe('one of many at once wins', () => {
-  it('a refresh token is rotated once, and the other attempts end its family', async () => {
+  it('a refresh token is rotated once, and the other attempts end its family (ASVS 10.4.5)', async () => {
     await auth.addUser('rotor')
     for (let round = 0; round < 3; round++) {
       const first = await signIn('rotor')
@@ -144,7 +144,7 @@ describe('no usable token survives', () => {
     }
   })
 
-  it('refreshes and logins that race a disable', async () => {
+  it('refreshes and logins that race a disable (ASVS 7.4.2)', async () => {
     for (let round = 0; round < ROUNDS / 2; round++) {
       const user = await auth.addUser(`racer-${round}`)
       const first = await login(user.username)

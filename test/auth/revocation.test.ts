@@ -131,7 +131,7 @@ const CAUSES: { what: string; reason: string; end: (user: User, tokens: Tokens) 
   },
 ]
 
-describe('an access token is dead at every gateway after', () => {
+describe('an access token is dead at every gateway after (ASVS 7.4.1, 7.4.2)', () => {
   it.each(CAUSES)('$what', async ({ what, reason, end }) => {
     const user = await auth.addUser(what.replaceAll(' ', '-'))
     // The message about the user's own first password is not what ends the session here.

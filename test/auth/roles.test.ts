@@ -26,7 +26,7 @@ const bodyOf = (url: string): object | undefined =>
   })[url]
 
 describe('every route of session', () => {
-  it('is open to exactly the roles that hold its permission; the refusal names what is missing', async () => {
+  it('is open to exactly the roles that hold its permission; the refusal names what is missing (ASVS 10.3.2)', async () => {
     const routes = authorizedRoutes(auth.session.app).filter(({ method }) => method !== 'HEAD')
     const guarded = routes.filter(({ permissions }) => !permissions.some((one) => one === 'none' || one === 'bearer'))
     expect(guarded.length).toBeGreaterThanOrEqual(10)

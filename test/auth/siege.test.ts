@@ -41,7 +41,7 @@ const login = (username: string, { password = PASSWORD, address = OWNER, ...more
   send(`${gateway.url}/v1/token`, { body: { username, password, ...more }, headers: from(address) })
 
 describe('a stranger who guesses at a name', () => {
-  it('never keeps its known device out, from any address, in either mode', async () => {
+  it('never keeps its known device out, from any address, in either mode (ASVS 6.3.1)', async () => {
     const { device_token } = (await login('eva', { remember_device: true })).body as { device_token: string }
     const cookie = cookieOf(
       await send(`${gateway.url}/v1/token?response_mode=cookie`, {

@@ -42,6 +42,24 @@ it('takes no secret from a predictable generator (ASVS 6.5.3)', () => {
   for (const file of files) expect([file, /Math\.random/.test(readFileSync(file, 'utf8'))]).toEqual([file, false])
 })
 
+it('has for each line of the ASVS a test that carries its id, or a reason why the line does not apply', () => {
+  const lines = readFileSync('apps/session/asvs.md', 'utf8').matchAll(/^\| ([\d.]+) +\|.*\| (.+?) +\|$/gm)
+  const proofs = new Map([...lines].map(({ 1: id = '', 2: proof = '' }) => [id, proof]))
+  expect(proofs.size).toBe(89)
+  const cited = [...proofs].flatMap(([id, proof]) =>
+    [...proof.matchAll(/`(test\/[^`]+)`/g)].map(([, file]) => `${id} ${file}`),
+  )
+  const without = [...proofs.keys()].filter((id) => !cited.some((one) => one.startsWith(`${id} `)))
+  expect(without.filter((id) => !proofs.get(id)?.startsWith('does not apply'))).toEqual([])
+  const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const carried = files.flatMap((file) =>
+    [...readFileSync(`test/${file}`, 'utf8').matchAll(/\(ASVS ([\d., ]+)\)['"]/g)].flatMap(([, ids = '']) =>
+      ids.split(', ').map((id) => `${id} test/${file}`),
+    ),
+  )
+  expect([...new Set(carried)].sort()).toEqual([...new Set(cited)].sort())
+})
+
 describe('the messages of the specification', () => {
   const numbersOf = (message: DescMessage) =>
     Object.fromEntries(message.fields.map(({ name, number }) => [name, number]))
@@ -87,7 +105,7 @@ describe('the paths of the specification', () => {
     )
   })
 
-  it('are not the only ways in: the design names each route that is open without a token (ASVS 6.1.3)', () => {
+  it('are not the only ways in: the design names each route that is open without a token (ASVS 6.1.3, 6.3.4)', () => {
     const documents = ['apps/session/auth.md', 'apps/identity/federation.md'].map((path) => readFileSync(path, 'utf8'))
     const open = ROUTES.filter(({ permission, upstream }) => permission === 'none' && /session|identity/.test(upstream))
     expect(open.length).toBeGreaterThan(10)

@@ -103,7 +103,7 @@ afterAll(async () => {
 })
 
 describe('VerifyPassword', () => {
-  it('accepts the right password in any Unicode spelling, and no other', async () => {
+  it('accepts the right password in any Unicode spelling, and no other (ASVS 6.2.8)', async () => {
     const user_id = await newUser('Ågren-Kä5e-Ofen-Tüte')
     expect(await verify(user_id, 'Ågren-Kä5e-Ofen-Tüte'.normalize('NFD'))).toBe(true)
     expect(await verify(user_id, 'Agren-Kä5e-Ofen-Tüte')).toBe(false)
@@ -198,14 +198,14 @@ describe('an enrolment token', () => {
     await expect(set(user_id, token, BETTER)).rejects.toMatchObject({ code: Code.FailedPrecondition })
     expect(await verify(user_id, GOOD)).toBe(true)
   })
-  it('is used by only one of many at once', async () => {
+  it('is used by only one of many at once (ASVS 6.4.1)', async () => {
     const user_id = randomUUID()
     const token = await enrolmentOf(user_id)
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => set(user_id, token, GOOD)))
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(1)
     expect((await deps.db.select().from(outbox).where(eq(outbox.agg_id, user_id))).length).toBe(1)
   })
-  it('is not used up by a weak password', async () => {
+  it('is not used up by a weak password (ASVS 6.1.2, 6.2.11)', async () => {
     const user_id = randomUUID()
     const token = await enrolmentOf(user_id)
     expect((await set(user_id, token, 'weak')).violations.length).toBeGreaterThan(0)
@@ -215,7 +215,7 @@ describe('an enrolment token', () => {
     expect((await set(user_id, token, named)).violations).toMatchObject([{ code: 'PasswordTooWeakError' }])
     expect((await set(user_id, token, GOOD)).violations).toEqual([])
   })
-  it('of another user, altered by a character, or re-spelled is refused', async () => {
+  it('of another user, altered by a character, or re-spelled is refused (ASVS 6.4.1)', async () => {
     const [user_id, other] = [randomUUID(), randomUUID()]
     const token = await enrolmentOf(user_id)
     const [, , token_id = ''] = token.split('.')
@@ -234,7 +234,7 @@ describe('an enrolment token', () => {
     }
     await expect(set(other, token, GOOD)).rejects.toMatchObject({ code: Code.FailedPrecondition })
   })
-  it('ends after an hour, and with any newer password', async () => {
+  it('ends after an hour, and with any newer password (ASVS 6.4.1)', async () => {
     const user_id = randomUUID()
     const [first, second] = [await enrolmentOf(user_id), await enrolmentOf(user_id)]
     expect((await set(user_id, first, GOOD)).violations).toEqual([])

@@ -35,7 +35,7 @@ describe('each rule by its name', () => {
     expect(message({})).toMatch(/too easy/)
     expect(codes('Abcdef1-xyz', { ...strong, score: 3 })).toEqual([])
   })
-  it('all broken rules are named, the first in the order of the specification', () => {
+  it('all broken rules are named, the first in the order of the specification (ASVS 6.2.5)', () => {
     expect(codes('', { ...strong, score: 0 })).toEqual([
       'PasswordTooWeakError',
       'PasswordMissingUppercaseError',
@@ -48,7 +48,7 @@ describe('each rule by its name', () => {
 })
 
 describe('letters and digits are those of Unicode', () => {
-  it('length counts code points, classes count every script', () => {
+  it('length counts code points, classes count every script (ASVS 6.2.1)', () => {
     expect(codes('Ωω٣-😀😀😀😀')).toEqual([])
     expect(codes('Ωω٣-😀😀😀')).toEqual(['PasswordTooWeakError'])
     expect(codes('Ab½cdefgh²')).toEqual(['PasswordMissingDigitError', 'PasswordMissingSpecialCharError'])
@@ -65,7 +65,7 @@ describe('the estimator', () => {
     expect((await judged('Eva.lovelace-1', ['eva.lovelace']))[0]?.code).toBe('PasswordTooWeakError')
     expect(await judged('Tr0mbone-Glacier-Napkin', ['eva'])).toEqual([])
   })
-  it('names breached passwords in any case, even if they keep every other rule', async () => {
+  it('names breached passwords in any case, even if they keep every other rule (ASVS 6.2.4, 6.2.12)', async () => {
     for (const password of ['123456', 'PassWord'])
       expect((await strength.estimate(password, [])).is_breached).toBe(true)
     for (const password of ['Jhon@ta2011', 'xx85.eNK7a8M2', 'onlyOne4-myXworld'])
@@ -104,7 +104,7 @@ describe('a file of Pwned Passwords', () => {
     const lines = passwords.map((password, n) => `${sha1(password)}:${7 ** (n % 12)}`).sort()
     writeFileSync(file, lines.join(lineEnd) + lineEnd)
   }
-  it('finds each of its passwords, including the first and the last, and no other', () => {
+  it('finds each of its passwords, including the first and the last, and no other (ASVS 6.2.12)', () => {
     const texts = fc.uniqueArray(fc.string({ unit: 'grapheme', minLength: 8 }), { minLength: 1, maxLength: 60 })
     fc.assert(
       fc.property(texts, fc.constantFrom('\n', '\r\n'), (passwords, lineEnd) => {
@@ -135,7 +135,7 @@ describe('a file of Pwned Passwords', () => {
 })
 
 describe('any string', () => {
-  it('is bounded in code points and bytes', () => {
+  it('is bounded in code points and bytes (ASVS 6.2.9)', () => {
     expect(isPasswordText('x'.repeat(128))).toBe(true)
     expect(isPasswordText('x'.repeat(129))).toBe(false)
     expect(isPasswordText('😀'.repeat(128))).toBe(true)

@@ -91,7 +91,7 @@ describe('a code', () => {
     expect(codeAt('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', at)).toBe(vector.slice(2))
   })
 
-  it('is accepted one step early or late, and no further', async () => {
+  it('is accepted one step early or late, and no further (ASVS 6.5.5)', async () => {
     const eva = await person()
     const taken: boolean[] = []
     for (const steps of [-2, 2, -1, 0, 1]) taken.push((await verify(eva, codeAt(eva.secret, now, steps))).isValid)
@@ -209,7 +209,7 @@ describe('a set-up', () => {
 })
 
 describe('the secret', () => {
-  it('is sealed at rest for its person, and opens under a new key until the old one is removed', async () => {
+  it('is sealed at rest for its person, and opens under a new key until the old one is removed (ASVS 6.5.2)', async () => {
     const eva = await person()
     const row = async () => {
       const [found] = await one.deps.db.select().from(totp_factors).where(eq(totp_factors.user_id, eva.user_id))

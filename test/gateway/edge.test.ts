@@ -196,7 +196,7 @@ describe('the edge refuses', () => {
     expect(upstream.seen.length).toBe(count)
   })
 
-  it('every path outside the table, /internal in any form, and methods that a path does not have', async () => {
+  it('every path outside the table, /internal in any form, and methods that a path does not have (ASVS 6.3.4)', async () => {
     for (const path of [
       '/internal/v1/resources',
       '/Internal/v1',
@@ -458,7 +458,7 @@ describe('logout', () => {
 })
 
 describe('the console', () => {
-  it('is served with its policy, its meta tags and its page for every page path', async () => {
+  it('is served with its policy, its meta tags and its page for every page path (ASVS 10.1.1)', async () => {
     const page = await send(`${gateway.url}/operations/abc?tab=x`, { headers: { accept: 'text/html,*/*' } })
     expect(page.status).toBe(200)
     expect(page.headers).toMatchObject({

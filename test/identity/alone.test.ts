@@ -100,7 +100,7 @@ const power = async (user_id: string): Promise<string[]> => {
 
 describe('one administrator alone', () => {
   it.each([1, 7, 23])(
-    'gains no approver, operator or admin for an account of hers (walk %i)',
+    'gains no approver, operator or admin for an account of hers (walk %i) (ASVS 6.4.4)',
     async (seed) => {
       const below = randomOf(seed)
       const one = <T>(list: readonly T[]): T => list[below(list.length)] as T

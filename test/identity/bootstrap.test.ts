@@ -38,7 +38,7 @@ const run = async (...args: string[]) => {
 }
 
 describe('bootstrap-admin', () => {
-  it('prints only the link of the first administrator, who signs in with it', async () => {
+  it('prints only the link of the first administrator, who signs in with it (ASVS 6.3.2)', async () => {
     const { code, stdout } = await run('--username', 'ada', '--roles', 'operator,approver')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^http:\/\/localhost:8080\/enrol#e1\.[0-9a-f-]{36}\.[0-9a-f-]{36}\.[A-Za-z0-9_-]{43}\n$/)

@@ -316,7 +316,7 @@ describe('an enrolment link', () => {
     const { rows } = await p.deps.db.execute(`select encode(body, 'escape') as body from identity.idempotency`)
     for (const token of [first, second]) expect(JSON.stringify(rows)).not.toContain(token.split('.')[3])
   })
-  it('of a reset is requested, confirmed, and replaced by a newer one', async () => {
+  it('of a reset is requested, confirmed, and replaced by a newer one (ASVS 6.4.3)', async () => {
     const [a, b, c] = adminsOf()
     const user = await p.newUserByTwo([a, b], ['viewer'])
     const url = `/v1/admin/users/${user.user_id}/enrolment-token`

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, inArray, like, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SCIM_ROUTES } from '../../apps/gateway/routes/table.ts'
 import { buildApp } from '../../apps/identity/app.ts'
+import { reportStranded } from '../../apps/identity/scim/aligning.ts'
 import { lossOf } from '../../apps/operations/policies/footing.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
@@ -18,6 +19,7 @@ import {
   outbox,
   scim_members,
   scim_resources,
+  scim_unaligned,
   user_events,
   users,
 } from '../../db/identity/tables.ts'
@@ -224,7 +226,8 @@ describe('Entra ID', () => {
     })
     expect(made.headers.location).toBe(`http://console.test/scim/v2/Users/${id}`)
     const filters = [`userName eq "${userName.toUpperCase()}"`, `externalId eq "${sent.externalId}"`, `id eq "${id}"`]
-    for (const filter of [...filters, filters.join(' and ')])
+    const escaped = `userName Eq "\\u00${userName.charCodeAt(0).toString(16)}${userName.slice(1)}"`
+    for (const filter of [...filters, escaped, filters.join(' and ')])
       expect((await find('/Users', filter)).body).toMatchObject({ totalResults: 1, Resources: [{ id }] })
     const changed = await patch(
       `/Users/${id}`,
@@ -604,7 +607,7 @@ describe('a directory', () => {
     await scim('DELETE', `/Groups/${own}`)
   })
 
-  it('names no group for the map of another provider', async () => {
+  it('names no group for the map of another provider (ASVS 6.8.1)', async () => {
     const { db } = sso.identity_deps
     const sub = `s-${nameless()}`
     const id = await hire(sub, sub)
@@ -706,7 +709,17 @@ describe('a change', () => {
     ['a filter of another kind', () => find('/Users', 'userName co "a"'), failed(400, 'invalidFilter')],
     ['a filter on what is not kept', () => find('/Users', 'title eq "a"'), failed(400, 'invalidFilter')],
     ['a filter of two lines', () => find('/Users', 'userName eq "a\nb" and'), failed(400, 'invalidFilter')],
+    [
+      'a filter for a character that no name can have',
+      () => find('/Users', 'userName eq "a\\u0000"'),
+      failed(400, 'invalidFilter'),
+    ],
     ['half a filter', () => find('/Users', 'userName eq "a" and '), failed(400, 'invalidFilter')],
+    [
+      'a filter of four terms',
+      () => find('/Users', Array(4).fill('userName eq "a"').join(' and ')),
+      failed(400, 'invalidFilter'),
+    ],
     ['a filter with or', () => find('/Groups', 'id eq "a" or id eq "b"'), failed(400, 'invalidFilter')],
     ['a page that is none', () => scim('GET', '/Users?count=many'), failed(400, 'invalidValue')],
     ['a person without a name', () => scim('POST', '/Users', { schemas: [USER] }), failed(400, 'invalidValue')],
@@ -864,6 +877,23 @@ describe('a change', () => {
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
     await until(async () => (await inNetops()) === before, { what: 'everyone to leave', timeout_ms: 20_000 })
     expect(await rightsOf(people.at(-1)?.id ?? '')).toEqual([])
+  })
+
+  it('that waits for a directory no longer in the file is reported, and made once the directory is back', async () => {
+    const id = await hire()
+    await sso.identity_deps.db.execute(sql`insert into ${scim_unaligned} values (${id})`)
+    const error = vi.spyOn(sso.identity_deps.telemetry.log, 'error')
+    await reportStranded(sso.identity_deps)
+    expect(error).not.toHaveBeenCalled()
+    for (const gone of [{ scim: undefined }, { ...SCIM, enabled: false }]) {
+      sso.configure(gone)
+      await sso.identity_deps.db.execute(sql`insert into ${scim_unaligned} values (${id}) on conflict do nothing`)
+      await reportStranded(sso.identity_deps)
+      expect(error).toHaveBeenLastCalledWith({ provider: 'corp', people: 1 }, expect.stringContaining('cannot follow'))
+    }
+    error.mockRestore()
+    sso.configure(SCIM)
+    await until(async () => (await sso.identity_deps.db.$count(scim_unaligned)) === 0)
   })
 
   // The last ones: they leave tables of a size that slows others down.

@@ -117,7 +117,7 @@ describe('creating a user', () => {
 })
 
 describe('enrolment', () => {
-  it('sets the first password once', async () => {
+  it('sets the first password once (ASVS 6.4.1)', async () => {
     const user = await p.newUser(ada)
     expect((await p.enrol(user.token)).status).toBe(204)
     expect(await verify(user.user_id, PASSWORD)).toBe(true)
@@ -248,7 +248,7 @@ describe('disable, enable, delete', () => {
     ])
     expect(events[0]?.payload).toMatchObject({ user_id: user.user_id, actor: { type: 'user', id: ada.user_id } })
   })
-  it('is final for a deleted user, whose name is never reused', async () => {
+  it('is final for a deleted user, whose name is never reused (ASVS 10.3.3)', async () => {
     const user = await p.newUser(ada, [], 'gone')
     await ada.post(`/v1/admin/users/${user.user_id}/delete`, reason)
     expect((await ada.post(`/v1/admin/users/${user.user_id}/enable`, reason)).body).toMatchObject({

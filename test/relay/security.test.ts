@@ -26,9 +26,9 @@ beforeEach(async () => {
   await followSecurity(opened.pool)
 })
 
-const byIdentity = (action: string, object: string, outcome: 'done' | 'denied' = 'done') =>
+const byIdentity = (action: string, object: string, outcome: 'done' | 'denied' = 'done', reason?: string) =>
   opened.db.transaction((tx) =>
-    appendAuditTo(tx, user_events as AuditTable, KEY, { actor: 'user:ada', action, object, outcome }),
+    appendAuditTo(tx, user_events as AuditTable, KEY, { actor: 'user:ada', action, object, outcome, reason }),
   )
 const bySession = (action: string, details?: object, outcome = 'done') => {
   const row = {
@@ -80,16 +80,20 @@ describe('a security event of an account', () => {
   it('covers the end of a credential, for all who own its machine', async () => {
     const reason = 'machine:ci, key deploy, until 2026-12-10T00:00:00.000Z'
     for (const object of ['user:olga', 'user:ada'])
-      await opened.db.transaction((tx) =>
-        appendAuditTo(tx, user_events as AuditTable, KEY, {
-          ...{ actor: 'system', action: 'machine.credential_ending', outcome: 'done' as const },
-          ...{ object, reason },
-        }),
-      )
+      await byIdentity('machine.credential_ending', object, 'done', reason)
     await follow(2)
     expect(await told()).toEqual(['ada key.ending', 'olga key.ending'])
     const { rows } = await opened.pool.query('select fact from operations.notify_security')
     for (const { fact } of rows) expect(fact.about).toBe(reason)
+  })
+
+  it('covers a credential that someone who left has seen, for those who answer for its machine', async () => {
+    const reason = 'machine:ci, key deploy; olga left'
+    await byIdentity('machine.credential_seen', 'user:ada', 'done', reason)
+    await follow()
+    expect(await told()).toEqual(['ada key.seen'])
+    const { rows } = await opened.pool.query(`select fact->>'about' as about from operations.notify_security`)
+    expect(rows).toEqual([{ about: reason }])
   })
 
   it('covers a sign-in from a new device, with its address, and a new password; not one from a known device', async () => {

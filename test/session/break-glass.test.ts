@@ -33,7 +33,7 @@ const audited = async (): Promise<Record<string, unknown>[]> => {
 }
 const rowsAbout = async (user_id: string) => (await audited()).filter(({ object }) => object === `user:${user_id}`)
 describe('AUTH__LOCAL__LOGIN=break_glass', () => {
-  it('refuses the right password of everyone else and names the provider; a wrong one answers as before', async () => {
+  it('refuses the right password of everyone else and names the provider; a wrong one answers as before (ASVS 6.3.4)', async () => {
     const { id } = await sso.addUser('uma')
     const answer = await signIn('uma')
     expect(answer).toMatchObject({ ...REFUSED, body: { ...REFUSED.body, hint: expect.stringContaining(PROVIDER) } })
@@ -51,7 +51,7 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     expect(seen[2]).toEqual(seen[0])
   })
 
-  it('requires a second factor from an emergency account; one without may only set it up', async () => {
+  it('requires a second factor from an emergency account; one without may only set it up (ASVS 6.3.3)', async () => {
     const { id } = await sso.addUser('ida')
     const first = await signIn('Ida')
     expect(first.status).toBe(200)

@@ -48,7 +48,7 @@ const pending = { status: 400, body: { code: 'authorization_pending', error: 'au
 const spent = { status: 401, body: { code: 'invalid_grant', error: 'invalid_grant' } }
 
 describe('a device', () => {
-  it('gets codes, waits, and has a session like any other once its person approves', async () => {
+  it('gets codes, waits, and has a session like any other once its person approves (ASVS 6.5.4, 6.5.5, 6.6.2, 10.7.3)', async () => {
     const reply = await send(`${sso.gateway.url}/v1/device`, { body: BODY })
     expect(reply.body).toMatchObject({
       device_code: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
@@ -114,7 +114,7 @@ describe('a device', () => {
     expect(await poll({ device_code: 'made-up' })).toMatchObject(spent)
   })
 
-  it('leaves neither code in the store, only their hashes', async () => {
+  it('leaves neither code in the store, only their hashes (ASVS 6.5.2)', async () => {
     const codes = await begin()
     const seen: string[] = []
     for (const key of await sso.redis.keys(`${sso.prefix}*`)) {
@@ -163,7 +163,7 @@ describe('a device', () => {
 })
 
 describe('an approval', () => {
-  it('needs a sign-in of the last five minutes; a refusal does not', async () => {
+  it('needs a sign-in of the last five minutes; a refusal does not (ASVS 10.3.4)', async () => {
     const { user_code } = await begin()
     const ida = await signIn('ida')
     const { session_id } = JSON.parse(Buffer.from(ida.authorization.split('.')[1] ?? '', 'base64url').toString()) as {
@@ -188,7 +188,7 @@ describe('an approval', () => {
     expect((await act('deny', user_code, bearer(stale))).status).toBe(204)
   })
 
-  it('is not a GET, needs a session, and in a browser its CSRF token', async () => {
+  it('is not a GET, needs a session, and in a browser its CSRF token (ASVS 7.6.2, 10.7.1)', async () => {
     const { user_code, device_code } = await begin()
     for (const path of ['/v1/device/approve', '/v1/device/find', `/v1/device/approve?user_code=${user_code}`])
       expect((await send(`${sso.gateway.url}${path}`, { headers: await signIn('ida') })).status).toBe(405)
@@ -230,7 +230,7 @@ describe('an approval', () => {
     }
   })
 
-  it('leaves no session to many polls at the same moment, over two processes: one of them has a stolen code', async () => {
+  it('leaves no session to many polls at the same moment, over two processes: one of them has a stolen code (ASVS 6.5.1)', async () => {
     const kim = await signIn('kim')
     const before = (await sessionsOf(kim)).length
     for (let round = 0; round < 3; round++) {
@@ -247,7 +247,7 @@ describe('an approval', () => {
     }
   })
 
-  it('is taken back if its device code is sent again later', async () => {
+  it('is taken back if its device code is sent again later (ASVS 10.4.2)', async () => {
     const kim = await signIn('kim')
     const codes = await begin()
     await act('approve', codes.user_code, kim)
@@ -300,7 +300,7 @@ describe('an approval', () => {
     expect((await poll(await approved())).status).toBe(200)
   })
 
-  it('by a person of a provider ends when the provider ends their session, and not later than theirs', async () => {
+  it('by a person of a provider ends when the provider ends their session, and not later than theirs (ASVS 7.3.2, 7.6.1)', async () => {
     sso.configure({ session_max_s: 3600 })
     const browser = sso.browser()
     await browser.signIn('s-mia')
@@ -334,7 +334,7 @@ describe('an approval', () => {
 })
 
 describe('a guess of a user code', () => {
-  it('counts against the person, whatever the codes are, and is audited', async () => {
+  it('counts against the person, whatever the codes are, and is audited (ASVS 6.6.3)', async () => {
     const max = await signIn('max')
     const answers: (number | string)[] = []
     for (let i = 0; i < 12; i++) {
@@ -352,7 +352,7 @@ describe('a guess of a user code', () => {
     expect(rows.length).toBeGreaterThan(5)
   })
 
-  it('counts against the code, whoever looks', async () => {
+  it('counts against the code, whoever looks (ASVS 6.6.3)', async () => {
     const { user_code } = await begin()
     const people = await Promise.all(['pia', 'pam', 'pat'].map((name) => sso.addUser(name).then(() => signIn(name))))
     const answers: number[] = []

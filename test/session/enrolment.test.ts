@@ -47,7 +47,7 @@ const BODIES: Record<string, object> = {
 const LIMITED = { status: 403, body: { category: 'policy_denied', code: 'factor_required' } }
 
 describe('a session that still needs a second factor', () => {
-  it('is refused on every route of the gateway and of the services except those that set one up', async () => {
+  it('is refused on every route of the gateway and of the services except those that set one up (ASVS 6.3.3)', async () => {
     const { username } = await person(['viewer', 'approver'])
     const { access_token } = await signIn(username)
     expect(claimsOf(access_token)).toMatchObject({ scope: ['enrolment'], amr: ['pwd'] })
@@ -157,7 +157,7 @@ describe('a session that still needs a second factor', () => {
 })
 
 describe('a fresh proof', () => {
-  it('ends the requesting token at once, and every token of an older proof', async () => {
+  it('ends the requesting token at once, and every token of an older proof (ASVS 7.2.4, 10.1.1)', async () => {
     const { username, id } = await person(['viewer'])
     const { access_token, refresh_token } = await signIn(username)
     const other = await signIn(username)
@@ -182,7 +182,7 @@ describe('a fresh proof', () => {
 })
 
 describe('ending one’s other sessions', () => {
-  it('requires a sign-in in the last 15 minutes; the current one ends at any time', async () => {
+  it('requires a sign-in in the last 15 minutes; the current one ends at any time (ASVS 7.5.2)', async () => {
     const { username, id } = await person(['viewer'])
     const [mine, lost, third] = [await signIn(username), await signIn(username), await signIn(username)]
     const { session_id } = claimsOf(mine.access_token)

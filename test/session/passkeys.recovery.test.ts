@@ -134,7 +134,7 @@ const rightsFrom = (user_id: string) =>
 const NOBODY = { status: 401, body: { code: 'invalid_credentials' } }
 
 describe('a person who lost every passkey', () => {
-  it('is let in by two administrators: all ways in end, one link opens the account, a new passkey closes it', async () => {
+  it('is let in by two administrators: all ways in end, one link opens the account, a new passkey closes it (ASVS 6.4.4)', async () => {
     const eva = await person()
     const begun = (await post('/users/me/totp/setup', eva.access)).body as { secret: string; setup: string }
     const body = { setup: begun.setup, code: codeAt(begun.secret, new Date()) }
@@ -285,7 +285,7 @@ describe('a renewed account', () => {
     expect((await signIn(boss.username, NEW_PASSWORD)).status).toBe(200)
   })
 
-  it('keeps its passkey after a reset of the password, and is asked for it beside the new one of 128 characters', async () => {
+  it('keeps its passkey after a reset of the password, and is asked for it beside the new one of 128 characters (ASVS 6.2.9, 6.4.3)', async () => {
     const eva = await person()
     const id = await request(eva.id, ada, 'enrolment-token')
     expect((await confirm(id)).status).toBe(200)

@@ -116,7 +116,7 @@ describe('a passkey', () => {
     expect(await byPasskey(key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
   })
 
-  it('is registered only for this origin, once, and after a fresh sign-in', async () => {
+  it('is registered only for this origin, once, and after a fresh sign-in (ASVS 7.5.1, 10.3.4)', async () => {
     const { id, key, access, passkey } = await person('adder')
     const { session_id } = JSON.parse(Buffer.from(String(access).split('.')[1] ?? '', 'base64url').toString())
     const owner = { user_id: id, session_id, username: 'adder', mode: 'json' as const, amr: ['pwd' as const] }
@@ -176,7 +176,7 @@ describe('a passkey', () => {
 })
 
 describe('a second factor', () => {
-  it('follows the password of a role that needs it, once there is a passkey', async () => {
+  it('follows the password of a role that needs it, once there is a passkey (ASVS 6.3.3)', async () => {
     const { username, key, id } = await person('factor', ['approver'])
     const halved = await token({ username, password: PASSWORD })
     expect(halved).toMatchObject({ status: 403, body: { code: 'second_factor_required' } })

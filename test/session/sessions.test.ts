@@ -56,7 +56,7 @@ beforeEach(async () => {
 })
 
 describe('own sessions', () => {
-  it('are listed newest first, with the current one marked', async () => {
+  it('are listed newest first, with the current one marked (ASVS 7.5.2)', async () => {
     await login('eva')
     const { status, body } = await call('GET', '/v1/sessions', me.access_token)
     expect(status).toBe(200)
@@ -85,7 +85,7 @@ describe('own sessions', () => {
     expect((await call('POST', '/v1/token/reauth', access_token, { password: PASSWORD })).status).toBe(401)
   })
 
-  it('can be ended one by one; those of others are not found', async () => {
+  it('can be ended one by one; those of others are not found (ASVS 7.5.2, 10.4.9)', async () => {
     const other = (await login('eva')).body
     const path = `/v1/sessions/${claims(other.access_token).session_id}`
     const key = randomUUID()
@@ -100,7 +100,7 @@ describe('own sessions', () => {
     expect((await refresh(me.refresh_token)).status).toBe(200)
   })
 
-  it('can all be ended except this one; a missing key is refused and changes nothing', async () => {
+  it('can all be ended except this one; a missing key is refused and changes nothing (ASVS 7.4.3)', async () => {
     const other = (await login('eva')).body
     const keyless = await send(`${auth.session.url}/v1/sessions/revoke-others`, {
       method: 'POST',
@@ -116,7 +116,7 @@ describe('own sessions', () => {
 })
 
 describe('the password', () => {
-  it('changes with the current one, ends the other sessions and renews this one', async () => {
+  it('changes with the current one, ends the other sessions and renews this one (ASVS 6.2.2, 6.2.3, 7.4.3)', async () => {
     const bob = (await login('bob')).body
     const other = (await login('bob')).body
     const wrong = await call('POST', '/v1/users/me/password', bob.access_token, {
@@ -192,7 +192,7 @@ describe('administration', () => {
     expect((await login('eva')).status).toBe(200)
   })
 
-  it('lists and ends the sessions of a user', async () => {
+  it('lists and ends the sessions of a user (ASVS 7.4.5)', async () => {
     const list = await call('GET', `/v1/admin/users/${eva.id}/sessions`, admin.access_token)
     expect((list.body.items as { id: string }[]).map(({ id }) => id)).toContain(claims(me.access_token).session_id)
     const other = (await login('eva')).body

@@ -22,7 +22,7 @@ const shown = ({ status, headers, body }: Answer) => {
 }
 
 describe('login', () => {
-  it('answers exactly the four fields of the specification in JSON mode', async () => {
+  it('answers exactly the four fields of the specification in JSON mode (ASVS 7.2.2)', async () => {
     const answer = await login('eva')
     expect(answer.status).toBe(200)
     expect(Object.keys(answer.body).sort()).toEqual(['access_token', 'expires_in', 'refresh_token', 'token_type'])
@@ -121,7 +121,7 @@ describe('login', () => {
     }
   })
 
-  it('locks a name twice as long with each failure above the free ones, at most for 900 s', async () => {
+  it('locks a name twice as long with each failure above the free ones, at most for 900 s (ASVS 6.3.1)', async () => {
     const { store } = auth.session.deps
     const name = 'a-name-by-hash'
     const locks: number[] = []
@@ -143,7 +143,7 @@ describe('login', () => {
     expect(await auth.redis.ttl(`${auth.prefix}lock:name:${name}`)).toBeGreaterThan(86_000)
   })
 
-  it('reports a network from which more than fifty names fail, once in ten minutes, whichever address it uses', async () => {
+  it('reports a network from which more than fifty names fail, once in ten minutes, whichever address it uses (ASVS 6.3.1)', async () => {
     const reports = async () => {
       const rows = await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')
       const all = rows.map(([, [, row]]) => JSON.parse(row ?? '{}'))
@@ -234,7 +234,7 @@ describe('login', () => {
 })
 
 describe('sessions of a user', () => {
-  it('are at most as many as the limit allows: the oldest is evicted and its event promised', async () => {
+  it('are at most as many as the limit allows: the oldest is evicted and its event promised (ASVS 7.1.2)', async () => {
     const small = await auth.addSession({ SESSION__CAP__PER_USER: '2' })
     const user = await auth.addUser('capped')
     const logins: Answer[] = []

@@ -65,7 +65,7 @@ describe('rotation', () => {
     expect((await events()).filter((fields) => fields.includes(session_id))).toHaveLength(1)
   })
 
-  it('treats a used token as a replay at any age: the family is revoked, denied and announced', async () => {
+  it('treats a used token as a replay at any age: the family is revoked, denied and announced (ASVS 10.4.5)', async () => {
     const second = await refresh(tokens.refresh_token)
     const third = await refresh(String(second.body.refresh_token))
     await auth.redis.hset(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'rotated_at', '1')
@@ -130,7 +130,7 @@ describe('rotation', () => {
     expect(await auth.redis.exists(`${auth.prefix}sess:{${user_id}}:${id}`)).toBe(1)
   })
 
-  it('ends a session at its absolute end, however recently it was used, without giving the reason', async () => {
+  it('ends a session at its absolute end, however recently it was used, without giving the reason (ASVS 7.3.2, 10.4.8)', async () => {
     const next = await refresh(tokens.refresh_token)
     await auth.redis.hset(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'expires_at', String(Date.now() * 1000 - 1))
     expect((await refresh(String(next.body.refresh_token))).status).toBe(401)
@@ -175,7 +175,7 @@ describe('rotation', () => {
     expect((await events()).find((fields) => fields.includes(session_id))).toContain('user_disabled')
   })
 
-  it('ends an idle session without giving the reason', async () => {
+  it('ends an idle session without giving the reason (ASVS 7.3.1)', async () => {
     const strict = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
     await auth.redis.hincrby(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'last_used_at', -901_000_000)
     expect((await refresh(tokens.refresh_token, {}, strict.url)).status).toBe(401)
@@ -345,7 +345,7 @@ describe('cookie mode', () => {
     expect(await auth.redis.exists(key)).toBe(1)
   })
 
-  it('ends when its browser signs in again, whoever that is', async () => {
+  it('ends when its browser signs in again, whoever that is (ASVS 7.2.4)', async () => {
     const signIn = (cookie: string) =>
       send(`${auth.session.url}/v1/token?response_mode=cookie`, {
         body: { username: 'eva', password: PASSWORD },
@@ -365,7 +365,7 @@ describe('cookie mode', () => {
     expect(await auth.redis.exists(`${auth.prefix}deny:{${user_id}}:${session_id}`)).toBe(1)
   })
 
-  it('infers the grant; both or none is refused', async () => {
+  it('infers the grant; both or none is refused (ASVS 10.4.4)', async () => {
     const post = (query: string, body: object) => send(`${auth.session.url}/v1/token${query}`, { body })
     const password = { username: 'eva', password: PASSWORD }
     const cases: [string, object, string][] = [

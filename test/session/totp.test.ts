@@ -123,7 +123,7 @@ describe('an authenticator app', () => {
     expect(plain(with_app?.body)).toEqual(plain(without?.body))
   })
 
-  it('is changed only after a fresh sign-in, and by no machine or other person', async () => {
+  it('is changed only after a fresh sign-in, and by no machine or other person (ASVS 7.5.1)', async () => {
     const { access, secret, id } = await person()
     const { setup } = await begin(access)
     const record = (await auth.redis.keys(`${auth.prefix}sess:{${id}}:*`))[0] ?? ''
@@ -179,7 +179,7 @@ describe('an older session that proved only the password', () => {
 })
 
 describe('the second step', () => {
-  it('accepts a code once, whichever process and whichever half of a sign-in sends it', async () => {
+  it('accepts a code once, whichever process and whichever half of a sign-in sends it (ASVS 6.5.1)', async () => {
     const { username, secret } = await person()
     const halves = await Promise.all(Array.from({ length: 6 }, () => halve(username)))
     const code = codeAt(secret, now)
@@ -219,7 +219,7 @@ describe('the second step', () => {
     expect((await second(factor_token, codeAt(secret, now))).status).toBe(200)
   })
 
-  it('closes for an hour after ten wrong codes and notifies the person; password and passkey stay', async () => {
+  it('closes for an hour after ten wrong codes and notifies the person; password and passkey stay (ASVS 6.6.3)', async () => {
     const { username, secret, id, access } = await person()
     const key = await addPasskey(access, id)
     const halves = [await halve(username), await halve(username)]

@@ -46,11 +46,11 @@ describe('a forged token is refused', () => {
   it('signed by another key', () => {
     expect(reasonOf(forge(other.privateKey, header, accessClaims()))).toBe('signature')
   })
-  it('with a payload that was changed after signing', () => {
+  it('with a payload that was changed after signing (ASVS 9.1.1)', () => {
     const [head, , signature] = good().split('.')
     expect(reasonOf(`${head}.${b64(accessClaims({ username: 'ada' }))}.${signature}`)).toBe('signature')
   })
-  it('with alg none, a MAC over the public key, or a different algorithm for the same key', () => {
+  it('with alg none, a MAC over the public key, or a different algorithm for the same key (ASVS 9.1.2)', () => {
     const none = `${b64({ ...header, alg: 'none' })}.${b64(accessClaims())}`
     expect(reasonOf(`${none}.`)).toBe('malformed')
     expect(reasonOf(`${none}.AAAA`)).toBe('header')
@@ -60,7 +60,7 @@ describe('a forged token is refused', () => {
     expect(headed({ alg: 'RS512' })).toBe('header')
     expect(headed({ alg: 'PS256' })).toBe('header')
   })
-  it('that brings its own key or names a URL for one', () => {
+  it('that brings its own key or names a URL for one (ASVS 9.1.3)', () => {
     expect(headed({ jwk: other.jwk })).toBe('header')
     expect(headed({ jku: 'https://evil.example/jwks' })).toBe('header')
     expect(headed({ x5u: 'https://evil.example' })).toBe('header')
@@ -133,13 +133,13 @@ describe('a re-spelled token is refused', () => {
 })
 
 describe('a mistyped token is refused', () => {
-  it('of another typ or type: a refresh token is not an access token, by header and by claim', () => {
+  it('of another typ or type: a refresh token is not an access token, by header and by claim (ASVS 9.2.2)', () => {
     expect(headed({ typ: 'rt+jwt' })).toBe('type')
     expect(headed({ typ: 'JWT' })).toBe('type')
     expect(claimed({ type: 'refresh' })).toBe('type')
     expect(claimed({ type: undefined })).toBe('type')
   })
-  it('for another issuer or audience', () => {
+  it('for another issuer or audience (ASVS 9.2.3)', () => {
     expect(claimed({ iss: 'http://localhost:8081' })).toBe('issuer')
     expect(claimed({ aud: 'signalbox-token' })).toBe('audience')
     expect(claimed({ aud: ['signalbox-api'] })).toBe('audience')
@@ -163,7 +163,7 @@ describe('a mistyped token is refused', () => {
 })
 
 describe('a mistimed token is refused', () => {
-  it('at its exp to the second, without leeway', () => {
+  it('at its exp to the second, without leeway (ASVS 9.2.1)', () => {
     const at = (ms: number) =>
       reasonOf(forge(rsa.privateKey, header, accessClaims()), { ...access, now: new Date((SECONDS + 900) * 1000 + ms) })
     expect(at(-1)).toBe('accepted')
@@ -177,7 +177,7 @@ describe('a mistimed token is refused', () => {
     expect(claimed({ iat: SECONDS + 0.5, exp: SECONDS + 900.5 })).toBe('lifetime')
     expect(claimed({ iat: String(SECONDS) })).toBe('lifetime')
   })
-  it('from a future beyond the skew of 5 s', () => {
+  it('from a future beyond the skew of 5 s (ASVS 9.2.1)', () => {
     expect(claimed({ iat: SECONDS + 5, exp: SECONDS + 905 })).toBe('accepted')
     expect(claimed({ iat: SECONDS + 6, exp: SECONDS + 906 })).toBe('not_yet_valid')
     expect(claimed({ nbf: SECONDS + 6 })).toBe('not_yet_valid')

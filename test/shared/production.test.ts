@@ -80,7 +80,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('the production profile', () => {
-  it('starts with settings of its own', () => {
+  it('starts with settings of its own (ASVS 7.1.1)', () => {
     for (const load of Object.values(LOADERS)) expect(() => load(production())).not.toThrow()
     expect(loadSessionConfig(production()).SESSION__IDLE__LIMIT_S).toBe(43_200)
     expect(loadSessionConfig({ ...production(), NODE_ENV: 'test' }).SESSION__IDLE__LIMIT_S).toBe(0)

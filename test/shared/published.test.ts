@@ -101,7 +101,7 @@ it('an issuer that is down is asked ever less often, and its keys are valid for 
   await verify(await token('old'))
 })
 
-it('a document of another issuer, or of keys that are none, replaces nothing', async () => {
+it('a document of another issuer, or of keys that are none, replaces nothing (ASVS 9.1.3)', async () => {
   for (const [path, bad] of [
     [DISCOVERY, { issuer: 'https://evil.test', jwks_uri: `${issuer}/jwks` }],
     [DISCOVERY, { issuer, jwks_uri: 'http://evil.test/jwks' }],

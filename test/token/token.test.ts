@@ -140,7 +140,7 @@ describe('GET /jwks', () => {
 })
 
 describe('GenerateTokens', () => {
-  it('signs what every verifier accepts, with exactly the claims of the specification and ours', async () => {
+  it('signs what every verifier accepts, with exactly the claims of the specification and ours (ASVS 9.2.4)', async () => {
     const { accessToken, refreshToken, refreshJti, refreshIat, refreshKid } = await client.generateTokens(
       request({ mode: ResponseMode.COOKIE }),
     )
@@ -159,7 +159,7 @@ describe('GenerateTokens', () => {
     expect(parsed).toMatchObject({ sessionId: SESSION, userId: USER, jti: refreshJti, iat: refreshIat })
     expect(refreshKid).toBe(await kidOf('active'))
   })
-  it('gives two different refresh tokens in one second, and the same bytes for a repeat', async () => {
+  it('gives two different refresh tokens in one second, and the same bytes for a repeat (ASVS 7.2.2)', async () => {
     const first = await client.generateTokens(request())
     const second = await client.generateTokens(request())
     expect(second.refreshToken).not.toBe(first.refreshToken)

@@ -1,4 +1,4 @@
-import { TOKEN_KINDS } from '../../shared/jwt/claims.ts'
+import { type AccessClaims, TOKEN_KINDS } from '../../shared/jwt/claims.ts'
 
 const CAP = 100_000
 const SWEEP_MS = 30_000
@@ -30,7 +30,11 @@ export const createDenylist = ({ onDenied, onDropped }: DenylistDeps = {}) => {
       until.set(session_id, last)
       onDenied?.(session_id)
     },
-    has: (session_id: string): boolean => until.has(session_id),
+    /** Whether its tokens are denied. A machine's credential may count again: then those issued since are not. */
+    has: ({ session_id, cm, iat }: Pick<AccessClaims, 'session_id' | 'cm' | 'iat'>): boolean => {
+      const last = until.get(session_id)
+      return last !== undefined && (cm !== 'machine' || iat * 1000 <= last - DENY_MS)
+    },
     size: () => until.size,
     close: () => clearInterval(sweep),
   }

@@ -111,13 +111,13 @@ export const createGuard = (deps: GuardDeps) => {
 
   /** Checks limits and revocation in one round trip to Redis. Without it, local knowledge decides by kind of action. */
   const pass = async (route: Route, claims: AccessClaims): Promise<void> => {
-    const { sub: user_id, session_id } = claims
+    const { sub: user_id } = claims
     // Stopping has a separate bucket: a user who used up the other one may still stop things.
     const rate = claims.cm === 'machine' ? limits.machine : limits.api
     const bucket = { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate }
     if (isEnrolling(claims) && !route.enrols) throw factorRequired()
     if (route.path === '/auth/logout') return charge('api', [bucket])
-    if (denylist.has(session_id)) throw revoked(deps)
+    if (denylist.has(claims)) throw revoked(deps)
     const verdict = await redisGate.gate({ bucket, claims })
     deps.onFallback(verdict === undefined)
     if (verdict?.outcome === 'denied') throw revoked(deps)

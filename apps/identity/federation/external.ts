@@ -78,17 +78,23 @@ const createUser = async (
   const required = jit.require_group
   if (!jit.enabled || (required && !required.some((name) => external.groups.includes(name))))
     return { refused: 'no_account' }
-  const username = external.username.normalize('NFKC')
-  if (username === '') return { refused: 'username_missing' }
-  if (refuseUsername(username, { provided: true }) ?? refuseMixedScripts(username))
-    return { refused: 'username_invalid' }
+  const name = external.username.normalize('NFKC')
+  if (name === '') return { refused: 'username_missing' }
+  if (refuseUsername(name, { provided: true }) ?? refuseMixedScripts(name)) return { refused: 'username_invalid' }
   await lockControl(deps, tx)
   // A concurrent sign-in of the same person may have come first.
   const again = await knownUser(tx, external)
   if (again) return { user: again }
+  // The name of a deleted account is numbered: neither the name nor the account passes to another person.
+  let username = name
+  for (let n = 2; ; n += 1) {
+    const holder = await getUserByFolded(tx, foldUsername(username))
+    if (!holder) break
+    if (holder.status !== 'DELETED')
+      return { refused: (await isFrom(tx, holder.id, provider.id)) ? 'subject_changed' : 'username_taken' }
+    username = `${name}~${n}`
+  }
   const folded = foldUsername(username)
-  const holder = await getUserByFolded(tx, folded)
-  if (holder) return { refused: (await isFrom(tx, holder.id, provider.id)) ? 'subject_changed' : 'username_taken' }
   const [user] = await tx
     .insert(users)
     .values({ id: uuidv7(), username, folded, link_shown: false, provider: provider.id })

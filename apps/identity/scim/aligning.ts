@@ -1,4 +1,4 @@
-import { dropUnaligned, listUnaligned, scimGroupNames } from '../../../db/identity/scim.ts'
+import { countStranded, dropUnaligned, listUnaligned, scimGroupNames } from '../../../db/identity/scim.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { alignIn } from '../federation/rights.ts'
@@ -6,9 +6,11 @@ import { alignIn } from '../federation/rights.ts'
 /** How many people's rights follow in one transaction: it holds the lock on all rights, and a request ends in time. */
 export const MOST_AT_ONCE = 2000
 
+const directoriesOf = ({ providers }: Uses<'providers'>) => providers.list().filter(({ scim }) => scim)
+
 /** Lets the rights of people in large groups follow what their directory last stated. Returns true if more may wait. */
 export const alignNext = async (deps: Uses<'db' | 'keys' | 'providers'>): Promise<boolean> => {
-  const providers = deps.providers.list().filter(({ scim }) => scim)
+  const providers = directoriesOf(deps)
   const names = providers.map(({ id }) => id)
   if ((await listUnaligned(deps.db, names, 1)).length === 0) return false
   return deps.db.transaction(async (tx) => {
@@ -21,4 +23,11 @@ export const alignNext = async (deps: Uses<'db' | 'keys' | 'providers'>): Promis
     }
     return some.length === MOST_AT_ONCE
   })
+}
+
+/** Reports people whose rights follow no directory: without its entry in the file, their groups give nothing. */
+export const reportStranded = async (deps: Uses<'db' | 'providers' | 'telemetry'>): Promise<void> => {
+  const names = directoriesOf(deps).map(({ id }) => id)
+  for (const stranded of await countStranded(deps.db, names))
+    deps.telemetry.log.error(stranded, 'rights cannot follow a directory that the file of providers does not enable')
 }

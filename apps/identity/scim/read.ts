@@ -1,4 +1,5 @@
 import { FILTERS, type ScimType } from '../../../db/identity/scim.ts'
+import { pointerToUnstorable } from '../../shared/http/json-body.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { scimError } from './errors.ts'
 
@@ -136,7 +137,17 @@ export const readPatch = (type: ScimType, body: unknown, before: readonly string
   return type === 'Group' ? { ...wanted, members } : wanted
 }
 
-const TERM = /\s*([A-Za-z][\w.:$-]*)\s+eq\s+("(?:[^"\\]|\\["\\/])*")\s*(?:and\s+(?=\S)|$)/iy
+const TERM = /\s*([A-Za-z][\w.:$-]*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*(?:and\s+(?=\S)|$)/iy
+
+/** The text of a JSON string (RFC 7644 3.4.2.2); `undefined` if it is none, or none that a name can have. */
+const unquoted = (quoted: string): string | undefined => {
+  try {
+    const text: unknown = JSON.parse(quoted)
+    return typeof text === 'string' && pointerToUnstorable(text) === undefined ? text : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** `attribute eq "value"`, several joined with `and`. Other filters are refused. */
 const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
@@ -144,14 +155,14 @@ const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
   TERM.lastIndex = 0
   while (filter !== undefined && (TERM.lastIndex < String(filter).length || terms.length === 0)) {
     const [, path = '', quoted = ''] = TERM.exec(String(filter)) ?? []
-    const name = nameOf(path)
-    if (!Object.hasOwn(FILTERS[type], name) || terms.length > 3)
+    const [name, value] = [nameOf(path), unquoted(quoted)]
+    if (!Object.hasOwn(FILTERS[type], name) || value === undefined || terms.length === 3)
       throw scimError(
         400,
         'invalidFilter',
         `Send ${Object.keys(FILTERS[type]).join(', ')} with eq "value", at most three joined by and.`,
       )
-    terms.push([name, quoted.slice(1, -1).replaceAll(/\\(.)/g, '$1')])
+    terms.push([name, value])
   }
   return terms
 }

@@ -7,6 +7,7 @@ import { appendOutbox } from '../../../db/outbox.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
+import { noteSeen } from '../machines/ending.ts'
 import { announce, ENDED_CREDENTIAL, type StatusEvent } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 
@@ -61,9 +62,10 @@ export const lockFound = async (tx: Tx, id: string): Promise<UserRow> => {
 
 /**
  * Changes the status and writes the events on which the relay ends sessions: the person's, and those of machines that
- * are left without an active owner.
+ * are left without an active owner. Those who stay are told which secrets of machines the person has seen.
  */
 export const setStatus = async (
+  deps: { keys: { audit: Uint8Array } },
   tx: Tx,
   { event_id, actor, request_id }: StatusEvent,
   user: UserRow,
@@ -84,8 +86,10 @@ export const setStatus = async (
     payload: { user_id: user.id, from: user.status, to, user_version: version, actor },
     request_id,
   })
-  if (to !== 'ACTIVE')
+  if (to !== 'ACTIVE') {
+    await noteSeen(deps, tx, user)
     for (const { id, machine_id } of await orphanedBy(tx, user.id))
       await announce(tx, { actor, request_id }, ENDED_CREDENTIAL, { user_id: machine_id, credential_id: id })
+  }
   return moved ?? user
 }

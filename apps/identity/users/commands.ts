@@ -67,7 +67,7 @@ export const endUser = async (
     throwIf(refuseLastAdmin(admins, left))
     // Also for an account that its directory disabled: from now on an administrator has disabled it.
     if (user.status === to) await keepDisabled(tx, user.id)
-    const moved = user.status === to ? user : await setStatus(tx, statusEventOf(req), user, to)
+    const moved = user.status === to ? user : await setStatus(deps, tx, statusEventOf(req), user, to)
     return {
       status: 200,
       body: { user: await detailOf(tx, moved) },

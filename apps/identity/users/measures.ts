@@ -97,7 +97,7 @@ export const enableMeasure: Measure<'user.enable'> = async ({ deps, tx, req }, {
     accounts: [user.id],
     renews: true,
     apply: async () => {
-      const moved = user.status === 'ACTIVE' ? user : await setStatus(tx, statusEventOf(req), user, 'ACTIVE')
+      const moved = user.status === 'ACTIVE' ? user : await setStatus(deps, tx, statusEventOf(req), user, 'ACTIVE')
       return {
         status: 200,
         body: { user: await detailOf(tx, moved) },

@@ -26,7 +26,7 @@ export const shutOutAgain = (
     const admins = await lastingAdmins(tx)
     if (admins.includes(user_id) && admins.length === 1) return 'the last administrator'
     const event = { event_id: uuidv7(), actor: { type: 'system', id: 'accept-restore' }, request_id: null }
-    await setStatus(tx, event, user, to)
+    await setStatus({ keys: { audit: audit_key } }, tx, event, user, to)
     await appendAuditTo(tx, user_events, audit_key, {
       actor,
       action: WORDS[to] ?? to,

@@ -16,6 +16,7 @@ const ACCOUNT: Record<string, SecurityFact['event']> = {
   'user.identity_linked': 'provider.linked',
   'user.identity_unlinked': 'provider.unlinked',
   'machine.credential_ending': 'key.ending',
+  'machine.credential_seen': 'key.seen',
 }
 
 /** A session's actions on its own account. */
@@ -39,7 +40,7 @@ const ofAccount = (row: Row): Told[] => {
   const from = { at: row.at.toISOString(), ...(ip_address && { ip_address }), ...(user_agent && { user_agent }) }
   const all = ofInstallation(row).map((fact) => ({ user_id: ADMINISTRATORS, fact: { ...from, ...fact } }))
   if (!event || !row.object.startsWith('user:')) return all
-  const about = event === 'key.ending' && { about: String(row.body.reason) }
+  const about = event.startsWith('key.') && { about: String(row.body.reason) }
   return [{ user_id: row.object.slice('user:'.length), fact: { event, ...from, ...about } }, ...all]
 }
 

@@ -22,6 +22,8 @@ export type Exchange = {
 }
 type Deps = Uses<'identity' | 'issuer' | 'store' | 'audit' | 'clock' | 'config' | 'nameOf'>
 
+/** How far our clock may be from that of Redis. */
+const SKEW_MS = 5000
 const LIFETIME_S = TOKEN_KINDS.access.lifetime_s
 
 /**
@@ -30,6 +32,7 @@ const LIFETIME_S = TOKEN_KINDS.access.lifetime_s
  */
 export const exchange = async (deps: Deps, { proof, client_id, scope, client, request_id, scheme }: Exchange) => {
   const trace = withRequestId(request_id)
+  const asked_ms = deps.clock.now().getTime() - SKEW_MS
   const proved = await deps.identity
     .authenticateMachine({ ...proof, address: client.ip_address ?? '' }, trace)
     .catch(throwFromRpc('identity'))
@@ -50,6 +53,7 @@ export const exchange = async (deps: Deps, { proof, client_id, scope, client, re
     session_id,
     user_id: user.id,
     username: user.username,
+    asked_ms,
     ip_address,
     user_agent,
   })

@@ -25,6 +25,14 @@ local function raise(key, value)
   redis.call('SET', key, text(math.max(current, value)), 'EX', DENY_S)
 end
 
+-- Denies the access tokens of a session whose proof is older than this second.
+local function end_older(user, session, before)
+  local key = P .. 'old:{' .. user .. '}:' .. session
+  redis.call('HSET', key, 'before', math.max(tonumber(redis.call('HGET', key, 'before') or '0'), before))
+  redis.call('EXPIRE', key, DENY_S)
+  return key
+end
+
 -- RFC 3339 in UTC with microseconds (days to civil date after Howard Hinnant).
 local function rfc3339(us)
   local s = math.floor(us / 1000000)

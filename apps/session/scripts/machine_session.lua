@@ -1,7 +1,14 @@
 -- include: lib.lua
 -- The record under which a machine's tokens live: one per credential, as long as its newest token. Input: session_id (the
--- credential), user_id, username, ttl_s, fields of the client. Returns 'ok', or 'denied' if it was revoked a moment ago.
-if redis.call('EXISTS', deny_key(input.user_id, input.session_id)) == 1 then return 'denied' end
+-- credential), user_id, username, ttl_s, asked_ms, fields of the client. Returns 'ok', or 'denied' if it was revoked since
+-- the credential was proved. One that was proved after its end counts again; then only the tokens from before stay denied.
+local denied = redis.call('PTTL', deny_key(input.user_id, input.session_id))
+if denied >= 0 then
+  local ended = now / 1000 - (DENY_S * 1000 - denied)
+  if ended >= input.asked_ms then return 'denied' end
+  end_older(input.user_id, input.session_id, math.floor(ended / 1000) + 1)
+  redis.call('DEL', deny_key(input.user_id, input.session_id))
+end
 local sess = sess_key(input.user_id, input.session_id)
 local usess = usess_key(input.user_id)
 redis.call('HSETNX', sess, 'created_at', text(now))

@@ -9,7 +9,6 @@ import type { SessionDeps, Uses } from '../deps.ts'
 import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
 import { openFederated } from '../token/code.ts'
 import type { TokenPair } from '../token/issue.ts'
-import { SKEW_S } from './connections.ts'
 import { type Claims, exchangeCode, refusedToken } from './foreign.ts'
 import { callbackUrl, findProvider } from './start.ts'
 
@@ -21,6 +20,8 @@ export type Callback = {
   client: Client
   request_id: string
 }
+/** How much older than its request a fresh proof may seem: a longer time would admit an earlier one. */
+const PROOF_SKEW_S = 5
 /** Where the browser goes next; with tokens if it has signed in. */
 export type Finished = { location: string; pair?: TokenPair & { session_id: string } }
 
@@ -54,7 +55,7 @@ const claimsOf = async (deps: SessionDeps, provider: Provider, flow: Flow, { que
   const claims = await exchangeCode(connection, provider, url, { ...flow, state: query.state ?? '' })
   const asked = flow.purpose !== 'sign_in' || flow.native !== undefined
   const { auth_time } = claims
-  if (asked && !(typeof auth_time === 'number' && auth_time >= flow.started_s - SKEW_S))
+  if (asked && !(typeof auth_time === 'number' && auth_time >= flow.started_s - PROOF_SKEW_S))
     throw refused('reauth_failed', `${provider.title} did not ask for your credentials again.`)
   refuseEmail(provider, claims)
   refuseMethods(provider, claims)
@@ -89,6 +90,7 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
     user_id: user.id,
     username: user.username,
     provider_id: provider.id,
+    groups_elsewhere: namesElsewhere(provider, claims),
     max_s: provider.session_max_s,
     auth_time: provedAt(deps, claims),
     proved_at: Math.floor(claims.iat),
@@ -136,6 +138,10 @@ const userOf = ({ user, refused: code }: Pick<ResolveExternalResponse, 'user' | 
     : refused(code as CodeOf<'policy_denied'>, detail)
 }
 
+/** For a long list of groups Entra sends a reference instead: that does not mean "no groups". */
+const namesElsewhere = ({ groups }: Provider, { _claim_names }: Claims): boolean =>
+  (_claim_names as Record<string, unknown> | undefined)?.[groups?.claim ?? ''] !== undefined
+
 /** The account of these claims; with `make`, a new one if the provider creates accounts. */
 const resolve = async (
   deps: SessionDeps,
@@ -144,9 +150,7 @@ const resolve = async (
   { request_id }: Callback,
   make = true,
 ) => {
-  const claim = provider.groups?.claim ?? ''
-  const named = claims[claim]
-  const elsewhere = claims._claim_names as Record<string, unknown> | undefined
+  const named = claims[provider.groups?.claim ?? '']
   const username = claims[provider.username_claim]
   const required = Object.entries(provider.jit.require_claims ?? {})
   const creates = make && required.every(([name, value]) => claims[name] === value)
@@ -157,8 +161,7 @@ const resolve = async (
         subject: claims.sub,
         username: creates && typeof username === 'string' ? username : '',
         groups: [named].flat().filter((name) => typeof name === 'string'),
-        // For a long list Entra sends a reference instead: that does not mean "no groups".
-        groupsKnown: elsewhere?.[claim] === undefined,
+        groupsKnown: !namesElsewhere(provider, claims),
         externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
       },
       withRequestId(request_id),

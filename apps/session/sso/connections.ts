@@ -10,7 +10,8 @@ const TIMEOUT_S = 3
 /** While the provider cannot be read, its last answer is valid for a day. */
 const STALE_MS = 86_400_000
 const RETRY_MS = 5000
-export const SKEW_S = 5
+/** How far a provider's clock may differ from ours. */
+export const SKEW_S = 60
 
 /** A provider that answered, with its endpoints and keys. */
 export type Connection = { client: client.Configuration; keys: JWTVerifyGetKey }

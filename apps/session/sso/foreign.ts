@@ -4,13 +4,15 @@ import * as client from 'openid-client'
 import type { Provider } from '../../shared/auth/providers.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { pointerToUnstorable } from '../../shared/http/json-body.ts'
+import { FLOW_S } from '../store/flows.ts'
 import { type Connection, providerAway, SKEW_S } from './connections.ts'
 
 /** The claims of a provider's verified token. */
 export type Claims = JWTPayload & { sub: string; iat: number }
 type Refusal = CodeOf<'invalid_token'>
 
-const MAX_AGE_S = 300
+/** As long as a flow, to which the nonce binds the token. Entra dates its tokens back by five minutes. */
+const MAX_AGE_S = FLOW_S
 const MAX_LOGOUT_AGE_S = 120
 const MAX_TOKEN = 32_768
 const MAX_SUBJECT = 255

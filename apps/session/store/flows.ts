@@ -20,7 +20,13 @@ export type Flow = {
 }
 
 /** A person signed in by a provider, and the provider's data for the session. */
-export type SignedIn = { user_id: string; username: string; provider_id: string } & Required<Federated>
+export type SignedIn = {
+  user_id: string
+  username: string
+  provider_id: string
+  /** The provider named no groups but a place to read them, so rights stayed as they were. */
+  groups_elsewhere?: boolean
+} & Required<Federated>
 
 /** A sign-in that an app completes with its code's verifier. */
 export type Offer = SignedIn & Pick<Native, 'redirect_uri' | 'code_challenge'>

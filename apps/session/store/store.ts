@@ -92,7 +92,10 @@ export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'usernam
  */
 export type Federated = { max_s?: number; auth_time?: number; proved_at?: number; indexes?: string[] }
 
-export type MachineSession = Pick<NewSession, 'session_id' | 'user_id' | 'username' | 'user_agent' | 'ip_address'>
+export type MachineSession = Pick<NewSession, 'session_id' | 'user_id' | 'username' | 'user_agent' | 'ip_address'> & {
+  /** When its credential was presented: an end before that is over. */
+  asked_ms: number
+}
 /** Longer than the lifetime of its tokens. */
 const MACHINE_S = 960
 

@@ -17,7 +17,7 @@ type Opened = TokenPair & { session_id: string }
 /** Opens the session of a person signed in by a provider; `undefined` if the account is no longer active. */
 export const openFederated = async (
   deps: SessionDeps,
-  { provider_id, ...signed_in }: SignedIn,
+  { provider_id, groups_elsewhere, ...signed_in }: SignedIn,
   mode: 'json' | 'cookie',
   request: Request,
 ): Promise<Opened | undefined> => {
@@ -34,7 +34,7 @@ export const openFederated = async (
     user_id: signed_in.user_id,
     session_id: opened.session_id,
     ...whereOf(request),
-    details: { provider: provider_id },
+    details: { provider: provider_id, ...(groups_elsewhere && { groups_elsewhere }) },
   })
   return opened
 }

@@ -20,7 +20,7 @@ const atTerminal = () => {
 
 describe('a device without a browser', () => {
   it(
-    'is signed in by a button on a page that names it, and never by its link alone',
+    'is signed in by a button on a page that names it, and never by its link alone (ASVS 7.6.2, 10.4.9, 10.7.1, 10.7.2, 10.7.3)',
     async () => {
       const { context, page } = await sitDown('eva')
       const terminal = atTerminal()
@@ -37,10 +37,13 @@ describe('a device without a browser', () => {
       await page.getByText(/signs in as eva/).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       const token = await terminal.done()
-      const me = await fetch(`${stack.gateway_url}/api/v1/users/me`, { headers: { authorization: `Bearer ${token}` } })
-      expect(await me.json()).toMatchObject({ username: 'eva', session: { mode: 'json' } })
+      const me = () => fetch(`${stack.gateway_url}/api/v1/users/me`, { headers: { authorization: `Bearer ${token}` } })
+      expect(await (await me()).json()).toMatchObject({ username: 'eva', session: { mode: 'json' } })
       await page.getByRole('link', { name: 'Active sessions' }).click()
-      await page.getByRole('row', { name: new RegExp(`on ${hostname()}`) }).waitFor()
+      const listed = page.getByRole('row', { name: new RegExp(`on ${hostname()}`) })
+      await listed.getByRole('button', { name: /^Sign out/ }).click()
+      await page.getByText('Session signed out.').waitFor()
+      expect((await me()).status).toBe(401)
       await context.close()
     },
     PATIENCE_MS,

@@ -45,7 +45,7 @@ describe('a lost network', () => {
 
 describe('a session in the browser', () => {
   it(
-    "starts with a link that works once: live password rules, the server's messages, then the first sign-in",
+    "starts with a link that works once: live password rules, the server's messages, then the first sign-in (ASVS 6.2.6, 6.2.7)",
     async () => {
       type Made = { user: { id: string }; enrolment: { token: string; url: string } }
       const grants = [{ role: 'viewer', scope: {} }]
@@ -104,7 +104,7 @@ describe('a session in the browser', () => {
   )
 
   it(
-    'survives a reload, keeps its access token in memory only, and ends in every tab at once',
+    'survives a reload, keeps its access token in memory only, and ends in every tab at once (ASVS 7.4.4, 10.1.1)',
     async () => {
       const { context, page } = await sitDown('eva')
       const other = await openTab(context)

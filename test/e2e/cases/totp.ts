@@ -53,7 +53,7 @@ describe('an authenticator app', () => {
   )
 
   it(
-    'is the only thing open to a person whose role needs a second factor, until it is set up',
+    'is the only thing open to a person whose role needs a second factor, until it is set up (ASVS 6.3.3)',
     async () => {
       const ines = { username: 'ines', password: 'Winter-Otter-88-Lantern', roles: ['auditor'] }
       await ensurePerson(stack.gateway_url, people.ada, ines, 'netops')

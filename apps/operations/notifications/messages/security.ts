@@ -18,6 +18,7 @@ const SUBJECTS: Record<SecurityEvent, string> = {
   'destination.added': 'A destination was added to the notifications of your account.',
   'destination.removed': 'A destination was removed from the notifications of your account.',
   'key.ending': 'A credential of a machine that you answer for ends soon.',
+  'key.seen': 'Someone who left has seen a credential of a machine that you answer for.',
   'break_glass.used': 'An emergency account signed in by its password.',
   'spray.suspected': 'Many usernames failed to sign in from one network: someone guesses passwords.',
 }
@@ -25,6 +26,7 @@ const SUBJECTS: Record<SecurityEvent, string> = {
 /** The remedy, and the page for it, of messages about more than one’s own account. */
 const REMEDIES: { [E in SecurityEvent]?: [remedy: string, path: string] } = {
   'key.ending': ['Until then an administrator rotates it, or makes a new one:', '/admin/service-accounts'],
+  'key.seen': ['An administrator rotates it, so that it stops working:', '/admin/service-accounts'],
   'break_glass.used': ['If nobody announced this, disable the account and end its sessions:', '/admin/users'],
   'spray.suspected': ['Read which accounts were tried, and block the network in front of the gateway:', '/audit'],
 }

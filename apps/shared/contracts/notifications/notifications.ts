@@ -26,6 +26,7 @@ export const SECURITY_EVENTS = [
   'destination.added',
   'destination.removed',
   'key.ending',
+  'key.seen',
   'break_glass.used',
   'spray.suspected',
 ] as const
