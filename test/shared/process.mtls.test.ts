@@ -114,10 +114,12 @@ describe('an internal listener with mutual TLS', () => {
         ...(session && { session }),
       })
       let ticket: Buffer | undefined
+      let reused = false
       socket.on('session', (given) => (ticket = given))
+      socket.on('secureConnect', () => (reused = socket.isSessionReused()))
       socket.end('GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
       const answer = await text(socket)
-      return { status: Number(answer.split(' ')[1]), reused: socket.isSessionReused(), ticket }
+      return { status: Number(answer.split(' ')[1]), reused, ticket }
     }
     const { cert, key } = authority.issue('gateway')
     for (const [papers, status] of [
