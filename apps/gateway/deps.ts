@@ -13,6 +13,7 @@ import type { StaticFiles } from './files/static.ts'
 import type { Denylist } from './guard/denylist.ts'
 import type { Guard } from './guard/guard.ts'
 import type { Feed } from './guard/revocations.ts'
+import type { Bodies } from './proxy/bodies.ts'
 import type { UpstreamProxy } from './proxy/proxy.ts'
 import type { Streams } from './proxy/streams.ts'
 import type { DiskWatch } from './routes/disk.ts'
@@ -31,6 +32,7 @@ export type GatewayDeps = {
   streams: Streams
   proxy: UpstreamProxy
   pressure: Pressure
+  bodies: Bodies
   turns: Turns
   disk: DiskWatch
   checks: Checks

@@ -27,6 +27,7 @@ import { createDenylist } from './guard/denylist.ts'
 import { createGuard } from './guard/guard.ts'
 import { createLocalLimits, createRedisGate } from './guard/limits.ts'
 import { startFeed } from './guard/revocations.ts'
+import { createBodies } from './proxy/bodies.ts'
 import { createProxy, type Upstreams } from './proxy/proxy.ts'
 import { createStreams } from './proxy/streams.ts'
 import { createDiskWatch } from './routes/disk.ts'
@@ -79,6 +80,7 @@ export const createDeps = (
     streams,
     proxy,
     pressure,
+    bodies: createBodies(pressure),
     turns: createTurns(),
     disk,
     checks,

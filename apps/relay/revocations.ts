@@ -34,27 +34,38 @@ const ensureGroup = async (redis: Redis, stream: string) => {
 
 type Reply = [stream: string, entries: Entry[]][] | null
 
-/** Reads a batch: first entries that this group took but never acknowledged, then new ones, waiting up to `wait_ms`. */
-const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<Entry[]> => {
+type Batch = { entries: Entry[]; taken: boolean }
+
+/**
+ * Reads a batch: first entries behind `after` that this group took but never acknowledged, then new ones, waiting up to
+ * `wait_ms`.
+ */
+const read = async (reader: Redis, stream: string, after: string, wait_ms?: number): Promise<Batch> => {
   const ask = ['GROUP', GROUP, CONSUMER, 'COUNT', BATCH] as const
-  const taken = (await reader.xreadgroup(...ask, 'STREAMS', stream, '0')) as Reply
-  if (taken?.[0]?.[1].length) return taken[0][1]
+  const taken = (await reader.xreadgroup(...ask, 'STREAMS', stream, after)) as Reply
+  if (taken?.[0]?.[1].length) return { entries: taken[0][1], taken: true }
   const fresh = (await (wait_ms === undefined
     ? reader.xreadgroup(...ask, 'STREAMS', stream, '>')
     : reader.xreadgroup(...ask, 'BLOCK', wait_ms, 'STREAMS', stream, '>'))) as Reply
-  return fresh?.[0]?.[1] ?? []
+  return { entries: fresh?.[0]?.[1] ?? [], taken: false }
 }
 
-/** Reads a stream batch by batch; its group is created at first, and again if Redis has lost it. */
+/**
+ * Reads a stream batch by batch, then from its start: entries that cannot be delivered now keep no later ones back. Its
+ * group is created at first, and again if Redis has lost it.
+ */
 const readerOf = (redis: Redis, stream: string, wait_ms?: number) => {
   let ready = false
+  let after = '0'
   return async (): Promise<Entry[]> => {
     if (!ready) await ensureGroup(redis, stream)
     ready = true
-    return read(redis, stream, wait_ms).catch((error: Error) => {
+    const { entries, taken } = await read(redis, stream, after, wait_ms).catch((error: Error) => {
       if (/NOGROUP/.test(error.message)) ready = false
       throw error
     })
+    after = taken ? (entries.at(-1)?.[0] ?? '0') : '0'
+    return entries
   }
 }
 

@@ -195,7 +195,8 @@ describe('an enrolment token', () => {
     const change = randomUUID()
     expect((await set(user_id, token, GOOD, change)).violations).toEqual([])
     expect((await set(user_id, token, GOOD, change)).violations).toEqual([])
-    await expect(set(user_id, token, BETTER)).rejects.toMatchObject({ code: Code.FailedPrecondition })
+    for (const key of [randomUUID(), change])
+      await expect(set(user_id, token, BETTER, key)).rejects.toMatchObject({ code: Code.FailedPrecondition })
     expect(await verify(user_id, GOOD)).toBe(true)
   })
   it('is used by only one of many at once (ASVS 6.4.1)', async () => {

@@ -200,6 +200,29 @@ describe('the relay of the auth apps', () => {
     await relay.stop()
   })
 
+  it('stores all revocations while NATS is down, however many', async () => {
+    const { db } = auth.session.deps
+    const ids = Array.from({ length: 450 }, () => randomUUID())
+    const at = new Date().toISOString()
+    const user_id = randomUUID()
+    const add = auth.redis.pipeline()
+    for (const session_id of ids) {
+      const event = { event_id: randomUUID(), session_id, user_id, reason: 'logout', access_valid_until: at }
+      const by = { occurred_at: at, request_id: '', actor_type: 'system', actor_id: '' }
+      add.xadd(`${auth.prefix}auth:revoked`, '*', ...Object.entries({ ...event, ...by }).flat())
+    }
+    await add.exec()
+    const cut = await auth.addRelay({ RELAY__NATS__URL: AWAY })
+    const mine = eq(revocations.user_id, user_id)
+    await until(async () => (await db.select().from(revocations).where(mine)).length === ids.length, {
+      what: 'all rows',
+      timeout_ms: 20_000,
+    })
+    await cut.stop()
+    await auth.redis.del(`${auth.prefix}auth:revoked`)
+    await db.delete(revocations).where(mine)
+  })
+
   it('keeps revocations in Postgres while NATS is down, publishes each once when it is back, and again for a new broker', async () => {
     const { db } = auth.session.deps
     const gus = await auth.addUser('gus')

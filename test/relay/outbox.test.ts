@@ -101,6 +101,26 @@ describe('publisher', () => {
     expect((await jsm.streams.info(streamName(prefix, 'OPERATIONS'))).state.messages).toBe(before)
   })
 
+  it('does the acts before an event once, however often it tries to publish it', async () => {
+    const { rows } = await pool.query('update operations.outbox set published_at = null returning event_id')
+    const acts: string[] = []
+    let connection: NatsConnection | undefined
+    const { turn } = createPublisher({
+      ...{ pool, schema: 'operations', prefix, nats: () => connection, log, published: () => true },
+      before: async ({ event_id }) => {
+        acts.push(event_id)
+        if (acts.length === 1) throw new Error('session is away')
+      },
+    })
+    for (let i = 0; i < 3; i++) await expect(turn()).rejects.toThrow()
+    connection = nats
+    while (await turn());
+    expect(await unpublished()).toBe(0)
+    expect(new Set(acts).size).toBe(rows.length)
+    // The one that failed is done again.
+    expect(acts.length).toBe(rows.length + 1)
+  })
+
   it('does not publish an event twice that was published but not marked', async () => {
     await pool.query('update operations.outbox set published_at = null where pub_seq <= 20')
     const jsm = await nats.jetstreamManager()

@@ -311,6 +311,25 @@ describe('cookie mode', () => {
     )
   })
 
+  it('takes a used token in the other mode for the replay that it is', async () => {
+    const answer = await cookieLogin()
+    const csrf = { 'x-csrf-token': String(answer.body.csrf_token) }
+    const next = await cookieRefresh(cookieOf(answer), csrf)
+    const replay = await refresh(cookieOf(answer).slice('refresh_token='.length))
+    expect([replay.status, replay.body.code]).toEqual([401, 'invalid_grant'])
+    expect((await cookieRefresh(cookieOf(next), csrf)).status).toBe(401)
+    const ended = await auth.session.deps.db.select().from(revocations).where(eq(revocations.user_id, user_id))
+    expect(ended.filter(({ reason }) => reason === 'replay').length).toBeGreaterThan(0)
+
+    const key = { 'idempotency-key': randomUUID() }
+    const rotated = await refresh(tokens.refresh_token, key)
+    const forged = { ...key, cookie: `refresh_token=${tokens.refresh_token}` }
+    const csrf_token = auth.session.deps.csrf.make(session_id)
+    const retry = await cookieRefresh(forged.cookie, { ...key, 'x-csrf-token': csrf_token })
+    expect([retry.status, retry.body.code]).toEqual([400, 'session_mode_mismatch'])
+    expect((await refresh(String(rotated.body.refresh_token))).status).toBe(200)
+  })
+
   it('refuses two refresh cookies and touches neither', async () => {
     const answer = await cookieLogin()
     const csrf = { 'x-csrf-token': String(answer.body.csrf_token) }

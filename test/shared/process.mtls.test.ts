@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { connect } from 'node:tls'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { Agent, getGlobalDispatcher, request, setGlobalDispatcher } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -97,6 +99,41 @@ describe('an internal listener with mutual TLS', () => {
     }
     expect(calls).toBe(0)
     expect(await callAs(as({ ...foreign.issue('session'), ca: authority.ca }))).toBe(Code.Unauthenticated)
+  })
+
+  it('takes no resumed session for a certificate, even if it admits every name', async () => {
+    const anyone = createHttpApp({ telemetry, codes: AUTH_CODES, internal: true, mtls: as(authority.issue('session')) })
+    serveHealth(anyone, telemetry, {})
+    const { port } = new URL(await anyone.listen({ host: '127.0.0.1', port: 0 }))
+    const ask = async (papers: object, session?: Buffer) => {
+      const socket = connect({
+        port: Number(port),
+        host: '127.0.0.1',
+        ca: authority.ca,
+        ...papers,
+        ...(session && { session }),
+      })
+      let ticket: Buffer | undefined
+      let reused = false
+      socket.on('session', (given) => (ticket = given))
+      socket.on('secureConnect', () => (reused = socket.isSessionReused()))
+      socket.end('GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+      const answer = await text(socket)
+      return { status: Number(answer.split(' ')[1]), reused, ticket }
+    }
+    const { cert, key } = authority.issue('gateway')
+    for (const [papers, status] of [
+      [{}, 401],
+      [foreign.issue('gateway'), 401],
+      [{ cert, key }, 200],
+    ] as const) {
+      const { cert, key } = papers as { cert?: string; key?: string }
+      const first = await ask(cert ? { cert, key } : {})
+      expect([first.status, first.reused]).toEqual([status, false])
+      const again = await ask({}, first.ticket)
+      expect([again.status, again.reused]).toEqual([status, true])
+    }
+    await anyone.close()
   })
 
   it('does not speak plain HTTP', async () => {

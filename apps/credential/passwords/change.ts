@@ -84,7 +84,8 @@ export const setPassword = async (
   if (change_id === '') throw refuse('change_id is missing')
   const token = await openToken(deps, request)
   const enrolment_change_id = token.change_id
-  if (token.used_by === change_id) return { violations: [], enrolment_change_id }
+  if (token.used_by === change_id && (await isSet(deps, request, context)))
+    return { violations: [], enrolment_change_id }
   if (token.used_at !== null) throw enrolmentRefused()
 
   const violations = passwordViolations(
@@ -103,6 +104,19 @@ export const setPassword = async (
   void wakeRelay(deps.db, 'credential')
   return { violations: [], enrolment_change_id }
 }
+
+/** Another password under the key of an applied change is no repeat: it must not be reported as set. */
+const isSet = async (
+  deps: CredentialDeps,
+  { userId, newPassword, queueKey }: SetPasswordRequest,
+  { signal }: CallContext,
+) =>
+  deps.hashing.verify(
+    loginOf(userId, newPassword),
+    (await getCredential(deps.db, userId))?.password_hash,
+    newPassword,
+    { key: queueKey, signal },
+  )
 
 const enrolmentRefused = () => refuse('the enrolment token is unknown, used or expired', Code.FailedPrecondition)
 

@@ -5,7 +5,6 @@ import { AppError, loginBusy } from '../../shared/errors.ts'
 import { onlyCookie } from '../../shared/web/cookies.ts'
 import { deviceCookie } from '../../shared/web/devices.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { readBody, refuseLongBody } from '../proxy/proxy.ts'
 import type { Route } from '../routes/table.ts'
 import type { Exchange } from './answers.ts'
 import type { ClientAddress } from './target.ts'
@@ -39,8 +38,7 @@ export const chargeOpenRoute = async (
   }
   const { req } = exchange
   refuseMediaType(req)
-  refuseLongBody(req, AUTH_BODY)
-  const body = await readBody(req, AUTH_BODY)
+  const body = await deps.bodies.read(req, AUTH_BODY, client.key)
   const login = readLogin(body)
   // Polls are frequent by nature; they must not use up the refreshes of their neighbors.
   const renewal = login.polls ? 'machine' : 'refresh'

@@ -8,7 +8,7 @@ import { isTrace } from '../../shared/process/trace.ts'
 import { beginSpan } from '../../shared/tracing.ts'
 import { createAnswers } from '../counts.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { bodyOf, refuseLongBody } from '../proxy/proxy.ts'
+import { streamOf } from '../proxy/bodies.ts'
 import { diskFull } from '../routes/disk.ts'
 import type { Match } from '../routes/router.ts'
 import type { Route } from '../routes/table.ts'
@@ -20,6 +20,8 @@ import { type ClientAddress, parseTarget, splitBase, type Target } from './targe
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
 const API_BODY = 1_048_576
+/** How long a connection with a request may be still beyond the time of an answer; streams send something every 15 s. */
+const STILL_MS = 20_000
 
 /** The public listener: every request passes the same checks in the same order (auth.md 6). */
 export const createGateway = (deps: GatewayDeps) => {
@@ -77,6 +79,7 @@ export const createGateway = (deps: GatewayDeps) => {
     },
     begin,
   )
+  server.timeout = deps.config.GATEWAY__UPSTREAM__REPLY_MS + STILL_MS
   // Node would answer any other expectation than `100-continue` in its own format.
   server.on('checkExpectation', begin)
   server.on('clientError', refuseMalformed)
@@ -177,15 +180,17 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   if (deps.disk.refuses(route)) throw diskFull()
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
   if (route.permission === 'none') {
-    const body = await chargeOpenRoute(deps, exchange, route, client)
+    const read = await chargeOpenRoute(deps, exchange, route, client)
+    const body = read ?? (await deps.bodies.receive(req, limitOf(route), client.key))
     return seated(deps, exchange, route, client.key, () => serve(deps, exchange, target, match, { client, body }))
   }
   if (exchange.priority === 'read' || exchange.priority === 'batch') await deps.turns()
   const claims = await deps.guard.authenticate(req, client, route)
+  const body = await deps.bodies.receive(req, limitOf(route), claims.sub)
   await seated(deps, exchange, route, claims.sub, async () => {
     await deps.guard.pass(route, claims)
     deps.guard.refuseForgery(req, claims)
-    await serve(deps, exchange, target, match, { client, claims })
+    await serve(deps, exchange, target, match, { client, claims, body })
   })
 }
 
@@ -193,7 +198,7 @@ const parentOf = ({ headers: { traceparent } }: IncomingMessage): string | undef
   isTrace(traceparent) ? traceparent : undefined
 
 /**
- * Runs with a seat at the route's upstream, taken before Redis is asked: a request with neither a seat nor room to wait
+ * Runs with a seat at the route's upstream, taken once a small body is here and before Redis is asked: a request with neither a seat nor room to wait
  * costs no more than the check of a token. A stream lasts for minutes, so it has its own connections instead.
  */
 const seated = async (
@@ -226,8 +231,11 @@ const MANY_ITEMS = /(^|&)page_size=(20[1-9]|2[1-9]\d|[3-9]\d\d|\d{4,})(&|$)/
 const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
   priority === 'read' && MANY_ITEMS.test(query) ? 'batch' : priority
 
-/** The sender of a request, and its body if a check has read it. */
-type Sender = { client: ClientAddress; claims?: AccessClaims; body?: Buffer | undefined }
+/** The sender of a request, and its body; undefined if it is still to be streamed. */
+type Sender = { client: ClientAddress; claims?: AccessClaims; body: Buffer | null | undefined }
+
+const limitOf = ({ upstream, path }: Route): number =>
+  upstream === 'catalog' || upstream === 'operations' || path.startsWith('/scim/') ? API_BODY : AUTH_BODY
 
 /** Sends the gateway's own answer, or the upstream's. */
 const serve = async (
@@ -244,9 +252,6 @@ const serve = async (
     const { status, body: own } = await deps.own(route.path, claims)
     return answerJson(deps, exchange, status, own)
   }
-  const large = upstream === 'catalog' || upstream === 'operations' || route.path.startsWith('/scim/')
-  const limit = large ? API_BODY : AUTH_BODY
-  refuseLongBody(req, limit)
   const endless = route.class === 'stream'
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
   try {
@@ -263,7 +268,7 @@ const serve = async (
         ...(!endless && { deadline_ms: leftOf(deps, exchange) }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
       }),
-      body: body ?? (await bodyOf(req, limit)),
+      body: body === undefined ? streamOf(req, limitOf(route)) : body,
       endless,
       insist: route.kind === 'S',
     }

@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Readable, Transform } from 'node:stream'
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { type WatchedDependency, watchDependency } from '../../shared/process/dependency.ts'
@@ -13,7 +13,7 @@ const SPARE_CONNECTIONS = 8
 
 export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>
 export type ProxySettings = {
-  /** Milliseconds to connect, until the answer begins, and between two pieces of it. */
+  /** Milliseconds to connect, and until the answer begins, its next piece comes, or the client has read this one. */
   connect_ms: number
   reply_ms: number
   seats: BySeated
@@ -81,6 +81,8 @@ export const createProxy = (
      */
     pass: (upstream: keyof Upstreams, request: UpstreamRequest, sink: Sink): Promise<void> =>
       new Promise((resolve, reject) => {
+        // It left while our checks ran: it says so only once.
+        if (sink.res.destroyed) return resolve()
         const { endless, insist, ...options } = request
         const dependency = watched[upstream]
         if (!dependency.breaker.allows(insist)) return reject(unavailable(AWAY(upstream), undefined, 'unavailable'))
@@ -115,9 +117,11 @@ const createPassing = (
   let controller: Dispatcher.DispatchController | undefined
   let over = false
   let begun = false
+  let unread: NodeJS.Timeout | undefined
   const finish = () => {
     over = true
     clearTimeout(timer)
+    clearTimeout(unread)
     res.off('close', gone)
   }
   const gone = () => {
@@ -163,7 +167,12 @@ const createPassing = (
     onResponseData: (given, chunk) => {
       if (over || res.write(chunk)) return
       given.pause()
-      res.once('drain', () => given.resume())
+      // A client that reads no more must not keep its seat. Its end is reported by `gone`.
+      unread = setTimeout(() => res.destroy(), reply_ms)
+      res.once('drain', () => {
+        clearTimeout(unread)
+        given.resume()
+      })
     },
     onResponseEnd: () => {
       if (over) return
@@ -192,56 +201,3 @@ const failureOf = (error: unknown, upstream: string, late: boolean): AppError =>
     },
   )
 }
-
-export const bodyTooLarge = () =>
-  new AppError('validation_error', 'body_too_large', 'The body is too large.', { headers: { connection: 'close' } })
-
-/** Refuses a stated length above the limit before a byte is read. */
-export const refuseLongBody = (req: IncomingMessage, limit: number): void => {
-  if (Number(req.headers['content-length'] ?? 0) > limit) throw bodyTooLarge()
-}
-
-const hasBody = ({ headers: { 'content-length': length, 'transfer-encoding': encoding } }: IncomingMessage): boolean =>
-  encoding !== undefined || (length !== undefined && length !== '0')
-
-const SMALL_BYTES = 65_536
-
-/** Returns the body to send: null if there is none, read whole if its stated length is small, else a stream. */
-export const bodyOf = (req: IncomingMessage, limit: number): Promise<Buffer> | Readable | null => {
-  if (!hasBody(req)) return null
-  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
-  return length <= SMALL_BYTES ? readBody(req, limit) : limitedBody(req, limit)
-}
-
-/** Returns the body as a stream that fails once it exceeds the limit. */
-const limitedBody = (req: IncomingMessage, limit: number): Readable => {
-  let size = 0
-  const counter = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      size += chunk.length
-      if (size > limit) done(bodyTooLarge())
-      else done(null, chunk)
-    },
-  })
-  req.on('error', (error) => counter.destroy(error))
-  return req.pipe(counter)
-}
-
-/** Reads a small body whole. */
-export const readBody = (req: IncomingMessage, limit: number): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    if (!hasBody(req)) return resolve(Buffer.alloc(0))
-    const chunks: Buffer[] = []
-    let size = 0
-    const onData = (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= limit) return void chunks.push(chunk)
-      req.off('data', onData).pause()
-      reject(bodyTooLarge())
-    }
-    req
-      .on('data', onData)
-      .once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-      .once('error', reject)
-      .once('close', () => reject(new Error('the client went away')))
-  })

@@ -66,6 +66,7 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
   return {
     /** Takes a seat, at once if one is free; throws or rejects with 503 `overloaded`. */
     take: (priority: Seated, flow: string, res: ServerResponse): number | Promise<number> => {
+      if (res.destroyed) throw gone()
       const place = SEATED.indexOf(priority)
       const seat = freeFor(room, place, flow)
       return seat < 0 ? wait(room, place, flow, res) : sit(room, place, flow, seat)
@@ -84,6 +85,8 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
   }
 }
 export type Seats = ReturnType<typeof createSeats>
+
+export const gone = () => new Error('the client went away')
 
 const sit = (room: Room, place: number, flow: string, seat: number): number => {
   room.used[seat] = (room.used[seat] as number) + 1
@@ -146,15 +149,15 @@ const wait = (room: Room, place: number, flow: string, res: ServerResponse): Pro
   return new Promise((resolve, reject) => {
     const leave = () => {
       clearTimeout(timer)
-      res.off('close', gone)
+      res.off('close', onClose)
       const waiters = line.flows.get(flow) as Waiter[]
       waiters.splice(waiters.indexOf(waiter), 1)
       if (waiters.length === 0) line.flows.delete(flow)
       line.length -= 1
     }
-    const gone = () => {
+    const onClose = () => {
       leave()
-      reject(new Error('the client went away'))
+      reject(gone())
     }
     const waiter: Waiter = {
       flow,
@@ -169,7 +172,7 @@ const wait = (room: Room, place: number, flow: string, res: ServerResponse): Pro
       },
     }
     const timer = setTimeout(waiter.refuse, LONGEST_MS[priority])
-    res.once('close', gone)
+    res.once('close', onClose)
     const waiters = line.flows.get(flow)
     if (waiters) waiters.push(waiter)
     else line.flows.set(flow, [waiter])

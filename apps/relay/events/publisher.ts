@@ -45,9 +45,12 @@ type Acknowledged = { event_ids: string[]; js_seqs: (number | null)[] }
  */
 export const createPublisher = (deps: PublisherDeps) => {
   const tries = new Map<string, number>()
+  // While NATS is away a row is tried again and again. Its acts are done once: a repeat would end newer sessions too.
+  const prepared = new Set<string>()
 
   const publishOne = async (row: OutboxRow, js: JetStreamClient | undefined): Promise<{ js_seq: number | null }> => {
-    await deps.before?.(row)
+    if (!prepared.has(row.event_id)) await deps.before?.(row)
+    prepared.add(row.event_id)
     if (!deps.published(row)) return { js_seq: null }
     if (!js) throw new Error('NATS is unavailable')
     const { payload, occurred_at, trace, ...envelope } = row
@@ -80,6 +83,7 @@ export const createPublisher = (deps: PublisherDeps) => {
         acknowledged.event_ids.push(row.event_id)
         acknowledged.js_seqs.push(js_seq)
         tries.delete(row.event_id)
+        prepared.delete(row.event_id)
       } catch (error) {
         if (js && deps.published(row) && isUnpublishable(error)) await park(row, error as Error)
         else throw error
@@ -105,7 +109,10 @@ export const createPublisher = (deps: PublisherDeps) => {
         `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq
          from ${deps.schema}.outbox where published_at is null and pub_seq is not null and parked is null order by pub_seq limit ${BATCH}`,
       )
-      if (rows.length === 0) return false
+      if (rows.length === 0) {
+        prepared.clear()
+        return false
+      }
       const byAggregate = Map.groupBy(rows, orderedWith)
       const js = deps.nats()?.jetstream()
       const done: Acknowledged = { event_ids: [], js_seqs: [] }

@@ -10,7 +10,7 @@ import { rateLimited } from '../../shared/web/rates.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { isOver } from '../sessions/end.ts'
-import type { RevokeReason, SessionRecord } from '../store/store.ts'
+import type { RevokeReason, SessionRecord, Successor } from '../store/store.ts'
 import { hashOf, type TokenPair } from './issue.ts'
 
 export type RefreshRequest = {
@@ -114,20 +114,17 @@ const refuseGrant = (deps: SessionDeps, request: RefreshRequest, outcome: string
   return new GrantRefused(outcome, expire ? deps.cookies.expired() : undefined)
 }
 
-/** An ended session is deleted and refused as such in any mode; Redis' clock decides, so the script checks it. */
+/**
+ * In any mode, an ended session is deleted and refused as such, and a used token is a replay. Redis' clock decides, so
+ * the script checks it.
+ */
 const refuseMode = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<AppError> => {
-  if (!isOver(deps, record)) return modeMismatch(record.mode)
-  const { outcome } = await deps.store.rotate({
-    user_id: record.user_id,
-    session_id: record.session_id,
-    presented: record.refresh_token_hash ?? '',
-    ua_hash: request.client.ua_hash,
-    window_s: 0,
-    idle_s: deps.config.SESSION__IDLE__LIMIT_S,
-    actor_type: 'system',
-    request_id: request.request_id,
-  })
-  return outcome === 'current' ? modeMismatch(record.mode) : refuseGrant(deps, request, outcome)
+  const current = record.refresh_token_hash === hashOf(request.refresh_token)
+  if (current && !isOver(deps, record)) return modeMismatch(record.mode)
+  if (!current) await confirm(deps, request)
+  const { outcome } = await swap(deps, record, request)
+  const alive = outcome === 'current' || outcome === 'retry'
+  return alive ? modeMismatch(record.mode) : refuseGrant(deps, request, outcome)
 }
 
 const modeMismatch = (mode: string) =>
@@ -190,18 +187,13 @@ const checkBinding = async (deps: SessionDeps, record: SessionRecord, request: R
   return { ...record, auth_time: 0 }
 }
 
-/** Signs new tokens before the swap, and returns them only if the swap succeeded. */
-const rotate = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<Decided> => {
-  const { session_id, user_id } = record
-  const presented = hashOf(request.refresh_token)
-  const current = record.refresh_token_hash === presented
-  const next = current ? await deps.issuer.renew(record, kidOf(request.refresh_token), request.request_id) : undefined
-  if (current && !next) throw refuseGrant(deps, request, 'not_valid')
+/** The swap of the presented token for its successor, if it has one; a replay is recorded. */
+const swap = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest, successor?: Successor) => {
   const rotation = await deps.store.rotate({
-    user_id,
-    session_id,
-    presented,
-    ...next?.successor,
+    user_id: record.user_id,
+    session_id: record.session_id,
+    presented: hashOf(request.refresh_token),
+    ...successor,
     retry_key_hash: request.retry_key && sha256Hex(request.retry_key),
     ua_hash: request.client.ua_hash,
     window_s: deps.config.SESSION__REFRESH__RETRY_WINDOW_S,
@@ -209,6 +201,20 @@ const rotate = async (deps: SessionDeps, record: SessionRecord, request: Refresh
     actor_type: 'system',
     request_id: request.request_id,
   })
+  if (rotation.outcome === 'replay') {
+    await deps.revocations.record([rotation.revoked])
+    await note(deps, record, request, 'replay')
+  }
+  return rotation
+}
+
+/** Signs new tokens before the swap, and returns them only if the swap succeeded. */
+const rotate = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<Decided> => {
+  const { session_id } = record
+  const current = record.refresh_token_hash === hashOf(request.refresh_token)
+  const next = current ? await deps.issuer.renew(record, kidOf(request.refresh_token), request.request_id) : undefined
+  if (current && !next) throw refuseGrant(deps, request, 'not_valid')
+  const rotation = await swap(deps, record, request, next?.successor)
   crashPoint('session.after_script')
   if (rotation.outcome === 'rotated' && next) {
     return { access_token: next.access_token, refresh_token: next.refresh_token, session_id, outcome: 'rotated' }
@@ -217,10 +223,6 @@ const rotate = async (deps: SessionDeps, record: SessionRecord, request: Refresh
     const pair = await deps.issuer.repeat(record, rotation.repeat, request.request_id)
     if (!pair) throw refuseGrant(deps, request, 'not_repeatable')
     return { ...pair, session_id, outcome: 'retry' }
-  }
-  if (rotation.outcome === 'replay') {
-    await deps.revocations.record([rotation.revoked])
-    await note(deps, record, request, 'replay')
   }
   // Current now but not a moment ago: an older Redis was restored meanwhile.
   if (rotation.outcome === 'current')

@@ -26,6 +26,7 @@ export const REQUEST = {
     forbidden_header: ['The request carries a forbidden header.', 'Send the request without it.'],
     duplicate_cookie: ['The refresh cookie was sent twice.', 'Remove the cookies of this site and sign in again.'],
     body_too_large: ['The body is too large.', 'Send less in one request.', 413],
+    body_too_slow: ['The body did not arrive in time.', 'Send the same request again, with all of its body.', 408],
     unsupported_media_type: ['The content type is not accepted here.', 'Send application/json in UTF-8.', 415],
     malformed_json: ['The body is not valid JSON.', 'Send one JSON document in UTF-8.'],
     ambiguous_grant: ['The request holds fields of more than one grant.', 'Send those of one.'],

@@ -1,0 +1,177 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { SEATED } from '../../apps/gateway/proxy/seats.ts'
+import { type Auth, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+import { serverUrl } from '../support/database.ts'
+import { type Link, startLink } from '../support/link.ts'
+import { until } from '../support/until.ts'
+import { startUpstream } from './support/upstream.ts'
+
+/** Clients that leave, send slowly or read slowly: none may keep what others need. */
+type Gateway = Awaited<ReturnType<Auth['addGateway']>>
+let auth: Auth
+let upstream: Awaited<ReturnType<typeof startUpstream>>
+let redis: Link
+let gateway: Gateway
+let hurried: Gateway
+let token: string
+const open: Socket[] = []
+const LARGE = Buffer.alloc(16_000_000, 'a')
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  auth = await startAuth({
+    GATEWAY__UPSTREAM__CATALOG_URL: upstream.url,
+    GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,
+    // The test process is slow while it floods itself; that is not what is tested here.
+    GATEWAY__PRESSURE__DELAY_MS: '60000',
+  })
+  writeFileSync(join(auth.console_dir, 'index.html'), '<!doctype html><html lang="en"><head></head></html>')
+  writeFileSync(join(auth.console_dir, 'large.png'), LARGE)
+  redis = await startLink(serverUrl('REDIS_URL'))
+  gateway = await auth.addGateway({ GATEWAY__REDIS__URL: redis.url })
+  hurried = await auth.addGateway({ GATEWAY__UPSTREAM__REPLY_MS: '4000' })
+  await auth.addUser('eva', ['operator', 'engineer'])
+  token = String((await login()).body.access_token)
+})
+afterEach(() => {
+  redis.mend()
+  for (const socket of open.splice(0)) socket.destroy()
+  upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
+})
+afterAll(async () => {
+  await auth?.stop()
+  upstream?.stop()
+  redis?.stop()
+})
+
+const login = () => send(`${gateway.url}/auth/login`, { body: { username: 'eva', password: PASSWORD } })
+const head = (first: string, ...lines: string[]) =>
+  `${[`${first} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`, ...lines].join('\r\n')}\r\n\r\n`
+const posting = (path: string, length: number) =>
+  head(`POST ${path}`, 'Content-Type: application/json', 'Idempotency-Key: k', `Content-Length: ${length}`)
+const whole = (path: string, body: string) => posting(path, body.length) + body
+
+/** Opens connections that send these bytes; `read` collects the answer of those that read. */
+const callers = async ({ url }: Gateway, count: number, bytes: string, reads = true) => {
+  const { hostname, port } = new URL(url)
+  const made = Array.from({ length: count }, () => {
+    const socket = connect({ host: hostname, port: Number(port) })
+    const caller = { socket, read: '', ended: false }
+    open.push(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => (caller.ended = true))
+    if (reads) socket.on('data', (chunk) => (caller.read += chunk.toString()))
+    else socket.pause()
+    socket.write(bytes)
+    return caller
+  })
+  await Promise.all(made.map(({ socket }) => once(socket, 'connect')))
+  return made
+}
+const taken = ({ deps }: Gateway) =>
+  Object.values(deps.proxy.seats).reduce((sum, seats) => sum + SEATED.reduce((all, one) => all + seats.used(one), 0), 0)
+const inFlight = ({ deps }: Gateway) => counted(deps.telemetry.metrics, 'signalbox_http_in_flight')
+const allFree = (at: Gateway) =>
+  until(async () => taken(at) === 0 && (await inFlight(at)) === 0, {
+    what: 'all seats, and no request in flight',
+    timeout_ms: 25_000,
+  })
+
+vi.setConfig({ testTimeout: 90_000 })
+
+describe('clients that leave while their request is checked', () => {
+  it.each([
+    ['a refresh', () => whole('/auth/refresh', '{"refresh_token":"x"}')],
+    ['a login', () => whole('/auth/login', '{"username":"x","password":"y"}')],
+    ['a change', () => whole('/api/v1/resources', '{}')],
+    ['a large change', () => whole('/api/v1/resources', 'x'.repeat(100_000))],
+    ['a read', () => head('GET /api/v1/resources')],
+    ['reads one behind the other', () => head('GET /api/v1/resources').repeat(3)],
+  ])('give back their seats: %s', async (_name, bytes) => {
+    upstream.answerWith((_req, res) => res.writeHead(200).end('x'.repeat(200_000)))
+    redis.slow(150)
+    const sent = await callers(gateway, 100, bytes())
+    await delay(60)
+    for (const { socket } of sent) socket.resetAndDestroy()
+    await delay(400)
+    redis.mend()
+    await allFree(gateway)
+    expect(gateway.deps.logins.under_way).toBe(0)
+    expect((await login()).status).toBe(200)
+  })
+})
+
+describe('clients that send slowly', () => {
+  it('keep no one out: their bodies hold no seat and are not in flight, and are refused after five seconds', async () => {
+    const slow = await callers(gateway, 60, posting('/auth/refresh', 100))
+    slow.push(...(await callers(gateway, 60, posting('/auth/login', 100))))
+    slow.push(...(await callers(gateway, 60, posting('/api/v1/intents', 100))))
+    const refused = (status: number) => slow.filter(({ read }) => read.startsWith(`HTTP/1.1 ${status}`)).length
+    await until(() => refused(429) > 0 && refused(429) + refused(408) >= 56, {
+      what: 'the end of those above the 64 of one address',
+    })
+    expect([taken(gateway), await inFlight(gateway)]).toEqual([0, 0])
+    expect((await login()).status).toBe(200)
+    await until(() => slow.every(({ ended }) => ended), { what: 'the end of slow bodies', timeout_ms: 15_000 })
+    expect([refused(408) > 0, refused(429) + refused(408)]).toEqual([true, slow.length])
+    const codes = new Set(slow.map(({ read }) => /"code":"(\w+)"/.exec(read)?.[1]))
+    expect([...codes].sort()).toEqual(['body_too_slow', 'rate_limited'])
+    await allFree(gateway)
+  })
+
+  it('leave seats to others when their large bodies are streamed; large bodies that arrive pass', async () => {
+    const large = 'x'.repeat(100_000)
+    const slow = await callers(gateway, 40, posting('/api/v1/intents', large.length))
+    const answered = (status: number) => slow.filter(({ read }) => read.startsWith(`HTTP/1.1 ${status}`)).length
+    await until(() => answered(429) === 24, { what: 'the end of those above 16 of one person' })
+    await until(() => taken(gateway) === 16, { what: 'the seats of the others' })
+    for (const { socket, read } of slow) if (read === '') socket.write(large)
+    await until(() => answered(200) === 16, { what: 'the answers to all 16' })
+    expect(upstream.seen.filter(({ body }) => body === large).length).toBe(16)
+    await allFree(gateway)
+  })
+})
+
+describe('clients that stop reading', () => {
+  it.each([
+    ['an answer', '/api/v1/resources'],
+    ['a stream of events', '/api/v1/events'],
+  ])('lose their connection and give back their seats: %s', async (_name, path) => {
+    upstream.answerWith((_req, res) => res.writeHead(200).end(LARGE))
+    const stalled = await callers(hurried, 10, head(`GET ${path}`), false)
+    await until(() => taken(hurried) + hurried.deps.streams.size() === 10, { what: 'ten readers' })
+    await until(() => taken(hurried) + hurried.deps.streams.size() === 0, { what: 'all seats', timeout_ms: 25_000 })
+    await allFree(hurried)
+    // A paused socket learns of its end only when it reads on.
+    for (const { socket } of stalled) socket.resume()
+    await until(() => stalled.every(({ ended }) => ended), { what: 'the end of the connections' })
+  })
+
+  it('do not stay in flight with a file of the console', async () => {
+    const impatient = await auth.addGateway({ GATEWAY__UPSTREAM__REPLY_MS: '100' })
+    expect(impatient.server.timeout).toBe(20_100)
+    impatient.server.timeout = 500
+    await callers(impatient, 20, head('GET /large.png'), false)
+    await until(async () => (await inFlight(impatient)) === 20, { what: 'twenty readers' })
+    await allFree(impatient)
+  })
+
+  it('are not those who read slowly but steadily', async () => {
+    upstream.answerWith((_req, res) => res.writeHead(200).end(LARGE))
+    const [reader] = await callers(hurried, 1, head('GET /api/v1/resources', 'Connection: close'), false)
+    let size = 0
+    reader?.socket.on('data', (chunk) => {
+      size += chunk.length
+      reader.socket.pause()
+      setTimeout(() => reader.socket.resume(), 5)
+    })
+    reader?.socket.resume()
+    await until(() => reader?.ended, { what: 'the whole answer', timeout_ms: 60_000 })
+    expect(size).toBeGreaterThan(LARGE.length)
+  })
+})
