@@ -80,7 +80,9 @@ describe('pause, resume, cancel', () => {
     const waits = () =>
       p.query(`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%operation_control%'`)
     const resumed = await p.deps.db.transaction(async (tx) => {
-      await tx.execute(sql`update operations.operations set updated_at = clock_timestamp() where operation_id = ${operation_id}`)
+      await tx.execute(
+        sql`update operations.operations set updated_at = clock_timestamp() where operation_id = ${operation_id}`,
+      )
       const answer = p.as('olga').post(`${path}/resume`, { reason })
       await until(async () => (await waits()).length > 0, { what: 'the resume waits for the lock' })
       await tx.execute(

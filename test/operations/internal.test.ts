@@ -462,33 +462,33 @@ const slowWay = async (to: string) => {
 const sha = (text: string) => createHash('sha256').update(text).digest('hex')
 /** A node whose work an agent has taken up, with the agent's token. */
 const atWork = async () => {
-    const { operation_id } = await p.startOperation(gated())
-    const token = `exe_${randomBytes(24).toString('base64url')}`
-    await p.query(
-      `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'behind'),
+  const { operation_id } = await p.startOperation(gated())
+  const token = `exe_${randomBytes(24).toString('base64url')}`
+  await p.query(
+    `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'behind'),
        attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
          values ($1, 'behind', 1, 1, 7, 'running', 'external', 'x'))
        insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, started_at, heartbeat_at)
        values ($2, $1, 'behind', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h', now(), now())`,
-      [operation_id, sha(token)],
-    )
-    let sequence = Date.now()
-    const call = async (method: string, path: string, body: string, content_type: string, bearer = token) => {
-      const headers = { authorization: `Bearer ${bearer}`, 'content-type': content_type }
-      const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
-      return { status: response.status, body: await response.json() }
-    }
+    [operation_id, sha(token)],
+  )
+  let sequence = Date.now()
+  const call = async (method: string, path: string, body: string, content_type: string, bearer = token) => {
+    const headers = { authorization: `Bearer ${bearer}`, 'content-type': content_type }
+    const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
+    return { status: response.status, body: await response.json() }
+  }
   const says = (artifacts: unknown[], lines: unknown[] = []) => {
-      const ids = { result_id: randomUUID(), operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7 }
-      sequence += 1
+    const ids = { result_id: randomUUID(), operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7 }
+    sequence += 1
     const message = { ...ids, sequence, phase: 'progress', artifacts, lines }
-      return call('POST', 'execution-results', JSON.stringify(message), 'application/json')
-    }
-    const brings = (sha256: string, bytes: string, bearer?: string) =>
-      call('PUT', `artifacts/${sha256}`, bytes, 'application/octet-stream', bearer)
-    const listed = async () =>
-      (await p.as('vic').get(`/v1/operations/${operation_id}/artifacts`)).body.items as Record<string, string>[]
-    const content = (id = '') => p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${id}/content`)
+    return call('POST', 'execution-results', JSON.stringify(message), 'application/json')
+  }
+  const brings = (sha256: string, bytes: string, bearer?: string) =>
+    call('PUT', `artifacts/${sha256}`, bytes, 'application/octet-stream', bearer)
+  const listed = async () =>
+    (await p.as('vic').get(`/v1/operations/${operation_id}/artifacts`)).body.items as Record<string, string>[]
+  const content = (id = '') => p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${id}/content`)
   const logs = async (query = '') =>
     must(await p.as('vic').get(`/v1/operations/${operation_id}/nodes/behind/logs${query}`), 200).body
   return { operation_id, token, says, logs, brings, listed, content }

@@ -28,7 +28,13 @@ beforeEach(async () => {
 
 const byIdentity = (action: string, object: string, outcome: 'done' | 'denied' = 'done', reason?: string) =>
   opened.db.transaction((tx) =>
-    appendAuditTo(tx, user_events as AuditTable, KEY, { actor: 'user:ada', action, object, outcome, reason }),
+    appendAuditTo(tx, user_events as AuditTable, KEY, {
+      actor: 'user:ada',
+      action,
+      object,
+      outcome,
+      reason: reason ?? null,
+    }),
   )
 const bySession = (action: string, details?: object, outcome = 'done') => {
   const row = {

@@ -32,8 +32,7 @@ const SHOWN = 100
 /** One lease for each resource: an exclusive one includes a shared one. */
 const strongest = (all: readonly Lease[]): Lease[] => {
   const modes = new Map<string, Lease['mode']>()
-  for (const { resource_id, mode } of all)
-    if (modes.get(resource_id) !== 'exclusive') modes.set(resource_id, mode)
+  for (const { resource_id, mode } of all) if (modes.get(resource_id) !== 'exclusive') modes.set(resource_id, mode)
   return [...modes].map(([resource_id, mode]) => ({ resource_id, mode }))
 }
 
@@ -101,7 +100,10 @@ export const takeLeases = async (
 ): Promise<Blocker[]> => {
   if (wanted.length === 0) return []
   await lockLeases(tx)
-  const blockers = [...(await listBlockers(tx, wanted, operation_id)), ...(await listWaiting(tx, wanted))].slice(0, SHOWN)
+  const blockers = [...(await listBlockers(tx, wanted, operation_id)), ...(await listWaiting(tx, wanted))].slice(
+    0,
+    SHOWN,
+  )
   if (blockers.length === 0) await insertLeases(tx, operation_id, wanted)
   else if (queue) await tx.insert(lease_waits).values({ operation_id, wanted: [...wanted] })
   return blockers
@@ -164,7 +166,10 @@ export const takeMoreLeases = async (
 /** The leases that an operation needs and has released. */
 export const listReleased = async (tx: Tx, operation_id: string, needed?: readonly Lease[]): Promise<Lease[]> => {
   const wanted = needed ?? (await readNeeded(tx, operation_id))
-  const held = await tx.select(pick(leases, 'resource_id', 'mode')).from(leases).where(eq(leases.operation_id, operation_id))
+  const held = await tx
+    .select(pick(leases, 'resource_id', 'mode'))
+    .from(leases)
+    .where(eq(leases.operation_id, operation_id))
   return without(wanted, held)
 }
 
@@ -222,7 +227,9 @@ export const moveLeases = async (
   if (row.state === 'held') return { state: 'held', blocked_on: [], events: [] }
   const wanted = await listReleased(tx, operation_id, row.needed)
   const queued = row.state === 'waiting'
-  const blockers = queued ? await listBlockers(tx, wanted, operation_id) : await takeLeases(tx, operation_id, wanted, { queue: true })
+  const blockers = queued
+    ? await listBlockers(tx, wanted, operation_id)
+    : await takeLeases(tx, operation_id, wanted, { queue: true })
   if (queued || blockers.length > 0) {
     await setLeaseState(tx, operation_id, 'waiting')
     const events = queued ? [] : [{ type: 'lease.waiting', actor: ENGINE, data: { blockers } }]
@@ -268,7 +275,10 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     .then(first)
   if (!wait) return false
   const { wanted, since } = wait
-  if ((await listBlockers(tx, wanted, operation_id)).length > 0 || (await listWaiting(tx, wanted, operation_id)).length > 0)
+  if (
+    (await listBlockers(tx, wanted, operation_id)).length > 0 ||
+    (await listWaiting(tx, wanted, operation_id)).length > 0
+  )
     return false
   await tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id))
   await insertLeases(tx, operation_id, wanted)

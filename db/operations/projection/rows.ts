@@ -60,8 +60,8 @@ export const applyOnce = async (tx: Tx, event: CatalogEvent, fold: (tx: Tx) => P
 }
 
 /**
- * Folds what events of already known versions say about others. A page of a snapshot has all of its resources, but not
- * the edges that one reports from the far end, which an earlier page may lack or still have. Up to the watermark, the
+ * Folds what events of already known versions say about others. A page of a snapshot lacks
+ * the edges that a later page reports from their far end, or still has them. Up to the watermark, the
  * snapshot knew those too: an edge that has ended since must not return.
  */
 export const foldOvertaken = async (tx: Tx, events: readonly CatalogEvent[]): Promise<void> => {
@@ -206,7 +206,7 @@ export const startFill = async (db: Queryable, pub_seq: string): Promise<void> =
 
 /** The projection is filled: from its watermark on it follows the log. */
 export const endFill = async (db: Queryable): Promise<void> => {
-  await updateRows(db, { name: CATALOG_CONSUMER }, projection, { state: 'live' })
+  await db.update(projection).set({ state: 'live' }).where(eq(projection.name, CATALOG_CONSUMER))
 }
 
 /** Parks an event so that it blocks no other: its aggregate is held until a person releases it (reliability.md 4.7). */
