@@ -27,7 +27,7 @@ import { scratchFolder } from '../support/servers.ts'
 /** Of each log, if a command fails. */
 const LAST_LINES = 6
 
-/** While the last step before the end rotates all keys, a person reads through every app, and is refused nothing. */
+/** While the last step before the end rotates all keys, a person reads through every app, and no request is refused. */
 const underReads = (block: string): string => `
 node "$PWD/test/cluster/reader.ts" "$CONFIG" > "$DATA/logs/reader" 2>&1 & reader=$!
 until grep -q reads "$DATA/logs/reader"; do sleep 1; kill -0 $reader; done

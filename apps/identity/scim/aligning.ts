@@ -25,7 +25,7 @@ export const alignNext = async (deps: Uses<'db' | 'keys' | 'providers'>): Promis
   })
 }
 
-/** Reports people whose rights follow no directory: without its entry in the file, their groups give nothing. */
+/** Reports people whose rights follow no directory: without its entry in the file, their groups give no rights. */
 export const reportStranded = async (deps: Uses<'db' | 'providers' | 'telemetry'>): Promise<void> => {
   const names = directoriesOf(deps).map(({ id }) => id)
   for (const stranded of await countStranded(deps.db, names))

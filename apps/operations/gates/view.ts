@@ -72,7 +72,7 @@ export const refuseBypass = ({ kind }: GateRow['gate']): RefusalCode | undefined
     ? refusal('policy_denied', 'break_glass_not_allowed', 'An intervention needs the approval of a second person.')
     : undefined
 
-/** Why no one can approve the intervention that this gate asks about; nothing while identity is away: the vote asks. */
+/** Why no one can approve the intervention that this gate asks about; undefined while identity is away: the vote asks. */
 const lostAuthorOf = async (deps: Uses<'db' | 'trust'>, { gate, operation }: GateRow) => {
   const { author_id } = gate
   if (author_id === null || gate.status !== 'waiting') return undefined

@@ -78,7 +78,7 @@ export const terminal = (status: OperationStatus) =>
 export const cancelling = (mode: CancelMode | null) =>
   wrongState('already_cancelling', `The operation is being cancelled (${mode ?? 'graceful'}).`)
 
-/** Only a cancel, which ends its rows, still has an effect: the engine would carry out nothing else. */
+/** Only a cancel, which ends its rows, still has an effect: the engine would carry out no other command. */
 export const refuseLost = ({ pause_reason }: OperationFacts): RefusalCode | undefined =>
   pause_reason === 'engine_lost'
     ? wrongState('engine_lost', 'The workflow engine has lost this operation; it can only be cancelled.')
