@@ -36,7 +36,8 @@ export const refuseOther = async (pool: pg.Pool, engine: Engine, log?: Logger): 
     throw new Error(
       `${engine.place} is another engine than ${place}, where the operations run: set the relay to that one, or give them up by npm run ops -- reconcile --apply`,
     )
-  if (known !== undefined && known !== id && known !== HIDDEN) log?.error({ place }, 'the engine at the known address has lost its data')
+  if (known !== undefined && known !== id && known !== HIDDEN)
+    log?.error({ place }, 'the engine at the known address has lost its data')
   await pool.query(KEEP, [`${id} ${engine.place}`])
 }
 

@@ -57,7 +57,7 @@ export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]>
 
 /** An app waits at its start until every migration of its build is applied. */
 const weakTables = async (client: pg.Client, app: string): Promise<Weakness[]> => {
-  const area = DATABASE_ROLES[app]
+  const area = AREAS.find((one) => one === DATABASE_ROLES[app])
   if (!area) return []
   const lacking = await lackingMigrations(client, area)
   return weak(lacking.length > 0, `the database lacks the migrations ${lacking.join(', ')}`, 'Run "npm run migrate"')
