@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Agent, request } from 'undici'
+import { Agent, buildConnector, request } from 'undici'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 
@@ -17,7 +17,10 @@ const EVERY_MS = 50
 const SIGNED_IN_MS = 30_000
 
 const [config = ''] = process.argv.slice(2)
-const dispatcher = new Agent({ connect: { ca: readFileSync(join(config, 'tls/ca.pem'), 'utf8') } })
+/** A connection trusts the authorities of that moment, as a browser that was told of the next one. */
+const dispatcher = new Agent({
+  connect: (options, done) => buildConnector({ ca: readFileSync(join(config, 'tls/ca.pem'), 'utf8') })(options, done),
+})
 const password = `Aa1-${randomBytes(9).toString('hex')}`
 
 const send = async (path: string, body?: object, token?: string) => {

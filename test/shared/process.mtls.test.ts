@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { Agent, getGlobalDispatcher, request, setGlobalDispatcher } from 'undici'
@@ -146,6 +148,19 @@ describe('an internal listener with mutual TLS', () => {
     }
     const { cert, key } = authority.issue('gateway')
     expect((await open('/metrics', { cert, key })).statusCode).toBe(200)
+  })
+
+  it('closes at once while a caller holds a connection over which it has sent nothing', async () => {
+    const mtls = as(authority.issue('identity'))
+    const brief = createHttpApp({ telemetry, codes: AUTH_CODES, internal: true, mtls })
+    const { port } = new URL(await brief.listen({ host: '127.0.0.1', port: 0 }))
+    const { cert, key } = authority.issue('session')
+    const held = connect({ port: Number(port), host: '127.0.0.1', ca: authority.ca, cert, key })
+    held.on('error', () => {})
+    await once(held, 'secureConnect')
+    const late = delay(5000, 'late')
+    expect(await Promise.race([brief.close(), late])).toBeUndefined()
+    held.destroy()
   })
 
   it('refuses with a category of its own API', async () => {

@@ -101,10 +101,12 @@ const IDLE_LOOK_MS = 50
  */
 export const idleConnections = (server: Server): (() => void) => {
   const open = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
+  // By TLS the handshake alone is bytes of the first; the second counts what a caller sent.
+  for (const event of ['connection', 'secureConnection'])
+    server.on(event, (socket: Socket) => {
+      open.add(socket)
+      socket.once('close', () => open.delete(socket))
+    })
   const end = () => {
     server.closeIdleConnections()
     for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
