@@ -35,6 +35,24 @@ export type PublisherDeps = {
   published: (row: OutboxRow) => boolean
 }
 
+/**
+ * The acts before each event. While NATS is away a row is tried again and again, but its acts are done once: a repeat
+ * would end newer sessions too.
+ */
+const onceForEach = (act: PublisherDeps['before']) => {
+  let done = new Set<string>()
+  return {
+    run: async (row: OutboxRow) => {
+      if (!done.has(row.event_id)) await act?.(row)
+      done.add(row.event_id)
+    },
+    /** Forgets all but the rows that still wait. */
+    keep: (rows: OutboxRow[]) => {
+      if (done.size > 0) done = done.intersection(new Set(rows.map(({ event_id }) => event_id)))
+    },
+  }
+}
+
 /** The events that NATS has accepted in this turn; the sequence is null for a row without a subject. */
 type Acknowledged = { event_ids: string[]; js_seqs: (number | null)[] }
 
@@ -45,12 +63,10 @@ type Acknowledged = { event_ids: string[]; js_seqs: (number | null)[] }
  */
 export const createPublisher = (deps: PublisherDeps) => {
   const tries = new Map<string, number>()
-  // While NATS is away a row is tried again and again. Its acts are done once: a repeat would end newer sessions too.
-  const prepared = new Set<string>()
+  const acts = onceForEach(deps.before)
 
   const publishOne = async (row: OutboxRow, js: JetStreamClient | undefined): Promise<{ js_seq: number | null }> => {
-    if (!prepared.has(row.event_id)) await deps.before?.(row)
-    prepared.add(row.event_id)
+    await acts.run(row)
     if (!deps.published(row)) return { js_seq: null }
     if (!js) throw new Error('NATS is unavailable')
     const { payload, occurred_at, trace, ...envelope } = row
@@ -83,7 +99,6 @@ export const createPublisher = (deps: PublisherDeps) => {
         acknowledged.event_ids.push(row.event_id)
         acknowledged.js_seqs.push(js_seq)
         tries.delete(row.event_id)
-        prepared.delete(row.event_id)
       } catch (error) {
         if (js && deps.published(row) && isUnpublishable(error)) await park(row, error as Error)
         else throw error
@@ -109,10 +124,8 @@ export const createPublisher = (deps: PublisherDeps) => {
         `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq
          from ${deps.schema}.outbox where published_at is null and pub_seq is not null and parked is null order by pub_seq limit ${BATCH}`,
       )
-      if (rows.length === 0) {
-        prepared.clear()
-        return false
-      }
+      acts.keep(rows)
+      if (rows.length === 0) return false
       const byAggregate = Map.groupBy(rows, orderedWith)
       const js = deps.nats()?.jetstream()
       const done: Acknowledged = { event_ids: [], js_seqs: [] }
