@@ -328,7 +328,12 @@ describe('an API key', () => {
     const proof = await keyOf(id)
     const before = bearer((await byKey(proof.key)).body.access_token)
     const asked_ms = Date.now() - 5000
-    await auth.session.deps.store.revoke({ session_id: proof.id, reason: 'revoked', actor_type: 'system' })
+    await auth.session.deps.store.revoke({
+      session_id: proof.id,
+      reason: 'admin',
+      actor_type: 'system',
+      request_id: 'test',
+    })
     const machine_session = { session_id: proof.id, user_id: id, username: 'machine:m' }
     // Whoever proved the credential before it ended gets no session, however late.
     expect(await auth.session.deps.store.openMachine({ ...machine_session, asked_ms })).toBe(false)
