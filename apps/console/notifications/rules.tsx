@@ -20,7 +20,7 @@ type Draft = Pick<NotifyRules, 'events' | 'min_risk' | 'quiet'> & {
 type Edit = (changed: Partial<Draft>) => void
 type Labeled = { id: string; label: string }
 
-/** When the person is notified: of what, how soon and where, and when not. */
+/** When the person is notified: of which events, how soon and where, and when not. */
 export const Rules = ({ destinations }: { destinations: readonly DestinationView[] }) => {
   const rules = useQuery(notifyRulesQuery())
   if (rules.isError) return <Failure error={rules.error} retry={() => void rules.refetch()} />
