@@ -19,10 +19,10 @@ import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
+import { noteEnding } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
 import { alignNext, reportStranded } from './scim/aligning.ts'
-import { noteEnding } from './users/ending.ts'
 
 /** Longer than credential takes to answer, shorter than this app does. */
 const PASSWORD_MS = 7500

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { eq } from 'drizzle-orm'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { noteEnding } from '../../apps/identity/users/ending.ts'
+import { noteEnding } from '../../apps/identity/machines/ending.ts'
 import document from '../../apps/shared/contracts/openapi/public.json' with { type: 'json' }
 import { grants, machine_credentials, outbox, user_events } from '../../db/identity/tables.ts'
 import { auth_events } from '../../db/session/tables.ts'
@@ -328,8 +328,12 @@ describe('an API key', () => {
     const proof = await keyOf(id)
     const before = bearer((await byKey(proof.key)).body.access_token)
     const asked_ms = Date.now() - 5000
-    const cause = { reason: 'credential_revoked', actor_type: 'system', request_id: 'test' } as const
-    await auth.session.deps.store.revoke({ session_id: proof.id, ...cause })
+    await auth.session.deps.store.revoke({
+      session_id: proof.id,
+      reason: 'admin',
+      actor_type: 'system',
+      request_id: 'test',
+    })
     const machine_session = { session_id: proof.id, user_id: id, username: 'machine:m' }
     // Whoever proved the credential before it ended gets no session, however late.
     expect(await auth.session.deps.store.openMachine({ ...machine_session, asked_ms })).toBe(false)

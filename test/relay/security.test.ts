@@ -26,7 +26,12 @@ beforeEach(async () => {
   await followSecurity(opened.pool)
 })
 
-const byIdentity = (action: string, object: string, outcome: 'done' | 'denied' = 'done', reason?: string) =>
+const byIdentity = (
+  action: string,
+  object: string,
+  outcome: 'done' | 'denied' = 'done',
+  reason: string | null = null,
+) =>
   opened.db.transaction((tx) =>
     appendAuditTo(tx, user_events as AuditTable, KEY, {
       actor: 'user:ada',

@@ -142,7 +142,8 @@ const TERM = /\s*([A-Za-z][\w.:$-]*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*(?:and\s+(?=\S
 /** The text of a JSON string (RFC 7644 3.4.2.2); `undefined` if it is none, or none that a name can have. */
 const unquoted = (quoted: string): string | undefined => {
   try {
-    const text: unknown = JSON.parse(quoted)
+    // Some directories send a tab or a line break as it is.
+    const text: unknown = JSON.parse(quoted.replace(/\p{Cc}/gu, (control) => JSON.stringify(control).slice(1, -1)))
     return typeof text === 'string' && pointerToUnstorable(text) === undefined ? text : undefined
   } catch {
     return undefined

@@ -9,7 +9,7 @@ import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { announce, ENDED_CREDENTIAL, type StatusEvent } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
-import { noteSeen } from './ending.ts'
+import { noteSeen } from './leaving.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 

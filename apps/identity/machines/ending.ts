@@ -1,0 +1,35 @@
+import { inArray } from 'drizzle-orm'
+import { updateRows } from '../../../db/client.ts'
+import { lockEnding } from '../../../db/identity/machines.ts'
+import { machine_credentials, users } from '../../../db/identity/tables.ts'
+import type { Uses } from '../deps.ts'
+import { tellerOf } from '../users/leaving.ts'
+
+/** How many days before a credential expires its owners and the administrators are notified. */
+const NOTICE_DAYS = [14, 2] as const
+const DAY_MS = 86_400_000
+
+/** How many notices are due for a credential with this expiry; one created this late needs no notice from the past. */
+export const noticesDue = (expires_at: string | Date, now: Date): number =>
+  NOTICE_DAYS.filter((days) => new Date(expires_at).getTime() - now.getTime() <= days * DAY_MS).length
+
+/**
+ * Records which credentials expire soon, once per notice across all processes, because it locks the credential's row.
+ * Each recipient gets an audit row, which the relay passes to the notifier.
+ */
+export const noteEnding = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<number> =>
+  deps.db.transaction(async (tx) => {
+    const now = deps.clock.now()
+    const soon = await lockEnding(tx, now, new Date(now.getTime() + NOTICE_DAYS[0] * DAY_MS))
+    const due = soon.filter((row) => row.told < noticesDue(row.expires_at, now))
+    if (due.length === 0) return 0
+    const ids = [...new Set(due.map(({ machine_id }) => machine_id))]
+    const machines = await tx.select().from(users).where(inArray(users.id, ids))
+    const tell = await tellerOf(deps, tx, ids, 'machine.credential_ending')
+    for (const { id, machine_id, name, kind, expires_at } of due) {
+      await updateRows(tx, { id }, machine_credentials, { told: noticesDue(expires_at, now) })
+      const machine = machines.find((one) => one.id === machine_id)?.username
+      await tell(machine_id, `${machine}, ${kind} ${name}, until ${new Date(expires_at).toISOString()}`)
+    }
+    return due.length
+  })
