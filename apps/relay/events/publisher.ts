@@ -48,7 +48,7 @@ const onceForEach = (act: PublisherDeps['before']) => {
     },
     /** Forgets all but the rows that still wait. */
     keep: (rows: OutboxRow[]) => {
-      if (done.size > 0) done = done.intersection(new Set(rows.map(({ event_id }) => event_id)))
+      if (done.size > 0) done = new Set(rows.map(({ event_id }) => event_id).filter((id) => done.has(id)))
     },
   }
 }
