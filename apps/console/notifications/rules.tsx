@@ -31,16 +31,19 @@ type RulesProps = { whose: Whose; destinations: readonly DestinationView[]; labe
 /** Which decisions notify whom and when, and when not. */
 export const Rules = (props: RulesProps) => {
   const { data: rules, error, refetch } = useQuery(rulesQuery(props.whose))
+  // Kept here, because saving makes the form anew with the rules as they are now.
+  const changes = useChanges('notifications')
   if (error) return <Failure error={error} retry={() => void refetch()} />
   if (rules === undefined) return null
   const ids = props.destinations.map(({ destination_id }) => destination_id)
   // Rules that changed elsewhere are shown; those that have not leave the edited ones alone.
-  return <RulesForm key={JSON.stringify([rules, ids])} rules={rules} {...props} />
+  return <RulesForm key={JSON.stringify([rules, ids])} rules={rules} changes={changes} {...props} />
 }
 
-const RulesForm = ({ rules, whose, destinations, labelOf }: RulesProps & { rules: NotifyRules }) => {
+type FormProps = RulesProps & { rules: NotifyRules; changes: ReturnType<typeof useChanges> }
+
+const RulesForm = ({ rules, changes: { busy, said, setSaid, act }, whose, destinations, labelOf }: FormProps) => {
   const [draft, setDraft] = useState(() => draftOf(rules, destinations, zone()))
-  const { busy, said, setSaid, act } = useChanges('notifications')
   const set = (change: Partial<RulesDraft>) => setDraft({ ...draft, ...change })
   const path = pathFor(whose, 'rules')
   const save = (event: React.FormEvent) => {
