@@ -223,7 +223,7 @@ describe('the first minute', () => {
     })
     await desk.getByRole('button', { name: 'Retry node' }).click()
     const dialog = desk.getByRole('dialog')
-    await dialog.getByText('This node runs again: verify.us1-web-03.').waitFor()
+    await dialog.getByText('This node runs again: verify us1-web-03.').waitFor()
     await dialog.getByLabel('Reason').fill('the host is reinstalled')
     await dialog.getByRole('button', { name: 'Retry node' }).click()
     await desk.getByRole('link', { name: 'web 2.4.0 on us1' }).click()
