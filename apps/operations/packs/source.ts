@@ -3,6 +3,7 @@ import { type Document, LineCounter, parseAllDocuments } from 'yaml'
 import { ConfigError } from '../../shared/config.ts'
 import type { SchemaCheck } from '../../shared/data/json-schema.ts'
 import { placeIn, tokensOf } from '../../shared/data/pointer.ts'
+import type { Violation } from '../../shared/errors.ts'
 
 /** The rules for files of the deployment, and the remedy for a breach of each. */
 export const REMEDIES = {
@@ -107,7 +108,18 @@ export const readShape = <T>(file: string, check: SchemaCheck, faults: PackFault
   const violations = check(source.value)
   const other = violations.find(({ pointer }) => pointer === '/format')
   const unknown = violations.filter(({ code }) => code === 'additionalProperties')
-  for (const { pointer, message } of other ? [other] : unknown.length > 0 ? unknown : violations)
+  for (const { pointer, message } of other ? [other] : unknown.length > 0 ? unknown : withoutUnions(violations))
     source.report(pointer, 'format', message)
   return violations.length === 0 ? (source as Source<T>) : undefined
+}
+
+/** A value that may have one of several shapes has one fault: what each of them asks of it. */
+const withoutUnions = (violations: Violation[]): Violation[] => {
+  const unions = new Set(violations.filter(({ code }) => code === 'anyOf').map(({ pointer }) => pointer))
+  const branches = violations.filter(({ code }) => code !== 'anyOf')
+  return branches.flatMap((violation) => {
+    if (!unions.has(violation.pointer)) return [violation]
+    const asked = branches.filter(({ pointer }) => pointer === violation.pointer)
+    return violation === asked[0] ? [{ ...violation, message: asked.map(({ message }) => message).join(' or ') }] : []
+  })
 }
