@@ -10,7 +10,7 @@ export type BySeated = Record<Seated, number>
 
 export const SEATS: BySeated = { stop: 12, enter: 16, decide: 24, write: 24, read: 12, batch: 4 }
 export const QUEUES: BySeated = { stop: 64, enter: 64, decide: 128, write: 64, read: 88, batch: 8 }
-const LONGEST_MS: BySeated = { stop: 2000, enter: 2000, decide: 2000, write: 1000, read: 1000, batch: 250 }
+const LONGEST_MS: BySeated = { stop: 2000, enter: 2000, decide: 2000, write: 1000, read: 2000, batch: 250 }
 
 /** The refusal message of each class, followed by the time to wait. */
 const REFUSALS: Record<Seated, string> = {
