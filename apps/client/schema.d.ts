@@ -1052,6 +1052,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the identity providers with their settings
+         * @description The providers in force: whom they let in, what their groups grant, and how many people they have.
+         */
+        get: operations["listProviderSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/changes": {
         parameters: {
             query?: never;
@@ -6531,6 +6551,52 @@ export interface components {
                 [key: string]: number;
             };
         };
+        ProviderView: {
+            id: string;
+            title: string;
+            enabled: boolean;
+            issuer: string;
+            /** @description Accounts with an identity of this provider. */
+            people: number;
+            /** @description Whether a first sign-in creates an account. */
+            creates_accounts: boolean;
+            /** @description What a sign-in must show. Groups and claims are asked of new accounts only. */
+            requires: {
+                /**
+                 * @description One of the groups, all claims, one of the domains, one of the methods (RFC 8176).
+                 * @enum {unknown}
+                 */
+                kind: "group" | "claim" | "domain" | "method";
+                value: string;
+            }[];
+            /** @description The highest role that the map may grant. */
+            max_role: string;
+            /** @description The longest life of its sessions, in seconds. */
+            session_max_s: number;
+            groups_claim: string | null;
+            /** @description Groups of the provider, and the groups and roles that their members have here. */
+            map: {
+                name: string;
+                groups: string[];
+                roles: string[];
+            }[];
+            scim: {
+                machine: string;
+                /** @enum {unknown} */
+                match: "sub" | "oid";
+                /** @description People that the directory maintains. */
+                people: number;
+                /** @description Groups that the directory maintains. */
+                groups: number;
+                /** @description When the directory last changed one of them. */
+                changed_at: string | null;
+            } | null;
+        };
+        ProviderViews: {
+            items: components["schemas"]["ProviderView"][];
+            /** @description Why the file as it is now cannot be used; the providers listed stay in force. */
+            fault: string | null;
+        };
         PushBody: {
             name: string;
             /** @description The browser's push endpoint. Later only its origin is shown. */
@@ -10413,6 +10479,37 @@ export interface operations {
                             machines: boolean;
                         }[];
                     };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listProviderSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderViews"];
                 };
             };
             400: components["responses"]["BadRequest"];

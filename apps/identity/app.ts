@@ -6,6 +6,7 @@ import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { changeEndingRoutes, changesRoutes } from './control/routes.ts'
 import type { IdentityDeps } from './deps.ts'
+import { providersRoutes } from './federation/routes.ts'
 import { grantsRoutes, rolesRoutes } from './grants/routes.ts'
 import { groupsRoutes, membersRoutes } from './groups/routes.ts'
 import { identityRpc } from './identity.rpc.ts'
@@ -47,6 +48,7 @@ export const buildApp = (deps: IdentityDeps) => {
     ...machines,
     grantsRoutes,
     rolesRoutes,
+    providersRoutes,
     changeEndingRoutes,
     userEventsRoutes,
     viewsRoutes,

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
-import { type GrantRow, grants, group_members, groups } from './tables.ts'
+import { external_identities, type GrantRow, grants, group_members, groups, scim_resources } from './tables.ts'
 
 type SignInRights = {
   memberships: { user_id: string; group_key: string; added_by: string | null }[]
@@ -29,4 +29,22 @@ export const rightsAtSignIn = async (
   const [found] = rows
   if (!found) throw new Error('a question without conditions had no answer')
   return found
+}
+
+/** The people and groups that a provider's directory maintains by SCIM, and when it last changed one. */
+export type Directory = { people: number; groups: number; changed_at: string | null }
+const NONE: Directory = { people: 0, groups: 0, changed_at: null }
+
+/** By provider: the accounts with an identity there, and its directory. */
+export const providerCounts = async (db: Queryable) => {
+  const linked = await db.execute<{ provider: string; people: number }>(
+    sql`select provider, count(*)::int as people from ${external_identities} group by provider`,
+  )
+  const maintained = await db.execute<Directory & { provider: string }>(sql`
+    select provider, count(*) filter (where type = 'User')::int as people,
+           count(*) filter (where type = 'Group')::int as groups, to_json(max(updated_at)) as changed_at
+      from ${scim_resources} where not removed group by provider`)
+  const people = new Map(linked.rows.map((row) => [row.provider, row.people]))
+  const directories = new Map(maintained.rows.map(({ provider, ...row }) => [provider, row]))
+  return (provider: string) => ({ people: people.get(provider) ?? 0, directory: directories.get(provider) ?? NONE })
 }

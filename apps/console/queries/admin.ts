@@ -26,6 +26,8 @@ export const grantsQuery = () => pagesOf(['admin', 'grants'], '/v1/admin/grants'
 
 export const machinesQuery = () => pagesOf(['admin', 'machines'], '/v1/admin/machines', { query: { page_size: 50 } })
 
+export const providersQuery = () => queryOf(['admin', 'providers'], '/v1/admin/providers', {})
+
 export const changesQuery = () =>
   pagesOf(['admin', 'changes'], '/v1/admin/changes', { query: { page_size: 50 } }, { refetchInterval: 15_000 })
 

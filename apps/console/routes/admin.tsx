@@ -20,6 +20,7 @@ const user = section('/users/$user_id', () => import('../admin/user.tsx'), 'User
 const groups = section('/groups', () => import('../admin/groups.tsx'), 'GroupsPage')
 const grants = section('/grants', () => import('../admin/grants.tsx'), 'GrantsPage')
 const machines = section('/service-accounts', () => import('../admin/machines.tsx'), 'MachinesPage')
+const providers = section('/providers', () => import('../providers/page.tsx'), 'ProvidersPage')
 const changes = section('/changes', () => import('../admin/changes.tsx'), 'ChangesPage')
 const freezes = section('/freezes', () => import('../admin/freezes.tsx'), 'FreezesPage')
 const agents = section('/agents', () => import('../agents/page.tsx'), 'AgentsPage')
@@ -27,5 +28,5 @@ const packs = section('/packs', () => import('../admin/packs.tsx'), 'PacksPage')
 
 /** The administration pages; their frame decides who may read which. */
 export const adminRoutes = [
-  admin.addChildren([adminHome, users, user, groups, grants, machines, changes, freezes, agents, packs]),
+  admin.addChildren([adminHome, users, user, groups, grants, machines, providers, changes, freezes, agents, packs]),
 ] as const

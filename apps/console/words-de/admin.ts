@@ -192,6 +192,36 @@ export const tAdmin: typeof en.tAdmin = {
     others: (n: number) =>
       count(n, 'eine weitere, die Sie nicht sehen dürfen', '{n} weitere, die Sie nicht sehen dürfen'),
   },
+  provider: {
+    title: 'Identitätsanbieter',
+    about:
+      'Über diese Anbieter melden sich Personen an. Eine Datei der Installation legt sie fest, damit hier niemand ändern kann, wem vertraut wird.',
+    empty: 'Keine Identitätsanbieter. Die Anmeldung geht mit Passwort oder Passkey.',
+    fault: 'Die Datei wurde geändert und ist unbrauchbar. Es gilt weiter, was vorher darin stand.',
+    off: 'abgeschaltet',
+    issuer: 'Aussteller',
+    people: 'Verknüpfte Konten',
+    accounts: 'Neue Personen',
+    created: 'bekommen bei der ersten Anmeldung ein Konto',
+    invited: 'brauchen vorher ein Konto',
+    requires: 'Voraussetzung',
+    required: {
+      group: (name: string) => `neue Personen: Gruppe ${name}`,
+      claim: (pair: string) => `neue Personen: Merkmal ${pair}`,
+      domain: (name: string) => `Mail-Domain ${name}`,
+      method: (name: string) => `Anmeldung mit ${name}`,
+    },
+    anyone: 'nur die Anmeldung dort',
+    max_role: 'Höchste Rolle',
+    session: 'Längste Sitzung',
+    directory: 'Verzeichnis (SCIM)',
+    no_directory: 'keines: Rechte folgen bei jeder Anmeldung',
+    maintains: (people: number, groups: number) =>
+      `${count(people, 'eine Person', '{n} Personen')}, ${count(groups, 'eine Gruppe', '{n} Gruppen')}, durch`,
+    changed: 'letzte Änderung',
+    map_of: (provider: string) => `Was Gruppen von ${provider} hier gewähren`,
+    columns: { name: 'Gruppe dort', groups: 'Gruppen hier', roles: 'Rollen hier' },
+  },
   pack: {
     title: 'Pakete',
     what: 'Pakete enthalten die Prozeduren, aus denen Pläne entstehen. Sie ändern sich mit einem Release: Mit einem fehlerhaften Paket startet operations nicht.',

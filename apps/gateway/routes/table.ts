@@ -158,6 +158,7 @@ const identity = table('identity', '/api/v1', [
   ['POST', '/admin/grants', 'A', 'identity:admin'],
   ['DELETE', '/admin/grants/{grant_id}', 'S', 'identity:admin'],
   ['GET', '/admin/roles', 'R', 'identity:read'],
+  ['GET', '/admin/providers', 'R', 'identity:read'],
   ['GET', '/admin/changes', 'R', 'identity:read'],
   ['POST', '/admin/changes/{change_id}/confirm', 'A', 'identity:admin'],
   ['POST', '/admin/changes/{change_id}/half', 'A', 'identity:admin'],

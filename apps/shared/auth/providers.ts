@@ -136,6 +136,7 @@ export const watchProviders = (
 ) => {
   let providers = file === undefined ? [] : loadProviders(file, production)
   let read_at = file === undefined ? 0 : statSync(file).mtimeMs
+  let fault: string | null = null
   const reread = () => {
     if (file === undefined) return
     try {
@@ -143,12 +144,18 @@ export const watchProviders = (
       if (mtimeMs === read_at) return
       providers = loadProviders(file, production)
       read_at = mtimeMs
+      fault = null
     } catch (error) {
+      fault = (error as Error).message.replace(`${file}: `, '')
       onError(error)
     }
   }
   const timer = setInterval(reread, REREAD_MS).unref()
   return {
+    /** Those switched off too, which sign no one in. */
+    all: (): Provider[] => providers,
+    /** Why the file as it is now cannot be used; null if it is in force. */
+    fault: (): string | null => fault,
     list: (): Provider[] => providers.filter(({ enabled }) => enabled),
     get: (id: string): Provider | undefined => providers.find((one) => one.id === id && one.enabled),
     reread,

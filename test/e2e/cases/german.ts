@@ -15,6 +15,7 @@ const PAGES = [
   ...[
     '/admin/service-accounts',
     '/admin/agents',
+    '/admin/providers',
     '/settings/sessions',
     '/settings/passkeys',
     '/settings/notifications',
