@@ -4,6 +4,7 @@ import { NotFound } from '../frame/lazy-page.tsx'
 import { meQuery } from '../queries/me.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import { tAdmin } from '../words/admin.ts'
 import { t } from '../words/index.ts'
 import { ADMIN_PAGES } from './pages.ts'
@@ -33,13 +34,13 @@ export const AdminFrame = () => {
   return (
     <>
       <div className="mx-auto w-full max-w-page px-4 pt-4 sm:px-6">
-        <nav className="tabs" aria-label={tAdmin.tabs}>
+        <Tabs label={tAdmin.tabs}>
           {pages.map(({ link, word }) => (
             <Link key={link.to} {...link} activeOptions={{ includeSearch: false }}>
               {word}
             </Link>
           ))}
-        </nav>
+        </Tabs>
       </div>
       <Outlet />
     </>

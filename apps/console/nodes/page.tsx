@@ -13,6 +13,7 @@ import { nodeQuery, operationQuery } from '../queries/operations.ts'
 import { UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import { valueText } from '../values/diff.tsx'
 import { PatchLink } from '../values/links.tsx'
 import { NodeStatus } from '../values/status.tsx'
@@ -72,7 +73,7 @@ const Shown = ({ node, operation, tab, attempt: wanted, compare }: ShownProps) =
           <Actions node={node} operation={operation} />
         </div>
       </div>
-      <nav className="tabs" aria-label={tOperation.node.tabs_label}>
+      <Tabs label={tOperation.node.tabs_label}>
         {TABS.map((choice) => (
           <Link
             key={choice}
@@ -84,7 +85,7 @@ const Shown = ({ node, operation, tab, attempt: wanted, compare }: ShownProps) =
             {tOperation.node.tabs[choice]}
           </Link>
         ))}
-      </nav>
+      </Tabs>
       {tab === 'summary' ? (
         <div className="card flex flex-col gap-4 p-4">
           <NodeFacts node={node} attempt={attempt} />

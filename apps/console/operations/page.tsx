@@ -9,6 +9,7 @@ import { CopyButton } from '../ui/copy.tsx'
 import { Failure, isRefusal, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
@@ -40,7 +41,7 @@ export const OperationPage = () => {
           <Failure error={query.error} retry={() => void query.refetch()} />
         </>
       )}
-      <nav className="tabs" aria-label={tOperation.operation.tabs_label}>
+      <Tabs label={tOperation.operation.tabs_label}>
         <Link to="/operations/$operation_id/graph" params={{ operation_id }} activeOptions={{ includeSearch: false }}>
           {tOperation.operation.tabs.graph}
         </Link>
@@ -71,7 +72,7 @@ export const OperationPage = () => {
         >
           {tOperation.operation.tabs.activity}
         </Link>
-      </nav>
+      </Tabs>
       <Outlet />
     </Page>
   )

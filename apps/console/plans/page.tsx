@@ -11,6 +11,7 @@ import { CopyButton } from '../ui/copy.tsx'
 import { Refused, UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Heading, Page } from '../ui/page.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import { ChangeList } from '../values/diff.tsx'
 import { OperationLink, ResourceLink } from '../values/links.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
@@ -61,7 +62,7 @@ export const PlanPage = () => {
           {tPlan.plan.time}: {expected(plan)}
         </span>
       </div>
-      <nav className="tabs" aria-label={tPlan.plan.tabs_label}>
+      <Tabs label={tPlan.plan.tabs_label}>
         {TABS.map((choice) => (
           <Link
             key={choice}
@@ -73,7 +74,7 @@ export const PlanPage = () => {
             {tPlan.plan.tabs[choice]}
           </Link>
         ))}
-      </nav>
+      </Tabs>
       <div className="card p-4">
         {tab === 'changes' ? <Changes plan={plan} /> : null}
         {tab === 'graph' ? <PlanGraph plan={plan} /> : null}

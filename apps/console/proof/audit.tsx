@@ -20,6 +20,7 @@ import { rowsOf } from '../queries/pages.ts'
 import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
 import { quoted } from '../words/frame/language.ts'
@@ -47,7 +48,7 @@ export const AuditPage = () => {
     <Page>
       <Heading title={tAudit.audit.title}>{tAudit.audit.title}</Heading>
       <p className="max-w-text text-muted">{tAudit.audit.intro}</p>
-      <nav className="tabs" aria-label={tAudit.audit.sources_label}>
+      <Tabs label={tAudit.audit.sources_label}>
         {SOURCES.map((choice) => (
           <Link
             key={choice}
@@ -59,7 +60,7 @@ export const AuditPage = () => {
             {tAudit.audit.sources[choice]}
           </Link>
         ))}
-      </nav>
+      </Tabs>
       <div className="flex flex-wrap items-end gap-3">
         <SearchField label={tAudit.audit.actor} value={find.actor} search={set('actor')} />
         <SearchField

@@ -10,6 +10,7 @@ import { CopyButton } from '../ui/copy.tsx'
 import { Failure, isRefusal, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { Health, OperationStatusMark } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -63,7 +64,7 @@ export const ResourcePage = () => {
         </p>
         <Holders resource_id={resource_id} />
       </div>
-      <nav className="tabs" aria-label={tCatalog.resource.tabs_label}>
+      <Tabs label={tCatalog.resource.tabs_label}>
         {TABS.map((choice) => (
           <Link
             key={choice}
@@ -75,7 +76,7 @@ export const ResourcePage = () => {
             {tCatalog.resource.tabs[choice]}
           </Link>
         ))}
-      </nav>
+      </Tabs>
       {tab === 'overview' ? <Overview resource={resource} /> : null}
       {tab === 'relations' ? <Relations resource={resource} view={view} /> : null}
       {tab === 'impact' ? <ResourceImpact resource={resource} view={view} /> : null}

@@ -115,6 +115,13 @@ describe('every page', () => {
       )
       const inner = await dialog.evaluate((box) => [...box.children].map((e) => e.scrollHeight - e.clientHeight))
       expect(Math.max(...inner)).toBeLessThanOrEqual(1)
+      // The open one of many tabs is in sight.
+      await page.setViewportSize({ width: 390, height: 844 })
+      await page.goto(`${stack.gateway_url}/admin/packs`)
+      const tab = page.locator('.tabs [aria-current]')
+      await tab.waitFor()
+      const { x, width } = (await tab.boundingBox()) ?? { x: -1, width: 0 }
+      expect([x > 0, x + width < 390]).toEqual([true, true])
       await context.close()
     },
     PATIENCE_MS,
