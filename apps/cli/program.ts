@@ -21,6 +21,7 @@ const NOUNS: Record<string, string> = {
   audit: 'who did what',
   user: 'accounts',
   machine: 'service accounts and their keys',
+  provider: 'identity providers',
   resource: 'resources of the catalog',
   type: 'types of resources',
   topology: 'regions and the places inside them',

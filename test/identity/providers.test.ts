@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { run } from '../../apps/cli/run.ts'
 import type { ProviderView } from '../../apps/shared/contracts/identity/providers.ts'
 import { bearer, PASSWORD, send } from '../session/support/auth.ts'
 import { type Sso, startSso } from '../session/support/sso.ts'
@@ -53,6 +54,14 @@ it('a provider that is switched off stays listed, and a file that cannot be used
   expect(items).toMatchObject([{ id: 'corp', enabled: false }])
   expect(fault).toContain('providers.0')
   expect(fault).not.toContain(sso.file)
+  const told: string[] = []
+  for (const stream of [process.stdout, process.stderr])
+    vi.spyOn(stream, 'write').mockImplementation((text) => told.push(String(text)) > 0)
+  const env = { SIGNALBOX_URL: sso.gateway.url, SIGNALBOX_TOKEN: (ada.authorization ?? '').replace('Bearer ', '') }
+  expect(await run(['provider', 'list'], env)).toBe(0)
+  vi.restoreAllMocks()
+  expect(told.join('')).toMatch(/corp +Example Corp +off +1 +get an account +noc +machine:dir/)
+  expect(told.join('')).toContain(fault)
   sso.configure()
   expect((await list()).fault).toBeNull()
 })

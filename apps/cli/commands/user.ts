@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type { ProviderViews } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
@@ -7,6 +8,7 @@ import { word } from '../terminal/output.ts'
 import { changeCommands, isPending, type Pending, tellControl, waiting } from './change.ts'
 
 type User = Static<typeof UserDetail>
+type Providers = Static<typeof ProviderViews>
 type Link = { enrolment: Static<typeof Enrolment> }
 type Made = Link & { user: User }
 
@@ -32,6 +34,24 @@ export const userCommands: Command[] = [
           ['id', ({ id }) => id],
         ],
       ),
+  },
+  {
+    name: 'provider list',
+    about: 'Identity providers as they are in force; their file is the deployer\'s.',
+    examples: ['provider list', 'provider list -o json'],
+    run: async ({ api, out }) => {
+      const { items, fault } = await api.get<Providers>('/api/v1/admin/providers')
+      out.list(items, 'id', [
+        ['id', ({ id }) => id],
+        ['title', ({ title }) => title],
+        ['status', ({ enabled }) => (enabled ? 'on' : 'off')],
+        ['accounts', ({ people }) => String(people)],
+        ['new people', ({ creates_accounts }) => (creates_accounts ? 'get an account' : 'need an account')],
+        ['groups', ({ map }) => map.map(({ name }) => name).join(', ')],
+        ['directory', ({ scim }) => scim?.machine ?? ''],
+      ])
+      if (fault !== null) out.note(`The file was changed and cannot be used; this still applies. ${fault}`)
+    },
   },
   {
     name: 'user create',
