@@ -62,6 +62,8 @@ export const connectNats = (
     ...(protocol === 'tls:' && { tls }),
     name,
     maxReconnectAttempts: -1,
+    // While accounts are renewed the server may refuse the same sign-in several times.
+    ignoreAuthErrorAbort: true,
     reconnectTimeWait: 500,
     reconnectJitter: 500,
     waitOnFirstConnect: false,
