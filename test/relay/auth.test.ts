@@ -253,4 +253,26 @@ describe('the relay of the auth apps', () => {
     await relay.stop()
     await (await nats.jetstreamManager()).streams.delete(streamName(lost, 'AUTH'))
   })
+  it('that fills a recreated stream ends no session of a person enabled since', async () => {
+    const { id: user_id } = await auth.addUser('nia')
+    const prefix = auth.vars.SIGNALBOX__NATS__PREFIX ?? ''
+    const first = await auth.addRelay()
+    const old = (await login('nia')).body
+    await auth.identity_deps.db.insert(identityOutbox).values({
+      ...{ event_id: randomUUID(), agg_type: 'user', agg_id: user_id, agg_version: 1000 },
+      ...{ type: 'auth.user.status_changed.v1', payload: { user_id, to: 'DISABLED' } },
+    })
+    await until(() => published(identityOutbox))
+    expect((await refresh(old.refresh_token)).status).toBe(401)
+    await first.stop()
+
+    const since = (await login('nia')).body
+    const { streams } = await nats.jetstreamManager()
+    await streams.delete(streamName(prefix, 'AUTH'))
+    const second = await auth.addRelay()
+    const last_by_subj = `${prefix}.auth.user.status_changed.v1`
+    await until(() => streams.getMessage(streamName(prefix, 'AUTH'), { last_by_subj }), { what: 'the event again' })
+    expect((await refresh(since.refresh_token)).status).toBe(200)
+    await second.stop()
+  })
 })
