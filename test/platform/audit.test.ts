@@ -1,7 +1,12 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recordAudit } from '../../apps/catalog/command/outbox.ts'
 import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
+import { appendAnchor, createAnchors, readHeads } from '../../apps/relay/audit/anchors.ts'
 import { sealAudit } from '../../apps/relay/audit/seal.ts'
 import { storeAudit } from '../../apps/relay/revocations.ts'
 import { createAudit } from '../../apps/session/store/audit.ts'
@@ -9,7 +14,7 @@ import { systemClock } from '../../apps/shared/clock.ts'
 import { canonicalJson, deriveKey, hmacSha256 } from '../../apps/shared/data/digest.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
-import type { Anchor } from '../../db/audit.anchors.ts'
+import { type Anchor, signAnchor } from '../../db/audit.anchors.ts'
 import { type AuditTable, appendAuditTo } from '../../db/audit.ts'
 import { createDb, type Tx } from '../../db/client.ts'
 import { user_events } from '../../db/identity/tables.ts'
@@ -284,5 +289,38 @@ describe.each(Object.keys(LOGS))('%s', (log) => {
         ? /row 1: its column at differs from its body/
         : /row 1: its column at differs by 30 days from the time in its id/,
     )
+  })
+})
+
+describe('anchors', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-anchors-'))
+  afterAll(() => rmSync(dir, { recursive: true, force: true }))
+  const { privateKey: private_key } = generateKeyPairSync('ed25519')
+  const key = { kid: 'relay', private_key }
+
+  it('do not continue a line that was cut off', () => {
+    const file = join(dir, 'torn.jsonl')
+    appendAnchor(file, 'first')
+    appendFileSync(file, 'second, cut')
+    appendAnchor(file, 'third')
+    appendAnchor(file, 'fourth')
+    expect(readFileSync(file, 'utf8')).toBe('first\nsecond, cut\nthird\nfourth\n')
+  })
+
+  it('go on after the clock was set back', async () => {
+    await inCatalog(1)
+    while (await sealAudit(pool));
+    const file = join(dir, 'future.jsonl')
+    const heads = await readHeads(pool)
+    appendAnchor(file, signAnchor({ at: new Date(Date.now() + 86_400_000).toISOString(), heads }, key))
+    const given = { pool, nats: { get: () => undefined }, prefix: '', key, file, interval_ms: 60_000 }
+    const anchors = createAnchors(given)
+    expect(anchors.age_s()).toBeLessThan(60)
+    await anchors.turn()
+    await anchors.turn()
+    expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(2)
+    // The next process knows the time of the last one.
+    await createAnchors(given).turn()
+    expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(2)
   })
 })
