@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { eq, isNull } from 'drizzle-orm'
+import { eq, isNull, sql } from 'drizzle-orm'
 import type { NatsConnection } from 'nats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { republishRevocations } from '../../apps/relay/revocations.ts'
@@ -274,5 +274,18 @@ describe('the relay of the auth apps', () => {
     await until(() => streams.getMessage(streamName(prefix, 'AUTH'), { last_by_subj }), { what: 'the event again' })
     expect((await refresh(since.refresh_token)).status).toBe(200)
     await second.stop()
+  })
+  it('outlives the end of a connection in its transaction', async () => {
+    const { deps, stop } = await auth.addRelay()
+    const client = await deps.pool.connect()
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    await client.query('begin')
+    await client.query('select 1')
+    const ended = new Promise((resolve) => client.once('end', resolve))
+    await auth.session.deps.db.execute(sql`select pg_terminate_backend(${rows[0]?.pid})`)
+    await ended
+    await expect(client.query('select 1')).rejects.toThrow()
+    client.release(true)
+    await stop()
   })
 })
