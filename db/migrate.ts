@@ -59,7 +59,9 @@ const inTurns = async (client: pg.Client, area: Area, run: () => Promise<void>):
       await client.query('rollback').catch(() => {})
       if ((error as { code?: string }).code !== LOCK_TIMEOUT) throw error
       if (tries === TRIES)
-        throw new Error(`${area}: a long transaction holds a table that a migration changes. End it, and migrate again.`)
+        throw new Error(
+          `${area}: a long transaction holds a table that a migration changes. End it, and migrate again.`,
+        )
       await delay(LOCK_MS)
     }
   }

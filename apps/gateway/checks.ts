@@ -7,12 +7,7 @@ import type { Upstreams } from './proxy/proxy.ts'
 
 const PROBE_MS = 500
 
-type Checked = {
-  jwks: { isReady: () => boolean }
-  redis: Redis
-  feed: Feed
-  upstreams: Upstreams
-}
+type Checked = { jwks: { isReady: () => boolean }; redis: Redis; feed: Feed; upstreams: Upstreams }
 
 /** Unready without keys, or without any way to learn of revocations; degraded while another dependency is away. */
 export const createChecks = ({ jwks, redis, feed, upstreams }: Checked): Checks => ({

@@ -146,25 +146,29 @@ it.each([
     '18',
     'alter table operations.operation_control drop column more_leases',
   ],
-] as const)('%s', async (_what, table, area, ids, how) => {
-  await migrate(database.url)
-  await undo(area, ids, how)
-  const write = (of: pg.Client) => of.query(`delete from ${table} where false`)
-  const other = new pg.Client({ connectionString: database.url, statement_timeout: 4000 })
-  await other.connect()
-  try {
-    await client.query('begin')
-    await write(client)
-    const done = migrate(database.url)
-    for (const end = Date.now() + 6000; Date.now() < end; ) {
-      await write(other)
-      await new Promise((resolve) => setTimeout(resolve, 50))
+] as const)(
+  '%s',
+  async (_what, table, area, ids, how) => {
+    await migrate(database.url)
+    await undo(area, ids, how)
+    const write = (of: pg.Client) => of.query(`delete from ${table} where false`)
+    const other = new pg.Client({ connectionString: database.url, statement_timeout: 4000 })
+    await other.connect()
+    try {
+      await client.query('begin')
+      await write(client)
+      const done = migrate(database.url)
+      for (const end = Date.now() + 6000; Date.now() < end; ) {
+        await write(other)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      await client.query('commit')
+      await done
+      await requireMigrations(client, area)
+      expect(await isValid(OUTBOX_INDEX)).toBe(true)
+    } finally {
+      await other.end()
     }
-    await client.query('commit')
-    await done
-    await requireMigrations(client, area)
-    expect(await isValid(OUTBOX_INDEX)).toBe(true)
-  } finally {
-    await other.end()
-  }
-}, 60_000)
+  },
+  60_000,
+)

@@ -101,7 +101,7 @@ it('accept-restore refuses before any change if it cannot write the anchor file'
     env: { SIGNALBOX_DIR: stack.dir, RELAY__AUDIT__ANCHOR_FILE: '/nowhere/anchors.jsonl' },
   })
   expect(await verb.ended).toBe(1)
-  expect(verb.text()).toContain('The relay\'s anchor file /nowhere/anchors.jsonl cannot be written here.')
+  expect(verb.text()).toContain("The relay's anchor file /nowhere/anchors.jsonl cannot be written here.")
 })
 
 describe('dead-letters', () => {

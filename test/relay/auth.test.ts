@@ -258,10 +258,12 @@ describe('the relay of the auth apps', () => {
     const prefix = auth.vars.SIGNALBOX__NATS__PREFIX ?? ''
     const first = await auth.addRelay()
     const old = (await login('nia')).body
-    await auth.identity_deps.db.insert(identityOutbox).values({
-      ...{ event_id: randomUUID(), agg_type: 'user', agg_id: user_id, agg_version: 1000 },
-      ...{ type: 'auth.user.status_changed.v1', payload: { user_id, to: 'DISABLED' } },
-    })
+    await auth.identity_deps.db
+      .insert(identityOutbox)
+      .values({
+        ...{ event_id: randomUUID(), agg_type: 'user', agg_id: user_id, agg_version: 1000 },
+        ...{ type: 'auth.user.status_changed.v1', payload: { user_id, to: 'DISABLED' } },
+      })
     await until(() => published(identityOutbox))
     expect((await refresh(old.refresh_token)).status).toBe(401)
     await first.stop()

@@ -71,7 +71,12 @@ it('the lock of a relay whose process freezes is released, and the process knows
     { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] },
   )
   const said = new Set<string>()
-  child.stdout?.on('data', (bytes: Buffer) => bytes.toString().split('\n').map((line) => said.add(line)))
+  child.stdout?.on('data', (bytes: Buffer) =>
+    bytes
+      .toString()
+      .split('\n')
+      .map((line) => said.add(line)),
+  )
   let other: ReturnType<typeof startLeadership> | undefined
   try {
     await until(() => said.has('leading'), { what: 'the process leads', timeout_ms: 30_000 })

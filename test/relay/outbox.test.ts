@@ -102,7 +102,9 @@ describe('publisher', () => {
   })
 
   it('does the acts before an event once, however often it tries to publish it', async () => {
-    const { rows } = await pool.query('update operations.outbox set published_at = null, js_seq = null returning event_id')
+    const { rows } = await pool.query(
+      'update operations.outbox set published_at = null, js_seq = null returning event_id',
+    )
     const acts: string[] = []
     let connection: NatsConnection | undefined
     // Each turn by another relay: the row remembers, and no process.
