@@ -137,7 +137,7 @@ type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean; que
  * that it goes out with the transaction's first statement. A request's statements end at its deadline: the connection
  * is cut, and the server rolls back.
  */
-export class PreparingClient extends pg.Client {
+class PreparingClient extends pg.Client {
   protected readonly names: boolean = true
   private corked = false
   private bounded: Bounded | undefined

@@ -26,6 +26,7 @@ export const outboxTables = (schema: PgSchema, { swept = false } = {}) => ({
         .notNull()
         .default(sql`clock_timestamp()`),
       pub_seq: bigint('pub_seq', { mode: 'bigint' }).unique(),
+      // Its number in the stream; 0 if it is to go out again, or what must come before it was done.
       js_seq: bigint('js_seq', { mode: 'bigint' }),
       published_at: timestamp('published_at', { withTimezone: true, mode: 'string' }),
       parked: text('parked'),

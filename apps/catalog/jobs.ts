@@ -42,7 +42,7 @@ export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: 
 }
 
 /** Sweeps health and providers, and cleans up at intervals, in one process of all; `stop` waits for this turn. */
-export const startSweeper = (deps: CatalogDeps): Loop => {
+export const startSweeper = (deps: CatalogDeps): Pick<Loop, 'stop'> => {
   let stopping = false
   const stopped = () => stopping
   let pruned_at = Number.NEGATIVE_INFINITY

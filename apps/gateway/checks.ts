@@ -1,16 +1,13 @@
 import { connect } from 'node:net'
+import type { Redis } from 'ioredis'
+import { checkRedis } from '../../db/redis/redis.ts'
 import type { Checks } from '../shared/http/health.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Upstreams } from './proxy/proxy.ts'
 
 const PROBE_MS = 500
 
-type Checked = {
-  jwks: { isReady: () => boolean }
-  redis: { ping: () => Promise<unknown> }
-  feed: Feed
-  upstreams: Upstreams
-}
+type Checked = { jwks: { isReady: () => boolean }; redis: Redis; feed: Feed; upstreams: Upstreams }
 
 /** Unready without keys, or without any way to learn of revocations; degraded while another dependency is away. */
 export const createChecks = ({ jwks, redis, feed, upstreams }: Checked): Checks => ({
@@ -18,8 +15,8 @@ export const createChecks = ({ jwks, redis, feed, upstreams }: Checked): Checks 
     critical: true,
     run: async () => (jwks.isReady() ? undefined : Promise.reject(new Error('no keys of token yet'))),
   },
-  revocations: { critical: true, run: async () => (feed.isLive() ? undefined : redis.ping()) },
-  redis: { critical: false, run: () => redis.ping() },
+  revocations: { critical: true, run: async () => (feed.isLive() ? undefined : checkRedis(redis)) },
+  redis: { critical: false, run: () => checkRedis(redis) },
   nats: {
     critical: false,
     run: async () => (feed.isLive() ? undefined : Promise.reject(new Error('the feed is not live'))),

@@ -1,3 +1,4 @@
+import { checkRedis } from '../../db/redis/redis.ts'
 import { createHttpApp } from '../shared/http/app.ts'
 import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
@@ -50,7 +51,7 @@ export const buildApp = ({ telemetry, pool, redis, nats, engine }: RelayDeps) =>
   const app = createHttpApp({ telemetry, codes: OPERATIONS_CODES, internal: true })
   const health = serveHealth(app, telemetry, {
     postgres: { critical: true, run: () => pool.query('select 1') },
-    redis: { critical: false, run: () => redis.ping() },
+    redis: { critical: false, run: () => checkRedis(redis) },
     nats: { critical: false, run: async () => (nats.get() ? undefined : Promise.reject(new Error('not connected'))) },
     temporal: { critical: false, run: () => engine.health().then(() => refuseOther(pool, engine)) },
   })

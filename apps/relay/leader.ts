@@ -10,6 +10,9 @@ export type Lead = (epoch: number) => Promise<{ stop: () => Promise<void>; wake:
 const RETRY_MS = 2000
 const LOOK_MS = 5000
 const SILENT_MS = 5000
+/** The server ends the connection, and with it the lock, of a leader that no longer looks or whose host is gone. */
+const RELEASED =
+  '-c idle_session_timeout=12000 -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3'
 
 /**
  * One active relay per schema: an advisory lock on a separate connection. Taking over raises the schema's epoch, so
@@ -29,6 +32,7 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
       keepAlive: true,
       connectionTimeoutMillis: SILENT_MS,
       query_timeout: SILENT_MS,
+      options: RELEASED,
     })
     // A leader whose connection has gone silent no longer leads.
     const look = setInterval(() => client.query('select 1').catch(() => release?.()), LOOK_MS)

@@ -98,15 +98,13 @@ export const leadSchema =
       ...(broker && { broker }),
       ...(schema === 'operations' && { ...startCommands(deps, meters), ...startSiem(deps), ...startSecurity(deps) }),
     }
-    nats.onConnect((nc) => {
-      nc.subscribe(prefixed(prefix, `wake.${schema}`), { callback: () => sequence.wake() })
-    })
-    nats.onReconnect(() => broker?.wake())
+    const ends = [nats.hear(prefixed(prefix, `wake.${schema}`), sequence.wake), nats.onReconnect(() => broker?.wake())]
     meters.active.set({ schema }, 1)
     return {
       wake: sequence.wake,
       stop: async () => {
         meters.active.set({ schema }, 0)
+        for (const end of ends) end()
         await Promise.all(Object.values(loops).map((loop) => loop.stop()))
       },
     }
@@ -187,10 +185,12 @@ const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { s
   })
   const loop = startLoop('commands', log, config.RELAY__COMMANDS__POLL_MS, sender.turn)
   sender.onFree(loop.wake)
-  nats.onConnect((nc) => {
-    nc.subscribe(prefixed(prefix, 'wake.operations'), { callback: () => loop.wake() })
-  })
-  const commands: Loop = { wake: loop.wake, stop: () => loop.stop().then(sender.drain) }
+  const deafen = nats.hear(prefixed(prefix, 'wake.operations'), loop.wake)
+  const stop = () => {
+    deafen()
+    return loop.stop().then(sender.drain)
+  }
+  const commands: Loop = { wake: loop.wake, stop }
   let described: string | undefined
   const reconciling = startLoop('reconcile', log, MINUTE, async () => {
     await refuse()

@@ -1,5 +1,4 @@
-import pg from 'pg'
-import { PreparingClient } from '../../db/client.ts'
+import { createDb } from '../../db/client.ts'
 import { createRedis } from '../../db/redis/redis.ts'
 import { Session } from '../shared/contracts/gen/auth_pb.ts'
 import { holdNats } from '../shared/events/holder.ts'
@@ -15,17 +14,7 @@ import type { RelayDeps } from './deps.ts'
 /** Opens the relay's dependencies without waiting for NATS, Temporal or session: an outage delays only its own part. */
 export const createDeps = async (config: RelayConfig): Promise<RelayDeps> => {
   const telemetry = createTelemetry('relay')
-  const pool = new pg.Pool({
-    Client: PreparingClient,
-    pipeline: true,
-    connectionString: config.RELAY__DATABASE__URL,
-    max: 16,
-    application_name: 'relay',
-    statement_timeout: 10_000,
-    query_timeout: 11_000, // enforced on this side, in case the server is gone without a word
-    connectionTimeoutMillis: 2000,
-  })
-  pool.on('error', () => {})
+  const { pool } = createDb(config.RELAY__DATABASE__URL, { app: 'relay', statement_timeout_ms: 10_000 })
   measurePool(telemetry, pool)
   // Two connections, because a blocking read holds its own.
   const redis = createRedis(config.RELAY__REDIS__URL, { name: 'relay' })

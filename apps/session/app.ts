@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { checkRedis } from '../../db/redis/redis.ts'
 import { assertRoutesAuthorized, userAuth } from '../shared/auth/http.ts'
 import { createHttpApp } from '../shared/http/app.ts'
 import { AUTH_CODES } from '../shared/http/edge-codes.ts'
@@ -67,7 +68,7 @@ export const buildApp = (deps: SessionDeps) => {
 
   const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536, internal: true })
   const health = serveHealth(internal, telemetry, {
-    redis: { critical: true, run: () => redis.ping() },
+    redis: { critical: true, run: () => checkRedis(redis) },
     revocations: {
       critical: true,
       run: async () => {

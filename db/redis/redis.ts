@@ -16,10 +16,19 @@ export const createRedis = (
     connectTimeout: 2000,
     lazyConnect: true,
     retryStrategy: (attempt) => Math.min(100 * attempt, 2000),
+    // The server has become a replica: the address leads to the new primary, but only for a new connection.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
   })
   redis.on('connect', () => writeTogether(redis))
   redis.on('error', () => {}) // The readiness check and each failed command report it.
   return redis
+}
+
+/** Rejects unless Redis answers and accepts writes; leaves a server that has become a replica. */
+export const checkRedis = async (redis: Redis): Promise<void> => {
+  if (!(await redis.info('replication')).includes('role:slave')) return
+  redis.disconnect(true)
+  throw new Error('this server is a replica: its address must lead to the primary')
 }
 
 /** Sends the commands of one event loop turn at once: under load a system call each costs more than the command. */

@@ -79,6 +79,39 @@ it('is reached by TLS at an IPv6 address', async () => {
   }
 }, 60_000)
 
+it('a connection outlasts repeated refusals while the accounts of the server are renewed', async () => {
+  const dir = scratchFolder()
+  const port = await createPorts().take('nats', 0)
+  const config = join(dir, 'nats.conf')
+  const write = (password: string) =>
+    writeFileSync(
+      config,
+      `host: 127.0.0.1\nport: ${port}\nauthorization { users: [{ user: app, password: ${password} }] }\n`,
+    )
+  write('right')
+  const server = spawn(await locateNats(silentScreen), ['-c', config], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let told = ''
+  server.stderr.on('data', (bytes: Buffer) => {
+    told += bytes.toString()
+  })
+  try {
+    const reached = () => connectNats(`nats://app:right@127.0.0.1:${port}`, 'test', loadLinks({}))
+    const own = await until(reached, { timeout_ms: 15_000, what: 'the server' })
+    write('wrong')
+    server.kill('SIGHUP')
+    const refused = () => told.split('authentication error').length > 4
+    await until(refused, { timeout_ms: 15_000, what: 'refusals' })
+    write('right')
+    server.kill('SIGHUP')
+    await until(() => own.flush().then(() => true), { timeout_ms: 15_000, what: 'the connection' })
+    expect(own.isClosed()).toBe(false)
+    await own.close()
+  } finally {
+    server.kill('SIGKILL')
+    rmSync(dir, { recursive: true, force: true })
+  }
+}, 60_000)
+
 const certificatesOf = async (dir: string) => {
   await ensureCertificates(dir, new Map([['nats', '::1']]), undefined)
   const [cert_file, key_file, ca_file] = ['nats.pem', 'nats.key', 'ca.pem'].map((name) => join(dir, name))

@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { eq, isNull } from 'drizzle-orm'
+import { eq, isNull, sql } from 'drizzle-orm'
 import type { NatsConnection } from 'nats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { republishRevocations } from '../../apps/relay/revocations.ts'
@@ -252,5 +252,42 @@ describe('the relay of the auth apps', () => {
     expect(row.reason).toBe('logout')
     await relay.stop()
     await (await nats.jetstreamManager()).streams.delete(streamName(lost, 'AUTH'))
+  })
+  it('that fills a recreated stream ends no session of a person enabled since', async () => {
+    const { id: user_id } = await auth.addUser('nia')
+    const prefix = auth.vars.SIGNALBOX__NATS__PREFIX ?? ''
+    const first = await auth.addRelay()
+    const old = (await login('nia')).body
+    await auth.identity_deps.db
+      .insert(identityOutbox)
+      .values({
+        ...{ event_id: randomUUID(), agg_type: 'user', agg_id: user_id, agg_version: 1000 },
+        ...{ type: 'auth.user.status_changed.v1', payload: { user_id, to: 'DISABLED' } },
+      })
+    await until(() => published(identityOutbox))
+    expect((await refresh(old.refresh_token)).status).toBe(401)
+    await first.stop()
+
+    const since = (await login('nia')).body
+    const { streams } = await nats.jetstreamManager()
+    await streams.delete(streamName(prefix, 'AUTH'))
+    const second = await auth.addRelay()
+    const last_by_subj = `${prefix}.auth.user.status_changed.v1`
+    await until(() => streams.getMessage(streamName(prefix, 'AUTH'), { last_by_subj }), { what: 'the event again' })
+    expect((await refresh(since.refresh_token)).status).toBe(200)
+    await second.stop()
+  })
+  it('outlives the end of a connection in its transaction', async () => {
+    const { deps, stop } = await auth.addRelay()
+    const client = await deps.pool.connect()
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    await client.query('begin')
+    await client.query('select 1')
+    const ended = new Promise((resolve) => client.once('end', resolve))
+    await auth.session.deps.db.execute(sql`select pg_terminate_backend(${rows[0]?.pid})`)
+    await ended
+    await expect(client.query('select 1')).rejects.toThrow()
+    client.release(true)
+    await stop()
   })
 })

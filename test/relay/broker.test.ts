@@ -12,7 +12,7 @@ import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { checkBroker } from '../../apps/relay/events/broker.ts'
 import { findLost } from '../../apps/relay/events/lost.ts'
-import { createPublisher } from '../../apps/relay/events/publisher.ts'
+import { createPublisher, type PublisherDeps } from '../../apps/relay/events/publisher.ts'
 import { createRestoreGuard, isRestoreHeld, raiseEpoch, renewStreams } from '../../apps/relay/events/restore.ts'
 import { sequenceOnce } from '../../apps/relay/events/sequencer.ts'
 import { connectNats, consume, ensureStreams, epochOf } from '../../apps/shared/events/events.ts'
@@ -58,17 +58,11 @@ const write = async (...names: string[]) => {
 }
 const carry = async (epoch = 0) => {
   while ((await sequenceOnce(pool, 'catalog', 1)) > 0);
-  const { turn } = createPublisher({
-    pool,
-    schema: 'catalog',
-    prefix: '',
-    log,
-    nats: () => nc,
-    published: () => true,
-    epoch: () => epoch,
-  })
+  const { turn } = publisher({ epoch: () => epoch })
   while (await turn());
 }
+const publisher = (given: Partial<PublisherDeps>) =>
+  createPublisher({ pool, schema: 'catalog', prefix: '', log, nats: () => nc, published: () => true, ...given })
 const check = () => checkBroker(pool, nc, '', 'catalog', 'CATALOG', log)
 const hears = (name: string) =>
   until(async () => heard.includes(name), { timeout_ms: 60_000, what: `the consumer hears of ${name}` })
@@ -124,9 +118,26 @@ it('republishes what a rolled back stream lost, and a consumer that was further 
 }, 120_000)
 
 it('republishes everything to a recreated stream, and its consumer is recreated with it', async () => {
+  // Many, and one that the stream would no longer hold.
+  await pool.query(
+    `insert into catalog.outbox (event_id, agg_type, agg_id, agg_version, type, payload, occurred_at, pub_seq, js_seq, published_at)
+     select gen_random_uuid(), 'resource', 'm' || n, 1, 'resource.created', '{}', now() - interval '8 days' * (n = 0)::int, 1000 + n, 1000 + n, now()
+     from generate_series(0, 2500) n`,
+  )
+  await pool.query(`update catalog.relay_state set next = 4000 where name = 'relay'`)
   await whileStopped(() => rmSync(join(dir, 'store'), { recursive: true }))
   heard.length = 0
   expect(await check()).toBe(true)
+  // None of their numbers is one of the new stream.
+  expect(await check()).toBe(false)
+  const { rows } = await pool.query('select count(*)::int as n from catalog.outbox where published_at is null')
+  expect(rows[0].n).toBe(2507)
+  // What came before an event is not done again.
+  const acts: string[] = []
+  const { turn } = publisher({ before: async ({ agg_id }) => acts.push(agg_id) > 0 })
+  await turn()
+  expect(acts).toEqual([])
+  await pool.query(`update catalog.outbox set published_at = now() where agg_id like 'm%' and published_at is null`)
   await carry()
   await write('b1')
   await hears('a1')

@@ -54,6 +54,30 @@ it('one timeout at the start is not the end: it consumes as soon as the broker a
   await holder.close()
 }, 120_000)
 
+it('who no longer wants to hear has no subscription, before the connection and after it', async () => {
+  const holder = holdNats(link.url, 'test', log)
+  const heard: string[] = []
+  const never = holder.hear(`${prefix}.wake`, () => heard.push('never'))
+  never()
+  const nc = await until(() => holder.get())
+  const once = holder.hear(`${prefix}.wake`, () => heard.push('once'))
+  const again: string[] = []
+  holder.onReconnect(() => again.push('not'))()
+  holder.onReconnect(() => again.push('yes'))
+  await nc.flush()
+  direct.publish(`${prefix}.wake`)
+  await until(() => heard.length > 0)
+  once()
+  await nc.flush()
+  direct.publish(`${prefix}.wake`)
+  await direct.flush()
+  await nc.reconnect()
+  await until(() => again.length > 0)
+  expect(heard).toEqual(['once'])
+  expect(again).toEqual(['yes'])
+  await holder.close()
+}, 30_000)
+
 it('counts the faults of an event, not its deliveries', async () => {
   const faults: string[] = []
   const tries = new Map<string, number>()

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Connection } from '@temporalio/client'
+import type { Redis } from 'ioredis'
 import { nkeys } from 'nats'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createPorts } from '../../apps/platform/base/ports.ts'
@@ -13,8 +14,9 @@ import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { loadLinks, temporalOptions } from '../../apps/shared/links.ts'
-import { createRedis } from '../../db/redis/redis.ts'
+import { checkRedis, createRedis } from '../../db/redis/redis.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { startLink } from '../support/link.ts'
 import { sentinelsOf, startOwnRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
@@ -132,6 +134,29 @@ describe('the link with Redis', () => {
     } finally {
       for (const one of [redis, other]) one.disconnect()
       for (const { stop } of [...sentinels.nodes, first, second]) await stop()
+    }
+  })
+
+  it.each([
+    ['a write', (redis: Redis) => redis.set('after', '1')],
+    ['the check of readiness', checkRedis],
+  ])('%s leaves a server that a failover behind its address has made a replica', async (_what, act) => {
+    const [first, second] = [await startOwnRedis(), await startOwnRedis()]
+    const link = await startLink(first.url)
+    const redis = createRedis(link.url, { name: 'test', timeout_ms: 5000 })
+    try {
+      await redis.connect()
+      await checkRedis(redis)
+      link.turnTo(second.url, true)
+      await first.follow(second.url)
+      await expect(act(redis)).rejects.toThrow(/READONLY|replica/)
+      const there = () => redis.set('after', '1').then(Boolean, () => false)
+      await until(there, { what: 'the primary', timeout_ms: 10_000 })
+      expect(await second.client.get('after')).toBe('1')
+      await checkRedis(redis)
+    } finally {
+      redis.disconnect()
+      for (const { stop } of [link, first, second]) await stop()
     }
   })
 

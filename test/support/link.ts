@@ -77,10 +77,10 @@ export const startLink = async (target: string) => {
     watch: (watcher: Watch | undefined) => {
       watch = watcher
     },
-    /** Cuts open connections and leads to another server from now on. */
-    turnTo: (other: string) => {
+    /** Leads to another server from now on, and cuts open connections unless they may go on. */
+    turnTo: (other: string, go_on = false) => {
       ;({ hostname, port } = new URL(other))
-      for (const socket of sockets) socket.destroy()
+      if (!go_on) for (const socket of sockets) socket.destroy()
     },
     stop: () => server.close(),
   }

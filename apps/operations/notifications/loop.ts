@@ -13,7 +13,7 @@ type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'fence' | 'nats' | 'no
 const PATIENCE_MS = 1000
 
 /** Tells people about decisions that wait and changes to their accounts, until stopped; only if NOTIFY__ENABLED. */
-export const startNotifier = (deps: Deps): Loop => {
+export const startNotifier = (deps: Deps): Pick<Loop, 'stop'> => {
   const { channels } = deps
   for (const result of ['sent', 'again', 'dead'] as const) countMessages(deps.telemetry).inc({ result }, 0)
   if (!channels) return { stop: async () => {} }

@@ -35,8 +35,12 @@ export const settingOf = (app: string, name: string): string => {
 export const LONG_MS = 60_000
 
 /** Works on the database as an app does, with that app's role and rights. */
-export const withDb = async <T>(app: string, work: (db: Db) => Promise<T>): Promise<T> => {
-  const { db, close } = createDb(settingOf(app, 'DATABASE__URL'), { app: 'ops', max: 4, statement_timeout_ms: LONG_MS })
+export const withDb = async <T>(
+  app: string,
+  work: (db: Db) => Promise<T>,
+  statement_timeout_ms = LONG_MS,
+): Promise<T> => {
+  const { db, close } = createDb(settingOf(app, 'DATABASE__URL'), { app: 'ops', max: 4, statement_timeout_ms })
   try {
     return await work(db)
   } catch (error) {

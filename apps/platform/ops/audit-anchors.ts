@@ -6,8 +6,8 @@ import { readStream } from '../../shared/events/read.ts'
 import { type PrivateKey, readKeyFile } from '../../shared/service/keys.ts'
 import { settingOf } from './access.ts'
 
-/** Anchors of one place, and its entries that lack the relay's signature. */
-export type Anchors = { place: string; lines: string[]; anchors: Anchor[]; forged?: string }
+/** Anchors of one place; its first entry that lacks the relay's signature, and those that a crash or full disk cut off. */
+export type Anchors = { place: string; lines: string[]; anchors: Anchor[]; torn: string[]; forged?: string }
 
 /** The key of the relay, and earlier ones that a rotation left beside it as `audit.<time>.json`. */
 const anchorKeys = (): PrivateKey[] => {
@@ -19,13 +19,25 @@ const anchorKeys = (): PrivateKey[] => {
 
 const read = (place: string, lines: string[], nameOf: (n: number) => string): Anchors => {
   const keys = anchorKeys()
-  const anchors: Anchor[] = []
+  const found: Anchors = { place, lines: [], anchors: [], torn: [] }
   for (const [i, line] of lines.entries()) {
     const anchor = keys.map((key) => readAnchor(line, key)).find(Boolean)
-    if (!anchor) return { place, lines: lines.slice(0, i), anchors, forged: nameOf(i + 1) }
-    anchors.push(anchor)
+    if (anchor) {
+      found.lines.push(line)
+      found.anchors.push(anchor)
+    } else if (isJson(line)) return { ...found, forged: nameOf(i + 1) }
+    else found.torn.push(nameOf(i + 1))
   }
-  return { place, lines, anchors }
+  return found
+}
+
+const isJson = (line: string): boolean => {
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The anchors of the relay's file. */

@@ -1,5 +1,5 @@
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, closeSync, constants, existsSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { NatsConnection } from 'nats'
 import { type Anchor, type SealedHead, signAnchor } from '../../../db/audit.anchors.ts'
 import { AUDIT_LOGS } from '../../../db/audit.ts'
@@ -29,6 +29,8 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
   settingOf('relay', 'NATS__URL')
   const config = loadRelayConfig()
   const prefix = config.SIGNALBOX__NATS__PREFIX
+  requireAnchorFile(config.RELAY__AUDIT__ANCHOR_FILE)
+  const audit_key = auditKeysOf('operations')[0] as Buffer
   const nc = await connectNats(config.RELAY__NATS__URL, 'ops').catch((error: Error) => {
     throw new OpsError(`NATS does not answer: ${error.message}`)
   })
@@ -63,7 +65,7 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
         heads: await readHeads(place.pool),
         restored: { epoch, lost: heads },
       })
-      await audit(epoch, lost.length, keep_access)
+      await audit(audit_key, epoch, lost.length, keep_access)
       await raiseEpoch(place, epoch, lost)
       console.log(
         `Accepted as epoch ${epoch}: the events of the database are published again. The lost ones are in ${file}.`,
@@ -73,6 +75,17 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
     })
   } finally {
     await nc.close()
+  }
+}
+
+/** Before the first change: a restore accepted without its anchor would look like a forged log. */
+const requireAnchorFile = (file: string) => {
+  try {
+    accessSync(existsSync(file) ? file : dirname(file), constants.R_OK | constants.W_OK)
+  } catch {
+    throw new OpsError(
+      `The relay's anchor file ${file} cannot be written here. Run this where the relay keeps it, or mount it at this path.`,
+    )
   }
 }
 
@@ -137,10 +150,10 @@ const anchor = async (nc: NatsConnection, prefix: string, what: Anchor) => {
   await nc.jetstream().publish(prefixed(prefix, 'audit.anchor'), line)
 }
 
-const audit = (epoch: number, lost: number, keep_access: boolean) =>
+const audit = (key: Buffer, epoch: number, lost: number, keep_access: boolean) =>
   withDb('operations', (db) =>
     db.transaction((tx) =>
-      appendAudit(tx, auditKeysOf('operations')[0] as Buffer, {
+      appendAudit(tx, key, {
         actor: operator(),
         action: 'restore.accept',
         object: `restore:${epoch}`,

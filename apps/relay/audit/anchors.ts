@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { appendFileSync, closeSync, fstatSync, fsyncSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { NatsConnection } from 'nats'
 import type pg from 'pg'
 import { type Anchor, readAnchor, type SealedHead, signAnchor } from '../../../db/audit.anchors.ts'
@@ -20,8 +20,10 @@ export type AnchorDeps = {
  * interval. The database's owner can cut off the tail of a log, but cannot take it back from there.
  */
 export const createAnchors = ({ pool, nats, prefix, key, file, interval_ms }: AnchorDeps) => {
-  const begun_ms = Date.now()
-  let last_ms = lastOf(file, key)
+  const begun_ms = performance.now()
+  const age_ms = Date.now() - lastOf(file, key)
+  /** Like the interval not by the wall clock: one that is set back would stop the anchors, with no one noticing. */
+  let last_ms = age_ms < 0 ? Number.NEGATIVE_INFINITY : begun_ms - age_ms
   /** A line that has not reached the stream yet. */
   let unsent = ''
 
@@ -36,18 +38,18 @@ export const createAnchors = ({ pool, nats, prefix, key, file, interval_ms }: An
   return {
     turn: async (): Promise<boolean> => {
       await send()
-      if (Date.now() - last_ms < interval_ms) return false
+      if (performance.now() - last_ms < interval_ms) return false
       const heads = await readHeads(pool)
       if (heads.length === 0) return false
       const anchor: Anchor = { at: new Date().toISOString(), heads }
       unsent = signAnchor(anchor, key)
       appendAnchor(file, unsent)
-      last_ms = Date.parse(anchor.at)
+      last_ms = performance.now()
       await send()
       return false
     },
     /** Seconds since the last anchor, or since the start if there is none. */
-    age_s: () => (Date.now() - (last_ms || begun_ms)) / 1000,
+    age_s: () => (performance.now() - (Number.isFinite(last_ms) ? last_ms : begun_ms)) / 1000,
   }
 }
 
@@ -62,22 +64,26 @@ export const readHeads = async (pool: pg.Pool): Promise<SealedHead[]> => {
   return rows
 }
 
-/** The line must be on disk before it is published. */
+/** The line must be on disk before it is published. It does not continue one that a full disk or a crash cut off. */
 export const appendAnchor = (file: string, line: string): void => {
-  const handle = openSync(file, 'a', 0o600)
+  const handle = openSync(file, 'a+', 0o600)
   try {
-    writeSync(handle, `${line}\n`)
+    const end = Buffer.alloc(1, '\n')
+    const { size } = fstatSync(handle)
+    if (size > 0) readSync(handle, end, 0, 1, size - 1)
+    appendFileSync(handle, `${end.toString() === '\n' ? '' : '\n'}${line}\n`)
     fsyncSync(handle)
   } finally {
     closeSync(handle)
   }
 }
 
+/** The time of the last anchor; infinite if there is none. */
 const lastOf = (file: string, key: PrivateKey): number => {
   try {
     const line = readFileSync(file, 'utf8').trimEnd().split('\n').at(-1) ?? ''
-    return Date.parse(readAnchor(line, key)?.at ?? '') || 0
+    return Date.parse(readAnchor(line, key)?.at ?? '') || Number.POSITIVE_INFINITY
   } catch {
-    return 0
+    return Number.POSITIVE_INFINITY
   }
 }

@@ -19,6 +19,8 @@ export type OutboxRow = {
   trace: string | null
   occurred_at: Date
   pub_seq: string
+  /** Null: no act before it was done, and it never went out. */
+  js_seq: string | null
 }
 
 export type PublisherDeps = {
@@ -27,30 +29,15 @@ export type PublisherDeps = {
   prefix: string
   nats: () => NatsConnection | undefined
   log: Logger
-  /** Acts that must happen before the event goes out, such as ending a user's sessions. */
-  before?: (row: OutboxRow) => Promise<void>
+  /**
+   * Acts that must happen before the event goes out, such as ending a user's sessions; true if there were any. The row
+   * remembers them, because a repeat would end newer sessions too.
+   */
+  before?: (row: OutboxRow) => Promise<boolean>
   /** How many restores of the database were accepted; consumers accept only their own epoch. */
   epoch?: () => number
   /** Whether this row has a subject at all; credential's rows have none. */
   published: (row: OutboxRow) => boolean
-}
-
-/**
- * The acts before each event. While NATS is away a row is tried again and again, but its acts are done once: a repeat
- * would end newer sessions too.
- */
-const onceForEach = (act: PublisherDeps['before']) => {
-  let done = new Set<string>()
-  return {
-    run: async (row: OutboxRow) => {
-      if (!done.has(row.event_id)) await act?.(row)
-      done.add(row.event_id)
-    },
-    /** Forgets all but the rows that still wait. */
-    keep: (rows: OutboxRow[]) => {
-      if (done.size > 0) done = new Set(rows.map(({ event_id }) => event_id).filter((id) => done.has(id)))
-    },
-  }
 }
 
 /** The events that NATS has accepted in this turn; the sequence is null for a row without a subject. */
@@ -63,13 +50,13 @@ type Acknowledged = { event_ids: string[]; js_seqs: (number | null)[] }
  */
 export const createPublisher = (deps: PublisherDeps) => {
   const tries = new Map<string, number>()
-  const acts = onceForEach(deps.before)
 
   const publishOne = async (row: OutboxRow, js: JetStreamClient | undefined): Promise<{ js_seq: number | null }> => {
-    await acts.run(row)
+    if (row.js_seq === null && (await deps.before?.(row)))
+      await deps.pool.query(`update ${deps.schema}.outbox set js_seq = 0 where event_id = $1`, [row.event_id])
     if (!deps.published(row)) return { js_seq: null }
     if (!js) throw new Error('NATS is unavailable')
-    const { payload, occurred_at, trace, ...envelope } = row
+    const { payload, occurred_at, trace, js_seq: _, ...envelope } = row
     const h = headers()
     h.set('Sb-Pub-Seq', row.pub_seq)
     h.set('Sb-Agg-Version', row.agg_version)
@@ -121,10 +108,9 @@ export const createPublisher = (deps: PublisherDeps) => {
     /** Runs one turn; true if more may wait. Throws if the broker cannot be reached, so that the loop backs off. */
     turn: async (): Promise<boolean> => {
       const { rows } = await deps.pool.query<OutboxRow>(
-        `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq
+        `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq, js_seq
          from ${deps.schema}.outbox where published_at is null and pub_seq is not null and parked is null order by pub_seq limit ${BATCH}`,
       )
-      acts.keep(rows)
       if (rows.length === 0) return false
       const byAggregate = Map.groupBy(rows, orderedWith)
       const js = deps.nats()?.jetstream()

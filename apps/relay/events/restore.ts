@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { FENCED, type Fenced, runOf } from '../../../db/restore.ts'
 import { ensureStreams, streamName } from '../../shared/events/events.ts'
 import type { Logger } from '../../shared/telemetry.ts'
+import { sendAgain } from './broker.ts'
 import { findLost, type LostEvent, type Teller, TOLD } from './lost.ts'
 
 type Place = { pool: pg.Pool; prefix: string }
@@ -126,15 +127,19 @@ export const renewStreams = async ({ pool, prefix }: Place, nc: NatsConnection, 
 }
 const NO_STREAM = 10_059
 
-/** Resumes all apps under the next epoch, in one transaction: events are sent again, lost numbers never reused. */
+/** Has events sent again and resumes all apps under the next epoch, in one transaction. Lost numbers are never reused. */
 export const raiseEpoch = async ({ pool }: Pick<Place, 'pool'>, epoch: number, lost: readonly LostEvent[]) => {
   const fenced = await fencedOf(pool)
+  for (const at of fenced) {
+    const theirs = lost.filter(({ schema }) => schema === at)
+    await hold(pool, [at], at, theirs)
+    await sendAgain(pool, at)
+  }
   const client = await pool.connect()
   try {
     await client.query('begin')
     for (const at of fenced) {
       const newest = newestNumber(lost.filter(({ schema }) => schema === at))
-      await client.query(`update ${at}.outbox set published_at = null, js_seq = null where published_at is not null`)
       await client.query(
         `insert into ${at}.relay_state as r (name, epoch, next, js_last_seq)
          values ('restored', $1, (select coalesce(max(next), 1) from ${at}.relay_state where name = 'relay'), nullif($2::bigint, 0))
@@ -143,7 +148,8 @@ export const raiseEpoch = async ({ pool }: Pick<Place, 'pool'>, epoch: number, l
         [epoch, newest],
       )
       await client.query(
-        `update ${at}.relay_state set next = greatest(next, (select coalesce(js_last_seq, 0) + 1 from ${at}.relay_state where name = 'restored'))
+        `update ${at}.relay_state set stream_created = null,
+           next = greatest(next, (select coalesce(js_last_seq, 0) + 1 from ${at}.relay_state where name = 'restored'))
          where name = 'relay'`,
       )
     }

@@ -7,10 +7,14 @@ import type { OutboxRow } from './publisher.ts'
 const REASONS: Record<string, string> = { DISABLED: 'user_disabled', DELETED: 'user_deleted' }
 
 /**
- * Calls session for rows that end sessions; other rows pass. Revoking is idempotent, so a repeat is harmless. A late
- * message about a password ends only sessions that proved an older one.
+ * Calls session for rows that end sessions; false for other rows. A late message about a password ends only sessions
+ * that proved an older one.
  */
-export const endSessions = async (session: Client<typeof Session>, schema: string, row: OutboxRow): Promise<void> => {
+export const endSessions = async (
+  session: Client<typeof Session>,
+  schema: string,
+  row: OutboxRow,
+): Promise<boolean> => {
   const payload = row.payload as {
     user_id?: string
     credential_id?: string
@@ -18,16 +22,16 @@ export const endSessions = async (session: Client<typeof Session>, schema: strin
     to?: string
     actor?: { id?: string }
   }
-  if (!payload.user_id) return
+  if (!payload.user_id) return false
   const common = { userId: payload.user_id, requestId: row.request_id ?? '', actorId: payload.actor?.id ?? '' }
   if (schema === 'identity') {
-    const reason = row.type === 'auth.user.status_changed.v1' ? REASONS[payload.to ?? ''] : undefined
+    const changed = row.type === 'auth.user.status_changed.v1' ? REASONS[payload.to ?? ''] : undefined
+    const reason = row.type === 'auth.user.recovery_started.v1' ? 'admin' : changed
     if (reason) await session.revokeUserSessions({ ...common, reason })
-    if (row.type === 'auth.user.recovery_started.v1') await session.revokeUserSessions({ ...common, reason: 'admin' })
     // The session of a machine's credential has the credential's id.
     if (payload.credential_id !== undefined)
       await session.revokeSession({ ...common, sessionId: payload.credential_id, reason: 'credential_revoked' })
-    return
+    return reason !== undefined || payload.credential_id !== undefined
   }
   // The aggregate is the user's credential, so its version is the password's version.
   const changed = {
@@ -37,4 +41,5 @@ export const endSessions = async (session: Client<typeof Session>, schema: strin
   if (row.type === 'password_set') await session.revokeUserSessions({ ...changed, clearLockout: true })
   if (row.type === 'password_changed')
     await session.revokeUserSessions({ ...changed, keepSessionId: payload.keep_session_id ?? '' })
+  return true
 }

@@ -1,10 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { NatsConnection } from 'nats'
-import { connectNats, type Envelope, prefixed } from '../events/events.ts'
+import { type Envelope, prefixed } from '../events/events.ts'
+import { holdNats } from '../events/holder.ts'
 import type { JwksClient } from '../jwt/jwks.ts'
 import type { Logger } from '../telemetry.ts'
 
-const RETRY_MS = 1000
 /** How often the keys are read while no event would report a killed one. */
 const DEAF_MS = 1000
 
@@ -20,9 +19,9 @@ export const readKeysWhileDeaf = (keys: Keys, isLive: () => boolean): (() => voi
 
 /**
  * Drops each killed key as soon as this connection reports it. Keys killed while it was away are missing from the key
- * set, which is reloaded at once. Returns how to stop it and whether it is live.
+ * set, which is reloaded at once. Returns how to stop it.
  */
-export const hearKilledKeys = (nc: NatsConnection, prefix: string, keys: Keys) => {
+const hearKilledKeys = (nc: NatsConnection, prefix: string, keys: Keys) => {
   let live = !nc.isClosed()
   nc.subscribe(prefixed(prefix, 'auth.key.revoked.v1'), {
     callback: (error, message) => {
@@ -42,8 +41,7 @@ export const hearKilledKeys = (nc: NatsConnection, prefix: string, keys: Keys) =
     live = false
   }
   void watch()
-  const stopReading = readKeysWhileDeaf(keys, () => live)
-  return { isLive: () => live, stop: stopReading }
+  return readKeysWhileDeaf(keys, () => live)
 }
 
 /** The same for an app that needs NATS only for this. NATS may be away at the start and at any later time. */
@@ -56,29 +54,16 @@ export const followKilledKeys = (options: {
   log: Logger
 }): { stop: () => Promise<void> } => {
   const { url, prefix, name, keys, log } = options
-  let stopped = false
-  let connection: NatsConnection | undefined
-  let hearing: { stop: () => void } = { stop: readKeysWhileDeaf(keys, () => connection !== undefined) }
-  const connect = async () => {
-    while (url !== undefined && !stopped && !connection) {
-      try {
-        connection = await connectNats(url, name)
-      } catch (error) {
-        log.debug({ err: error }, 'NATS is unavailable')
-        await delay(RETRY_MS, undefined, { ref: false })
-      }
-    }
-    if (stopped || !connection) return connection?.close()
-    hearing.stop()
-    hearing = hearKilledKeys(connection, prefix, keys)
-  }
-  const connected = connect()
+  let stop = readKeysWhileDeaf(keys, () => false)
+  const nats = url === undefined ? undefined : holdNats(url, name, log)
+  nats?.onConnect((nc) => {
+    stop()
+    stop = hearKilledKeys(nc, prefix, keys)
+  })
   return {
     stop: async () => {
-      stopped = true
-      hearing.stop()
-      await connection?.close().catch(() => {})
-      await Promise.race([connected, delay(RETRY_MS, undefined, { ref: false })])
+      stop()
+      await nats?.close()
     },
   }
 }

@@ -23,6 +23,8 @@ import { bareHost } from '../web/addresses.ts'
 /** The streams, their subjects and retention (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
 export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>', AUDIT: 'audit.>' } as const
 export type StreamName = keyof typeof STREAMS
+/** How long the streams of domain events keep them. */
+export const KEPT_DAYS = 7
 
 /** The members of every domain event on the wire; the area's payload is beside them. */
 export type Envelope = {
@@ -62,6 +64,8 @@ export const connectNats = (
     ...(protocol === 'tls:' && { tls }),
     name,
     maxReconnectAttempts: -1,
+    // While accounts are renewed the server may refuse the same sign-in several times.
+    ignoreAuthErrorAbort: true,
     reconnectTimeWait: 500,
     reconnectJitter: 500,
     waitOnFirstConnect: false,
@@ -96,7 +100,7 @@ export const ensureStreams = async (
         storage: StorageType.File,
         retention: RetentionPolicy.Limits,
         discard: DiscardPolicy.New,
-        max_age: nanos((name === 'AUDIT' ? 400 : 7) * DAY),
+        max_age: nanos((name === 'AUDIT' ? 400 : KEPT_DAYS) * DAY),
         duplicate_window: nanos(10 * MINUTE),
         max_bytes: 1024 ** 3,
         num_replicas,

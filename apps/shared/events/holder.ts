@@ -1,4 +1,4 @@
-import type { NatsConnection } from 'nats'
+import type { NatsConnection, Subscription } from 'nats'
 import { repeatUntilDone } from '../process/repeat.ts'
 import type { Logger } from '../telemetry.ts'
 import { connectNats } from './events.ts'
@@ -10,8 +10,8 @@ import { connectNats } from './events.ts'
 export const holdNats = (url: string, name: string, log: Logger) => {
   const stopping = new AbortController()
   let connection: NatsConnection | undefined
-  const first: ((nc: NatsConnection) => void)[] = []
-  const again: (() => void)[] = []
+  const first = new Set<(nc: NatsConnection) => void>()
+  const again = new Set<() => void>()
   const get = () => (connection && !connection.isClosed() ? connection : undefined)
 
   const watch = async (nc: NatsConnection) => {
@@ -29,15 +29,30 @@ export const holdNats = (url: string, name: string, log: Logger) => {
   }
   const connected = repeatUntilDone(connect, stopping.signal, (err) => log.debug({ err }, 'NATS is unavailable'))
   const onConnect = (listener: (nc: NatsConnection) => void) => {
-    first.push(listener)
+    first.add(listener)
     if (connection) listener(connection)
+    return () => void first.delete(listener)
   }
 
   return {
     get,
     /** Called once there is a connection; it then reconnects automatically, with its subscriptions. */
     onConnect,
-    onReconnect: (listener: () => void) => void again.push(listener),
+    onReconnect: (listener: () => void) => {
+      again.add(listener)
+      return () => void again.delete(listener)
+    },
+    /** Calls back for each message of a subject, until the returned function is called. */
+    hear: (subject: string, callback: () => void) => {
+      let heard: Subscription | undefined
+      const off = onConnect((nc) => {
+        heard = nc.subscribe(subject, { callback })
+      })
+      return () => {
+        off()
+        heard?.unsubscribe()
+      }
+    },
     /** Prepares something on the server as soon as possible, retried until it succeeds. */
     prepare: (what: string, act: (nc: NatsConnection) => Promise<void>) =>
       onConnect((nc) => {

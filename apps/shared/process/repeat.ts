@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createSleeper } from '../sleep.ts'
 import { forgetLoop, noteTurn } from '../turns.ts'
 
 const FIRST_MS = 500
@@ -20,39 +21,52 @@ export const repeatUntilDone = async (
     }
   }
 }
-export type Loop = { stop: () => Promise<void> }
+export type Loop = { wake: () => void; stop: () => Promise<void> }
 
 /**
- * Runs an act now, and again this long after it ended, or at once if it returns true: there is more. Once stopped, it
- * lets a running act finish.
+ * Runs an act now, and again this long after it ended or when woken, or at once if it returns true: there is more. After
+ * failures in a row it waits for `pause`, and no one wakes it. Once stopped, it lets a running act finish.
  */
 export const startLoop = (
   name: string,
   act: () => Promise<unknown>,
-  { every_ms, failed }: { every_ms: number; failed: (error: unknown) => void },
+  {
+    every_ms,
+    failed,
+    pause = () => every_ms,
+  }: { every_ms: number; failed: (error: unknown) => void; pause?: (failures: number) => number },
 ): Loop => {
   let stopped = false
-  let timer: NodeJS.Timeout | undefined
-  let running: Promise<void> = Promise.resolve()
+  let woken = false
+  let failures = 0
+  const { sleep, wake } = createSleeper()
   noteTurn(name)
-  const turn = () => {
-    let more: unknown
-    running = act()
-      .then((result) => {
-        more = result
+  const run = async () => {
+    while (!stopped) {
+      woken = false
+      try {
+        const more = await act()
         noteTurn(name)
-      })
-      .catch(failed)
-      .finally(() => {
-        if (!stopped) timer = setTimeout(turn, more === true ? 0 : every_ms)
-      })
+        failures = 0
+        if (more === true) continue
+      } catch (error) {
+        failures += 1
+        failed(error)
+      }
+      if (stopped || (woken && failures === 0)) continue
+      await sleep(failures > 0 ? pause(failures) : every_ms)
+    }
   }
-  turn()
+  const done = run()
   return {
+    wake: () => {
+      woken = true
+      if (failures === 0) wake()
+    },
     stop: async () => {
       stopped = true
-      clearTimeout(timer)
-      await running
+      wake()
+      await done
       forgetLoop(name)
     },
   }

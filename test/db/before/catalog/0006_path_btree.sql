@@ -1,1 +1,0 @@
-DROP INDEX "catalog"."resource_path_gist";

@@ -1,1 +1,0 @@
-ALTER TABLE "operations"."node_attempts" ADD COLUMN "gates" jsonb;

@@ -1,1 +1,0 @@
-ALTER TABLE "operations"."gates" ADD COLUMN "delegations" jsonb DEFAULT '[]'::jsonb NOT NULL;

@@ -1,1 +1,0 @@
-ALTER TABLE "operations"."operation_control" ADD COLUMN "calendar" jsonb;

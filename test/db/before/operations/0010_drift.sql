@@ -1,2 +1,0 @@
-ALTER TABLE "operations"."operations" ADD COLUMN "drift_looked" jsonb DEFAULT '{}'::jsonb NOT NULL;--> statement-breakpoint
-ALTER TABLE "operations"."operations" ADD COLUMN "diff_moved" jsonb DEFAULT '[]'::jsonb NOT NULL;

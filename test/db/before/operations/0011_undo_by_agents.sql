@@ -1,1 +1,0 @@
-ALTER TABLE "operations"."executions" ADD COLUMN "role" text DEFAULT 'run' NOT NULL;
