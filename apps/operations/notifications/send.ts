@@ -39,6 +39,7 @@ type SendDeps = Uses<'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telem
 }
 
 const BATCH = 20
+const PER_KIND = BATCH / 2
 const FIRST_S = 5
 const LONGEST_S = 3600
 /** How long a message waits while it is unknown who may decide. */
@@ -51,7 +52,7 @@ const OUTAGE_S = 10
  */
 export const sendDue = async (deps: SendDeps, sending = new Set<Promise<void>>()): Promise<void> => {
   if ((await deps.fence()).held_since !== null) return
-  for (const delivery of await leaseDeliveries(deps.db, BATCH - sending.size)) {
+  for (const delivery of await leaseDeliveries(deps.db, { limit: BATCH - sending.size, per_kind: PER_KIND })) {
     const one = sendOne(deps, delivery).finally(() => sending.delete(one))
     sending.add(one)
   }
