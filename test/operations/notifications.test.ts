@@ -313,10 +313,20 @@ describe('quiet hours', () => {
     // A message that is sent anyway includes the items that were to be sent with it.
     const told = hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)
     expect(told.map((item: { operation_id: string }) => item.operation_id).sort()).toEqual([early, urgent].sort())
+    // One that was queued before the quiet hours and ends within them is not late.
+    await state({ quiet: null })
+    const short = await opened()
+    await find(p)
+    await state({ quiet })
+    await p.query(`update operations.gates set deadline_at = now() + interval '5 min' where operation_id = $1`, [short])
+    hooks.calls.length = 0
+    await due()
+    await send(p)
+    expect(hooks.calls.map(({ body }) => body).join()).toContain(short)
     await state({ quiet: null })
     await due()
     await notify(p)
-    expect(hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)).toHaveLength(3)
+    expect(hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)).toHaveLength(2)
     expect(
       problem(
         await p.as(eva).put(`${NOTIFY}/rules`, { ...(await state({})), quiet: { ...quiet, timezone: 'Mars/Base' } }),

@@ -20,7 +20,7 @@ import type { Telemetry } from '../../shared/telemetry.ts'
 import type { Uses } from '../deps.ts'
 import type { Channels } from './channels/channels.ts'
 import type { Sent } from './channels/reach.ts'
-import { eventOf } from './find.ts'
+import { eventOf, isUrgent } from './find.ts'
 import {
   codeMessage,
   decisionsMessage,
@@ -135,9 +135,10 @@ const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | 
   if (delivery.fact) return securityMessage(delivery.fact, style)
   if (delivery.decision) return outcomeOf(deps, delivery, delivery.decision, style)
   const now = deps.clock.now().getTime()
-  const { told, over, urgent } = await stillWaiting(deps, delivery)
   const rules = await getRules(deps.db, delivery.owner)
-  const quiet = urgent ? undefined : quietUntil(rules.quiet, now)
+  const silent_until = quietUntil(rules.quiet, now)
+  const { told, over, urgent } = await stillWaiting(deps, delivery, silent_until)
+  const quiet = urgent ? undefined : silent_until
   await deps.db.transaction(async (tx) => {
     await dropNotices(tx, over)
     if (told.length === 0) await endDelivery(tx, delivery.delivery_id, 'obsolete')
@@ -166,7 +167,7 @@ const outcomeOf = async (
 }
 
 /** Returns which of its decisions still wait for its owner, with the rights that identity states now. */
-const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery) => {
+const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery, silent_until?: number) => {
   const view = await viewOf(owner, trust.principals.ask)
   const waiting = view ? await listWaiting(db, view) : []
   const told: Told[] = []
@@ -178,7 +179,8 @@ const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Del
     if (!one) over.push(notice)
     else if (!told.some((t) => t.operation_id === operation_id && t.object === object))
       told.push({ ...one, event: eventOf(one) })
-    urgent ||= one !== undefined && notice.urgent
+    // Quiet hours may have begun since it was queued.
+    urgent ||= one !== undefined && (notice.urgent || isUrgent(one, silent_until))
   }
   return { told, over, urgent }
 }
