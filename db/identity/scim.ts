@@ -72,9 +72,12 @@ export const scimById = (db: Queryable, provider: string, type: ScimType, id: st
     .where(and(ofType(provider, type), present, ofId(scim_resources.id, id)))
     .then(first)
 
-/** Whether the account of this name belonged to a person of this directory who is gone. */
-export const isFormer = async (db: Queryable, provider: string, folded: string): Promise<boolean> =>
-  (await known(db).where(and(ofType(provider, 'User'), gone, eq(users.folded, folded)))).length > 0
+/** Whether another person of this name gets a numbered account: the one that has it is deleted, or this directory's. */
+export const isNumbered = async (db: Queryable, provider: string, folded: string): Promise<boolean> => {
+  const ours = and(eq(scim_resources.id, users.id), eq(scim_resources.provider, provider))
+  const theirs = and(eq(users.folded, folded), sql`(${scim_resources.id} is not null or ${users.status} = 'DELETED')`)
+  return (await db.select({ id: users.id }).from(users).leftJoin(scim_resources, ours).where(theirs)).length > 0
+}
 
 /** Takes the name of a person who is gone off their record, so that another can have it in the directory. */
 export const freeName = async (tx: Tx, provider: string, folded: string): Promise<void> => {
@@ -162,17 +165,17 @@ export const dropUnaligned = (tx: Tx, user_ids: readonly string[]) =>
   tx.delete(scim_unaligned).where(isOneOf(scim_unaligned.user_id, user_ids))
 
 /**
- * The account that this provider created when the person with this id in its directory signed in. `undefined` if the
+ * The account, even a deleted one, that this provider created when the person with this id in its directory signed in. `undefined` if the
  * directory manages it already, or if two accounts claim the id.
  */
 export const scimAdoptable = async (
   db: Queryable,
   { id: provider, scim }: { id: string; scim?: { match: string } },
   external_id: string,
-): Promise<string | undefined> => {
+): Promise<Pick<UserRow, 'id' | 'status'> | undefined> => {
   const { subject, external_id: named } = external_identities
   const [one, ...more] = await db
-    .select({ id: users.id })
+    .select({ id: users.id, status: users.status })
     .from(external_identities)
     .innerJoin(users, and(eq(users.id, external_identities.user_id), eq(users.provider, provider)))
     .leftJoin(scim_resources, eq(scim_resources.id, users.id))
@@ -183,5 +186,5 @@ export const scimAdoptable = async (
         isNull(scim_resources.id),
       ),
     )
-  return more.length === 0 ? one?.id : undefined
+  return more.length === 0 ? one : undefined
 }

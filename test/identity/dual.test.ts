@@ -7,7 +7,7 @@ import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { isHalf, joinHalves } from '../../apps/shared/contracts/client/enrolment.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
-import { changes, outbox, user_events, users } from '../../db/identity/tables.ts'
+import { changes, group_members, outbox, user_events, users } from '../../db/identity/tables.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
 type Admin = Awaited<ReturnType<TestIdentity['secondAdmin']>>
@@ -118,6 +118,21 @@ describe('two administrators', () => {
     expect((await p.change(b, added)).subject.gives).toEqual(['approver'])
     expect((await p.confirm(b, added)).status).toBe(200)
     expect(await rolesOf(user)).toEqual(['approver'])
+  })
+  it('let someone who decides into any group, also one that is made again', async () => {
+    const [a, b] = two()
+    const [approver, other] = [await p.newUserByTwo([a, b], ['approver']), await p.newUserByTwo([a, b], ['operator'])]
+    const group_key = `v-${randomUUID().slice(0, 8)}`
+    const member = (id: string) => `/v1/admin/groups/${group_key}/members/${id}`
+    for (const _ of [1, 2]) {
+      await a.post('/v1/admin/groups', { group_key, name: 'x' })
+      expect((await a.put(member(other.user_id))).status).toBe(204)
+      const added = idOf(await a.put(member(approver.user_id)))
+      expect((await approver.get('/v1/users/me')).body.groups).toEqual([])
+      expect((await p.confirm(b, added)).status).toBe(200)
+      expect((await a.put(member(approver.user_id))).status).toBe(204)
+      expect((await a.delete(`/v1/admin/groups/${group_key}`)).status).toBe(204)
+    }
   })
   it('enable holders of such a role; others are enabled by one', async () => {
     const [a, b] = two()
@@ -340,7 +355,9 @@ describe('an enrolment link', () => {
     })
     const group_key = `g-${randomUUID().slice(0, 8)}`
     await a.post('/v1/admin/groups', { group_key, name: 'x' })
-    await a.put(`/v1/admin/groups/${group_key}/members/${early.user_id}`)
+    const joined = await a.put(`/v1/admin/groups/${group_key}/members/${early.user_id}`)
+    expect(joined.body.code).toBe('renewal_required')
+    await p.deps.db.insert(group_members).values({ group_key, user_id: early.user_id, added_by: 'system' })
     const toGroup = { subject_type: 'group', subject_id: group_key, role: 'operator' }
     expect((await a.post('/v1/admin/grants', toGroup)).body.code).toBe('renewal_required')
 

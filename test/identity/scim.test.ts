@@ -419,6 +419,59 @@ describe('a leaver', () => {
     expect(back).toMatchObject({ status: 201, body: { id: old, userName: `${name}-b` } })
   })
 
+  it('is out even if the name that comes with it is refused', async () => {
+    const [eva, tom] = [await hire(), await hire(`tom-${nameless()}`)]
+    const taken = (await accountOf(tom))?.username
+    const off = { op: 'replace', path: 'active', value: false }
+    for (const [id, userName] of [
+      [eva, taken],
+      [tom, 'ada'],
+      [await hire(), 'no name at all'],
+    ] as const) {
+      const before = (await scim('GET', `/Users/${id}`)).body.userName
+      const rename = { op: 'replace', path: 'userName', value: userName }
+      expect((await patch(`/Users/${id}`, rename)).status).toBeGreaterThanOrEqual(400)
+      expect(await patch(`/Users/${id}`, rename, off)).toMatchObject({
+        status: 200,
+        body: { active: false, userName: before },
+      })
+      expect((await accountOf(id))?.status).toBe('DISABLED')
+    }
+  })
+
+  it('gets the name that another person there gave up, or that a deleted account had, with a numbered account', async () => {
+    const name = `up-${nameless()}`
+    const first = await hire(name)
+    expect((await patch(`/Users/${first}`, { op: 'replace', value: { userName: `${name}.k` } })).status).toBe(200)
+    expect(await accountOf(await hire(name))).toMatchObject({ username: `${name}~2` })
+    const third = await hire()
+    const free = `free-${nameless()}`
+    await scim('DELETE', `/Users/${await hire(free)}`)
+    expect(await patch(`/Users/${third}`, { op: 'replace', value: { userName: free } })).toMatchObject({
+      status: 200,
+      body: { userName: free },
+    })
+    const local = await sso.addUser(`local-${nameless()}`)
+    await admin(`/users/${local.id}/delete`, { reason: 'left' })
+    const { username = '' } = (await accountOf(local.id)) ?? {}
+    expect(await accountOf(await hire(username))).toMatchObject({ username: `${username}~2` })
+  })
+
+  it('whose own account was deleted before the directory knew it comes back once it is unlinked', async () => {
+    const [name, sub] = [`was-${nameless()}`, `s-${nameless()}`]
+    sso.people.push({ sub, name, groups: ['staff'] })
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
+    const [old] = await sso.identity_deps.db.select().from(users).where(eq(users.username, name))
+    expect((await admin(`/users/${old?.id}/delete`, { reason: 'left' })).status).toBe(200)
+    const refused = await scim('POST', '/Users', entraUser(name, sub))
+    expect(refused).toMatchObject(failed(409, 'uniqueness'))
+    expect(refused.body.detail).toContain('unlink')
+    const headers = { ...ada.headers, 'idempotency-key': randomUUID() }
+    const path = `${sso.gateway.url}/api/v1/admin/users/${old?.id}/identities/corp`
+    expect((await send(path, { method: 'DELETE', headers })).status).toBe(204)
+    expect(await accountOf(await hire(name, sub))).toMatchObject({ username: `${name}~2`, status: 'ACTIVE' })
+  })
+
   it('whose account an administrator deleted is gone for the directory, and the name is free for another', async () => {
     const name = `del-${nameless()}`
     const sent = entraUser(name)

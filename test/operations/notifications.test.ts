@@ -1,8 +1,12 @@
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createMail } from '../../apps/operations/notifications/channels/mail.ts'
 import { startNotifier } from '../../apps/operations/notifications/loop.ts'
 import { quietUntil } from '../../apps/operations/notifications/messages/quiet.ts'
 import type { NotifyRules } from '../../apps/shared/contracts/notifications/notifications.ts'
+import { leaseDeliveries } from '../../db/operations/notifications/deliveries.ts'
 import { until } from '../support/until.ts'
 import { find, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
@@ -309,10 +313,20 @@ describe('quiet hours', () => {
     // A message that is sent anyway includes the items that were to be sent with it.
     const told = hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)
     expect(told.map((item: { operation_id: string }) => item.operation_id).sort()).toEqual([early, urgent].sort())
+    // One that was queued before the quiet hours and ends within them is not late.
+    await state({ quiet: null })
+    const short = await opened()
+    await find(p)
+    await state({ quiet })
+    await p.query(`update operations.gates set deadline_at = now() + interval '5 min' where operation_id = $1`, [short])
+    hooks.calls.length = 0
+    await due()
+    await send(p)
+    expect(hooks.calls.map(({ body }) => body).join()).toContain(short)
     await state({ quiet: null })
     await due()
     await notify(p)
-    expect(hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)).toHaveLength(3)
+    expect(hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)).toHaveLength(2)
     expect(
       problem(
         await p.as(eva).put(`${NOTIFY}/rules`, { ...(await state({})), quiet: { ...quiet, timezone: 'Mars/Base' } }),
@@ -370,11 +384,48 @@ describe('a message that does not arrive', () => {
     }
     try {
       await arrives(hanging, '/hang')
+      const queued = `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, next_at, created_at)
+        select gen_random_uuid(), destination_id, owner, 'test', clock_timestamp() - interval '1 s', now() - interval '2 d'
+        from operations.notify_destinations, generate_series(1, 25) where destination_id = $1`
+      await p.query(queued, [hanging])
       await arrives(other, '/in')
+      expect(hooks.calls.filter(({ path }) => path.startsWith('POST /hang')).length).toBeLessThanOrEqual(2)
     } finally {
       hooks.cut()
       await notifier.stop()
     }
+  })
+
+  it('of one kind takes at most its share of what is sent at once', async () => {
+    const { deps } = p.running[0] as (typeof p.running)[number]
+    for (const [kind, count] of Object.entries({ email: 15, webhook: 3 }))
+      await p.query(
+        `with d as (insert into operations.notify_destinations (destination_id, owner, kind, name, address, shown, status)
+           select gen_random_uuid(), $1, $2, 'x', 'x', 'x', 'active' from generate_series(1, $3) returning destination_id)
+         insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, next_at)
+           select gen_random_uuid(), destination_id, $1, 'test', clock_timestamp() - interval '1 s' from d`,
+        ['user:x', kind, count],
+      )
+    const lease = async () => (await leaseDeliveries(deps.db, { limit: 20, per_kind: 10 })).length
+    expect([await lease(), await lease()]).toEqual([13, 0])
+    await p.query('update operations.notify_deliveries set leased_until = null, state = $1 where leased_until > now()', [
+      'sent',
+    ])
+    expect(await lease()).toBe(5)
+  })
+
+  it('by mail is put off if the server answers without end', async () => {
+    const server = createServer((socket) => {
+      const drip = setInterval(() => socket.write('220-wait\r\n'), 20)
+      socket.on('close', () => clearInterval(drip)).on('error', () => {})
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { config } = (p.running[0] as (typeof p.running)[number]).deps
+    const slow = createMail({ ...config, NOTIFY__SMTP__PORT: (server.address() as AddressInfo).port }, 300)
+    const reach = { delivery_id: 'x', address: 'eva@example.org', secret: undefined }
+    const sent = await slow?.send(reach, { subject: 'x', text: 'x', items: [] } as never)
+    expect(sent).toEqual({ error: 'The mail server cannot be reached: ETIMEDOUT.' })
+    server.close()
   })
 
   it('is sent by another process if the first one dies', async () => {

@@ -558,7 +558,8 @@ describe('unlinking an identity', () => {
     return { browser, headers: { ...(await bearerOf(browser)), 'content-type': 'application/json' } }
   }
   const keyed = (headers: object) => ({ ...headers, 'idempotency-key': randomUUID() })
-  const unlink = async ({ browser, headers }: Awaited<ReturnType<typeof signedIn>>) =>
+  type Person = Awaited<ReturnType<typeof signedIn>>
+  const unlink = async ({ browser, headers }: Person) =>
     browser.go('/api/v1/users/me/identities/corp', { method: 'DELETE', headers: keyed(headers) })
 
   it('is refused for the only way in, and without a fresh sign-in', async () => {
@@ -610,24 +611,54 @@ describe('unlinking an identity', () => {
     expect(again.body.code).toBe('username_taken')
   })
 
+  const challengeOf = async ({ browser }: Person) => {
+    const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
+    return String((await browser.go('/v1/token/passkey-options', asked)).body.challenge)
+  }
+  const addKey = async (person: Person) => {
+    const { browser, headers } = person
+    const { id } = (await browser.go('/api/v1/users/me', { headers })).body as { id: string }
+    const key = createAuthenticator({ origin: ORIGIN, rp_id: new URL(ORIGIN).hostname })
+    const body = JSON.stringify({ name: 'mine', attestation: key.attest(await challengeOf(person), id) })
+    const made = await browser.go('/api/v1/users/me/passkeys', { method: 'POST', headers: keyed(headers), body })
+    expect(made.status).toBe(201)
+    return { id: String(made.body.id), key }
+  }
+
+  it('is what lets a passkey sign in: before, only the provider tells who has left; it confirms all the same', async () => {
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-lea', preferred_username: 'lea' })
+    const lea = await signedIn('s-mia')
+    const { key } = await addKey(lea)
+    const answer = async () => ({ assertion: key.assert(await challengeOf(lea)) })
+    const signIn = async () =>
+      send(`${sso.gateway.url}/v1/token`, { body: { grant_type: 'passkey', ...(await answer()) } })
+    const refused = { status: 403, body: { category: 'policy_denied', code: 'provider_required' } }
+    for (const [change, title] of [
+      [{}, 'Example Corp'],
+      [{ scim: { machine: 'machine:dir' } }, 'Example Corp'],
+      [{ enabled: false }, 'corp'],
+    ] as const) {
+      sso.configure(change)
+      const done = await signIn()
+      expect(done).toMatchObject(refused)
+      expect(done.body.hint).toContain(title)
+    }
+    const logged = (await audited()).filter(({ action }) => action === 'login').at(-1)
+    expect(logged).toMatchObject({ outcome: 'denied', reason: 'provider_required' })
+    sso.configure()
+    const body = JSON.stringify(await answer())
+    const confirmed = await lea.browser.go('/v1/token/reauth', { method: 'POST', headers: keyed(lea.headers), body })
+    expect(confirmed.status).toBe(200)
+    // The confirmation replaces the token.
+    const headers = { ...lea.headers, ...bearer(confirmed.body.access_token) }
+    expect((await unlink({ ...lea, headers })).status).toBe(204)
+    expect((await signIn()).status).toBe(200)
+  })
+
   it('keeps passkeys as the way in, of which the last one stays, even if they are removed at once', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-pia', preferred_username: 'pia' })
     const pia = await signedIn('s-mia')
-    const { id } = (await pia.browser.go('/api/v1/users/me', { headers: pia.headers })).body as { id: string }
-    const add = async () => {
-      const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
-      const challenge = String((await pia.browser.go('/v1/token/passkey-options', asked)).body.challenge)
-      const key = createAuthenticator({ origin: ORIGIN, rp_id: new URL(ORIGIN).hostname })
-      const body = JSON.stringify({ name: 'pia', attestation: key.attest(challenge, id) })
-      const made = await pia.browser.go('/api/v1/users/me/passkeys', {
-        method: 'POST',
-        headers: keyed(pia.headers),
-        body,
-      })
-      expect(made.status).toBe(201)
-      return String(made.body.id)
-    }
-    const keys = [await add(), await add(), await add()]
+    const keys = [await addKey(pia), await addKey(pia), await addKey(pia)].map(({ id }) => id)
     const remove = (key = '') =>
       pia.browser.go(`/api/v1/users/me/passkeys/${key}`, { method: 'DELETE', headers: keyed(pia.headers) })
     expect((await unlink(pia)).status).toBe(204)

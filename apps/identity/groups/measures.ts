@@ -1,7 +1,8 @@
 import { and, eq } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
-import { rolesOfGroup } from '../../../db/identity/queries.ts'
+import { heldGrants, rolesOfGroup } from '../../../db/identity/queries.ts'
 import { group_members, groups } from '../../../db/identity/tables.ts'
+import { roleHas } from '../../shared/auth/permissions.ts'
 import { notFound } from '../../shared/errors.ts'
 import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
 import { rolesChanged } from '../mutations.ts'
@@ -15,6 +16,9 @@ export const lockGroup = async (tx: Tx, group_key: string) => {
   return group
 }
 
+const DECIDES = ['gate:decide', 'patch:decide'] as const
+const has = (role: string) => (permission: (typeof DECIDES)[number]) => roleHas(role, permission)
+
 /** A new member, who receives the group's roles with the membership. */
 export const memberMeasure: Measure<'member.add'> = async ({ deps, tx, req, requester }, { group_key, user_id }) => {
   throwIf(refuseSelfGrant(requester, [user_id]))
@@ -24,8 +28,10 @@ export const memberMeasure: Measure<'member.add'> = async ({ deps, tx, req, requ
   const there = await tx.select({ user_id: group_members.user_id }).from(group_members).where(own)
   const roles = there.length > 0 ? [] : await rolesOfGroup(tx, group_key)
   throwIf(refuseRolesOf([user], roles))
+  // Groups of gates need no role: a decider who joins one fills its votes.
+  const decides = there.length === 0 && (await heldGrants(tx, [user_id])).some(({ role }) => DECIDES.some(has(role)))
   return {
-    sensitive: roles.some(roleSensitivity(deps)),
+    sensitive: decides || roles.some(roleSensitivity(deps)),
     accounts: [user_id],
     apply: async ({ requested_by, confirmed_by }: By) => {
       const added = await tx

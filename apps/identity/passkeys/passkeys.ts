@@ -17,7 +17,9 @@ import {
   passkeysOf,
 } from '../../../db/identity/passkeys.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
-import { external_identities, type PasskeyRow, user_events } from '../../../db/identity/tables.ts'
+import { scimById } from '../../../db/identity/scim.ts'
+import { external_identities, type PasskeyRow, type UserRow, user_events } from '../../../db/identity/tables.ts'
+import { giverOf } from '../../shared/auth/providers.ts'
 import type {
   AddPasskeyRequest,
   RemovePasskeyRequest,
@@ -146,7 +148,10 @@ const note = (
  * Whose passkey signed this challenge here, with user verification. The caller has issued the challenge and accepts it
  * only once; the authenticator's counter is updated by compare-and-set.
  */
-export const verifyAssertion = async (deps: Deps, { userId, challenge, assertion }: VerifyAssertionRequest) => {
+export const verifyAssertion = async (
+  deps: Deps & Uses<'providers'>,
+  { userId, challenge, assertion }: VerifyAssertionRequest,
+) => {
   const response = JSON.parse(assertion) as AuthenticationResponseJSON
   const known = await passkeyByCredential(deps.db, String(response.id))
   if (!known || (userId && known.user.id !== userId)) return { cause: known ? 'other_user' : 'unknown' }
@@ -161,7 +166,13 @@ export const verifyAssertion = async (deps: Deps, { userId, challenge, assertion
     verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential }),
   )
   if (typeof answer === 'string') return { cause: answer }
+  // Without a user it is a sign-in; any other answer belongs to a session that ends when the provider says so.
+  if (!userId && (await leavesUnseen(deps, user))) return { cause: giverOf(user.provider ?? '') }
   const { newCounter, credentialBackedUp } = answer.authenticationInfo
   const used = await notePasskeyUse(deps.db, row.id, newCounter, credentialBackedUp)
   return used ? { user: userMessage(user), passkey: message(used) } : { cause: 'counter' }
 }
+
+/** Whether a provider created this account and would not tell us that the person has left: only a directory does. */
+const leavesUnseen = async ({ db, providers }: Uses<'db' | 'providers'>, { id, provider }: UserRow) =>
+  provider !== null && !(providers.get(provider)?.scim && (await scimById(db, provider, 'User', id)))

@@ -1,5 +1,5 @@
 import { getUserByFolded, lastingAdmins } from '../../../db/identity/queries.ts'
-import { isFormer, type Known, scimAdoptable } from '../../../db/identity/scim.ts'
+import { isNumbered, type Known, scimAdoptable } from '../../../db/identity/scim.ts'
 import { type UserRow, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { uuidv7 } from '../../shared/ids.ts'
@@ -10,24 +10,32 @@ import { scimError } from './errors.ts'
 import type { Wanted } from './read.ts'
 import type { Sync } from './source.ts'
 
-/** Throws unless a person can have this name: it is valid, and no other account has or had it. */
-export const refuseName = async ({ tx }: Sync, name: string, own?: string): Promise<void> => {
+/**
+ * Throws unless a person can have this name: it is valid, and no account outside this directory has it. Of its own people
+ * only the records' names count, as accounts keep theirs; and nobody needs the name of a deleted account.
+ */
+export const refuseName = async ({ tx, req }: Sync, name: string): Promise<void> => {
   if (refuseUsername(name, { provided: true }) ?? refuseMixedScripts(name))
     throw scimError(400, 'invalidValue', "userName needs 1 to 128 letters of one script, digits or ._-@+'!#^~&.")
-  const holder = await getUserByFolded(tx, foldUsername(name))
-  if (holder && holder.id !== own) throw scimError(409, 'uniqueness', 'This userName is taken.')
+  const folded = foldUsername(name)
+  const holder = await getUserByFolded(tx, folded)
+  if (holder && !(await isNumbered(tx, req.directory.id, folded)))
+    throw scimError(409, 'uniqueness', 'This userName is taken.')
 }
 
 /**
- * The account of a new person: the one that this provider created at their sign-in, or a new one. If the name was that of
- * a person who is gone, theirs is numbered: an account, with its history and rights, never passes to another person.
+ * The account of a new person: the one that this provider created at their sign-in, or a new one. If the name is that of
+ * a deleted account or was of another person there, theirs is numbered: an account never passes to another person.
  */
 export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
   const provider = one.req.directory.id
-  const adopted = external_id && (await scimAdoptable(one.tx, one.req.directory, external_id))
-  if (adopted) return adopted
+  const adopted = external_id ? await scimAdoptable(one.tx, one.req.directory, external_id) : undefined
+  if (adopted?.status === 'DELETED')
+    throw scimError(409, 'uniqueness', 'The account of this externalId was deleted here: unlink its identity, then POST.')
+  if (adopted) return adopted.id
+  await refuseName(one, name)
   let username = name
-  for (let n = 2; await isFormer(one.tx, provider, foldUsername(username)); n += 1) username = `${name}~${n}`
+  for (let n = 2; await isNumbered(one.tx, provider, foldUsername(username)); n += 1) username = `${name}~${n}`
   await refuseName(one, username)
   const row = { id: uuidv7(), username, folded: foldUsername(username), link_shown: false, provider }
   await one.tx.insert(users).values(row)

@@ -124,12 +124,9 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
   const { row, user } = known
   const set: Partial<ScimRow> = {}
   const name = wanted.name?.normalize('NFKC') ?? row.name
-  if (name !== row.name) {
-    Object.assign(set, { name, folded: foldUsername(name) })
-    if (user) await refuseName(one, name, user.id)
-    await refuseTaken(one, row.type, { folded: foldUsername(name) }, row.id)
-  }
   const { display_name = row.display_name, external_id, active, members } = wanted
+  if (name !== row.name && (await takesName(one, known, name, active === false)))
+    Object.assign(set, { name, folded: foldUsername(name) })
   if (user && display_name !== row.display_name) set.display_name = display_name
   if (external_id && external_id !== row.external_id) {
     // With a new externalId, one person could take the place of another.
@@ -153,6 +150,20 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
     after: { ...after.row, ...moves },
   })
   return after
+}
+
+/** Whether the record gets its new name. A refused one keeps no leaver in: they leave under the old name. */
+const takesName = async (one: Sync, { row, user }: Known, name: string, leaving: boolean): Promise<boolean> => {
+  const folded = foldUsername(name)
+  try {
+    if (user) await refuseName(one, name)
+    if (user) await freeName(one.tx, row.provider, folded)
+    await refuseTaken(one, row.type, { folded }, row.id)
+    return true
+  } catch (error) {
+    if (leaving && error instanceof AppError) return false
+    throw error
+  }
 }
 
 type By = { external_id?: string | null; folded?: string }

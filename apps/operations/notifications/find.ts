@@ -73,7 +73,7 @@ export const eventOf = ({
 /** Returns the notice that this destination gets about a decision now, if any. */
 const noticeOf = (rules: NotifyRules, { destination_id, kind }: Destination, one: Waiting, now: number) => {
   const event = eventOf(one)
-  const { operation_id, object, round, escalation, risk_level, waiting_since, deadline_at } = one
+  const { operation_id, object, round, escalation, risk_level, waiting_since } = one
   // Devices come and go with sessions, so one that no step names is told at once.
   const named = rules.steps.some((step) => step.destination_id === destination_id)
   const steps = rules.steps.length === 0 || (kind === 'push' && !named) ? [{ destination_id, after_s: 0 }] : rules.steps
@@ -82,11 +82,17 @@ const noticeOf = (rules: NotifyRules, { destination_id, kind }: Destination, one
   )
   if (!due || !rules.events.includes(event) || levelOf(risk_level) < levelOf(rules.min_risk)) return []
   const silent_until = quietUntil(rules.quiet, now)
-  const urgent =
-    levelOf(risk_level) >= levelOf('high') ||
-    (silent_until !== undefined && deadline_at !== null && Date.parse(deadline_at) < silent_until)
+  const urgent = isUrgent(one, silent_until)
   if (silent_until !== undefined && !urgent) return []
   return [{ operation_id, object, round, escalation, event, urgent }]
 }
+
+/** Whether quiet hours that end then do not hold it back: by its risk, or because it ends before them. */
+export const isUrgent = (
+  { risk_level, deadline_at }: Pick<Waiting, 'risk_level' | 'deadline_at'>,
+  silent_until: number | undefined,
+): boolean =>
+  levelOf(risk_level) >= levelOf('high') ||
+  (silent_until !== undefined && deadline_at !== null && Date.parse(deadline_at) < silent_until)
 
 const levelOf = (risk: string): number => (RISKS as readonly string[]).indexOf(risk)

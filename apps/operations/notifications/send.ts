@@ -20,7 +20,7 @@ import type { Telemetry } from '../../shared/telemetry.ts'
 import type { Uses } from '../deps.ts'
 import type { Channels } from './channels/channels.ts'
 import type { Sent } from './channels/reach.ts'
-import { eventOf } from './find.ts'
+import { eventOf, isUrgent } from './find.ts'
 import {
   codeMessage,
   decisionsMessage,
@@ -39,6 +39,7 @@ type SendDeps = Uses<'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telem
 }
 
 const BATCH = 20
+const PER_KIND = BATCH / 2
 const FIRST_S = 5
 const LONGEST_S = 3600
 /** How long a message waits while it is unknown who may decide. */
@@ -51,7 +52,7 @@ const OUTAGE_S = 10
  */
 export const sendDue = async (deps: SendDeps, sending = new Set<Promise<void>>()): Promise<void> => {
   if ((await deps.fence()).held_since !== null) return
-  for (const delivery of await leaseDeliveries(deps.db, BATCH - sending.size)) {
+  for (const delivery of await leaseDeliveries(deps.db, { limit: BATCH - sending.size, per_kind: PER_KIND })) {
     const one = sendOne(deps, delivery).finally(() => sending.delete(one))
     sending.add(one)
   }
@@ -134,9 +135,10 @@ const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | 
   if (delivery.fact) return securityMessage(delivery.fact, style)
   if (delivery.decision) return outcomeOf(deps, delivery, delivery.decision, style)
   const now = deps.clock.now().getTime()
-  const { told, over, urgent } = await stillWaiting(deps, delivery)
   const rules = await getRules(deps.db, delivery.owner)
-  const quiet = urgent ? undefined : quietUntil(rules.quiet, now)
+  const silent_until = quietUntil(rules.quiet, now)
+  const { told, over, urgent } = await stillWaiting(deps, delivery, silent_until)
+  const quiet = urgent ? undefined : silent_until
   await deps.db.transaction(async (tx) => {
     await dropNotices(tx, over)
     if (told.length === 0) await endDelivery(tx, delivery.delivery_id, 'obsolete')
@@ -165,7 +167,7 @@ const outcomeOf = async (
 }
 
 /** Returns which of its decisions still wait for its owner, with the rights that identity states now. */
-const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery) => {
+const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery, silent_until?: number) => {
   const view = await viewOf(owner, trust.principals.ask)
   const waiting = view ? await listWaiting(db, view) : []
   const told: Told[] = []
@@ -177,7 +179,8 @@ const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Del
     if (!one) over.push(notice)
     else if (!told.some((t) => t.operation_id === operation_id && t.object === object))
       told.push({ ...one, event: eventOf(one) })
-    urgent ||= one !== undefined && notice.urgent
+    // Quiet hours may have begun since it was queued.
+    urgent ||= one !== undefined && (notice.urgent || isUrgent(one, silent_until))
   }
   return { told, over, urgent }
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { clientDataOf } from '../../shared/auth/client-data.ts'
+import { giverOf } from '../../shared/auth/providers.ts'
 import { rpIdOf } from '../../shared/auth/settings.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
@@ -7,7 +8,7 @@ import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Client, whereOf } from '../browser/client.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { SessionDeps, Uses } from '../deps.ts'
 import { CHALLENGE_S } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
 import { deviceWord, type Login, openSession } from './login.ts'
@@ -40,10 +41,12 @@ export const provePasskey = async (
 ) => {
   const { request_id } = context
   const refuse = async (cause: string) => {
+    const provider = cause.startsWith(giverOf('')) ? cause.slice(giverOf('').length) : undefined
+    const error = provider === undefined ? assertionInvalid() : providerRequired(deps, provider)
     if (action === 'login') deps.counts.login_failures.inc({ cause: 'passkey' })
     const who = { actor: 'system', user_id: user_id || undefined, ...whereOf(context) }
-    await deps.audit({ action, outcome: 'denied', reason: 'assertion_invalid', ...who, details: { cause } })
-    return assertionInvalid()
+    await deps.audit({ action, outcome: 'denied', reason: error.code, ...who, details: { cause } })
+    return error
   }
   const challenge = await spendChallenge(deps, assertion.response.clientDataJSON).catch(async (error: AppError) => {
     if (error.code === 'challenge_expired') await refuse(error.code)
@@ -61,6 +64,12 @@ export const methodsOf = ({ backedUp }: Passkey): Method[] => [backedUp ? 'swk' 
 
 export const assertionInvalid = () =>
   new AppError('policy_denied', 'assertion_invalid', "The passkey's answer is refused.")
+
+/** The provider created the account, and only its own sign-in shows whether the person is still there. */
+const providerRequired = ({ providers }: Uses<'providers'>, id: string) =>
+  new AppError('policy_denied', 'provider_required', 'This account signs in through its provider.', {
+    hint: `Sign in through ${providers.get(id)?.title ?? `the provider ${id}`}, or ask an administrator to unlink it.`,
+  })
 
 /** Signs in by a passkey alone, which identifies its person: no password, no lockout of a name. */
 export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, request: Request): Promise<Login> => {

@@ -203,15 +203,29 @@ export const queueOutcome = async (
       })
 }
 
-/** Leases due messages that no process is sending. */
-export const leaseDeliveries = (db: Db, limit: number) =>
+/** How many messages to one destination are sent at once. */
+const MOST_TO_ONE = 2
+
+/**
+ * Leases due messages that no process is sending. All processes together send few to one destination at once, and at most
+ * `per_kind` of one kind: a receiver or a mail server that hangs leaves the others their share.
+ */
+export const leaseDeliveries = (db: Db, { limit, per_kind }: { limit: number; per_kind: number }) =>
   db
     .update(notify_deliveries)
     .set({ leased_until: inSeconds(LEASE_S) })
     .where(
-      sql`${notify_deliveries.delivery_id} in (select delivery_id from operations.notify_deliveries
-        where state = 'queued' and next_at <= clock_timestamp() and (leased_until is null or leased_until < clock_timestamp())
-        order by next_at limit ${limit} for update skip locked)`,
+      sql`${notify_deliveries.delivery_id} in (with due as (
+          select delivery_id, d.next_at, coalesce(n.kind, '') as kind, coalesce(d.leased_until > clock_timestamp(), false) as sending,
+            row_number() over (partition by d.destination_id order by d.leased_until > clock_timestamp() desc nulls last, d.next_at) as nth
+          from operations.notify_deliveries d left join operations.notify_destinations n using (destination_id)
+          where d.state = 'queued' and d.next_at <= clock_timestamp()),
+        fair as (select *, row_number() over (partition by kind order by sending desc, next_at) as of_kind
+          from due where sending or nth <= ${MOST_TO_ONE})
+        select x.delivery_id from operations.notify_deliveries x join fair using (delivery_id)
+        where not sending and of_kind <= ${per_kind} and x.state = 'queued'
+          and (x.leased_until is null or x.leased_until < clock_timestamp())
+        order by x.next_at limit ${limit} for update of x skip locked)`,
     )
     .returning(columns)
 

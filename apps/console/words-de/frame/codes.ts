@@ -41,6 +41,10 @@ const CODES: Codes = {
     'Passwörter gelten hier nur für Notfallkonten.',
     'Über den Identitätsanbieter oder mit einem Passkey anmelden.',
   ],
+  provider_required: [
+    'Dieses Konto meldet sich über seinen Anbieter an.',
+    'Über den Anbieter anmelden, oder ihn durch die Administration lösen lassen.',
+  ],
   account_disabled: ['Das Konto ist gesperrt.', ADMIN],
   email_unverified: ['Der Anbieter hat Ihre Mailadresse nicht bestätigt.', 'Dort bestätigen und neu beginnen.'],
   domain_not_allowed: ['Mit dieser Maildomäne ist keine Anmeldung möglich.', 'Eine zugelassene Adresse benutzen.'],

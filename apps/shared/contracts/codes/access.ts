@@ -36,6 +36,10 @@ export const ACCESS = {
       'This account does not sign in by password: passwords are for emergency accounts here.',
       'Sign in through your identity provider, or by a passkey.',
     ],
+    provider_required: [
+      'This account signs in through its provider, not by passkey alone.',
+      'Sign in through the provider, or ask an administrator to unlink it.',
+    ],
     account_disabled: ['The account is disabled.', 'Ask an administrator.'],
     email_unverified: [
       'The provider has not verified your e-mail address.',
