@@ -364,6 +364,29 @@ describe('a session in the browser', () => {
   )
 
   it(
+    'is not called live while no token can be had for the stream; any tab may ask for another try',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      const other = await openTab(context)
+      await other.goto(`${stack.gateway_url}/inbox`)
+      for (const tab of [page, other]) await tab.getByText('Live', { exact: true }).waitFor()
+      await context.route('**/v1/token?**', (route) => route.fulfill({ status: 599 }))
+      await context.route('**/api/v1/events?**', (route) => route.fulfill({ status: 401 }))
+      // Another topic, so another connection.
+      await page.getByRole('link', { name: 'Operations' }).click()
+      for (const tab of [page, other])
+        await tab.getByText('Live updates are off; refreshing every 5 s.').waitFor({ timeout: 40_000 })
+      await context.unroute('**/v1/token?**')
+      await context.unroute('**/api/v1/events?**')
+      // The first tab has the connection.
+      await press(other, 'Retry now')
+      for (const tab of [page, other]) await tab.getByText('Live', { exact: true }).waitFor({ timeout: 20_000 })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'polls while the stream is blocked, says so, and is live again afterwards',
     async () => {
       const { context, page } = await sitDown('eva')
