@@ -71,22 +71,22 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
 }
 
 type Tried<Effect> = { effect: Effect | null; problem: Problem | null }
+const UNTRIED = { effect: null, problem: null }
 
-/** The server's dry run of a command, for this body; repeated when `again` flips. */
+/** The server's dry run of a command, for this body alone; repeated when `again` flips. */
 export const useDryRun = <Effect>(command: Command | null, again: boolean): Tried<Effect> => {
-  const [state, setState] = useState<Tried<Effect>>({ effect: null, problem: null })
+  const [state, setState] = useState<{ asked: string; tried: Tried<Effect> }>({ asked: '', tried: UNTRIED })
   const asked = JSON.stringify([command, again])
   useEffect(() => {
     let left = false
     const [body] = JSON.parse(asked) as [Command | null, boolean]
     if (body === null) return
     void dryRun<Effect>(body).then((reply) => {
-      if (left) return
-      setState('effect' in reply ? { effect: reply.effect, problem: null } : { effect: null, problem: reply.problem })
+      if (!left) setState({ asked, tried: { ...UNTRIED, ...reply } })
     })
     return () => {
       left = true
     }
   }, [asked])
-  return state
+  return state.asked === asked ? state.tried : UNTRIED
 }
