@@ -4,7 +4,19 @@ import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
 import { accessibilityOf, signInAs } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { accounts, browser, dialogOf, openTab, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
+import {
+  accounts,
+  browser,
+  dialogOf,
+  endSession,
+  openTab,
+  PATIENCE_MS,
+  people,
+  press,
+  sitDown,
+  stack,
+  start,
+} from '../desk.ts'
 
 describe('a lost network', () => {
   it(
@@ -230,6 +242,18 @@ describe('a session in the browser', () => {
       await there.getByRole('button', { name: /Signed in as lena/ }).waitFor()
       // Only a browser with an open stream is told the reason; others just ask for a new sign-in.
       await there.getByText('Live', { exact: true }).waitFor()
+
+      // The page with what was typed stays while its person signs in elsewhere.
+      await endSession(there)
+      expect(await accessibilityOf(there)).toEqual([])
+      const [tab] = await Promise.all([
+        other.waitForEvent('page'),
+        dialogOf(there).getByRole('link', { name: 'Continue with Example Corp' }).click(),
+      ])
+      await tab.getByRole('link', { name: 'lena' }).click()
+      await dialogOf(there).waitFor({ state: 'detached' })
+      await there.getByText('No resources yet.').or(there.getByRole('table')).first().waitFor()
+      await tab.close()
 
       await press(page, 'Unlink Example Corp')
       await page.getByText('Example Corp unlinked. Your other sessions have ended.').waitFor()
